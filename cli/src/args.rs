@@ -245,7 +245,7 @@ pub fn unserved(
 /// # Errors
 /// [`CliError::Rank`].
 pub fn existing_rank(rank: u32, shape: &Shape) -> Result<u32, CliError> {
-    let last = shape.n_nodes() - 1;
+    let last = shape.n_ranks() - 1;
     if rank <= last {
         Ok(rank)
     } else {

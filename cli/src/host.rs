@@ -38,7 +38,7 @@ const PER_RANK: u64 = 1000;
 /// [`CliError::Memory`].
 pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
     let longest = shape.sizes().into_iter().max().map_or(1, u64::from);
-    let ranks = if all { u64::from(shape.n_nodes()) } else { 0 };
+    let ranks = if all { u64::from(shape.n_ranks()) } else { 0 };
     let what = format!("plans for {shape}");
     let needed = longest * PER_NODE_OF_A_RING + ranks * PER_RANK;
     check_memory(what, needed, "use a smaller torus, or one of more dimensions")

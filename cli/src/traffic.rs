@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hopbine_torus::geometry::tofu::TofuBox;
-use hopbine_torus::geometry::{Axis, Coord, Embedding, Groups, Node, Topology, parse_coords};
+use hopbine_torus::geometry::{
+    Axis, Coord, Embedding, Topology, Vertex, VertexGroups, parse_coords,
+};
 use hopbine_torus::plan::{Schedule, Traffic, traffic};
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape};
 use rayon::prelude::*;
@@ -85,7 +87,7 @@ pub struct Args {
     output: OutputArg,
 }
 
-/// Groups as they are named on the command line.
+/// VertexGroups as they are named on the command line.
 #[derive(Clone, Debug)]
 enum GroupsArg {
     Of(u32),
@@ -119,8 +121,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let count = |(name, schedule): &(String, Schedule)| {
         let expansion = schedule.expand().expect("the registry's schedules are valid");
         let place = |rank: Rank| match network.of_ranks {
-            true => Node(rank.0),
-            false => schedule.map.node_of(&schedule.shape, rank.0),
+            true => Vertex(rank.0),
+            false => schedule.map.vertex_of(&schedule.shape, rank.0),
         };
         let found = traffic(&expansion, &*network.topology, place);
         bar.advance(1);
@@ -176,7 +178,7 @@ fn network(args: &Args, shape: &Shape) -> Result<Network, CliError> {
     if let Some(groups) = &args.groups {
         let (groups, name) = match groups {
             GroupsArg::Of(size) => (
-                Groups::consecutive(shape.n_nodes(), *size),
+                VertexGroups::consecutive(shape.n_ranks(), *size),
                 format!("groups of {size} consecutive ranks"),
             ),
             GroupsArg::File(path) => {
@@ -224,7 +226,7 @@ fn tofu(units: &str, shape: &Shape) -> Result<(TofuBox, Shape), CliError> {
     Ok((tofu_box, machine))
 }
 
-fn read_groups(path: &Path, shape: &Shape) -> Result<Groups, CliError> {
+fn read_groups(path: &Path, shape: &Shape) -> Result<VertexGroups, CliError> {
     let text = args::read(path)?;
     let mut numbers: HashMap<&str, u32> = HashMap::new();
     let names = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
@@ -235,12 +237,12 @@ fn read_groups(path: &Path, shape: &Shape) -> Result<Groups, CliError> {
             *numbers.entry(name).or_insert(next)
         })
         .collect();
-    if group_of.len() != shape.n_nodes() as usize {
+    if group_of.len() != shape.n_ranks() as usize {
         let message =
-            format!("{} groups for the {} ranks of {shape}", group_of.len(), shape.n_nodes());
+            format!("{} groups for the {} ranks of {shape}", group_of.len(), shape.n_ranks());
         return Err(CliError::Text { path: path.to_owned(), message });
     }
-    Ok(Groups::new(group_of))
+    Ok(VertexGroups::new(group_of))
 }
 
 fn report(

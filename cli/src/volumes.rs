@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use hopbine_torus::collectives::Cut;
-use hopbine_torus::geometry::{Node, Topology};
+use hopbine_torus::geometry::{Topology, Vertex};
 use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, weighed};
 use hopbine_torus::{Collective, Position, Rank};
 
@@ -89,7 +89,7 @@ impl Volumes {
         &self,
         flow: &dyn Flow,
         topology: &dyn Topology,
-        place: impl Fn(Rank) -> Node,
+        place: impl Fn(Rank) -> Vertex,
     ) -> Traffic {
         weighed(flow, topology, place, |lane, step, message| self.of(lane, step, message))
     }

@@ -56,7 +56,7 @@ pub fn emulate<R: Send>(
     f: impl Fn(&Communicator) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
     // Little depends on the types: callers compile it again for each.
-    let results: Vec<_> = (0..config.shape.n_nodes()).map(|_| Mutex::new(None)).collect();
+    let results: Vec<_> = (0..config.shape.n_ranks()).map(|_| Mutex::new(None)).collect();
     on_every_rank(config, &|rank, comm| {
         let result = f(comm);
         *lock(&results[rank as usize]) = Some(result);
@@ -90,7 +90,7 @@ pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> 
 
 /// Runs `f` on every rank; see [`emulate`].
 fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
-    let n_ranks = config.shape.n_nodes();
+    let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
     let emulation = match config.wire {
         Wire::Network => Some(Emulation::new(config)?),
@@ -193,7 +193,7 @@ impl World<'_> {
             on_timeout: self.config.on_timeout,
         };
         let engine =
-            Engine::new(rank, shape.n_nodes(), opened.endpoints, config, self.failure.clone())?;
+            Engine::new(rank, shape.n_ranks(), opened.endpoints, config, self.failure.clone())?;
         let of_world = RankOfWorld::new(
             engine,
             self.config.wire,

@@ -286,7 +286,7 @@ impl World {
             on_timeout,
         };
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
-        debug_assert_eq!(n_ranks, shape.n_nodes());
+        debug_assert_eq!(n_ranks, shape.n_ranks());
         let wire = backend.wire();
         let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));

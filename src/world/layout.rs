@@ -26,11 +26,11 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
     let Some(text) = get("HOPBINE_TORUS") else { return Ok(None) };
     let torus: Shape = text.parse().map_err(|error| format!("HOPBINE_TORUS: {error}"))?;
     let nodes = n_ranks / per_node;
-    if torus.n_nodes() != nodes {
+    if torus.n_ranks() != nodes {
         return Err(format!(
             "HOPBINE_TORUS={torus} has {} nodes, but {n_ranks} ranks with {per_node} on each node \
              need {nodes}",
-            torus.n_nodes()
+            torus.n_ranks()
         ));
     }
     Ok(Some(torus))

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use hopbine_torus::geometry::tofu::TofuBox;
-use hopbine_torus::geometry::{Coord, Node, RankMap, Shape, near_cubic};
+use hopbine_torus::geometry::{Coord, RankMap, Shape, Vertex, near_cubic};
 
 /// Shape and rank map from the ranks' Tofu coordinates, if they fill a box of whole units with
 /// equally many ranks on each node. (A job of whole units is what Fugaku hands out; a box that
@@ -27,7 +27,7 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
     let nodes_of = coords.iter().map(|at| {
         let mut within = *at;
         (0..3).for_each(|dim| within[dim] -= first[dim]);
-        Some(nodes.node(tofu_box.fold(within)?))
+        Some(nodes.vertex(tofu_box.fold(within)?))
     });
     filled(&nodes, nodes_of)
 }
@@ -49,7 +49,7 @@ pub(super) fn from_logical(ranks: &[Logical]) -> Option<(Shape, RankMap)> {
     let nodes_of = ranks.iter().map(|rank| {
         let at = &rank.at[..n_dims];
         let is_inside = rank.sizes == sizes && at.iter().zip(&sizes).all(|(at, size)| at < size);
-        is_inside.then(|| nodes.node(Coord::new(at)))
+        is_inside.then(|| nodes.vertex(Coord::new(at)))
     });
     filled(&nodes, nodes_of)
 }
@@ -70,32 +70,32 @@ pub(super) fn from_hosts(hosts: &[u64]) -> Option<(Shape, RankMap)> {
     let nodes = Shape::torus(&near_cubic(n_hosts as u32)).ok()?;
     // The first dimension varies fastest, as in the default rank map.
     let map = RankMap::default();
-    let nodes_of: Vec<_> = known.iter().map(|&node| Some(map.node_of(&nodes, node))).collect();
+    let nodes_of: Vec<_> = known.iter().map(|&node| Some(map.vertex_of(&nodes, node))).collect();
     filled(&nodes, nodes_of.into_iter())
 }
 
 /// Shape and rank map of ranks on these nodes, if all nodes have equally many.
 fn filled(
     nodes: &Shape,
-    nodes_of: impl ExactSizeIterator<Item = Option<Node>>,
+    nodes_of: impl ExactSizeIterator<Item = Option<Vertex>>,
 ) -> Option<(Shape, RankMap)> {
     let n_ranks = u32::try_from(nodes_of.len()).ok()?;
-    if !n_ranks.is_multiple_of(nodes.n_nodes()) {
+    if !n_ranks.is_multiple_of(nodes.n_ranks()) {
         return None;
     }
-    let per_node = n_ranks / nodes.n_nodes();
-    let mut ranks_on = vec![0; nodes.n_nodes() as usize];
+    let per_node = n_ranks / nodes.n_ranks();
+    let mut ranks_on = vec![0; nodes.n_ranks() as usize];
     let mut places = Vec::with_capacity(n_ranks as usize);
     for node in nodes_of {
         let node = node?;
-        places.push(Node(node.0 * per_node + ranks_on[node.index()]));
+        places.push(Vertex(node.0 * per_node + ranks_on[node.index()]));
         ranks_on[node.index()] += 1;
     }
     if ranks_on.iter().any(|&ranks| ranks != per_node) {
         return None;
     }
     let shape = nodes.with_ranks_per_node(per_node).ok()?;
-    let map = RankMap::from_nodes(&shape, places).ok()?;
+    let map = RankMap::from_vertices(&shape, places).ok()?;
     Some((shape, map))
 }
 
@@ -117,7 +117,7 @@ pub(super) fn by_host(shape: &Shape, hosts: &[u64]) -> Result<RankMap, String> {
         first.keys().all(|at| hosts.iter().filter(|host| *host == at).count() == per_host);
     let sizes = shape.sizes();
     let sides = if is_even { best_box(&sizes, per_host as u32) } else { None };
-    let mut nodes: Vec<Node> = (0..shape.n_nodes()).map(Node).collect();
+    let mut nodes: Vec<Vertex> = (0..shape.n_ranks()).map(Vertex).collect();
     if let Some(sides) = sides {
         // Box by box, in the order of their first nodes.
         nodes.sort_by_key(|&node| {
@@ -126,11 +126,11 @@ pub(super) fn by_host(shape: &Shape, hosts: &[u64]) -> Result<RankMap, String> {
             (corner, node.0)
         });
     }
-    let mut node_of = vec![Node(0); hosts.len()];
+    let mut node_of = vec![Vertex(0); hosts.len()];
     for (&rank, &node) in order.iter().zip(&nodes) {
         node_of[rank] = node;
     }
-    RankMap::from_nodes(shape, node_of).map_err(|error| error.to_string())
+    RankMap::from_vertices(shape, node_of).map_err(|error| error.to_string())
 }
 
 /// Sides of a box of `volume` nodes that divide the sizes, with the fewest links to other boxes.
@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(best_box(&[2, 8], 4), Some(vec![2, 2]));
         assert_eq!(best_box(&[3, 4], 5), None);
         let uneven = by_host(&"3x2".parse().unwrap(), &[7, 7, 8, 7, 9, 9]).unwrap();
-        let at = |rank| uneven.node_of(&"3x2".parse().unwrap(), rank);
-        assert_eq!([at(0), at(1), at(3), at(2)], [0, 1, 2, 3].map(Node));
+        let at = |rank| uneven.vertex_of(&"3x2".parse().unwrap(), rank);
+        assert_eq!([at(0), at(1), at(3), at(2)], [0, 1, 2, 3].map(Vertex));
         assert!(by_host(&shape, &[1, 2]).is_err());
     }
 
@@ -205,7 +205,7 @@ mod tests {
         let mut ranks: Vec<Logical> =
             (0..12).map(|rank| Logical { sizes: [3, 2, 0], at: at(rank / 2) }).collect();
         let (shape, map) = from_logical(&ranks).unwrap();
-        assert_eq!((shape.n_nodes(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
+        assert_eq!((shape.n_ranks(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
         assert_eq!(map.coord_of(&shape, 0).as_slice(), [2, 1, 0]);
         assert_eq!(map.coord_of(&shape, 11).as_slice(), [0, 0, 1]);
         assert_eq!(from_logical(&ranks[..11]), None);
@@ -217,19 +217,19 @@ mod tests {
     fn a_box_of_tofu_units_becomes_its_torus() {
         let tofu_box = TofuBox { units: [2, 1, 3] };
         let nodes = tofu_box.logical_shape().unwrap();
-        let coords: Vec<[u8; 6]> = (0..2 * nodes.n_nodes())
+        let coords: Vec<[u8; 6]> = (0..2 * nodes.n_ranks())
             .map(|rank| {
-                let mut at = tofu_box.unfold(nodes.coord(Node(rank / 2)));
+                let mut at = tofu_box.unfold(nodes.coord(Vertex(rank / 2)));
                 (at[0], at[2]) = (at[0] + 5, at[2] + 7);
                 at
             })
             .collect();
         let (shape, map) = from_tofu(&coords).unwrap();
         assert_eq!(shape.to_string(), "4x3x6+2");
-        for rank in 0..shape.n_nodes() {
+        for rank in 0..shape.n_ranks() {
             let at = map.coord_of(&shape, rank);
             assert_eq!(at[3], rank % 2);
-            assert_eq!(&at.as_slice()[..3], nodes.coord(Node(rank / 2)).as_slice());
+            assert_eq!(&at.as_slice()[..3], nodes.coord(Vertex(rank / 2)).as_slice());
         }
         assert!(from_tofu(&coords[1..]).is_none(), "a node lacks a rank");
         assert!(from_tofu(&[[0; 6]]).is_none(), "less than a unit");

@@ -165,7 +165,7 @@ pub fn simulate<R>(
     config: &SimulationConfig,
     f: impl Fn(&Communicator, &Simulated) -> R,
 ) -> Result<Simulation<R>, Error> {
-    let results: Vec<_> = (0..config.shape.n_nodes()).map(|_| RefCell::new(None)).collect();
+    let results: Vec<_> = (0..config.shape.n_ranks()).map(|_| RefCell::new(None)).collect();
     let simulation = on_every_rank(config, &|rank, comm, simulated| {
         let result = f(comm, simulated);
         *results[rank as usize].borrow_mut() = Some(result);
@@ -188,7 +188,7 @@ pub fn simulate<R>(
 type Program<'a> = &'a dyn Fn(Rank, &Communicator, &Simulated);
 
 fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation<()>, Error> {
-    let n_ranks = config.shape.n_nodes();
+    let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
     let wire = sim::Wire::new(sim::Config {
         n_ranks,
@@ -286,7 +286,7 @@ impl Opening<'_> {
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
         let engine = Engine::new(
             rank.number(),
-            shape.n_nodes(),
+            shape.n_ranks(),
             endpoints,
             config,
             Arc::new(Failure::default()),

@@ -134,7 +134,7 @@ fn on_every_algorithm(
         all.filter(|(_, algorithm)| algorithm.serves(shape).is_ok()).collect();
     // Ranks keep the programs that they have run, with their memory, and all ranks are here: the
     // more of them, the fewer algorithms for each world.
-    for algorithms in algorithms.chunks((256 / shape.n_nodes() as usize).max(1)) {
+    for algorithms in algorithms.chunks((256 / shape.n_ranks() as usize).max(1)) {
         emulate(&config_on(shape.clone(), drive), |comm| {
             algorithms.iter().for_each(|(number, algorithm)| run(comm, *number, algorithm));
         })

@@ -278,9 +278,9 @@ proptest! {
         workers: bool,
     ) {
         let shape = Shape::torus(&sizes).unwrap();
-        prop_assume!(shape.n_nodes() <= 18);
+        prop_assume!(shape.n_ranks() <= 18);
         let collective = Collective::ALL[which];
-        let root = if collective.is_rooted() { root % shape.n_nodes() } else { 0 };
+        let root = if collective.is_rooted() { root % shape.n_ranks() } else { 0 };
         let serving: Vec<_> = registry::algorithms(collective)
             .into_iter()
             .filter(|algorithm| algorithm.serves(&shape).is_ok())

@@ -153,7 +153,7 @@ impl Story {
 
     fn happen(&self, drive: Drive, reg_cache: bool, latency: Latency) {
         let shape = Shape::torus([&[2][..], &[3], &[2, 2]][self.seed as usize % 3]).unwrap();
-        let victim = self.victim % shape.n_nodes();
+        let victim = self.victim % shape.n_ranks();
         let story = Story { victim, ..*self };
         // Long where nobody should have to wait for it, however busy the machine is. A thread that
         // panics ends its rank only when the other one has given up.

@@ -256,7 +256,7 @@ fn interpret(collective: Collective) {
     let mut n_run = 0;
     for (number, text) in SHAPES.iter().enumerate() {
         let shape: Shape = text.parse().unwrap();
-        let (p, most) = (shape.n_nodes(), max_ports(&shape));
+        let (p, most) = (shape.n_ranks(), max_ports(&shape));
         let roots = if collective.is_rooted() && p > 1 { vec![0, p - 1] } else { vec![0] };
         for algorithm in registry::algorithms(collective) {
             for (&root, ports) in roots.iter().zip([most, 1]).chain([(&roots[0], 1)]) {

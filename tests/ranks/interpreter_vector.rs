@@ -139,7 +139,7 @@ fn interpret_vector(collective: Collective) {
     let mut n_run = 0;
     for text in SHAPES {
         let shape: Shape = text.parse().unwrap();
-        let (p, most) = (shape.n_nodes(), max_ports(&shape));
+        let (p, most) = (shape.n_ranks(), max_ports(&shape));
         for (number, algorithm) in registry::algorithms(collective).into_iter().enumerate() {
             let root = if collective.is_rooted() { number as u32 % p } else { 0 };
             let ports = Some(if number % 3 == 0 { 1 } else { most });

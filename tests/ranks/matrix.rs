@@ -22,7 +22,7 @@ fn shapes(texts: &[&str]) {
 
 fn lengths_of(text: &str) -> (Shape, [usize; 5]) {
     let shape: Shape = text.parse().unwrap();
-    let p = shape.n_nodes() as usize;
+    let p = shape.n_ranks() as usize;
     (shape, [0, 1, p - 1, p, p + 1])
 }
 

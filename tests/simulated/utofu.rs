@@ -163,7 +163,7 @@ fn whoever_waits_for_a_dead_rank_on_utofu_learns_of_it() {
         let mut numbers = Numbers(seed);
         let sizes = SHAPES[1 + numbers.below(SHAPES.len() as u64 - 1) as usize];
         let config = on_utofu(sizes, seed);
-        let dead = numbers.below(u64::from(config.shape.n_nodes()));
+        let dead = numbers.below(u64::from(config.shape.n_ranks()));
         let after = Duration::from_nanos(numbers.below(20_000_000));
         let simulated = simulate(&config, |comm, rank| {
             if u64::from(comm.rank()) == dead {
@@ -188,7 +188,7 @@ fn whoever_is_stopped_for_a_while_goes_on_and_so_do_the_others() {
         let mut numbers = Numbers(seed);
         let sizes = SHAPES[numbers.below(SHAPES.len() as u64) as usize];
         let config = on_utofu(sizes, seed);
-        let stopped = numbers.below(u64::from(config.shape.n_nodes()));
+        let stopped = numbers.below(u64::from(config.shape.n_ranks()));
         let after = Duration::from_nanos(numbers.below(5_000_000));
         let simulated = simulate(&config, |comm, rank| {
             if u64::from(comm.rank()) == stopped {

@@ -1,7 +1,7 @@
 //! The proof for the whole registry: every algorithm on every shape that it claims, with
 //! first, middle and last roots and every number of ports.
 
-use hopbine_torus::geometry::{Node, RankMap, Shape};
+use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{Flow, Listed, check, for_each_message, max_ports, n_positions, traffic};
 use hopbine_torus::{Algorithm, Collective, Rank, Request, registry};
 
@@ -11,17 +11,17 @@ use common::{NODE_SHAPES, SHAPES};
 
 /// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
 fn maps(shape: &Shape) -> [RankMap; 3] {
-    let mut nodes: Vec<Node> = shape.nodes().collect();
+    let mut nodes: Vec<Vertex> = shape.vertices().collect();
     nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let random = RankMap::from_nodes(shape, nodes).unwrap();
+    let random = RankMap::from_vertices(shape, nodes).unwrap();
     let last = shape.n_dims() - 1;
-    let snake = shape.nodes().map(|node| {
+    let snake = shape.vertices().map(|node| {
         let at = shape.coord(node);
         let row: u32 = (0..last).map(|dim| at[dim]).sum();
         let turned = if row.is_multiple_of(2) { at[last] } else { shape.size(last) - 1 - at[last] };
-        shape.node(at.with(last, turned))
+        shape.vertex(at.with(last, turned))
     });
-    let snake = RankMap::from_nodes(shape, snake.collect()).unwrap();
+    let snake = RankMap::from_vertices(shape, snake.collect()).unwrap();
     [RankMap::ColumnMajor, random, snake]
 }
 
@@ -29,7 +29,7 @@ fn check_collective(collective: Collective) {
     let mut n_checked = 0;
     for text in SHAPES.iter().chain(&NODE_SHAPES) {
         let shape: Shape = text.parse().unwrap();
-        let last = shape.n_nodes() - 1;
+        let last = shape.n_ranks() - 1;
         let most = max_ports(&shape);
         let mut roots = vec![0];
         if collective.is_rooted() {
@@ -85,7 +85,7 @@ fn nodes_exchange_no_more_than_they_must() {
     for text in NODE_SHAPES {
         let shape: Shape = text.parse().unwrap();
         let per_node = shape.ranks_per_node();
-        let n_nodes = f64::from(shape.n_nodes() / per_node);
+        let n_nodes = f64::from(shape.n_ranks() / per_node);
         let share = (n_nodes - 1.0) / n_nodes;
         for (collective, least) in [
             (Collective::Allreduce, 2.0 * share),
@@ -126,7 +126,7 @@ fn trees_share_no_link() {
                 Request { shape: shape.clone(), map: RankMap::RowMajor, root: 1, ports: None };
             let trees = registry::find(collective, "trees").unwrap();
             let expansion = trees.schedule(&request).unwrap().expand().unwrap();
-            let traffic = traffic(&expansion, &shape, |rank| Node(rank.0));
+            let traffic = traffic(&expansion, &shape, |rank| Vertex(rank.0));
             let part = 1.0 / f64::from(expansion.lanes()[0].parts);
             assert!(traffic.max_link_load < part + 1e-9, "{collective} on {text}: {traffic:?}");
         }
@@ -140,7 +140,7 @@ fn no_row_is_a_copy() {
         ["4", "5", "8", "12", "16", "2x4", "3x5", "4x4", "2x3x4", "8x4", "3+4", "2x3+8", "8+2"];
     let plans = |algorithm: &Algorithm, text: &str| {
         let shape: Shape = text.parse().unwrap();
-        let root = if algorithm.collective.is_rooted() { shape.n_nodes() / 2 } else { 0 };
+        let root = if algorithm.collective.is_rooted() { shape.n_ranks() / 2 } else { 0 };
         let request = Request { shape, map: RankMap::RowMajor, root, ports: Some(2) };
         let expansion = algorithm.schedule(&request).ok()?.expand().ok()?;
         Some(Rank::first(expansion.n_ranks()).map(|rank| expansion.plan(rank)).collect::<Vec<_>>())

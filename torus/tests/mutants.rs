@@ -34,7 +34,7 @@ fn plans(dice: &mut Dice) -> Vec<Plan> {
         let all = registry::all();
         let algorithm = &all[dice.below(all.len())];
         let shape: Shape = SHAPES[dice.below(SHAPES.len())].parse().unwrap();
-        let n = shape.n_nodes();
+        let n = shape.n_ranks();
         let root = if algorithm.collective.is_rooted() { dice.below(n as usize) as u32 } else { 0 };
         let ports = Some(1 + dice.below(max_ports(&shape) as usize) as u32);
         let request = Request { shape, map: RankMap::RowMajor, root, ports };

@@ -2,7 +2,7 @@
 //! algorithms 3 to 5 have them, for every number of leaders and every size of a group; and what
 //! the links of a torus carry.
 
-use hopbine_torus::geometry::{Node, RankMap, Shape};
+use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{
     Expansion, Expect, Flow, Listed, ScheduleError, Traffic, check, for_each_message, max_ports,
     n_positions, traffic,
@@ -78,7 +78,7 @@ fn compare(name: &str, shape: &Shape, steps: u64, expected: impl Fn(u32) -> Sent
 fn leaders_send_what_the_paper_says() {
     for (nodes, q) in NODES.iter().flat_map(|nodes| PER_NODE.map(|q| (nodes, q))) {
         let shape = shape(nodes, q);
-        let (p, q) = (u64::from(shape.n_nodes()), u64::from(q));
+        let (p, q) = (u64::from(shape.n_ranks()), u64::from(q));
         let n = p / q;
         for leaders in divisors(q as u32).map(u64::from) {
             let g = q / leaders;
@@ -124,7 +124,7 @@ fn leaders_send_what_the_paper_says() {
 fn groups_send_what_the_paper_says() {
     for (nodes, q) in NODES.iter().flat_map(|nodes| PER_NODE.map(|q| (nodes, q))) {
         let shape = shape(nodes, q);
-        let (p, q) = (u64::from(shape.n_nodes()), u64::from(q));
+        let (p, q) = (u64::from(shape.n_ranks()), u64::from(q));
         for g in divisors(q as u32).map(u64::from) {
             let (groups, n) = (p / g, p / q);
             let between = Sent::of([groups - q / g, g], [q / g - 1, g]);
@@ -205,7 +205,7 @@ fn leaders_share_ranks_that_they_do_not_divide() {
                 assert!(violations.is_empty(), "{name} on {shape}: {}", violations[0]);
             }
         }
-        let n_nodes = shape.n_nodes() / per_node;
+        let n_nodes = shape.n_ranks() / per_node;
         let expansion = expand(&format!("multi-leader:{leaders}"), &shape, Some(1)).unwrap();
         // The blocks of each message of the first leader, and of the last one of its node.
         for group in [0, leaders - 1] {
@@ -215,7 +215,7 @@ fn leaders_share_ranks_that_they_do_not_divide() {
                 .flat_map(|node| (0..leaders).map(move |other| (node, other)))
                 .filter(|&(node, other)| node > 0 || other != group)
                 .map(|(_, other)| u64::from(a * sizes[other as usize]))
-                .chain(members.map(|_| u64::from(shape.n_nodes() - 1)))
+                .chain(members.map(|_| u64::from(shape.n_ranks() - 1)))
                 .collect();
             let plan = expansion.plan(Rank(first));
             let sends = plan.lanes[0].steps.iter().flat_map(|step| &step.sends);
@@ -248,7 +248,7 @@ fn listed_plans_hold_on_all_ports_and_round_trip() {
 
 fn on_links(name: &str, text: &str, ports: u32) -> Traffic {
     let shape: Shape = text.parse().unwrap();
-    traffic(&expand(name, &shape, Some(ports)).unwrap(), &shape, |rank| Node(rank.0))
+    traffic(&expand(name, &shape, Some(ports)).unwrap(), &shape, |rank| Vertex(rank.0))
 }
 
 /// Exchanges along one dimension after the other use all links of an odd torus evenly, step by
@@ -258,7 +258,7 @@ fn dimensions_use_links_evenly() {
     for (text, dims) in [("3x3", 2), ("3x3x3", 3), ("5x5x5", 3), ("3x3+2", 2)] {
         let shape: Shape = text.parse().unwrap();
         // Each rank of a node has links of its own here.
-        let n_links = f64::from(shape.n_nodes() * 2 * dims);
+        let n_links = f64::from(shape.n_ranks() * 2 * dims);
         let counted = on_links("dimensions", text, 2 * dims);
         let mean = counted.crossed() / n_links;
         assert!((counted.max_link_load - mean).abs() < 1e-9, "{text}: {counted:?}");

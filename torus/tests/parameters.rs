@@ -12,7 +12,7 @@ fn request(shape: &Shape, root: u32, ports: Option<u32>) -> Request {
 /// Proves an algorithm on a shape for some roots and all numbers of ports.
 fn prove(algorithm: &Algorithm, shape: &Shape) -> u32 {
     let mut n_proved = 0;
-    let last = shape.n_nodes() - 1;
+    let last = shape.n_ranks() - 1;
     let roots = if algorithm.collective.is_rooted() { vec![0, last / 2, last] } else { vec![0] };
     for (root, ports) in roots.iter().flat_map(|&r| (1..=max_ports(shape)).map(move |p| (r, p))) {
         let schedule = algorithm.schedule(&request(shape, root, Some(ports))).unwrap();

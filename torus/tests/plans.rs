@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use hopbine_torus::geometry::{Axis, Node, RankMap, Shape};
+use hopbine_torus::geometry::{Axis, RankMap, Shape, Vertex};
 use hopbine_torus::plan::{
     Expect, Fault, Flow, Listed, Plan, Schedule, TextError, check, max_ports, sent_positions,
     traffic,
@@ -144,7 +144,7 @@ fn powers_of_two_send_single_runs() {
                 Request { shape: shape.clone(), map: RankMap::RowMajor, root: 0, ports: None };
             let algorithm = registry::find(Collective::Allreduce, family).unwrap();
             let schedule = algorithm.schedule(&request).unwrap();
-            for rank in [0, 1, shape.n_nodes() / 2, shape.n_nodes() - 1] {
+            for rank in [0, 1, shape.n_ranks() / 2, shape.n_ranks() - 1] {
                 let plan = schedule.expand().unwrap().plan(Rank(rank));
                 let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
                 let sends = steps.flat_map(|step| &step.sends);
@@ -235,7 +235,7 @@ fn trees_have_the_fewest_steps() {
         assert_eq!(promised.steps, Some(expected), "{what}");
         let violations = check(&expansion, promised);
         assert!(violations.is_empty(), "{what}: {}", violations[0]);
-        let counted = traffic(&expansion, &schedule.shape, |rank| Node(rank.0));
+        let counted = traffic(&expansion, &schedule.shape, |rank| Vertex(rank.0));
         assert_eq!((counted.n_steps as u32, counted.min_steps), (expected, minimal), "{what}");
         let broken = Expect { steps: Some(expected - 1), ..promised };
         let found: Vec<Fault> =
@@ -260,7 +260,7 @@ proptest! {
         if ranks_per_node > 0 {
             shape = shape.with_ranks_per_node(ranks_per_node).unwrap();
         }
-        let n = shape.n_nodes();
+        let n = shape.n_ranks();
         prop_assume!(n <= 160);
         let served: Vec<_> =
             registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
@@ -269,9 +269,9 @@ proptest! {
             0 => RankMap::RowMajor,
             1 => RankMap::ColumnMajor,
             _ => {
-                let mut nodes: Vec<Node> = shape.nodes().collect();
+                let mut nodes: Vec<Vertex> = shape.vertices().collect();
                 nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(seed | 1));
-                RankMap::from_nodes(&shape, nodes).unwrap()
+                RankMap::from_vertices(&shape, nodes).unwrap()
             }
         };
         let root = if algorithm.collective.is_rooted() { (seed >> 20) as u32 % n } else { 0 };
@@ -340,7 +340,7 @@ proptest! {
         let text = corrupted(&schedule.to_string(), &dice);
         let shape = text.lines().find_map(|line| line.strip_prefix("shape ")?.parse::<Shape>().ok());
         // To judge a larger one takes long.
-        let is_small = shape.is_none_or(|shape| shape.n_nodes() <= 16);
+        let is_small = shape.is_none_or(|shape| shape.n_ranks() <= 16);
         match is_small.then(|| text.parse::<Schedule>()) {
             None => {}
             Some(Err(error)) => named(&text, error)?,
@@ -351,7 +351,7 @@ proptest! {
         }
 
         let expansion = schedule.expand().unwrap();
-        let n = schedule.shape.n_nodes();
+        let n = schedule.shape.n_ranks();
         let mut plans: Vec<Plan> = (0..n).map(|rank| expansion.plan(Rank(rank))).collect();
         let rank = dice[0].1 % n as usize;
         let text = corrupted(&plans[rank].to_string(), &dice);

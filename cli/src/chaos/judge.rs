@@ -131,7 +131,7 @@ fn differing(scenario: &Scenario) -> Option<&super::scenario::OneCall> {
 /// Whether a call with another operator went unnoticed, although its ranks exchange data.
 fn is_missed(scenario: &Scenario, run: &Simulation<OfRank>) -> bool {
     let Some(call) = differing(scenario) else { return false };
-    let n_ranks = scenario.shape.n_nodes();
+    let n_ranks = scenario.shape.n_ranks();
     let is_shared = call.comm == 0 && n_ranks > 1;
     let fails = run.results.iter().any(|of_rank| !of_rank.failures.is_empty())
         || run.ends.iter().any(Result::is_err);

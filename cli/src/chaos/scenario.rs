@@ -148,7 +148,7 @@ impl Scenario {
         let mut rng = Random::seed_from_u64(seed ^ 0x6368_616f_7321);
         let drawn = Shape::from_str(one(&mut rng, &SHAPES)).expect("a shape");
         let shape = limits.shape.clone().unwrap_or(drawn);
-        let n_ranks = shape.n_nodes();
+        let n_ranks = shape.n_ranks();
         let most = hopbine_torus::plan::max_ports(&shape);
         let ports = rng.random_range(1..=4).min(most);
         let line = rng.random_range(0..8) % shape.n_dims();

@@ -72,7 +72,7 @@ impl Search {
         }
         for text in SHAPES {
             let shape: Shape = text.parse().expect("a shape");
-            if shape.n_nodes() < scenario.shape.n_nodes() {
+            if shape.n_ranks() < scenario.shape.n_ranks() {
                 smaller.push(Limits { shape: Some(shape), ..limits.clone() });
             }
         }

@@ -71,7 +71,7 @@ fn flow(
         found
     };
     let count = || {
-        let place = |rank: Rank| map.node_of(shape, rank.0);
+        let place = |rank: Rank| map.vertex_of(shape, rank.0);
         let found = match counts {
             None => {
                 let minimum = flow.collective().minimal_volume(flow.n_ranks());

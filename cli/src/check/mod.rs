@@ -156,11 +156,11 @@ fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<Row, Cl
             text.parse::<Plan>().map_err(|error| args::wrong_text(path, &error))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    if plans.len() != shape.n_nodes() as usize {
+    if plans.len() != shape.n_ranks() as usize {
         return Err(CliError::Usage(format!(
             "{} plans for the {} ranks of {shape}; give one file per rank",
             plans.len(),
-            shape.n_nodes()
+            shape.n_ranks()
         )));
     }
     plans.sort_by_key(|plan| plan.rank);
@@ -185,7 +185,7 @@ fn from_registry(
     let collective = args.collective.ok_or_else(|| usage("the collective is missing"))?;
     let mut notes = vec![];
     if let Some(counts) = args.counts {
-        counts.check_for(collective, shape.n_nodes())?;
+        counts.check_for(collective, shape.n_ranks())?;
         notes.push("n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned());
     }
     let algorithms = match &args.algorithm {
@@ -195,7 +195,7 @@ fn from_registry(
     let (roots, root) = match args.root {
         AllOr::One(root) => (vec![args::existing_rank(root, shape)?], root.to_string()),
         AllOr::All if collective.is_rooted() => {
-            ((0..shape.n_nodes()).collect(), format!("all {}", shape.n_nodes()))
+            ((0..shape.n_ranks()).collect(), format!("all {}", shape.n_ranks()))
         }
         AllOr::All => (vec![0], "0".to_owned()),
     };

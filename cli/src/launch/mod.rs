@@ -113,7 +113,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     let ranks = match (args.ranks, &args.torus) {
         (Some(0), _) => return Err(CliError::Usage("at least one rank is needed".to_owned())),
         (Some(ranks), _) => ranks,
-        (None, Some(torus)) => torus.n_nodes().checked_mul(per_node).ok_or_else(|| {
+        (None, Some(torus)) => torus.n_ranks().checked_mul(per_node).ok_or_else(|| {
             CliError::Usage(format!("{torus} with {per_node} ranks on each node is too large"))
         })?,
         (None, None) => return Err(CliError::Usage("give -n or --torus".to_owned())),
@@ -136,11 +136,11 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         ),
     };
     if let Some(torus) = &torus
-        && torus.n_nodes() != nodes
+        && torus.n_ranks() != nodes
     {
         return Err(CliError::Usage(format!(
             "{torus} has {} nodes, but {ranks} ranks with {per_node} on each node need {nodes}",
-            torus.n_nodes()
+            torus.n_ranks()
         )));
     }
     let what = format!("{ranks} ranks");

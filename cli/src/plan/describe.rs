@@ -50,10 +50,10 @@ pub fn text(subject: &Subject) -> String {
 /// What the rank sends, between nodes and inside its own.
 fn sent(Subject { schedule, plan, .. }: &Subject) -> String {
     let (shape, map) = (&schedule.shape, &schedule.map);
-    let [here, mut between, mut inside] = [map.node_of(shape, plan.rank.0).0, 0, 0];
+    let [here, mut between, mut inside] = [map.vertex_of(shape, plan.rank.0).0, 0, 0];
     let (mut n_messages, per_node) = (0, shape.ranks_per_node());
     for send in plan.lanes.iter().flat_map(|lane| &lane.steps).flat_map(|step| &step.sends) {
-        let there = map.node_of(shape, send.peer.0).0;
+        let there = map.vertex_of(shape, send.peer.0).0;
         let is_near = here / per_node == there / per_node;
         *(if is_near { &mut inside } else { &mut between }) += n_positions(&send.blocks) as u32;
         n_messages += 1;
@@ -102,8 +102,8 @@ fn verb(action: Action) -> &'static str {
 
 fn coord_and_hops(subject: &Subject, peer: Rank) -> (String, u32) {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
-    let here = map.node_of(shape, subject.plan.rank.0);
-    let there = map.node_of(shape, peer.0);
+    let here = map.vertex_of(shape, subject.plan.rank.0);
+    let there = map.vertex_of(shape, peer.0);
     (shape.coord(there).to_string(), shape.distance(here, there))
 }
 

@@ -20,7 +20,7 @@ const SIMULATED_PORT_BYTES: u64 = 48 << 10;
 
 /// Refuses more simulated ranks than there is memory for.
 pub(super) fn check_simulated(config: &EmulationConfig) -> Result<(), CliError> {
-    let ranks = u64::from(config.shape.n_nodes());
+    let ranks = u64::from(config.shape.n_ranks());
     let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
     let needed = ranks * (SIMULATED_RANK_BYTES + ports * SIMULATED_PORT_BYTES);
     host::check_memory(format!("{ranks} simulated ranks"), needed, "use a smaller --torus")
@@ -34,7 +34,7 @@ pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
         utofu_emu::Job::coords_for_shape(&sizes)
             .map_err(|error| CliError::Usage(format!("the emulated device: {error}")))?;
     }
-    let ranks = u64::from(config.shape.n_nodes());
+    let ranks = u64::from(config.shape.n_ranks());
     let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
     let per_rank = if config.drive == Drive::Workers { 1 + ports } else { 1 };
     let what = format!("{ranks} emulated ranks");

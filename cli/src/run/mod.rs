@@ -182,7 +182,7 @@ impl Task {
             }
         } else {
             let bytes =
-                total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_nodes()) };
+                total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_ranks()) };
             hopbine::choose(config.wire, case.collective, shape, bytes, most)
         };
         let preferred = config.preferred.serving(case.collective, shape);
@@ -198,7 +198,7 @@ impl Task {
         let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
         let expansion = expansion.map_err(unserved)?;
         let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
-        let place = |rank: Rank| config.map.node_of(shape, rank.0);
+        let place = |rank: Rank| config.map.vertex_of(shape, rank.0);
         let count = || match case.counts {
             None => traffic(&expansion, shape, place),
             Some(_) => {
@@ -207,7 +207,7 @@ impl Task {
             }
         };
         let most = if case.counts.is_some() { MOST_WEIGHED } else { MOST_COUNTED };
-        let traffic = (shape.n_nodes() <= most).then(count);
+        let traffic = (shape.n_ranks() <= most).then(count);
         Ok(Chosen { algorithm: algorithm.name.into_owned(), ports, steps, traffic })
     }
 }
@@ -222,7 +222,7 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
         return Err(CliError::Usage(undefined.to_string()));
     }
     if let Some(counts) = args.counts {
-        counts.check_for(args.collective, shape.n_nodes())?;
+        counts.check_for(args.collective, shape.n_ranks())?;
     }
     if args.known_to == KnownTo::Root {
         let is_rooted = matches!(args.collective, Collective::Gather | Collective::Scatter);
@@ -357,7 +357,7 @@ fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String
 /// The sizes to run.
 fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     use Collective as C;
-    let n_ranks = args.place.torus.n_nodes();
+    let n_ranks = args.place.torus.n_ranks();
     let (collective, root) = (args.collective, args.root);
     let op = collective.is_reduction().then_some(args.op);
     let data = Data { dtype: args.dtype, op, n_ranks, seed: args.seed };

@@ -48,7 +48,7 @@ impl Ranks {
         simulation.wire = wire;
         simulation.map = args.place.rank_map()?;
         simulation.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
-        simulation.is_calm = shape.n_nodes() > MOST_MOODY;
+        simulation.is_calm = shape.n_ranks() > MOST_MOODY;
         let mut config = EmulationConfig::new(shape.clone());
         config.map = simulation.map.clone();
         config.ports = simulation.ports;

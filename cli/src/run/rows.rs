@@ -31,7 +31,7 @@ pub fn total_bytes(case: &Case) -> u64 {
 /// The remark on what the times are of.
 pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
     let config = &ranks.config;
-    let n_ranks = config.shape.n_nodes();
+    let n_ranks = config.shape.n_ranks();
     if let Some(world) = &ranks.world {
         let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
         let info = world.info();

@@ -172,13 +172,13 @@ pub(crate) fn rule(
         | Collective::Reduce
         | Collective::Scan
         | Collective::Exscan => bytes,
-        _ => bytes.saturating_mul(u64::from(shape.n_nodes())),
+        _ => bytes.saturating_mul(u64::from(shape.n_ranks())),
     };
     let is_short = total <= SHORT_VECTOR_BYTES;
     let has_nodes = shape.ranks_per_node() > 1;
     // Between two nodes a tree is one step, and moves less: a second phase only brings back what the
     // first has taken there.
-    let is_pair = shape.n_nodes() == 2 * shape.ranks_per_node();
+    let is_pair = shape.n_ranks() == 2 * shape.ranks_per_node();
     let wanted = match collective {
         Collective::Allreduce if is_short => Wanted::Latency,
         // One rank speaks for its node.
@@ -190,7 +190,7 @@ pub(crate) fn rule(
         }
         Collective::Bcast | Collective::Reduce if is_short || is_pair => "mixed-tree".into(),
         Collective::Scan | Collective::Exscan if bytes > CHAIN_BYTES => "chain".into(),
-        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_nodes() <= MOST_PEERS => {
+        Collective::Alltoall if bytes > SHORT_BLOCK_BYTES && shape.n_ranks() <= MOST_PEERS => {
             STRAIGHT.into()
         }
         _ => "mixed".into(),
@@ -221,7 +221,7 @@ pub(crate) fn rule_unknown(
         (Wire::Network, Collective::Alltoall) => FEW_RANKS,
         (Wire::Network, _) => MOST_DIRECT,
     };
-    let is_few = shape.n_nodes() <= most_direct;
+    let is_few = shape.n_ranks() <= most_direct;
     let wanted: Wanted = match collective {
         Collective::Alltoall if is_few => STRAIGHT.into(),
         Collective::Alltoall => Wanted::Named(radix_name(FEWEST_ROUNDS).into()),
@@ -241,7 +241,7 @@ pub(crate) fn rule_unknown(
 /// and volume meet; for long ones as many as there are ranks, which is one message for each
 /// block. But with very many ranks nobody talks to everybody.
 pub fn learnt_choice(shape: &Shape, longest: u64, n_ports: u32) -> Choice {
-    let n_ranks = shape.n_nodes();
+    let n_ranks = shape.n_ranks();
     let ports = n_ports.min(max_ports(shape));
     let (name, ports) = match longest {
         ..=SHORT_BLOCK_BYTES => (radix_name(FEWEST_ROUNDS), 1),
@@ -264,7 +264,7 @@ fn alltoall(name: &str) -> Algorithm {
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
 fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Rule {
-    let is_pair = shape.n_nodes() == 2;
+    let is_pair = shape.n_ranks() == 2;
     let of = |[pair, more]: [u64; 2]| if is_pair { pair } else { more };
     let root_folds = collective == Collective::Reduce && bytes <= of(ROOT_FOLDS_BYTES);
     let wanted = match collective {
@@ -353,7 +353,7 @@ mod tests {
             let (map, ports) = (RankMap::ColumnMajor, Some(choice.ports));
             let request = Request { shape: shape.clone(), map: map.clone(), root: 0, ports };
             let expansion = choice.algorithm.schedule(&request).unwrap().expand().unwrap();
-            let found = traffic(&expansion, &shape, |rank| map.node_of(&shape, rank.0));
+            let found = traffic(&expansion, &shape, |rank| map.vertex_of(&shape, rank.0));
             (choice.algorithm.name.into_owned(), found.between_nodes * f64::from(found.n_ranks))
         };
         use Collective as C;

@@ -4,7 +4,7 @@ use crate::Rank;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use hopbine_torus::geometry::{Axis, AxisLink, Node, RankMap, Shape};
+use hopbine_torus::geometry::{Axis, AxisLink, RankMap, Shape, Vertex};
 
 use crate::comm::call::Caller;
 use crate::comm::programs::cache::Cache;
@@ -33,7 +33,7 @@ impl Members {
         map: RankMap,
         segment_bytes: Option<u64>,
     ) -> Self {
-        let caller = Caller { rank, n_ranks: shape.n_nodes() };
+        let caller = Caller { rank, n_ranks: shape.n_ranks() };
         Members::new((shape, map), caller, None, segment_bytes, &Arc::default())
     }
 
@@ -110,7 +110,7 @@ impl Members {
                 |node, &(dim, first, size): &(usize, u32, u32)| node * size + coord[dim] - first;
             starts.iter().fold(0, place)
         });
-        let map = RankMap::from_nodes(&shape, node_of.map(Node).collect()).ok()?;
+        let map = RankMap::from_vertices(&shape, node_of.map(Vertex).collect()).ok()?;
         Some((shape, map))
     }
 }

@@ -47,8 +47,8 @@ impl Emulation {
         // The device counts nodes with the first size running fastest, shapes with the last.
         let sizes: Vec<u32> = shape.sizes().into_iter().rev().collect();
         let job = Job::coords_for_shape(&sizes).and_then(|nodes| {
-            let node_of = |rank| nodes[map.node_of(shape, rank).index()];
-            make((0..shape.n_nodes()).map(node_of).collect())
+            let node_of = |rank| nodes[map.vertex_of(shape, rank).index()];
+            make((0..shape.n_ranks()).map(node_of).collect())
         });
         let job = job.map_err(|error| Error::Startup {
             rank: 0,

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use hopbine_meet::Exchange;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::geometry::Node;
+use hopbine_torus::geometry::Vertex;
 use utofu::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
     UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
@@ -70,7 +70,7 @@ impl Gates {
         let Layout { shape, map, place, .. } = *layout;
         let arrangement = Arrangement::of(shape);
         let rank = exchange.rank() as u32;
-        let wires = arrangement.wires(shape, map.node_of(shape, rank));
+        let wires = arrangement.wires(shape, map.vertex_of(shape, rank));
         let mut mine = allocate(api, place, wires.len());
         let told = mine.as_ref().map(|(set, ..)| {
             set.ids().iter().flat_map(|id| id.0.to_le_bytes()).collect::<Vec<u8>>()
@@ -80,7 +80,7 @@ impl Gates {
             Ok(Err(refusal)) => return Ok(Err(refusal.to_string())),
             Err(error) => return Err(lost(error)),
         };
-        let id_of = |(node, gate): (Node, usize)| {
+        let id_of = |(node, gate): (Vertex, usize)| {
             let (ids, _) = all[map.rank_of(shape, node) as usize].as_chunks::<8>();
             GateId(u64::from_le_bytes(ids[gate]))
         };

@@ -12,10 +12,10 @@
 //!   hop long. A node with k children has gates 1..=k for the way up, one for each, then as
 //!   many for the way down; the last one up of the root is also the first one down.
 
-use hopbine_torus::geometry::{AxisLink, Node, Shape};
+use hopbine_torus::geometry::{AxisLink, Shape, Vertex};
 
 /// A gate: node and number within the node.
-pub(super) type Gate = (Node, usize);
+pub(super) type Gate = (Vertex, usize);
 
 /// What one gate is connected with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) enum Arrangement {
 impl Arrangement {
     /// The better one for a shape.
     pub(super) fn of(shape: &Shape) -> Self {
-        if shape.n_nodes().is_power_of_two() { Arrangement::Butterfly } else { Arrangement::Tree }
+        if shape.n_ranks().is_power_of_two() { Arrangement::Butterfly } else { Arrangement::Tree }
     }
 
     /// Its name.
@@ -52,49 +52,49 @@ impl Arrangement {
     }
 
     /// The wires of a node's gates, in order.
-    pub(super) fn wires(self, shape: &Shape, node: Node) -> Vec<Wires> {
+    pub(super) fn wires(self, shape: &Shape, node: Vertex) -> Vec<Wires> {
         match self {
-            _ if shape.n_nodes() == 1 => {
+            _ if shape.n_ranks() == 1 => {
                 vec![Wires { from_local: Some(0), to_local: Some(0), ..Wires::default() }]
             }
-            Arrangement::Butterfly => butterfly(shape.n_nodes(), node),
+            Arrangement::Butterfly => butterfly(shape.n_ranks(), node),
             Arrangement::Tree => tree(shape, node),
         }
     }
 }
 
-fn butterfly(n_nodes: u32, node: Node) -> Vec<Wires> {
+fn butterfly(n_nodes: u32, node: Vertex) -> Vec<Wires> {
     let levels = n_nodes.trailing_zeros() as usize;
     let wires = |level: usize| {
         let (before, next) = ((level + levels - 1) % levels, (level + 1) % levels);
         Wires {
             from_local: Some(before),
-            from_remote: Some((Node(node.0 ^ 1 << before), before)),
+            from_remote: Some((Vertex(node.0 ^ 1 << before), before)),
             to_local: Some(next),
-            to_remote: Some((Node(node.0 ^ 1 << level), next)),
+            to_remote: Some((Vertex(node.0 ^ 1 << level), next)),
         }
     };
     (0..levels).map(wires).collect()
 }
 
 /// The parent of a node; `None` for node 0.
-fn parent(shape: &Shape, node: Node) -> Option<Node> {
+fn parent(shape: &Shape, node: Vertex) -> Option<Vertex> {
     let at = shape.coord(node);
     let dim = (0..shape.n_dims()).rev().find(|&dim| at[dim] > 0)?;
     let axis = shape.axes()[dim];
     // Ahead of half way round, the end of the dimension is nearer than its start.
     let is_past_half = axis.link == AxisLink::Torus && at[dim] > axis.size / 2;
     let nearer = if is_past_half { (at[dim] + 1) % axis.size } else { at[dim] - 1 };
-    Some(shape.node(at.with(dim, nearer)))
+    Some(shape.vertex(at.with(dim, nearer)))
 }
 
 /// The children of a node, each once, in order.
-fn children(shape: &Shape, node: Node) -> Vec<Node> {
+fn children(shape: &Shape, node: Vertex) -> Vec<Vertex> {
     let at = shape.coord(node);
     let mut children = Vec::new();
     for (dim, axis) in shape.axes().iter().enumerate() {
         for step in [1, axis.size - 1] {
-            let child = shape.node(at.with(dim, (at[dim] + step) % axis.size));
+            let child = shape.vertex(at.with(dim, (at[dim] + step) % axis.size));
             if parent(shape, child) == Some(node) && !children.contains(&child) {
                 children.push(child);
             }
@@ -103,12 +103,12 @@ fn children(shape: &Shape, node: Node) -> Vec<Node> {
     children
 }
 
-fn tree(shape: &Shape, node: Node) -> Vec<Wires> {
+fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
     let mine = children(shape, node);
     let k = mine.len();
     // Which of its gates a node uses towards its parent, on the way up and down.
-    let to_parent = |child: Node| children(shape, child).len();
-    let from_parent = |child: Node| match children(shape, child).len() {
+    let to_parent = |child: Vertex| children(shape, child).len();
+    let from_parent = |child: Vertex| match children(shape, child).len() {
         0 => 0,
         n => n + 1,
     };
@@ -120,7 +120,7 @@ fn tree(shape: &Shape, node: Node) -> Vec<Wires> {
     let above = parent(shape, node).map(|parent| {
         let siblings = children(shape, parent);
         let index = 1 + siblings.iter().position(|&child| child == node).unwrap_or(0);
-        ((parent, index), (parent, down(parent == Node(0), siblings.len(), index)))
+        ((parent, index), (parent, down(parent == Vertex(0), siblings.len(), index)))
     });
     let (takes, serves) = (above.map(|above| above.0), above.map(|above| above.1));
     if k == 0 {
@@ -172,9 +172,9 @@ mod tests {
     /// Runs one operation on counters: every gate passes on the set of contributions it has.
     /// Returns each node's result, or panics if somebody waits for ever.
     fn run(shape: &Shape, arrangement: Arrangement) -> Vec<u128> {
-        let n = shape.n_nodes();
+        let n = shape.n_ranks();
         let all: Vec<Vec<Wires>> =
-            shape.nodes().map(|node| arrangement.wires(shape, node)).collect();
+            shape.vertices().map(|node| arrangement.wires(shape, node)).collect();
         // Signals on their way: (to, from a gate of the same node, value).
         let mut signals: Vec<(Gate, Gate, u128)> = Vec::new();
         let mut results = vec![None; n as usize];
@@ -183,7 +183,7 @@ mod tests {
             signals.extend(to_local.map(|gate| ((from.0, gate), from, value)));
             signals.extend(to_remote.map(|gate| (gate, from, value)));
         };
-        shape.nodes().for_each(|node| send(&mut signals, (node, 0), 1 << node.0));
+        shape.vertices().for_each(|node| send(&mut signals, (node, 0), 1 << node.0));
         let mut arrived: Vec<Vec<[Option<u128>; 2]>> =
             all.iter().map(|gates| vec![[None; 2]; gates.len()]).collect();
         while let Some((to, from, value)) = signals.pop() {
@@ -217,28 +217,28 @@ mod tests {
             ["1", "2", "3", "5", "7m", "2x3", "3x3", "5x4m", "2x3x2", "3x3x3", "1x3x1", "4x5x6"]
         {
             let shape: Shape = shape.parse().unwrap();
-            let full = u128::MAX >> (128 - shape.n_nodes());
-            assert_eq!(run(&shape, Arrangement::Tree), vec![full; shape.n_nodes() as usize]);
+            let full = u128::MAX >> (128 - shape.n_ranks());
+            assert_eq!(run(&shape, Arrangement::Tree), vec![full; shape.n_ranks() as usize]);
         }
         for shape in ["1", "2", "4", "8x2", "4x4x4"] {
             let shape: Shape = shape.parse().unwrap();
             assert_eq!(Arrangement::of(&shape), Arrangement::Butterfly);
-            let full = u128::MAX >> (128 - shape.n_nodes());
-            assert_eq!(run(&shape, Arrangement::Butterfly), vec![full; shape.n_nodes() as usize]);
+            let full = u128::MAX >> (128 - shape.n_ranks());
+            assert_eq!(run(&shape, Arrangement::Butterfly), vec![full; shape.n_ranks() as usize]);
         }
     }
 
     #[test]
     fn trees_are_shallow_and_fit_the_gates_of_a_tni() {
         let shape: Shape = "24x18x16".parse().unwrap();
-        for node in shape.nodes() {
+        for node in shape.vertices() {
             let mut at = node;
             let mut depth = 0;
             while let Some(above) = parent(&shape, at) {
                 assert_eq!(shape.distance(at, above), 1);
                 (at, depth) = (above, depth + 1);
             }
-            assert_eq!(depth, shape.distance(Node(0), node));
+            assert_eq!(depth, shape.distance(Vertex(0), node));
             // notes.md: at most one start/end gate and 32 relay gates.
             assert!(Arrangement::Tree.wires(&shape, node).len() <= 33);
         }

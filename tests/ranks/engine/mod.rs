@@ -184,7 +184,7 @@ fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[Che
 fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) -> Vec<CheckedPlan> {
     let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports };
     let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
-    hopbine_torus::Rank::first(shape.n_nodes())
+    hopbine_torus::Rank::first(shape.n_ranks())
         .map(|rank| CheckedPlan::new(expansion.plan(rank)).unwrap())
         .collect()
 }
@@ -193,7 +193,7 @@ fn every_algorithm(collectives: &[Collective], shapes: &[&[u32]], counts: &[usiz
     let mut ran = 0;
     for sizes in shapes {
         let shape = Shape::torus(sizes).unwrap();
-        let p = shape.n_nodes();
+        let p = shape.n_ranks();
         for algorithm in registry::all() {
             if !collectives.contains(&algorithm.collective) || algorithm.serves(&shape).is_err() {
                 continue;

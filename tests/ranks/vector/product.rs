@@ -51,7 +51,7 @@ impl Product {
     /// Forms and segments change from case to case.
     fn new(text: &'static str) -> Self {
         let shape: Shape = text.parse().unwrap();
-        let p = shape.n_nodes();
+        let p = shape.n_ranks();
         let mut roots = if p <= 8 { (0..p).collect() } else { vec![0, 1, p / 2, p - 1] };
         roots.dedup();
         let most = EmulationConfig::new(shape.clone()).ports;
@@ -150,7 +150,7 @@ impl Product {
     fn wrong(&self, calls: &[Call], progress: impl Fn(usize)) -> Vec<String> {
         let mut wrong = self.prove(calls);
         // Ranks keep the programs that they have run, with their memory, and all ranks are here.
-        let chunk = (2000 / self.shape.n_nodes() as usize).max(16);
+        let chunk = (2000 / self.shape.n_ranks() as usize).max(16);
         for (index, calls) in calls.chunks(chunk).enumerate() {
             progress(index * chunk);
             if !self.run(calls) {

@@ -10,19 +10,19 @@ pub const MAX_TORUS_DIMS: usize = 6;
 /// The most dimensions of a shape: those with links and one node axis.
 pub const MAX_DIMS: usize = MAX_TORUS_DIMS + 1;
 
-/// A vertex of a shape, `0..n_nodes`, row-major: the last dimension varies fastest. One rank
+/// A vertex of a shape, `0..n_ranks`, row-major: the last dimension varies fastest. One rank
 /// has its place there; the vertices of a node axis share one node of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Node(pub u32);
+pub struct Vertex(pub u32);
 
-impl Node {
+impl Vertex {
     /// The number as an index of tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-impl fmt::Display for Node {
+impl fmt::Display for Vertex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -1,6 +1,6 @@
 //! Logical nodes on the nodes of a real network.
 
-use super::axis::{AxisLink, Coord, MAX_DIMS, Node};
+use super::axis::{AxisLink, Coord, MAX_DIMS, Vertex};
 use super::route::{Link, Route};
 use super::shape::Shape;
 use super::tofu::{ROUTE_ORDER, TofuBox, network};
@@ -16,7 +16,7 @@ pub struct Embedding {
     /// The dimensions of the network in the order in which messages go along them.
     order: Vec<usize>,
     ranks_per_node: u32,
-    places: Vec<Node>,
+    places: Vec<Vertex>,
 }
 
 /// Why logical nodes have no places in a network.
@@ -72,7 +72,7 @@ impl Embedding {
         Embedding {
             order: (0..linked).collect(),
             ranks_per_node: shape.ranks_per_node(),
-            places: network.nodes().collect(),
+            places: network.vertices().collect(),
             network,
         }
     }
@@ -83,20 +83,20 @@ impl Embedding {
     /// [`EmbeddingError`] unless every node has a place of its own.
     pub fn list(shape: &Shape, network: Shape, coords: &[Coord]) -> Result<Self, EmbeddingError> {
         let ranks_per_node = shape.ranks_per_node();
-        let expected = shape.n_nodes() / ranks_per_node;
+        let expected = shape.n_ranks() / ranks_per_node;
         if coords.len() != expected as usize {
             let (found, shape) = (coords.len(), shape.to_string());
             return Err(EmbeddingError::Count { found, expected, shape });
         }
-        let mut taken = vec![None; network.n_nodes() as usize];
+        let mut taken = vec![None; network.n_ranks() as usize];
         let mut places = Vec::with_capacity(coords.len());
         for (node, &place) in coords.iter().enumerate() {
             if !network.contains(place) {
                 let network = network.to_string();
                 return Err(EmbeddingError::Outside { node, place, network });
             }
-            places.push(network.node(place));
-            if let Some(first) = taken[network.node(place).index()].replace(node) {
+            places.push(network.vertex(place));
+            if let Some(first) = taken[network.vertex(place).index()].replace(node) {
                 return Err(EmbeddingError::Twice { first, second: node, place });
             }
         }
@@ -125,7 +125,7 @@ impl Embedding {
             return Err(EmbeddingError::NoRoom { shape, origin, network });
         }
         let inner = Self::identity(shape).network;
-        let places = inner.nodes().map(|node| {
+        let places = inner.vertices().map(|node| {
             let within = inner.coord(node);
             let at = |dim: usize| (origin[dim] + within[dim]) % network.size(dim);
             let mut place = [0; MAX_DIMS];
@@ -156,12 +156,12 @@ impl Embedding {
             let shape = tofu_box.units.map(|size| size.to_string()).join("x");
             return Err(EmbeddingError::NoRoom { shape, origin, network: machine.to_string() });
         };
-        let places = logical.nodes().map(|node| {
+        let places = logical.vertices().map(|node| {
             let at = tofu_box.unfold(logical.coord(node)).map(u32::from);
             let [_, y_units, z_units] = tofu_box.units;
             let unit = (at[0] * y_units + at[1]) * z_units + at[2];
             let unit = machine.coord(room.places[unit as usize]);
-            network.node(Coord::new(&[unit[0], unit[1], unit[2], at[3], at[4], at[5]]))
+            network.vertex(Coord::new(&[unit[0], unit[1], unit[2], at[3], at[4], at[5]]))
         });
         let places = places.collect();
         Ok(Embedding { order: ROUTE_ORDER.to_vec(), ranks_per_node, places, network })
@@ -176,7 +176,7 @@ impl Embedding {
     ///
     /// # Panics
     /// If there is no such vertex.
-    pub fn place(&self, node: Node) -> Node {
+    pub fn place(&self, node: Vertex) -> Vertex {
         self.places[(node.0 / self.ranks_per_node) as usize]
     }
 }
@@ -186,7 +186,7 @@ impl Topology for Embedding {
         Link::count(&self.network)
     }
 
-    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize)) {
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize)) {
         let (from, to) = (self.place(from), self.place(to));
         let route = Route::along(&self.network, &self.order, from, to);
         route.for_each(|link| cross(link.index(&self.network)));
@@ -222,9 +222,9 @@ mod tests {
         let mut state = 1u64;
         let mut random = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            Node((state >> 33) as u32 % shape.n_nodes())
+            Vertex((state >> 33) as u32 % shape.n_ranks())
         };
-        let pairs: Vec<(Node, Node)> = (0..40_000).map(|_| (random(), random())).collect();
+        let pairs: Vec<(Vertex, Vertex)> = (0..40_000).map(|_| (random(), random())).collect();
         let logical = mean(pairs.iter().map(|&(a, b)| shape.hops(a, b)));
         let real = mean(pairs.iter().map(|&(a, b)| embedding.hops(a, b)));
         assert!((logical - 41.2).abs() < 0.2, "{logical}");
@@ -232,7 +232,7 @@ mod tests {
         // Along x, 21 further on: 12.7.
         let ahead = |x: u32| {
             let (from, to) = (Coord::new(&[x, 5, 7]), Coord::new(&[(x + 21) % 48, 5, 7]));
-            embedding.hops(shape.node(from), shape.node(to))
+            embedding.hops(shape.vertex(from), shape.vertex(to))
         };
         let real = mean((0..48).map(ahead));
         assert!((real - 12.7).abs() < 0.05, "{real}");
@@ -247,7 +247,7 @@ mod tests {
     fn routes_are_those_of_the_device() {
         let (shape, embedding) = fugaku("24mx23mx24m");
         for (a, b) in [(0, 1), (5, 77_777), (100_000, 158_975), (33, 33)] {
-            let (a, b) = (Node(a), Node(b));
+            let (a, b) = (Vertex(a), Vertex(b));
             let tofu = TofuBox { units: [24, 23, 24] };
             let [p, q] = [a, b].map(|node| tofu.unfold(shape.coord(node)));
             assert_eq!(embedding.hops(a, b), super::super::tofu::hops(p, q));
@@ -270,13 +270,13 @@ mod tests {
         let network: Shape = "4x4m".parse().unwrap();
         let place = |at: &[u32]| Embedding::sub_box(&shape, network.clone(), Coord::new(at));
         let embedding = place(&[3, 1]).unwrap();
-        let corner = |node| network.coord(embedding.place(Node(node))).to_string();
+        let corner = |node| network.coord(embedding.place(Vertex(node))).to_string();
         assert_eq!(
             (corner(0), corner(1), corner(11)),
             ("(3,1)".into(), "(3,1)".into(), "(0,3)".into())
         );
-        assert_eq!(embedding.hops(Node(0), Node(1)), 0);
-        assert_eq!(embedding.hops(Node(0), Node(11)), 3);
+        assert_eq!(embedding.hops(Vertex(0), Vertex(1)), 0);
+        assert_eq!(embedding.hops(Vertex(0), Vertex(11)), 3);
         let message = place(&[0, 2]).unwrap_err().to_string();
         assert!(message.contains("2x3+2 at (0,2) is not inside the network 4x4m"), "{message}");
         assert!(place(&[0]).is_err());
@@ -295,7 +295,7 @@ mod tests {
             let places: Vec<Coord> = places.iter().map(|&place| Coord::new(&[place])).collect();
             Embedding::list(&shape, network.clone(), &places)
         };
-        assert_eq!(list(&[3, 1, 0]).unwrap().hops(Node(0), Node(5)), 1);
+        assert_eq!(list(&[3, 1, 0]).unwrap().hops(Vertex(0), Vertex(5)), 1);
         for (places, expected) in [
             (&[1, 2][..], "2 places for the 3 nodes"),
             (&[1, 2, 4], "place (4) of node 2"),
@@ -306,7 +306,7 @@ mod tests {
         }
         let logical: Shape = "2x3".parse().unwrap();
         let identity = Embedding::identity(&logical);
-        for (a, b) in logical.nodes().flat_map(|a| logical.nodes().map(move |b| (a, b))) {
+        for (a, b) in logical.vertices().flat_map(|a| logical.vertices().map(move |b| (a, b))) {
             assert_eq!(identity.hops(a, b), logical.hops(a, b));
         }
     }

@@ -12,11 +12,11 @@ pub mod tofu;
 mod topology;
 mod trees;
 
-pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node, NotACoord, parse_coords};
+pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, NotACoord, Vertex, parse_coords};
 pub use embedding::{Embedding, EmbeddingError};
 pub use near_cubic::near_cubic;
 pub use rank_map::{RankMap, RankMapError};
 pub use route::{Direction, Link, Route};
 pub use shape::{Shape, ShapeError};
-pub use topology::{Groups, Topology};
+pub use topology::{Topology, VertexGroups};
 pub use trees::Trees;

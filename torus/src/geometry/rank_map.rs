@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::axis::{Coord, MAX_DIMS, Node, NotACoord, parse_coords};
+use super::axis::{Coord, MAX_DIMS, NotACoord, Vertex, parse_coords};
 use super::shape::Shape;
 
 /// A bijection between the ranks `0..n` and the nodes of a shape.
@@ -22,7 +22,7 @@ pub enum RankMap {
 /// The two directions of an explicit rank map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RankList {
-    node_of: Vec<Node>,
+    node_of: Vec<Vertex>,
     rank_of: Vec<u32>,
 }
 
@@ -77,12 +77,12 @@ impl RankMap {
     ///
     /// # Errors
     /// [`RankMapError`] unless every node of the shape is listed once.
-    pub fn from_nodes(shape: &Shape, node_of: Vec<Node>) -> Result<Self, RankMapError> {
+    pub fn from_vertices(shape: &Shape, node_of: Vec<Vertex>) -> Result<Self, RankMapError> {
         const FREE: u32 = u32::MAX;
-        if node_of.len() != shape.n_nodes() as usize {
+        if node_of.len() != shape.n_ranks() as usize {
             return Err(RankMapError::Count {
                 found: node_of.len(),
-                expected: shape.n_nodes(),
+                expected: shape.n_ranks(),
                 shape: shape.to_string(),
             });
         }
@@ -116,7 +116,7 @@ impl RankMap {
         let coords = parse_coords(text)
             .map_err(|(line, NotACoord(text))| RankMapError::Line { line, text })?;
         let node = |(rank, coord): (usize, Coord)| match shape.contains(coord) {
-            true => Ok(shape.node(coord)),
+            true => Ok(shape.vertex(coord)),
             false => Err(RankMapError::Outside {
                 rank,
                 place: coord.to_string(),
@@ -124,25 +124,25 @@ impl RankMap {
             }),
         };
         let nodes = coords.into_iter().enumerate().map(node).collect::<Result<Vec<_>, _>>()?;
-        Self::from_nodes(shape, nodes)
+        Self::from_vertices(shape, nodes)
     }
 
     /// The node of a rank.
     ///
     /// # Panics
     /// If `rank` is not below the shape's number of nodes.
-    pub fn node_of(&self, shape: &Shape, rank: u32) -> Node {
+    pub fn vertex_of(&self, shape: &Shape, rank: u32) -> Vertex {
         match self {
-            RankMap::RowMajor => Node(rank),
+            RankMap::RowMajor => Vertex(rank),
             RankMap::ColumnMajor => {
-                assert!(rank < shape.n_nodes(), "rank {rank} of {}", shape.n_nodes());
+                assert!(rank < shape.n_ranks(), "rank {rank} of {}", shape.n_ranks());
                 let mut rest = rank;
                 let mut at = [0; MAX_DIMS];
                 for dim in fastest_first(shape) {
                     at[dim] = rest % shape.size(dim);
                     rest /= shape.size(dim);
                 }
-                shape.node(Coord::new(&at[..shape.n_dims()]))
+                shape.vertex(Coord::new(&at[..shape.n_dims()]))
             }
             RankMap::List(list) => list.node_of[rank as usize],
         }
@@ -152,7 +152,7 @@ impl RankMap {
     ///
     /// # Panics
     /// If `node` is not below the shape's number of nodes.
-    pub fn rank_of(&self, shape: &Shape, node: Node) -> u32 {
+    pub fn rank_of(&self, shape: &Shape, node: Vertex) -> u32 {
         match self {
             RankMap::RowMajor => node.0,
             RankMap::ColumnMajor => {
@@ -165,7 +165,7 @@ impl RankMap {
     }
 
     /// For an explicit list, the ranks' nodes.
-    pub fn as_list(&self) -> Option<&[Node]> {
+    pub fn as_list(&self) -> Option<&[Vertex]> {
         match self {
             RankMap::List(list) => Some(&list.node_of),
             RankMap::RowMajor | RankMap::ColumnMajor => None,
@@ -174,7 +174,7 @@ impl RankMap {
 
     /// The coordinate of a rank.
     pub fn coord_of(&self, shape: &Shape, rank: u32) -> Coord {
-        shape.coord(self.node_of(shape, rank))
+        shape.coord(self.vertex_of(shape, rank))
     }
 }
 
@@ -216,8 +216,8 @@ mod tests {
         let shape: Shape = "2x2".parse().unwrap();
         let map = RankMap::parse(&shape, "# corner first\n(1,1)\n0 0\n\n(0, 1) # third\n1,0\n");
         let map = map.unwrap();
-        assert_eq!(map.node_of(&shape, 0), Node(3));
-        assert_eq!(map.rank_of(&shape, Node(2)), 3);
+        assert_eq!(map.vertex_of(&shape, 0), Vertex(3));
+        assert_eq!(map.rank_of(&shape, Vertex(2)), 3);
         for (text, expected) in [
             ("(0,0)\n(0,1)\n", "2 entries"),
             ("(0,0)\n(0,2)\n(1,0)\n(1,1)", "rank 1 is mapped to (0,2)"),
@@ -239,7 +239,7 @@ mod tests {
             let shape: Shape = "2x3".parse().unwrap();
             match RankMap::parse(&shape, &lines.join("\n")) {
                 Ok(map) => for rank in 0..6 {
-                    prop_assert_eq!(map.rank_of(&shape, map.node_of(&shape, rank)), rank);
+                    prop_assert_eq!(map.rank_of(&shape, map.vertex_of(&shape, rank)), rank);
                 }
                 Err(error) => {
                     let text = error.to_string();
@@ -252,7 +252,7 @@ mod tests {
         #[test]
         fn every_order_is_read(a in 0usize..6, b in 0usize..6) {
             let shape: Shape = "2x3".parse().unwrap();
-            let mut nodes: Vec<Node> = shape.nodes().collect();
+            let mut nodes: Vec<Vertex> = shape.vertices().collect();
             nodes.swap(a, b);
             let lines = nodes.iter().map(|node| shape.coord(*node).to_string() + "\n");
             let map = RankMap::parse(&shape, &lines.collect::<String>()).unwrap();
@@ -268,14 +268,14 @@ mod tests {
             if seed % 3 > 0 {
                 shape = shape.with_ranks_per_node((seed % 3) as u32 + 1).unwrap();
             }
-            let n = shape.n_nodes();
-            let mut nodes: Vec<Node> = shape.nodes().collect();
+            let n = shape.n_ranks();
+            let mut nodes: Vec<Vertex> = shape.vertices().collect();
             // Any permutation will do; this one follows from the seed.
             nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(seed | 1));
-            let list = RankMap::from_nodes(&shape, nodes).unwrap();
+            let list = RankMap::from_vertices(&shape, nodes).unwrap();
             for map in [RankMap::RowMajor, RankMap::ColumnMajor, list] {
                 for rank in 0..n {
-                    prop_assert_eq!(map.rank_of(&shape, map.node_of(&shape, rank)), rank);
+                    prop_assert_eq!(map.rank_of(&shape, map.vertex_of(&shape, rank)), rank);
                 }
             }
         }

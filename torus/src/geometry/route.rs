@@ -3,7 +3,7 @@
 //! Routes are dimension-ordered (first dimension first) and take the shorter way round;
 //! of two equal ways the positive one. No link is crossed along a node axis.
 
-use super::axis::{Coord, MAX_DIMS, Node};
+use super::axis::{Coord, MAX_DIMS, Vertex};
 use super::shape::Shape;
 
 /// Which way along a dimension.
@@ -19,7 +19,7 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Link {
     /// The node that the link leaves.
-    pub node: Node,
+    pub node: Vertex,
     /// The dimension along which it runs.
     pub dim: u8,
     /// The way it points.
@@ -38,7 +38,7 @@ impl Link {
         let outs = 2 * shape.n_dims();
         let out = index % outs;
         Link {
-            node: Node((index / outs) as u32),
+            node: Vertex((index / outs) as u32),
             dim: (out / 2) as u8,
             direction: if out.is_multiple_of(2) { Direction::Plus } else { Direction::Minus },
         }
@@ -53,7 +53,7 @@ impl Link {
     /// Number of link indices of a shape. Links that do not exist (the ends of a mesh,
     /// dimensions of size 1, node axes) have an index too.
     pub fn count(shape: &Shape) -> usize {
-        shape.n_nodes() as usize * 2 * shape.n_dims()
+        shape.n_ranks() as usize * 2 * shape.n_dims()
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Route<'a> {
     to: Coord,
     /// Where the route has come to.
     at: Coord,
-    node: Node,
+    node: Vertex,
     /// The dimension being gone along.
     leg: Option<Leg>,
     /// The dimensions after it.
@@ -87,12 +87,12 @@ const IN_ORDER: [usize; MAX_DIMS] = [0, 1, 2, 3, 4, 5, 6];
 
 impl<'a> Route<'a> {
     /// The dimension-order route from node `from` to node `to`.
-    pub fn new(shape: &'a Shape, from: Node, to: Node) -> Self {
+    pub fn new(shape: &'a Shape, from: Vertex, to: Vertex) -> Self {
         Self::along(shape, &IN_ORDER[..shape.n_dims()], from, to)
     }
 
     /// The route that goes along the dimensions in the order of `dims`, all of the shape's.
-    pub fn along(shape: &'a Shape, dims: &'a [usize], from: Node, to: Node) -> Self {
+    pub fn along(shape: &'a Shape, dims: &'a [usize], from: Vertex, to: Vertex) -> Self {
         Route { shape, at: shape.coord(from), to: shape.coord(to), node: from, leg: None, dims }
     }
 
@@ -132,7 +132,7 @@ impl Iterator for Route<'_> {
             Direction::Plus => here + 1,
             Direction::Minus => here.checked_sub(1).unwrap_or(size - 1),
         };
-        self.node = Node(self.node.0 - here * stride + next * stride);
+        self.node = Vertex(self.node.0 - here * stride + next * stride);
         self.at = self.at.with(dim, next);
         leg.hops -= 1;
         self.leg = (leg.hops > 0).then_some(leg);
@@ -149,8 +149,9 @@ mod tests {
     #[test]
     fn shorter_way_round() {
         let shape: Shape = "5x4".parse().unwrap();
-        let links: Vec<(u32, u8, Direction)> =
-            Route::new(&shape, Node(0), Node(18)).map(|l| (l.node.0, l.dim, l.direction)).collect();
+        let links: Vec<(u32, u8, Direction)> = Route::new(&shape, Vertex(0), Vertex(18))
+            .map(|l| (l.node.0, l.dim, l.direction))
+            .collect();
         // (0,0) -> (4,0) by wrapping, then two hops up to (4,2): equal ways go up.
         assert_eq!(
             links,
@@ -170,7 +171,7 @@ mod tests {
             if ranks > 0 {
                 shape = shape.with_ranks_per_node(ranks).unwrap();
             }
-            let (a, b) = (Node(a % shape.n_nodes()), Node(b % shape.n_nodes()));
+            let (a, b) = (Vertex(a % shape.n_ranks()), Vertex(b % shape.n_ranks()));
             let route: Vec<Link> = Route::new(&shape, a, b).collect();
             prop_assert_eq!(route.len() as u32, shape.distance(a, b));
             for pair in route.windows(2) {

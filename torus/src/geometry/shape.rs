@@ -1,19 +1,19 @@
 //! The shape of a torus or mesh and the coordinates in it.
 //!
 //! ```
-//! use hopbine_torus::geometry::{Node, Shape};
+//! use hopbine_torus::geometry::{Shape, Vertex};
 //! let shape: Shape = "4x6x4m".parse().unwrap(); // the last dimension does not wrap
-//! assert_eq!(shape.n_nodes(), 96);
-//! assert_eq!(shape.coord(Node(95)).to_string(), "(3,5,3)");
+//! assert_eq!(shape.n_ranks(), 96);
+//! assert_eq!(shape.coord(Vertex(95)).to_string(), "(3,5,3)");
 //! assert_eq!(shape.to_string(), "4x6x4m");
 //! let shape: Shape = "4x4x4+2".parse().unwrap(); // two ranks share the memory of each node
-//! assert_eq!((shape.n_nodes(), shape.ranks_per_node()), (128, 2));
+//! assert_eq!((shape.n_ranks(), shape.ranks_per_node()), (128, 2));
 //! ```
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Node};
+use super::axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Vertex};
 
 /// Why a text or a list of sizes is no shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +60,7 @@ pub enum ShapeError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     axes: Vec<Axis>,
-    n_nodes: u32,
+    n_ranks: u32,
 }
 
 impl Shape {
@@ -88,11 +88,11 @@ impl Shape {
         if let Some(dim) = axes.iter().position(|axis| axis.size == 0) {
             return Err(ShapeError::ZeroSize { dim });
         }
-        let n_nodes = axes
+        let n_ranks = axes
             .iter()
             .try_fold(1u32, |product, axis| product.checked_mul(axis.size))
             .ok_or(ShapeError::TooLarge)?;
-        Ok(Shape { axes, n_nodes })
+        Ok(Shape { axes, n_ranks })
     }
 
     /// The dimensions.
@@ -115,14 +115,14 @@ impl Shape {
         self.axes.iter().map(|axis| axis.size).collect()
     }
 
-    /// Number of vertices: of nodes times the ranks on each.
-    pub fn n_nodes(&self) -> u32 {
-        self.n_nodes
+    /// Number of ranks, one for each vertex: of nodes times the ranks on each.
+    pub fn n_ranks(&self) -> u32 {
+        self.n_ranks
     }
 
     /// All vertices in order.
-    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + DoubleEndedIterator + use<> {
-        (0..self.n_nodes).map(Node)
+    pub fn vertices(&self) -> impl ExactSizeIterator<Item = Vertex> + DoubleEndedIterator + use<> {
+        (0..self.n_ranks).map(Vertex)
     }
 
     /// The dimensions along which links can carry something: those of size above 1 that are no
@@ -167,14 +167,14 @@ impl Shape {
         Self::from_axes(linked.copied().collect()).expect("a node axis is one of several")
     }
 
-    /// The coordinate of node `node`.
+    /// The coordinate of a vertex.
     ///
     /// # Panics
-    /// If the node is not below `n_nodes()`.
-    pub fn coord(&self, node: Node) -> Coord {
-        assert!(node.0 < self.n_nodes, "node {node} of {}", self.n_nodes);
+    /// If the vertex is not below `n_ranks()`.
+    pub fn coord(&self, vertex: Vertex) -> Coord {
+        assert!(vertex.0 < self.n_ranks, "vertex {vertex} of {}", self.n_ranks);
         let mut at = [0; MAX_DIMS];
-        let mut rest = node.0;
+        let mut rest = vertex.0;
         for (dim, axis) in self.axes.iter().enumerate().rev() {
             at[dim] = rest % axis.size;
             rest /= axis.size;
@@ -182,14 +182,14 @@ impl Shape {
         Coord::new(&at[..self.axes.len()])
     }
 
-    /// The node at a coordinate.
+    /// The vertex at a coordinate.
     ///
     /// # Panics
     /// If the coordinate lies outside the shape.
-    pub fn node(&self, coord: Coord) -> Node {
+    pub fn vertex(&self, coord: Coord) -> Vertex {
         assert!(self.contains(coord), "{coord} is not in {self}");
         let parts = self.axes.iter().zip(coord.as_slice());
-        Node(parts.fold(0, |node, (axis, &at)| node * axis.size + at))
+        Vertex(parts.fold(0, |vertex, (axis, &at)| vertex * axis.size + at))
     }
 
     /// True if the coordinate has this shape's dimensions and lies inside.
@@ -199,7 +199,7 @@ impl Shape {
     }
 
     /// Hops of a shortest path between two nodes.
-    pub fn distance(&self, a: Node, b: Node) -> u32 {
+    pub fn distance(&self, a: Vertex, b: Vertex) -> u32 {
         let (a, b) = (self.coord(a), self.coord(b));
         (0..self.n_dims())
             .map(|dim| self.axes[dim].offset(a[dim], b[dim]).unsigned_abs() as u32)
@@ -285,8 +285,8 @@ mod tests {
     #[test]
     fn mesh_distance_does_not_wrap() {
         let shape: Shape = "8x8m".parse().unwrap();
-        assert_eq!(shape.distance(Node(0), shape.node(Coord::new(&[7, 0]))), 1);
-        assert_eq!(shape.distance(Node(0), shape.node(Coord::new(&[0, 7]))), 7);
+        assert_eq!(shape.distance(Vertex(0), shape.vertex(Coord::new(&[7, 0]))), 1);
+        assert_eq!(shape.distance(Vertex(0), shape.vertex(Coord::new(&[0, 7]))), 7);
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         let shape: Shape = "4x1x3+5".parse().unwrap();
         assert_eq!(shape.active_dims(), [0, 2]);
         assert_eq!((shape.node_dim(), shape.ranks_per_node()), (Some(3), 5));
-        assert_eq!(shape.distance(Node(0), Node(4)), 0);
+        assert_eq!(shape.distance(Vertex(0), Vertex(4)), 0);
         let torus: Shape = "4x1x3".parse().unwrap();
         assert_eq!((torus.node_dim(), torus.ranks_per_node()), (None, 1));
         assert_eq!(torus.with_ranks_per_node(5).unwrap(), shape);
@@ -310,9 +310,9 @@ mod tests {
             if let Ok(shape) = text.parse::<Shape>() {
                 prop_assert_eq!(&shape.to_string().parse::<Shape>().unwrap(), &shape);
                 let n: u128 = shape.sizes().into_iter().map(u128::from).product();
-                prop_assert_eq!(n, u128::from(shape.n_nodes()));
-                let last = Node(shape.n_nodes() - 1);
-                prop_assert_eq!(shape.node(shape.coord(last)), last);
+                prop_assert_eq!(n, u128::from(shape.n_ranks()));
+                let last = Vertex(shape.n_ranks() - 1);
+                prop_assert_eq!(shape.vertex(shape.coord(last)), last);
             }
         }
 
@@ -322,9 +322,9 @@ mod tests {
             seed in any::<u32>(),
         ) {
             let shape = Shape::torus(&sizes).unwrap();
-            let node = Node(seed % shape.n_nodes());
-            prop_assert_eq!(shape.node(shape.coord(node)), node);
-            let other = Node((seed / 7) % shape.n_nodes());
+            let node = Vertex(seed % shape.n_ranks());
+            prop_assert_eq!(shape.vertex(shape.coord(node)), node);
+            let other = Vertex((seed / 7) % shape.n_ranks());
             prop_assert_eq!(shape.distance(node, other), shape.distance(other, node));
         }
     }

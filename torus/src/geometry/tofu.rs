@@ -143,7 +143,7 @@ mod tests {
             let tofu = TofuBox { units };
             let shape = tofu.logical_shape().unwrap();
             let mut seen = std::collections::HashSet::new();
-            for node in shape.nodes() {
+            for node in shape.vertices() {
                 let coord = shape.coord(node);
                 let here = tofu.unfold(coord);
                 assert!(seen.insert(here), "{coord} folds onto a taken node");

@@ -1,7 +1,7 @@
 //! What messages cross: links of a torus, of a network that a torus is embedded in, or the
 //! borders of groups of nodes.
 
-use super::axis::Node;
+use super::axis::Vertex;
 use super::route::{Link, Route};
 use super::shape::Shape;
 
@@ -14,13 +14,13 @@ pub trait Topology {
     ///
     /// # Panics
     /// If a vertex does not exist.
-    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize));
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize));
 
     /// A link as text.
     fn link_name(&self, link: usize) -> String;
 
     /// Number of links between two vertices.
-    fn hops(&self, from: Node, to: Node) -> u32 {
+    fn hops(&self, from: Vertex, to: Vertex) -> u32 {
         let mut hops = 0;
         self.route(from, to, &mut |_| hops += 1);
         hops
@@ -33,7 +33,7 @@ impl Topology for Shape {
         Link::count(self)
     }
 
-    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize)) {
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize)) {
         Route::new(self, from, to).for_each(|link| cross(link.index(self)));
     }
 
@@ -45,16 +45,16 @@ impl Topology for Shape {
 /// Groups of vertices, as a Dragonfly's groups or the subtrees of a tapered fat tree: a
 /// message that leaves its group crosses one link, the group's way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Groups {
+pub struct VertexGroups {
     group_of: Vec<u32>,
     n_groups: usize,
 }
 
-impl Groups {
+impl VertexGroups {
     /// The groups with these numbers, by vertex.
     pub fn new(group_of: Vec<u32>) -> Self {
         let n_groups = group_of.iter().map(|&group| group as usize + 1).max().unwrap_or(0);
-        Groups { group_of, n_groups }
+        VertexGroups { group_of, n_groups }
     }
 
     /// Groups of `size` consecutive vertices of `n`.
@@ -66,12 +66,12 @@ impl Groups {
     }
 }
 
-impl Topology for Groups {
+impl Topology for VertexGroups {
     fn n_links(&self) -> usize {
         self.n_groups
     }
 
-    fn route(&self, from: Node, to: Node, cross: &mut dyn FnMut(usize)) {
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize)) {
         let group = self.group_of[from.index()];
         if group != self.group_of[to.index()] {
             cross(group as usize);
@@ -91,18 +91,18 @@ mod tests {
     fn the_torus_is_its_own_topology() {
         let shape: Shape = "5x4".parse().unwrap();
         let mut names = Vec::new();
-        shape.route(Node(0), Node(18), &mut |link| names.push(shape.link_name(link)));
+        shape.route(Vertex(0), Vertex(18), &mut |link| names.push(shape.link_name(link)));
         assert_eq!(names, ["(0,0)-0", "(4,0)+1", "(4,1)+1"]);
-        assert_eq!(shape.hops(Node(0), Node(18)), 3);
+        assert_eq!(shape.hops(Vertex(0), Vertex(18)), 3);
     }
 
     #[test]
     fn messages_that_leave_their_group_are_counted() {
-        let groups = Groups::consecutive(10, 4);
+        let groups = VertexGroups::consecutive(10, 4);
         assert_eq!(groups.n_links(), 3);
-        assert_eq!(groups.hops(Node(0), Node(3)), 0);
+        assert_eq!(groups.hops(Vertex(0), Vertex(3)), 0);
         let mut crossed = Vec::new();
-        groups.route(Node(5), Node(8), &mut |link| crossed.push(groups.link_name(link)));
+        groups.route(Vertex(5), Vertex(8), &mut |link| crossed.push(groups.link_name(link)));
         assert_eq!(crossed, ["out of group 1"]);
     }
 }

@@ -28,7 +28,7 @@
 
 use smallvec::SmallVec;
 
-use super::axis::{AxisLink, Coord, MAX_TORUS_DIMS, Node};
+use super::axis::{AxisLink, Coord, MAX_TORUS_DIMS, Vertex};
 use super::route::Direction;
 use super::shape::Shape;
 
@@ -106,7 +106,7 @@ impl Trees {
     ///
     /// # Panics
     /// If the root is not below the number of nodes.
-    pub fn new(shape: &Shape, root: Node) -> Self {
+    pub fn new(shape: &Shape, root: Vertex) -> Self {
         let root = shape.coord(root);
         let mut lines: Vec<Line> = shape
             .active_dims()
@@ -135,8 +135,8 @@ impl Trees {
     }
 
     /// The root.
-    pub fn root(&self) -> Node {
-        self.shape.node(self.root)
+    pub fn root(&self) -> Vertex {
+        self.shape.vertex(self.root)
     }
 
     /// How a place that is not the root's is reached in every tree.
@@ -181,14 +181,14 @@ impl Trees {
     ///
     /// # Panics
     /// If there is no such tree or node.
-    pub fn parent(&self, tree: usize, node: Node) -> Option<Node> {
+    pub fn parent(&self, tree: usize, node: Vertex) -> Option<Vertex> {
         assert!(tree < self.n_trees, "tree {tree} of {}", self.n_trees);
         let at = self.shape.coord(node);
         if at == self.root {
             return None;
         }
         let Some(slots) = self.shape.node_dim() else {
-            return Some(self.shape.node(self.above(tree, at)));
+            return Some(self.shape.vertex(self.above(tree, at)));
         };
         let speaker = self.speaker(tree, at);
         let parent = if at != speaker || self.is_roots_node(at) {
@@ -197,7 +197,7 @@ impl Trees {
             let above = self.above(tree, at);
             above.with(slots, self.speaker(tree, above)[slots])
         };
-        Some(self.shape.node(parent))
+        Some(self.shape.vertex(parent))
     }
 
     /// The neighbour of a place from which a tree reaches it.
@@ -228,7 +228,7 @@ impl Trees {
     ///
     /// # Panics
     /// If there is no such tree or node.
-    pub fn children(&self, tree: usize, node: Node) -> SmallVec<[Node; 4]> {
+    pub fn children(&self, tree: usize, node: Vertex) -> SmallVec<[Vertex; 4]> {
         assert!(tree < self.n_trees, "tree {tree} of {}", self.n_trees);
         let at = self.shape.coord(node);
         let mut children = SmallVec::new();
@@ -240,13 +240,13 @@ impl Trees {
                 let Some(x) = line.step(at[line.dim], direction) else { continue };
                 let child = at.with(line.dim, x);
                 if !self.is_roots_node(child) && self.moves(child)[tree] == (line.dim, direction) {
-                    children.push(self.shape.node(self.speaker(tree, child)));
+                    children.push(self.shape.vertex(self.speaker(tree, child)));
                 }
             }
         }
         if let Some(slots) = self.shape.node_dim() {
             let others = (0..self.shape.size(slots)).filter(|&slot| slot != at[slots]);
-            children.extend(others.map(|slot| self.shape.node(at.with(slots, slot))));
+            children.extend(others.map(|slot| self.shape.vertex(at.with(slots, slot))));
         }
         children
     }
@@ -255,8 +255,8 @@ impl Trees {
     ///
     /// # Panics
     /// If there is no such tree or node.
-    pub fn depth(&self, tree: usize, node: Node) -> u32 {
-        let up = |&node: &Node| self.parent(tree, node);
+    pub fn depth(&self, tree: usize, node: Vertex) -> u32 {
+        let up = |&node: &Vertex| self.parent(tree, node);
         std::iter::successors(Some(node), up).count() as u32 - 1
     }
 
@@ -266,9 +266,9 @@ impl Trees {
     /// If there is no such tree.
     pub fn depths(&self, tree: usize) -> Vec<u32> {
         const UNKNOWN: u32 = u32::MAX;
-        let mut depths = vec![UNKNOWN; self.shape.n_nodes() as usize];
+        let mut depths = vec![UNKNOWN; self.shape.n_ranks() as usize];
         let mut path = Vec::new();
-        for node in self.shape.nodes() {
+        for node in self.shape.vertices() {
             let mut at = node;
             let mut depth = loop {
                 if depths[at.index()] != UNKNOWN {

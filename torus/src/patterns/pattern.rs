@@ -1,7 +1,7 @@
 //! A pattern on a ring of a given size: a rule, its forms, and what follows from them.
 
 use super::kind::{Kind, Unserved};
-use super::rule::{Peers, Rule, Way};
+use super::rule::{Descent, Peers, Rule};
 
 /// One hop towards coordinate 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,10 +109,10 @@ impl Pattern {
         }
         let image = self.mirror(b);
         let law = &self.rule.law;
-        let (step, target) = match &self.rule.way {
-            Way::Latest => panic!("the way of this pattern is found by search"),
-            Way::Chain => (self.size - 1 - law.inverse(image), 0),
-            Way::Digits(digits) => {
+        let (step, target) = match &self.rule.descent {
+            Descent::Latest => panic!("the way of this pattern is found by search"),
+            Descent::Chain => (self.size - 1 - law.inverse(image), 0),
+            Descent::Digits(digits) => {
                 // The first step in whose digit the image differs from 0 clears it.
                 let of = |t: u32| {
                     let t = if self.far_first { self.n_steps() - 1 - t } else { t };
@@ -128,14 +128,14 @@ impl Pattern {
 
     /// True if the rule says every hop, so that no search is needed.
     pub fn has_explicit_hops(&self) -> bool {
-        !matches!(self.rule.way, Way::Latest)
+        !matches!(self.rule.descent, Descent::Latest)
     }
 
     /// True if each of d - 1 steps forwards one block, the farthest first: ring and k-ring. The
     /// coordinates' own order, or that of their distances ([`Pattern::distance`]), then puts
     /// every set and every subtree into few runs, with one level for all steps.
     pub fn is_chain(&self) -> bool {
-        matches!(self.rule.way, Way::Chain)
+        matches!(self.rule.descent, Descent::Chain)
     }
 
     /// For a chain, how many steps before the end, less one, image `b` takes its first hop:
@@ -148,20 +148,22 @@ impl Pattern {
     /// nearly (bine on even sizes that are no powers of two), so that path order makes them
     /// contiguous for every coordinate, interleaved with other dimensions too.
     pub fn is_nested(&self) -> bool {
-        match &self.rule.way {
+        match &self.rule.descent {
             _ if self.n_steps() <= 1 => true,
-            Way::Chain => false,
-            Way::Latest => self.rule.is_alternating(),
+            Descent::Chain => false,
+            Descent::Latest => self.rule.is_alternating(),
             // Numbers that are shifted as a whole keep their low digits together, not their high
             // ones.
-            Way::Digits(_) => !self.rule.is_shift() || (self.rule.is_whole() && !self.far_first),
+            Descent::Digits(_) => {
+                !self.rule.is_shift() || (self.rule.is_whole() && !self.far_first)
+            }
         }
     }
 
     /// True if all the messages that reach a coordinate in a step of a reduce-scatter carry the
     /// same blocks, so that they are the operands of one fold.
     pub fn folds_evenly(&self) -> bool {
-        let Way::Digits(digits) = &self.rule.way else { return true };
+        let Descent::Digits(digits) = &self.rule.descent else { return true };
         let size = self.rule.law.size();
         digits.all().iter().enumerate().all(|(index, digit)| {
             // How many numbers have this value of the digit and none cleared before it.

@@ -10,7 +10,7 @@ pub type Peers = SmallVec<[u32; 2]>;
 
 /// Which of the ways from a coordinate to 0 a block takes.
 #[derive(Clone, Debug)]
-pub(super) enum Way {
+pub(super) enum Descent {
     /// At the latest step from which it still arrives.
     Latest,
     /// One step for each digit of the coordinate, cleared by the target that lies that much
@@ -27,7 +27,7 @@ pub(super) struct Rule {
     /// The targets of coordinate 0: step t has those of entry `t % cycle.len()`.
     cycle: Vec<Peers>,
     pub n_steps: u32,
-    pub way: Way,
+    pub descent: Descent,
 }
 
 impl Rule {
@@ -65,18 +65,18 @@ impl Rule {
             values.map(|value| law.inverse(value)).collect()
         });
         let cycle: Vec<Peers> = cycle.collect();
-        Rule { law, n_steps: cycle.len() as u32, cycle, way: Way::Digits(digits) }
+        Rule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Digits(digits) }
     }
 
     fn searching(law: Law, offsets: Vec<u32>) -> Self {
         let cycle = offsets.into_iter().map(|offset| Peers::from_slice(&[offset]));
         let cycle: Vec<Peers> = cycle.collect();
-        Rule { law, n_steps: cycle.len() as u32, cycle, way: Way::Latest }
+        Rule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Latest }
     }
 
     fn chain(law: Law, cycle: Vec<u32>) -> Self {
         let cycle = cycle.into_iter().map(|offset| Peers::from_slice(&[offset])).collect();
-        Rule { n_steps: law.size() - 1, law, cycle, way: Way::Chain }
+        Rule { n_steps: law.size() - 1, law, cycle, descent: Descent::Chain }
     }
 
     /// The targets of coordinate 0 at step `t`.
@@ -90,11 +90,11 @@ impl Rule {
 
     /// True if there are coordinates for all values of all digits.
     pub fn is_whole(&self) -> bool {
-        match &self.way {
-            Way::Digits(digits) => {
+        match &self.descent {
+            Descent::Digits(digits) => {
                 digits.all().last().is_none_or(|last| self.law.size().is_multiple_of(last.stride))
             }
-            Way::Latest | Way::Chain => false,
+            Descent::Latest | Descent::Chain => false,
         }
     }
 

@@ -10,14 +10,14 @@ pub mod traffic;
 pub use check::{Checker, Expect, Fault, Found, Violation, check};
 pub use derive::expansion::Expansion;
 pub use derive::schedule::{
-    Positions, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+    Placement, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };
 pub use derive::walk::Interleave;
 pub use exchange::parlinna::ParLinNa;
 pub use exchange::{Exchange, Stages};
 pub use ir::defect::{Defect, Invalid};
 pub use ir::flow::{Flow, LaneHeader, Message, for_each_message};
-pub use ir::grid::{Grid, Groups};
+pub use ir::grid::{Grid, NodeGroups};
 pub use ir::layout;
 pub use ir::listed::{Listed, Mixed};
 pub use ir::members::Tile;

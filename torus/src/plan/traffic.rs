@@ -5,7 +5,7 @@
 
 use super::ir::flow::{Flow, Message};
 use super::ir::runs::n_positions;
-use crate::geometry::{Node, Topology};
+use crate::geometry::{Topology, Vertex};
 use crate::names::Rank;
 
 /// Totals over all ranks and lanes of a collective.
@@ -77,7 +77,11 @@ impl Traffic {
 }
 
 /// Adds up the messages of all ranks; `place` says at which vertex of the topology a rank is.
-pub fn traffic(flow: &dyn Flow, topology: &dyn Topology, place: impl Fn(Rank) -> Node) -> Traffic {
+pub fn traffic(
+    flow: &dyn Flow,
+    topology: &dyn Topology,
+    place: impl Fn(Rank) -> Vertex,
+) -> Traffic {
     let shares: Vec<f64> = flow.lanes().iter().map(|lane| lane.position_share()).collect();
     weighed(flow, topology, place, |lane, _, message| {
         n_positions(message.runs) as f64 * shares[lane]
@@ -89,13 +93,13 @@ pub fn traffic(flow: &dyn Flow, topology: &dyn Topology, place: impl Fn(Rank) ->
 pub fn weighed(
     flow: &dyn Flow,
     topology: &dyn Topology,
-    place: impl Fn(Rank) -> Node,
+    place: impl Fn(Rank) -> Vertex,
     volume: impl Fn(usize, usize, &Message<'_>) -> f64,
 ) -> Traffic {
     let n_ranks = flow.n_ranks();
     let lanes = flow.lanes();
     let n_steps = lanes.iter().map(|lane| lane.n_steps).max().unwrap_or(0);
-    let places: Vec<Node> = Rank::first(n_ranks).map(place).collect();
+    let places: Vec<Vertex> = Rank::first(n_ranks).map(place).collect();
     let mut load = vec![0.0; topology.n_links()];
     let mut sent = vec![0.0; n_ranks as usize];
     let mut messages = vec![0usize; n_ranks as usize];

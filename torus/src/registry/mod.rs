@@ -19,11 +19,11 @@ use crate::collectives::{Collective, Form, ceil_log};
 use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::patterns::Kind;
 use crate::plan::{
-    Expect, Interleave, ParLinNa, Positions, PrefixSteps, Recipe, Schedule, ScheduleError,
+    Expect, Interleave, ParLinNa, Placement, PrefixSteps, Recipe, Schedule, ScheduleError,
     StepOrder, WalkRecipe, max_ports,
 };
-use rows::{ROWS, Row};
-use through::{Blocks, Through};
+use rows::{Entry, ROWS};
+use through::{Relay, Relayed};
 
 /// Which pattern is used in which dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,22 +47,22 @@ struct Family {
 
 /// How a family is used.
 #[derive(Debug)]
-struct Use {
-    way: Way,
+struct Variant {
+    way: Template,
     summary: &'static str,
 }
 
 /// What becomes a schedule's recipe.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Template {
     /// With `leader` one rank of each node takes part, and the others of the node fold onto it.
     Walk {
         form: Form,
-        positions: Positions,
+        positions: Placement,
         order: StepOrder,
         leader: bool,
     },
-    Exchange(Blocks),
+    Exchange(Relayed),
     ParLinNa(ParLinNa),
     Linear,
     Prefix(PrefixSteps),
@@ -76,9 +76,9 @@ pub struct Algorithm {
     pub collective: Collective,
     /// Its name: unique within the collective.
     pub name: Cow<'static, str>,
-    row: &'static Row,
+    row: &'static Entry,
     patterns: Patterns,
-    way: Way,
+    way: Template,
 }
 
 /// What a caller wants performed.
@@ -136,7 +136,7 @@ fn tree_radix(kind: &Kind, size: u32) -> Option<u32> {
 }
 
 impl Algorithm {
-    fn new(row: &'static Row) -> Self {
+    fn new(row: &'static Entry) -> Self {
         Algorithm {
             collective: row.collective,
             name: Cow::Borrowed(row.name),
@@ -159,20 +159,23 @@ impl Algorithm {
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
         match self.way {
-            Way::Walk { form, .. } => form.name(),
-            Way::Exchange(_) => "exchange",
-            Way::ParLinNa(_) => "parlinna",
-            Way::Linear => "linear",
-            Way::Prefix(PrefixSteps::Chain) => "chain",
-            Way::Prefix(PrefixSteps::Sweeps) => "sweeps",
-            Way::Trees => "trees",
+            Template::Walk { form, .. } => form.name(),
+            Template::Exchange(_) => "exchange",
+            Template::ParLinNa(_) => "parlinna",
+            Template::Linear => "linear",
+            Template::Prefix(PrefixSteps::Chain) => "chain",
+            Template::Prefix(PrefixSteps::Sweeps) => "sweeps",
+            Template::Trees => "trees",
         }
     }
 
     /// True if every block goes straight from the rank that gives it to the rank that gets it,
     /// so that no other rank needs to know how long it is.
     pub fn is_straight(&self) -> bool {
-        matches!(self.way, Way::Linear | Way::Exchange(Blocks { through: Through::Owners, .. }))
+        matches!(
+            self.way,
+            Template::Linear | Template::Exchange(Relayed { through: Relay::Owners, .. })
+        )
     }
 
     /// The algorithm that carries the blocks' sizes before the blocks themselves, for an alltoall in
@@ -181,9 +184,11 @@ impl Algorithm {
     #[must_use]
     pub fn for_sizes(&self) -> Self {
         let way = match self.way {
-            Way::Exchange(Blocks { through, .. }) => Way::Exchange(Blocks { through, batch: None }),
-            Way::ParLinNa(recipe) => {
-                Way::ParLinNa(ParLinNa { batch: None, staggered: false, ..recipe })
+            Template::Exchange(Relayed { through, .. }) => {
+                Template::Exchange(Relayed { through, batch: None })
+            }
+            Template::ParLinNa(recipe) => {
+                Template::ParLinNa(ParLinNa { batch: None, staggered: false, ..recipe })
             }
             other => other,
         };
@@ -216,15 +221,15 @@ impl Algorithm {
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
         let shape = &request.shape;
         let recipe = match self.way {
-            Way::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)),
-            Way::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
-            Way::Linear => Recipe::Linear,
-            Way::Prefix(how) => Recipe::Prefix(how),
-            Way::Trees => Recipe::Trees,
-            Way::Walk { leader: true, .. } if shape.node_dim().is_none() => {
+            Template::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)),
+            Template::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
+            Template::Linear => Recipe::Linear,
+            Template::Prefix(how) => Recipe::Prefix(how),
+            Template::Trees => Recipe::Trees,
+            Template::Walk { leader: true, .. } if shape.node_dim().is_none() => {
                 return Err(ScheduleError::NoNodes { shape: shape.to_string() });
             }
-            Way::Walk { form, positions, order, leader } => Recipe::Walk(WalkRecipe {
+            Template::Walk { form, positions, order, leader } => Recipe::Walk(WalkRecipe {
                 form,
                 patterns: self.patterns_on(shape, form, leader),
                 order,
@@ -266,13 +271,15 @@ impl Algorithm {
     /// each pass over p blocks, where that is minimal for every rank; p - 1 at the root of a gather
     /// or scatter. Steps: see `tree_steps`.
     pub fn promises(&self, shape: &Shape) -> Expect {
-        let others = u64::from(shape.n_nodes() - 1);
+        let others = u64::from(shape.n_ranks() - 1);
         let sent_per_rank = match (self.way, self.collective) {
-            (Way::Walk { form: Form::TwoPhase, .. }, Collective::Allreduce) => Some(2 * others),
+            (Template::Walk { form: Form::TwoPhase, .. }, Collective::Allreduce) => {
+                Some(2 * others)
+            }
             (
-                Way::Walk { form: Form::Butterfly, positions, .. },
+                Template::Walk { form: Form::Butterfly, positions, .. },
                 Collective::ReduceScatter | Collective::Allgather,
-            ) if positions != Positions::Resend => Some(others),
+            ) if positions != Placement::Resend => Some(others),
             _ => None,
         };
         let has_root = matches!(self.collective, Collective::Gather | Collective::Scatter);
@@ -282,7 +289,7 @@ impl Algorithm {
     /// The fewest steps of a tree from or to one rank, added up over the dimensions; `None` if the
     /// algorithm is no tree, or has a dimension whose pattern promises nothing.
     fn tree_steps(&self, shape: &Shape) -> Option<u32> {
-        let Way::Walk { form: Form::Tree, leader: false, .. } = self.way else { return None };
+        let Template::Walk { form: Form::Tree, leader: false, .. } = self.way else { return None };
         if !self.collective.is_rooted() {
             return None;
         }
@@ -317,11 +324,11 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
         })
 }
 
-fn rows(collective: Collective) -> impl Iterator<Item = &'static Row> {
+fn rows(collective: Collective) -> impl Iterator<Item = &'static Entry> {
     ROWS.iter().filter(move |row| row.collective == collective)
 }
 
-fn row(collective: Collective, is_wanted: impl Fn(&Row) -> bool) -> Option<&'static Row> {
+fn row(collective: Collective, is_wanted: impl Fn(&Entry) -> bool) -> Option<&'static Entry> {
     rows(collective).find(|row| is_wanted(row))
 }
 
@@ -339,13 +346,13 @@ fn with_numbers(collective: Collective, name: &str) -> Option<Algorithm> {
     };
     let row = row(collective, |row| row.name == base)?;
     let way = match row.usage.way {
-        Way::Exchange(Blocks { through, .. }) => {
+        Template::Exchange(Relayed { through, .. }) => {
             let through = number.map_or(Some(through), |number| through.with(number))?;
-            Way::Exchange(Blocks { through, batch })
+            Template::Exchange(Relayed { through, batch })
         }
-        Way::ParLinNa(recipe) => {
+        Template::ParLinNa(recipe) => {
             let radix = number.unwrap_or(recipe.radix);
-            Way::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
+            Template::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
         }
         _ => return None,
     };

@@ -1,7 +1,7 @@
 //! The rows of the registry.
 
-use super::through::{Blocks, Through};
-use super::{DEFAULT_MAX_RADIX, Family, Patterns, Use, Way};
+use super::through::{Relay, Relayed};
+use super::{DEFAULT_MAX_RADIX, Family, Patterns, Template, Variant};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
     Scan, Scatter,
@@ -9,17 +9,17 @@ use crate::collectives::Collective::{
 use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::Kind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
-use crate::plan::Positions::{self, Path, Rank, Resend};
+use crate::plan::Placement::{self, Path, Rank, Resend};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
 use crate::plan::{ParLinNa, PrefixSteps};
 
 /// One algorithm.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct Entry {
     pub collective: Collective,
     pub name: &'static str,
     pub family: &'static Family,
-    pub usage: &'static Use,
+    pub usage: &'static Variant,
 }
 
 const fn family(
@@ -89,86 +89,94 @@ static INSIDE_FIRST: Family = family(
 );
 static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
 
-const fn usage(form: Form, positions: Positions, order: StepOrder, summary: &'static str) -> Use {
-    Use { way: Way::Walk { form, positions, order, leader: false }, summary }
+const fn usage(
+    form: Form,
+    positions: Placement,
+    order: StepOrder,
+    summary: &'static str,
+) -> Variant {
+    Variant { way: Template::Walk { form, positions, order, leader: false }, summary }
 }
 
-const fn led(form: Form, summary: &'static str) -> Use {
-    let way = Way::Walk { form, positions: Path, order: FarFirst, leader: true };
-    Use { way, summary }
+const fn led(form: Form, summary: &'static str) -> Variant {
+    let way = Template::Walk { form, positions: Path, order: FarFirst, leader: true };
+    Variant { way, summary }
 }
 
-static B: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
-static B_BLOCK: Use = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
-static L: Use = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
-static LEADER_L: Use =
+static B: Variant = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
+static B_BLOCK: Variant = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
+static L: Variant = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
+static LEADER_L: Variant =
     led(Latency, "a node folds onto its leader; leaders, whole vector at every step (L)");
-static LEADER_BARRIER: Use = led(Latency, "a node reports to its leader; leaders by dissemination");
-static TREE_AND_BACK: Use = usage(Tree, Path, NearFirst, "tree to rank 0 and back");
-static PERMUTE: Use = usage(Butterfly, Path, NearFirst, "contiguous, blocks permuted locally");
-static BLOCK: Use = usage(Butterfly, Rank, NearFirst, "rank order, block by block");
-static SEND: Use =
+static LEADER_BARRIER: Variant =
+    led(Latency, "a node reports to its leader; leaders by dissemination");
+static TREE_AND_BACK: Variant = usage(Tree, Path, NearFirst, "tree to rank 0 and back");
+static PERMUTE: Variant = usage(Butterfly, Path, NearFirst, "contiguous, blocks permuted locally");
+static BLOCK: Variant = usage(Butterfly, Rank, NearFirst, "rank order, block by block");
+static SEND: Variant =
     usage(Butterfly, Resend, NearFirst, "contiguous, blocks put right by one more exchange");
-static TWO: Use = usage(Butterfly, Rank, FarFirst, "rank order, long distances first");
-static SCATTER_ALLGATHER: Use = usage(TwoPhase, Path, NearFirst, "scatter, then allgather");
-static REDUCE_SCATTER_GATHER: Use = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then gather");
+static TWO: Variant = usage(Butterfly, Rank, FarFirst, "rank order, long distances first");
+static SCATTER_ALLGATHER: Variant = usage(TwoPhase, Path, NearFirst, "scatter, then allgather");
+static REDUCE_SCATTER_GATHER: Variant =
+    usage(TwoPhase, Path, NearFirst, "reduce-scatter, then gather");
 // A tree from the root takes the steps of the one towards it backwards.
-static TREE_FROM_FAR: Use = usage(Tree, Path, NearFirst, "tree, long distances first");
-static TREE_FROM_NEAR: Use = usage(Tree, Path, FarFirst, "tree, short distances first");
-static TREE_TO_NEAR: Use = usage(Tree, Path, NearFirst, "tree, short distances first");
-static TREE_TO_FAR: Use = usage(Tree, Path, FarFirst, "tree, long distances first");
-static LOGARITHMIC: Use = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
-static DISSEMINATION: Use = usage(Butterfly, Path, NearFirst, "dissemination");
+static TREE_FROM_FAR: Variant = usage(Tree, Path, NearFirst, "tree, long distances first");
+static TREE_FROM_NEAR: Variant = usage(Tree, Path, FarFirst, "tree, short distances first");
+static TREE_TO_NEAR: Variant = usage(Tree, Path, NearFirst, "tree, short distances first");
+static TREE_TO_FAR: Variant = usage(Tree, Path, FarFirst, "tree, long distances first");
+static LOGARITHMIC: Variant = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
+static DISSEMINATION: Variant = usage(Butterfly, Path, NearFirst, "dissemination");
 
-const fn exchange(through: Through, batch: Option<u32>, summary: &'static str) -> Use {
-    Use { way: Way::Exchange(Blocks { through, batch }), summary }
+const fn exchange(through: Relay, batch: Option<u32>, summary: &'static str) -> Variant {
+    Variant { way: Template::Exchange(Relayed { through, batch }), summary }
 }
 
 const ONE: Option<u32> = Some(1);
-const MULTI_LEADER: Through = Through::Leaders { per_node: 2, node_aware: false };
-const LEADER: Through = Through::Leaders { per_node: 1, node_aware: false };
-const MULTI_LEADER_NODE_AWARE: Through = Through::Leaders { per_node: 2, node_aware: true };
-static PAIRWISE: Use = exchange(Through::Owners, ONE, "rounds over different links");
-static AT_ONCE: Use = exchange(Through::Owners, None, "all at once");
-static BY_DIMENSION: Use = exchange(Through::Dimensions, ONE, "one dimension after the other");
-static TO_LEADER: Use = exchange(LEADER, ONE, "pairwise");
-static TO_LEADER_AT_ONCE: Use = exchange(LEADER, None, "all at once");
-static TO_LEADERS: Use = exchange(MULTI_LEADER, ONE, "pairwise");
-static TO_LEADERS_AT_ONCE: Use = exchange(MULTI_LEADER, None, "all at once");
-static NODES_FIRST: Use = exchange(Through::Nodes, ONE, "pairwise");
-static NODES_FIRST_AT_ONCE: Use = exchange(Through::Nodes, None, "all at once");
-static GROUPS_FIRST: Use = exchange(Through::Groups(2), ONE, "pairwise");
-static GROUPS_FIRST_AT_ONCE: Use = exchange(Through::Groups(2), None, "all at once");
-static LEADERS_FIRST: Use = exchange(MULTI_LEADER_NODE_AWARE, ONE, "pairwise");
-static LEADERS_FIRST_AT_ONCE: Use = exchange(MULTI_LEADER_NODE_AWARE, None, "all at once");
+const MULTI_LEADER: Relay = Relay::Leaders { per_node: 2, node_aware: false };
+const LEADER: Relay = Relay::Leaders { per_node: 1, node_aware: false };
+const MULTI_LEADER_NODE_AWARE: Relay = Relay::Leaders { per_node: 2, node_aware: true };
+static PAIRWISE: Variant = exchange(Relay::Owners, ONE, "rounds over different links");
+static AT_ONCE: Variant = exchange(Relay::Owners, None, "all at once");
+static BY_DIMENSION: Variant = exchange(Relay::Dimensions, ONE, "one dimension after the other");
+static TO_LEADER: Variant = exchange(LEADER, ONE, "pairwise");
+static TO_LEADER_AT_ONCE: Variant = exchange(LEADER, None, "all at once");
+static TO_LEADERS: Variant = exchange(MULTI_LEADER, ONE, "pairwise");
+static TO_LEADERS_AT_ONCE: Variant = exchange(MULTI_LEADER, None, "all at once");
+static NODES_FIRST: Variant = exchange(Relay::Nodes, ONE, "pairwise");
+static NODES_FIRST_AT_ONCE: Variant = exchange(Relay::Nodes, None, "all at once");
+static GROUPS_FIRST: Variant = exchange(Relay::Groups(2), ONE, "pairwise");
+static GROUPS_FIRST_AT_ONCE: Variant = exchange(Relay::Groups(2), None, "all at once");
+static LEADERS_FIRST: Variant = exchange(MULTI_LEADER_NODE_AWARE, ONE, "pairwise");
+static LEADERS_FIRST_AT_ONCE: Variant = exchange(MULTI_LEADER_NODE_AWARE, None, "all at once");
 
 const PARLINNA: ParLinNa = ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
-static COALESCED: Use =
-    Use { way: Way::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
-static STAGGERED: Use = Use {
-    way: Way::ParLinNa(ParLinNa { staggered: true, ..PARLINNA }),
+static COALESCED: Variant =
+    Variant { way: Template::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
+static STAGGERED: Variant = Variant {
+    way: Template::ParLinNa(ParLinNa { staggered: true, ..PARLINNA }),
     summary: "a message for each block",
 };
-static TO_ROOT: Use = Use { way: Way::Linear, summary: "all to the root directly" };
-static FROM_ROOT: Use = Use { way: Way::Linear, summary: "the root to all directly" };
-static CHAIN: Use =
-    Use { way: Way::Prefix(PrefixSteps::Chain), summary: "rank after rank, pipelined" };
-static SWEEPS: Use =
-    Use { way: Way::Prefix(PrefixSteps::Sweeps), summary: "up and down a binomial tree" };
-static ALONG_TREES: Use = Use { way: Way::Trees, summary: "one tree per port, pipelined" };
+static TO_ROOT: Variant = Variant { way: Template::Linear, summary: "all to the root directly" };
+static FROM_ROOT: Variant = Variant { way: Template::Linear, summary: "the root to all directly" };
+static CHAIN: Variant =
+    Variant { way: Template::Prefix(PrefixSteps::Chain), summary: "rank after rank, pipelined" };
+static SWEEPS: Variant =
+    Variant { way: Template::Prefix(PrefixSteps::Sweeps), summary: "up and down a binomial tree" };
+static ALONG_TREES: Variant =
+    Variant { way: Template::Trees, summary: "one tree per port, pipelined" };
 
 const fn row(
     collective: Collective,
     name: &'static str,
     family: &'static Family,
-    usage: &'static Use,
-) -> Row {
-    Row { collective, name, family, usage }
+    usage: &'static Variant,
+) -> Entry {
+    Entry { collective, name, family, usage }
 }
 
 /// Every algorithm, by collective and in order of preference.
 #[rustfmt::skip]
-pub(super) static ROWS: &[Row] = &[
+pub(super) static ROWS: &[Entry] = &[
     // allreduce
     row(Allreduce, "mixed", &MIXED, &B),
     row(Allreduce, "mixed-block", &MIXED, &B_BLOCK),

@@ -1,19 +1,19 @@
 //! The algorithms of an alltoall by single messages: which ranks a block passes through.
 
 use crate::geometry::Shape;
-use crate::plan::{Exchange, Groups, Stages};
+use crate::plan::{Exchange, NodeGroups, Stages};
 
 /// How blocks are exchanged, and how many messages a rank has under way at a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Blocks {
-    pub(super) through: Through,
+pub(super) struct Relayed {
+    pub(super) through: Relay,
     /// Messages at a time; all if `None`.
     pub(super) batch: Option<u32>,
 }
 
 /// The ranks that pass blocks on.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Through {
+pub(super) enum Relay {
     /// None: every block goes straight to its owner.
     Owners,
     /// Ranks that differ from the block's owner in ever fewer dimensions: one dimension after the
@@ -27,37 +27,37 @@ pub(super) enum Through {
     Groups(u32),
 }
 
-impl Through {
+impl Relay {
     /// The same with another number of leaders, or of ranks in a group, if it has one.
     pub(super) fn with(self, number: u32) -> Option<Self> {
         match self {
-            Through::Leaders { per_node: 1, .. }
-            | Through::Owners
-            | Through::Dimensions
-            | Through::Nodes => None,
-            Through::Leaders { node_aware, .. } => {
-                Some(Through::Leaders { per_node: number, node_aware })
+            Relay::Leaders { per_node: 1, .. }
+            | Relay::Owners
+            | Relay::Dimensions
+            | Relay::Nodes => None,
+            Relay::Leaders { node_aware, .. } => {
+                Some(Relay::Leaders { per_node: number, node_aware })
             }
-            Through::Groups(_) => Some(Through::Groups(number)),
+            Relay::Groups(_) => Some(Relay::Groups(number)),
         }
     }
 }
 
-impl Blocks {
+impl Relayed {
     /// The exchange on a shape.
     pub(super) fn on(self, shape: &Shape) -> Exchange {
-        let node = Groups::Of(shape.ranks_per_node());
+        let node = NodeGroups::OfSize(shape.ranks_per_node());
         let (groups, stages) = match self.through {
-            Through::Owners => (Groups::Of(1), Stages::Together),
-            Through::Dimensions => (node, Stages::Dimensions),
-            Through::Leaders { per_node, node_aware: false } => {
-                (Groups::Led(per_node), Stages::Together)
+            Relay::Owners => (NodeGroups::OfSize(1), Stages::Together),
+            Relay::Dimensions => (node, Stages::Dimensions),
+            Relay::Leaders { per_node, node_aware: false } => {
+                (NodeGroups::WithLeaders(per_node), Stages::Together)
             }
-            Through::Leaders { per_node, node_aware: true } => {
-                (Groups::Led(per_node), Stages::NodesFirst)
+            Relay::Leaders { per_node, node_aware: true } => {
+                (NodeGroups::WithLeaders(per_node), Stages::NodesFirst)
             }
-            Through::Nodes => (node, Stages::NodesFirst),
-            Through::Groups(group) => (Groups::Of(group), Stages::NodesFirst),
+            Relay::Nodes => (node, Stages::NodesFirst),
+            Relay::Groups(group) => (NodeGroups::OfSize(group), Stages::NodesFirst),
         };
         Exchange { groups, stages, batch: self.batch }
     }

@@ -3,7 +3,7 @@
 use hopbine_torus::Collective::{
     self, Allgather, Allreduce, Alltoall, Bcast, Gather, Reduce, ReduceScatter, Scatter,
 };
-use hopbine_torus::geometry::{Groups, Shape};
+use hopbine_torus::geometry::{Shape, VertexGroups};
 use hopbine_torus::plan::{Flow, Recipe, Schedule, StepOrder, for_each_message, n_positions};
 
 use super::{Page, STATEMENT, count, schedule};
@@ -61,7 +61,7 @@ pub(super) fn write(page: &mut Page) {
          binomial tree\nor butterfly, near or far first.",
     );
     page.table(STATEMENT);
-    let pairs = Groups::consecutive(8, 2);
+    let pairs = VertexGroups::consecutive(8, 2);
     for (name, paper, what) in
         [("doubling-tree-near", 6.0, "doubling"), ("doubling-tree", 3.0, "halving")]
     {
@@ -88,7 +88,7 @@ fn distances(page: &mut Page) {
         let mut hops = vec![0; 10];
         for_each_message(&schedule.expand().unwrap(), |_, step, message| {
             let [from, to] =
-                [message.from, message.to].map(|rank| schedule.map.node_of(&ring, rank.0));
+                [message.from, message.to].map(|rank| schedule.map.vertex_of(&ring, rank.0));
             hops[step] = ring.distance(from, to).max(hops[step]);
         });
         hops

@@ -22,7 +22,7 @@ fn schedule(collective: Collective, name: &str, shape: &str, ports: Option<u32>)
 
 fn count(schedule: &Schedule, topology: &dyn Topology) -> Traffic {
     let expansion = schedule.expand().unwrap();
-    traffic(&expansion, topology, |rank| schedule.map.node_of(&schedule.shape, rank.0))
+    traffic(&expansion, topology, |rank| schedule.map.vertex_of(&schedule.shape, rank.0))
 }
 
 struct Page(String);

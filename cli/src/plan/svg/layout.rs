@@ -55,10 +55,10 @@ impl Layout {
                 "shapes with one rank per node are drawn; {shape} has a node axis"
             )));
         }
-        if shape.n_nodes() > MAX_NODES {
+        if shape.n_ranks() > MAX_NODES {
             return Err(CliError::NotDrawn(format!(
                 "shapes with up to {MAX_NODES} nodes are drawn; {shape} has {}",
-                shape.n_nodes()
+                shape.n_ranks()
             )));
         }
         let scale = (bundle as f64 / 5.0).max(1.0);
@@ -74,7 +74,7 @@ impl Layout {
                 Kind::Lattice { basis: vec![plane, row, Point::new(180.0, 0.0) * scale] }
             }
             _ => Kind::Circle {
-                radius: (f64::from(shape.n_nodes()) * 84.0 * scale / TAU).max(130.0),
+                radius: (f64::from(shape.n_ranks()) * 84.0 * scale / TAU).max(130.0),
             },
         };
         Ok(Layout { dims, axes, kind, scale })

@@ -39,20 +39,20 @@ const SHAPES: [&str; 31] = [
 ];
 
 /// Links between nodes of the machine; `None` inside one.
-fn link(shape: &Shape, from: Node, to: Node) -> Option<(Node, Node)> {
+fn link(shape: &Shape, from: Vertex, to: Vertex) -> Option<(Vertex, Vertex)> {
     let ranks = shape.ranks_per_node();
-    let (from, to) = (Node(from.0 / ranks), Node(to.0 / ranks));
+    let (from, to) = (Vertex(from.0 / ranks), Vertex(to.0 / ranks));
     (from != to).then_some((from, to))
 }
 
-fn check(shape: &Shape, root: Node) {
+fn check(shape: &Shape, root: Vertex) {
     let trees = Trees::new(shape, root);
     assert_eq!(trees.root(), root);
     let mut used = HashSet::new();
     for tree in 0..trees.n_trees() {
         let depths = trees.depths(tree);
         let mut n_children = 0;
-        for node in shape.nodes() {
+        for node in shape.vertices() {
             // That this ends is part of the proof: every node's way up leads to the root.
             assert_eq!(depths[node.index()] == 0, node == root);
             for child in trees.children(tree, node) {
@@ -66,8 +66,8 @@ fn check(shape: &Shape, root: Node) {
                 assert!(used.insert(link), "{shape} root {root}: {link:?} has two trees");
             }
         }
-        assert_eq!(n_children, shape.n_nodes() - 1, "{shape} {root} {tree}");
-        let some = Node(shape.n_nodes() / 2);
+        assert_eq!(n_children, shape.n_ranks() - 1, "{shape} {root} {tree}");
+        let some = Vertex(shape.n_ranks() / 2);
         assert_eq!(trees.depth(tree, some), depths[some.index()]);
     }
 }
@@ -76,7 +76,7 @@ fn check(shape: &Shape, root: Node) {
 fn trees_span_and_share_no_link() {
     for text in SHAPES {
         let shape: Shape = text.parse().unwrap();
-        shape.nodes().for_each(|root| check(&shape, root));
+        shape.vertices().for_each(|root| check(&shape, root));
     }
 }
 
@@ -86,12 +86,12 @@ fn there_are_as_many_as_links_allow() {
     for text in SHAPES {
         let shape: Shape = text.parse().unwrap();
         let ranks = shape.ranks_per_node();
-        let n_links = |node: Node| {
-            let others = shape.nodes().filter(|other| other.0 % ranks == node.0 % ranks);
+        let n_links = |node: Vertex| {
+            let others = shape.vertices().filter(|other| other.0 % ranks == node.0 % ranks);
             others.filter(|&other| shape.distance(node, other) == 1).count()
         };
-        let fewest = shape.nodes().map(n_links).min().unwrap();
-        assert_eq!(Trees::new(&shape, Node(0)).n_trees(), fewest.max(1), "{text}");
+        let fewest = shape.vertices().map(n_links).min().unwrap();
+        assert_eq!(Trees::new(&shape, Vertex(0)).n_trees(), fewest.max(1), "{text}");
     }
 }
 
@@ -99,7 +99,7 @@ fn there_are_as_many_as_links_allow() {
 fn trees_are_no_deeper_than_their_dimension_and_half_the_others() {
     for text in ["8x8x8", "16x16x16", "48x69x48", "2x3x2x2x3x2", "23x31"] {
         let shape: Shape = text.parse().unwrap();
-        let root = Node(shape.n_nodes() / 3);
+        let root = Vertex(shape.n_ranks() / 3);
         let trees = Trees::new(&shape, root);
         let half: u32 = shape.sizes().iter().map(|size| size / 2).sum();
         let longest = shape.sizes().into_iter().max().unwrap();
@@ -114,6 +114,6 @@ fn trees_are_no_deeper_than_their_dimension_and_half_the_others() {
 #[test]
 fn the_whole_of_fugaku_has_six_trees() {
     let shape: Shape = "48x69x48".parse().unwrap();
-    assert_eq!(Trees::new(&shape, Node(0)).n_trees(), 6);
-    check(&shape, Node(77_777));
+    assert_eq!(Trees::new(&shape, Vertex(0)).n_trees(), 6);
+    check(&shape, Vertex(77_777));
 }

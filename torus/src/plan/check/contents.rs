@@ -17,7 +17,7 @@ pub(super) struct Content(u32);
 const CHUNKS: u32 = Value::END + 1;
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum Unpacked {
     Value(Value),
     Chunk(usize),
 }
@@ -31,15 +31,15 @@ impl Content {
     /// The value, if it is one all along.
     pub(super) fn value(self) -> Option<Value> {
         match self.kind() {
-            Kind::Value(value) => Some(value),
-            Kind::Chunk(_) => None,
+            Unpacked::Value(value) => Some(value),
+            Unpacked::Chunk(_) => None,
         }
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> Unpacked {
         match self.0.checked_sub(CHUNKS) {
-            Some(chunk) => Kind::Chunk(chunk as usize),
-            None => Kind::Value(Value::from_number(self.0)),
+            Some(chunk) => Unpacked::Chunk(chunk as usize),
+            None => Unpacked::Value(Value::from_number(self.0)),
         }
     }
 }
@@ -112,8 +112,8 @@ impl Chunks {
     /// The parts of a content, if it is a chunk.
     pub(super) fn parts(&self, content: Content) -> Option<&[Part]> {
         match content.kind() {
-            Kind::Value(_) => None,
-            Kind::Chunk(chunk) => Some(self.parts_of(chunk)),
+            Unpacked::Value(_) => None,
+            Unpacked::Chunk(chunk) => Some(self.parts_of(chunk)),
         }
     }
 
@@ -124,8 +124,8 @@ impl Chunks {
 
     fn has_empty(&self, content: Content) -> bool {
         match content.kind() {
-            Kind::Value(value) => value == Value::NOTHING,
-            Kind::Chunk(chunk) => self.chunks[chunk].has_empty,
+            Unpacked::Value(value) => value == Value::NOTHING,
+            Unpacked::Chunk(chunk) => self.chunks[chunk].has_empty,
         }
     }
 
@@ -149,8 +149,8 @@ impl Chunks {
 
     fn list(&self, content: Content, end: u32, within: &Range<u32>, stretches: &mut Stretches) {
         let chunk = match content.kind() {
-            Kind::Chunk(chunk) => chunk,
-            Kind::Value(value) => {
+            Unpacked::Chunk(chunk) => chunk,
+            Unpacked::Value(value) => {
                 let end = end.min(within.end);
                 match stretches.last_mut() {
                     Some(last) if last.value == value => last.end = end,
@@ -234,8 +234,8 @@ impl Chunks {
         is_right: &mut dyn FnMut(Value, &Range<u32>) -> bool,
     ) -> bool {
         let chunk = match content.kind() {
-            Kind::Value(value) => return is_right(value, range),
-            Kind::Chunk(chunk) => chunk,
+            Unpacked::Value(value) => return is_right(value, range),
+            Unpacked::Chunk(chunk) => chunk,
         };
         if remember && self.chunks[chunk].is_right {
             return true;

@@ -21,11 +21,11 @@ use crate::plan::ir::validate::{received_positions, sent_positions};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprints {
     /// By lane and step.
-    sums: Vec<Vec<Sums>>,
+    sums: Vec<Vec<Fingerprint>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct Fingerprint {
     /// All that plans send, run by run.
     sent: u64,
     /// All that plans receive, run by run.
@@ -71,7 +71,7 @@ fn message(from: Rank, to: Rank, runs: &[Run]) -> u64 {
 
 impl Fingerprints {
     pub(super) fn new(flow: &dyn Flow) -> Self {
-        let lane = |lane: &crate::plan::LaneHeader| vec![Sums::default(); lane.n_steps];
+        let lane = |lane: &crate::plan::LaneHeader| vec![Fingerprint::default(); lane.n_steps];
         Fingerprints { sums: flow.lanes().iter().map(lane).collect() }
     }
 
@@ -122,7 +122,7 @@ impl Fingerprints {
         }
     }
 
-    fn steps(&self, is_wrong: impl Fn(&Sums) -> bool) -> BTreeSet<(usize, usize)> {
+    fn steps(&self, is_wrong: impl Fn(&Fingerprint) -> bool) -> BTreeSet<(usize, usize)> {
         let lanes = self.sums.iter().enumerate();
         let all = lanes.flat_map(|(lane, steps)| {
             steps.iter().enumerate().map(move |(step, sums)| ((lane, step), sums))

@@ -11,18 +11,18 @@ use super::pass::{Pass, Scope};
 use super::paths::{path_order, tree_order};
 use super::prefix::PrefixPass;
 use super::resend::ResendPass;
-use super::schedule::{Positions, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
+use super::schedule::{Placement, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
 use super::tree::TreePass;
 use super::walk::Walk;
 use super::walk_pass::WalkPass;
 use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
-use crate::geometry::{Node, Trees};
+use crate::geometry::{Trees, Vertex};
 use crate::names::{Block, Rank};
 use crate::plan::exchange::linear;
 use crate::plan::exchange::parlinna;
 use crate::plan::exchange::{self, ExchangePass};
 use crate::plan::ir::flow::{Flow, LaneHeader, Message};
-use crate::plan::ir::grid::{Grid, Groups};
+use crate::plan::ir::grid::{Grid, NodeGroups};
 use crate::plan::ir::members::Tile;
 use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::Blocks;
@@ -66,12 +66,13 @@ impl Schedule {
                 exchange_lanes(grid, exchange.window(), passes)
             }
             Recipe::ParLinNa(recipe) => {
-                let grid = Grid::new(places.clone(), Groups::Of(places.shape.ranks_per_node()));
+                let grid =
+                    Grid::new(places.clone(), NodeGroups::OfSize(places.shape.ranks_per_node()));
                 let passes = |grid: &_| (parlinna::passes(*recipe, grid, schedule.ports), 1);
                 exchange_lanes(grid, recipe.window(), passes)
             }
             Recipe::Linear => linear_lanes(&places, schedule),
-            Recipe::Prefix(how) => prefix_lanes(places.shape.n_nodes(), schedule, *how),
+            Recipe::Prefix(how) => prefix_lanes(places.shape.n_ranks(), schedule, *how),
             Recipe::Trees => tree_lanes(&places, schedule),
         };
         let with_steps = |passes: Vec<Box<dyn Pass>>| {
@@ -87,7 +88,7 @@ impl Schedule {
         let (headers, lanes) = lanes.unzip();
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
         let collective = schedule.collective;
-        let complete = collective.brings_all(root, root, places.shape.n_nodes()).then_some(root);
+        let complete = collective.brings_all(root, root, places.shape.n_ranks()).then_some(root);
         Ok(Expansion { collective, root, complete, places, headers, lanes })
     }
 }
@@ -108,7 +109,7 @@ impl Flow for Expansion {
     }
 
     fn n_ranks(&self) -> u32 {
-        self.places.shape.n_nodes()
+        self.places.shape.n_ranks()
     }
 
     fn root(&self) -> Rank {
@@ -192,16 +193,16 @@ fn walk_lane(
     let patterns = schedule.ring_patterns(recipe, port >= n_linked)?;
     let walk = Arc::new(Walk::new(shape, patterns, recipe.interleave, (port % n_linked) as usize));
     let root = map.coord_of(shape, schedule.root);
-    let origin = if collective.is_rooted() { root } else { shape.coord(Node(0)) };
+    let origin = if collective.is_rooted() { root } else { shape.coord(Vertex(0)) };
     let cut = collective.cut();
     let is_whole = cut == Cut::Token
         || cut == Cut::Vector && matches!(recipe.form, Form::Tree | Form::Latency);
-    let is_resent = recipe.positions == Positions::Resend;
+    let is_resent = recipe.positions == Placement::Resend;
     let order = Arc::new(match (recipe.form, recipe.positions) {
         _ if is_whole => PositionOrder::row_major(walk.sizes()),
         (Form::Tree, _) => tree_order(&walk, root),
-        (_, Positions::Rank) => PositionOrder::row_major(walk.sizes()),
-        (_, Positions::Path | Positions::Resend) => path_order(&walk, origin),
+        (_, Placement::Rank) => PositionOrder::row_major(walk.sizes()),
+        (_, Placement::Path | Placement::Resend) => path_order(&walk, origin),
     });
     let space = Arc::new(Space {
         cut,
@@ -285,10 +286,10 @@ fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Vec<Passes> {
     let Places { shape, map } = &**places;
     let root = map.coord_of(shape, schedule.root);
     let from_root =
-        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root), shape.n_nodes())
+        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root), shape.n_ranks())
             == Share::All;
     let order = BlockOrder::Identity;
-    let space = Space { cut: Cut::Blocks, n_positions: shape.n_nodes(), order };
+    let space = Space { cut: Cut::Blocks, n_positions: shape.n_ranks(), order };
     lanes(space, 1, linear::passes(places, root, from_root, schedule.ports))
 }
 
@@ -302,7 +303,7 @@ fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<Pass
 /// One lane for each tree, as many as there are ports and trees.
 fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> Vec<Passes> {
     let shape = &places.shape;
-    let trees = Arc::new(Trees::new(shape, schedule.map.node_of(shape, schedule.root)));
+    let trees = Arc::new(Trees::new(shape, schedule.map.vertex_of(shape, schedule.root)));
     let action = schedule.collective.along_trees().unwrap_or_default();
     let parts = schedule.ports.min(trees.n_trees() as u32);
     let pass = |part| TreePass::new(places.clone(), trees.clone(), part as usize, action);

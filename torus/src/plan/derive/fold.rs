@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::pass::{Pass, Scope};
 use crate::collectives::Action;
-use crate::geometry::{Coord, Node};
+use crate::geometry::{Coord, Vertex};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::WHOLE;
@@ -43,21 +43,21 @@ impl FoldPass {
     }
 
     /// The node of the core for the one at `at`: itself if it is in the core.
-    fn proxy(&self, at: Coord) -> Node {
+    fn proxy(&self, at: Coord) -> Vertex {
         let parts: SmallVec<[u32; 8]> =
             self.core.iter().enumerate().map(|(dim, size)| at[dim] % size).collect();
-        self.places.shape.node(Coord::new(&parts))
+        self.places.shape.vertex(Coord::new(&parts))
     }
 
     /// All nodes that fold onto the one at `at` of the core, without itself, by number.
-    fn clients(&self, at: Coord) -> SmallVec<[Node; 2]> {
+    fn clients(&self, at: Coord) -> SmallVec<[Vertex; 2]> {
         let shape = &self.places.shape;
-        let mut nodes: SmallVec<[Node; 2]> = SmallVec::from_slice(&[Node(0)]);
+        let mut nodes: SmallVec<[Vertex; 2]> = SmallVec::from_slice(&[Vertex(0)]);
         for (dim, &core) in self.core.iter().enumerate() {
             let (size, all) = (shape.size(dim), self.all[dim]);
-            let at = |node: &Node| {
+            let at = |node: &Vertex| {
                 let first = node.0 * size;
-                (at[dim]..all).step_by(core as usize).map(move |a| Node(first + a))
+                (at[dim]..all).step_by(core as usize).map(move |a| Vertex(first + a))
             };
             nodes = nodes.iter().flat_map(at).collect();
         }
@@ -77,7 +77,7 @@ impl Pass for FoldPass {
 
     fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let shape = &self.places.shape;
-        let mut visit_pair = |client: Node, proxy: Node| {
+        let mut visit_pair = |client: Vertex, proxy: Vertex| {
             let [client, proxy] = [client, proxy].map(|node| self.places.rank_on(node));
             let (from, to) = match self.action {
                 Action::Reduce => (client, proxy),
@@ -85,10 +85,10 @@ impl Pass for FoldPass {
             };
             visit(0, Message { from, to, runs: &WHOLE });
         };
-        let proxy = |node: Node, at: Coord| Some(self.proxy(at)).filter(|&proxy| proxy != node);
+        let proxy = |node: Vertex, at: Coord| Some(self.proxy(at)).filter(|&proxy| proxy != node);
         match scope {
             Scope::Step(..) => {
-                for node in shape.nodes() {
+                for node in shape.vertices() {
                     let at = shape.coord(node);
                     if let Some(proxy) = proxy(node, at).filter(|_| self.takes_part(at)) {
                         visit_pair(node, proxy);
@@ -97,7 +97,7 @@ impl Pass for FoldPass {
             }
             // The leader of who takes no part has its vector.
             Scope::Rank(_, at) if !self.takes_part(at) => {}
-            Scope::Rank(_, at) => match (shape.node(at), proxy(shape.node(at), at)) {
+            Scope::Rank(_, at) => match (shape.vertex(at), proxy(shape.vertex(at), at)) {
                 (node, Some(proxy)) => visit_pair(node, proxy),
                 (node, None) => {
                     self.clients(at).into_iter().for_each(|client| visit_pair(client, node));

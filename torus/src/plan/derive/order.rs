@@ -13,7 +13,7 @@
 
 use smallvec::SmallVec;
 
-use crate::geometry::{Coord, MAX_DIMS, Node};
+use crate::geometry::{Coord, MAX_DIMS, Vertex};
 use crate::plan::ir::members::{Interval, Members, Tile};
 use crate::plan::ir::runs::Run;
 
@@ -33,7 +33,7 @@ pub struct Level {
 #[derive(Clone, Debug)]
 pub struct PositionOrder {
     dims: Vec<DimOrder>,
-    levels: Vec<Groups>,
+    levels: Vec<Partition>,
     n_positions: u32,
 }
 
@@ -49,7 +49,7 @@ struct DimOrder {
 
 /// A level, prepared: the groups of places whose digits agree down to it.
 #[derive(Clone, Debug)]
-struct Groups {
+struct Partition {
     dim: usize,
     /// The group of each place.
     group_of: Vec<Interval>,
@@ -99,7 +99,7 @@ impl PositionOrder {
                     groups[start as usize..end as usize].fill(Interval { start, end });
                     start = end;
                 }
-                Groups { dim: level.dim, group_of: groups.clone() }
+                Partition { dim: level.dim, group_of: groups.clone() }
             })
             .collect();
         PositionOrder { dims, levels, n_positions: sizes.iter().product() }
@@ -149,7 +149,7 @@ impl PositionOrder {
         while tile.box_[self.levels[tile.depth].dim].len() == 1 {
             tile.depth += 1;
         }
-        let Groups { dim, group_of } = &self.levels[tile.depth];
+        let Partition { dim, group_of } = &self.levels[tile.depth];
         let whole = tile.box_[*dim];
         let others = tile.volume / whole.len();
         let mut start = whole.start;
@@ -218,7 +218,7 @@ impl PositionOrder {
         while box_[self.levels[depth].dim].len() == 1 {
             depth += 1;
         }
-        let Groups { dim, group_of } = &self.levels[depth];
+        let Partition { dim, group_of } = &self.levels[depth];
         let whole = box_[*dim];
         let others = volume / whole.len();
         // Group by group, those without a member passed over.
@@ -250,7 +250,7 @@ impl PositionOrder {
     pub fn position(&self, coord: Coord) -> u32 {
         let mut box_ = self.whole();
         let mut first = 0;
-        for Groups { dim, group_of } in &self.levels {
+        for Partition { dim, group_of } in &self.levels {
             let group = group_of[self.dims[*dim].place_of[coord[*dim] as usize] as usize];
             let whole = std::mem::replace(&mut box_[*dim], group);
             let others: u32 =
@@ -264,7 +264,7 @@ impl PositionOrder {
     pub fn coord(&self, position: u32) -> Coord {
         let mut box_ = self.whole();
         let mut rest = position;
-        for Groups { dim, group_of } in &self.levels {
+        for Partition { dim, group_of } in &self.levels {
             let whole = box_[*dim];
             let others: u32 =
                 box_.iter().map(|interval| interval.len()).product::<u32>() / whole.len();
@@ -285,7 +285,7 @@ impl PositionOrder {
     }
 
     /// The nodes of all blocks, by position; nodes are numbered row-major.
-    pub fn nodes(&self) -> Vec<Node> {
+    pub fn nodes(&self) -> Vec<Vertex> {
         // By dimension and place, what the coordinate there adds to the node's number.
         let mut stride = 1;
         let mut parts: Vec<Vec<u32>> = Vec::with_capacity(self.dims.len());
@@ -304,11 +304,11 @@ impl PositionOrder {
         depth: usize,
         box_: &mut [Interval; MAX_DIMS],
         parts: &[Vec<u32>],
-        nodes: &mut Vec<Node>,
+        nodes: &mut Vec<Vertex>,
     ) {
-        let Some(Groups { dim, group_of }) = self.levels.get(depth) else {
+        let Some(Partition { dim, group_of }) = self.levels.get(depth) else {
             let node = parts.iter().zip(box_.iter()).map(|(part, at)| part[at.start as usize]);
-            nodes.push(Node(node.sum()));
+            nodes.push(Vertex(node.sum()));
             return;
         };
         let whole = box_[*dim];

@@ -9,11 +9,11 @@ use crate::geometry::{RankMap, Shape};
 use crate::patterns::{Kind, Pattern, Unserved};
 use crate::plan::exchange::parlinna::ParLinNa;
 use crate::plan::exchange::{Exchange, Stages};
-use crate::plan::ir::grid::Groups;
+use crate::plan::ir::grid::NodeGroups;
 
 /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Positions {
+pub enum Placement {
     /// Path order: what is sent is contiguous, or a few runs; blocks that belong to users are
     /// permuted by a local copy before or after ("permute").
     Path,
@@ -88,7 +88,7 @@ pub struct WalkRecipe {
     /// Order of the steps between dimensions.
     pub interleave: Interleave,
     /// Order of the blocks; for butterflies and two phases.
-    pub positions: Positions,
+    pub positions: Placement,
 }
 
 /// Why a schedule cannot be expanded.
@@ -248,7 +248,7 @@ impl Schedule {
         if !(1..=max).contains(&self.ports) {
             return Err(ScheduleError::Ports { ports: self.ports, max, shape: shape() });
         }
-        let last = self.shape.n_nodes() - 1;
+        let last = self.shape.n_ranks() - 1;
         if self.root > last {
             return Err(ScheduleError::Root { root: self.root, last, shape: shape() });
         }
@@ -295,22 +295,22 @@ impl Schedule {
 
     fn validate_exchange(&self, exchange: &Exchange) -> Result<(), ScheduleError> {
         let (shape, per_node) = (self.shape.to_string(), self.shape.ranks_per_node());
-        let is_led = matches!(exchange.groups, Groups::Led(_));
+        let is_led = matches!(exchange.groups, NodeGroups::WithLeaders(_));
         if (is_led || exchange.stages == Stages::NodesFirst) && self.shape.node_dim().is_none() {
             return Err(ScheduleError::NoNodes { shape });
         }
         match exchange.groups {
-            Groups::Of(group) if group == 0 || !per_node.is_multiple_of(group) => {
+            NodeGroups::OfSize(group) if group == 0 || !per_node.is_multiple_of(group) => {
                 let sizes = divisors(per_node);
                 Err(ScheduleError::Groups { group, per_node, shape, sizes })
             }
-            Groups::Of(_) => Ok(()),
-            Groups::Led(leaders) if leaders == 0 || leaders > per_node => {
+            NodeGroups::OfSize(_) => Ok(()),
+            NodeGroups::WithLeaders(leaders) if leaders == 0 || leaders > per_node => {
                 Err(ScheduleError::Leaders { leaders, per_node, shape })
             }
-            Groups::Led(leaders) => {
+            NodeGroups::WithLeaders(leaders) => {
                 let group = u64::from(per_node.div_ceil(leaders));
-                let n_groups = u64::from(self.shape.n_nodes() / per_node * leaders);
+                let n_groups = u64::from(self.shape.n_ranks() / per_node * leaders);
                 let n_positions = n_groups.saturating_mul(group * group);
                 let fits = u32::try_from(n_positions).is_ok();
                 fits.then_some(()).ok_or(ScheduleError::Blocks { n_positions })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::pass::{Pass, Scope};
 use crate::collectives::Action;
-use crate::geometry::{Node, Trees};
+use crate::geometry::{Trees, Vertex};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::WHOLE;
@@ -23,7 +23,7 @@ pub struct TreePass {
     /// To the root and combining, or from it and storing.
     action: Action,
     /// All nodes by depth.
-    by_depth: Vec<Node>,
+    by_depth: Vec<Vertex>,
     /// Where the nodes of each depth start in `by_depth`; one entry more than depths.
     start: Vec<u32>,
 }
@@ -41,10 +41,10 @@ impl TreePass {
             start[depth] += start[depth - 1];
         }
         let mut next = start.clone();
-        let mut by_depth = vec![Node(0); depths.len()];
+        let mut by_depth = vec![Vertex(0); depths.len()];
         for (node, &depth) in depths.iter().enumerate() {
             let place = &mut next[depth as usize];
-            by_depth[*place as usize] = Node(node as u32);
+            by_depth[*place as usize] = Vertex(node as u32);
             *place += 1;
         }
         TreePass { places, trees, tree, action, by_depth, start }
@@ -71,7 +71,7 @@ impl Pass for TreePass {
     }
 
     fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
-        let mut visit_edge = |step: usize, parent: Node, child: Node| {
+        let mut visit_edge = |step: usize, parent: Vertex, child: Vertex| {
             let [parent, child] = [parent, child].map(|node| self.places.rank_on(node));
             let (from, to) = if self.is_backwards() { (child, parent) } else { (parent, child) };
             visit(step, Message { from, to, runs: &WHOLE });
@@ -86,7 +86,7 @@ impl Pass for TreePass {
                 }
             }
             Scope::Rank(_, at) => {
-                let node = self.places.shape.node(at);
+                let node = self.places.shape.vertex(at);
                 let depth = self.trees.depth(self.tree, node) as usize;
                 for child in self.trees.children(self.tree, node) {
                     visit_edge(self.step_of(depth), node, child);

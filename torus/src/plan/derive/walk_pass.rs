@@ -10,7 +10,7 @@ use super::pass::{Pass, Scope};
 use super::paths::Moves;
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::{Action, Paths, Phase};
-use crate::geometry::{Coord, MAX_DIMS, Node};
+use crate::geometry::{Coord, MAX_DIMS, Vertex};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::{Members, Tile};
@@ -246,7 +246,7 @@ impl WalkPass {
             runs: Runs::new(),
             visit,
         };
-        product.descend(0, Node(0), Node(0));
+        product.descend(0, Vertex(0), Vertex(0));
     }
 }
 
@@ -302,18 +302,18 @@ struct Product<'a, 'b> {
 }
 
 impl Product<'_, '_> {
-    fn descend(&mut self, dim: usize, from: Node, to: Node) {
+    fn descend(&mut self, dim: usize, from: Vertex, to: Vertex) {
         let Some(here) = self.concerned.get(dim) else { return self.meet(from, to) };
         let size = self.pass.places.shape.size(dim);
         for (a, peer, set) in here {
             self.sets.push(set);
             let peer = if dim == self.dim { *peer } else { *a };
-            self.descend(dim + 1, Node(from.0 * size + a), Node(to.0 * size + peer));
+            self.descend(dim + 1, Vertex(from.0 * size + a), Vertex(to.0 * size + peer));
             self.sets.pop();
         }
     }
 
-    fn meet(&mut self, from: Node, to: Node) {
+    fn meet(&mut self, from: Vertex, to: Vertex) {
         let pass = self.pass;
         // Neighbours often send the same.
         if self.last != self.sets {

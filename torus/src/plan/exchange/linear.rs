@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::rounds::{self, displaced};
-use crate::geometry::{Coord, Node};
+use crate::geometry::{Coord, Vertex};
 use crate::names::{Position, Rank};
 use crate::plan::derive::pass::{Pass, Scope};
 use crate::plan::ir::flow::Message;
@@ -42,7 +42,7 @@ impl LinearPass {
         let Places { shape, .. } = &*self.places;
         let end = self.displacements.len().min((step + 1) * PER_STEP);
         self.displacements[step * PER_STEP..end].iter().map(|&by| {
-            let by = shape.coord(Node(by));
+            let by = shape.coord(Vertex(by));
             self.places.rank_on(displaced(shape, self.root, by))
         })
     }

@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 use self::rounds::{dealt, rounds};
 use super::derive::pass::{Pass, Scope};
 use super::ir::flow::Message;
-use super::ir::grid::{Grid, Groups};
+use super::ir::grid::{Grid, NodeGroups};
 use super::ir::members::clip;
 use super::ir::places::Places;
 use super::ir::runs::Blocks;
@@ -41,7 +41,7 @@ use crate::names::Rank;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange {
     /// Which ranks of a node belong together.
-    pub groups: Groups,
+    pub groups: NodeGroups,
     /// Along which axes each exchange goes.
     pub stages: Stages,
     /// Messages that a rank has under way at a time in an exchange; all if `None`.
@@ -63,11 +63,11 @@ pub enum Stages {
 impl Exchange {
     /// Everybody with everybody, one at a time.
     pub const PAIRWISE: Exchange =
-        Exchange { groups: Groups::Of(1), stages: Stages::Together, batch: Some(1) };
+        Exchange { groups: NodeGroups::OfSize(1), stages: Stages::Together, batch: Some(1) };
 
     /// True if every block goes straight to its owner.
     pub fn is_straight(&self) -> bool {
-        self.stages == Stages::Together && matches!(self.groups, Groups::Of(_))
+        self.stages == Stages::Together && matches!(self.groups, NodeGroups::OfSize(_))
     }
 
     /// Messages of a step.
@@ -96,12 +96,12 @@ enum ExchangeStep {
     /// Messages over these displacements along these axes.
     Along { along: SmallVec<[bool; 8]>, by: SmallVec<[u32; 1]> },
     /// Messages that are listed.
-    Hops(Vec<Hop>),
+    Hops(Vec<Shift>),
 }
 
 /// What every rank, or leader, sends over a displacement.
 #[derive(Clone, Debug)]
-pub struct Hop {
+pub struct Shift {
     /// The displacement on the grid.
     pub by: u32,
     /// Its positions.
@@ -154,7 +154,7 @@ pub fn passes(
         order.chunks(exchange.per_step().max(1)).map(step).collect()
     };
     let stages = axes(exchange, grid, shape);
-    if let ([along], Groups::Of(_)) = (&stages[..], exchange.groups) {
+    if let ([along], NodeGroups::OfSize(_)) = (&stages[..], exchange.groups) {
         let lane = |order: Vec<u32>| ExchangePass {
             grid: grid.clone(),
             steps: along_steps(along, &order),
@@ -201,7 +201,7 @@ pub fn passes(
 
 impl ExchangePass {
     /// The pass with these messages in each step.
-    pub fn of_hops(grid: Arc<Grid>, steps: Vec<Vec<Hop>>) -> Self {
+    pub fn of_hops(grid: Arc<Grid>, steps: Vec<Vec<Shift>>) -> Self {
         ExchangePass { grid, steps: steps.into_iter().map(ExchangeStep::Hops).collect() }
     }
 

@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::rounds::displacements;
-use super::{ExchangePass, Hop};
+use super::{ExchangePass, Shift};
 use crate::plan::ir::grid::Grid;
 use crate::plan::ir::runs::{Blocks, Run};
 
@@ -59,7 +59,7 @@ struct Rows {
 
 impl Rows {
     /// A step for each digit, with a message for each of its values.
-    fn inside(&self, radix: u32, rows: &[u32]) -> Vec<Vec<Hop>> {
+    fn inside(&self, radix: u32, rows: &[u32]) -> Vec<Vec<Shift>> {
         let powers = std::iter::successors(Some(1u32), |power| power.checked_mul(radix.max(2)));
         let powers = powers.take_while(|&power| power < self.per_node);
         let hops = |power: u32| {
@@ -72,7 +72,7 @@ impl Rows {
                         push(&mut blocks, row * self.per_node + place);
                     }
                 }
-                Hop { by: digit * power, blocks }
+                Shift { by: digit * power, blocks }
             };
             values.map(hop).filter(|hop| !hop.blocks.is_empty()).collect()
         };
@@ -80,14 +80,14 @@ impl Rows {
     }
 
     /// Batches of messages, none of them with two to one node.
-    fn between(&self, recipe: ParLinNa, rows: &[u32]) -> Vec<Vec<Hop>> {
+    fn between(&self, recipe: ParLinNa, rows: &[u32]) -> Vec<Vec<Shift>> {
         let size = recipe.batch.unwrap_or(u32::MAX).max(1) as usize;
         let (n_messages, n_blocks) =
             if recipe.staggered { (self.per_node, 1) } else { (1, self.per_node) };
         let messages = |place: u32| {
             let hop = move |row: &u32| {
                 let blocks = Blocks::from_slice(&[Run::new(row * self.per_node + place, n_blocks)]);
-                Hop { by: row * self.per_node, blocks }
+                Shift { by: row * self.per_node, blocks }
             };
             rows.chunks(size).map(move |batch| batch.iter().map(hop).collect())
         };

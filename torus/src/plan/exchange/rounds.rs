@@ -7,7 +7,7 @@
 
 use smallvec::SmallVec;
 
-use crate::geometry::{Axis, AxisLink, Coord, Direction, Node, Route, Shape};
+use crate::geometry::{Axis, AxisLink, Coord, Direction, Route, Shape, Vertex};
 
 /// All displacements but 0 in the order of their rounds, lane by lane.
 pub fn displacements(shape: &Shape, n_lanes: u32) -> Vec<Vec<u32>> {
@@ -21,14 +21,14 @@ pub fn dealt(rounds: &[Vec<u32>], n_lanes: u32) -> Vec<Vec<u32>> {
 }
 
 /// The node `by` displaced from `at`.
-pub fn displaced(shape: &Shape, at: Coord, by: Coord) -> Node {
+pub fn displaced(shape: &Shape, at: Coord, by: Coord) -> Vertex {
     let parts: SmallVec<[u32; 8]> = (0..shape.n_dims())
         .map(|dim| {
             let size = u64::from(shape.size(dim));
             ((u64::from(at[dim]) + u64::from(by[dim])) % size) as u32
         })
         .collect();
-    shape.node(Coord::new(&parts))
+    shape.vertex(Coord::new(&parts))
 }
 
 /// The displacements but 0 that are `wanted`, in rounds of at most `width`.
@@ -43,8 +43,8 @@ pub fn rounds(shape: &Shape, width: usize, wanted: impl Fn(u32) -> bool) -> Vec<
     // One group for each way out of a node, and one for those that stay on it.
     let mut groups = vec![Vec::new(); 2 * shape.n_dims() + 1];
     // Backwards, so that popping gives the nearest first.
-    for displacement in (1..shape.n_nodes()).rev().filter(|&by| wanted(by)) {
-        let way = match Route::new(&torus, Node(0), Node(displacement)).next() {
+    for displacement in (1..shape.n_ranks()).rev().filter(|&by| wanted(by)) {
+        let way = match Route::new(&torus, Vertex(0), Vertex(displacement)).next() {
             Some(link) => {
                 2 * usize::from(link.dim) + usize::from(link.direction == Direction::Minus)
             }
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(all, (1..64).collect::<Vec<_>>());
         let ways = |round: &[u32]| {
             let links = round.iter().map(|&d| {
-                let link = Route::new(&shape, Node(0), Node(d)).next().unwrap();
+                let link = Route::new(&shape, Vertex(0), Vertex(d)).next().unwrap();
                 (link.dim, link.direction)
             });
             links.collect::<std::collections::HashSet<_>>().len()

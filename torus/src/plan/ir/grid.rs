@@ -26,17 +26,17 @@ use smallvec::SmallVec;
 
 use super::places::Places;
 use super::runs::{Blocks, Run};
-use crate::geometry::{Node, Shape};
+use crate::geometry::{Shape, Vertex};
 use crate::names::{Position, Rank};
 
 /// Which ranks of a node belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Groups {
+pub enum NodeGroups {
     /// So many, a divisor of the ranks on a node; everybody handles blocks of its own.
-    Of(u32),
+    OfSize(u32),
     /// So many groups on each node, as even as they can be, the larger ones first. The first
     /// member of each handles the blocks of all.
-    Led(u32),
+    WithLeaders(u32),
 }
 
 /// See the module documentation.
@@ -53,18 +53,20 @@ pub struct Grid {
 
 impl Grid {
     /// The grid of a shape whose node axis, if it has one, is split into groups.
-    pub fn new(places: Arc<Places>, groups: Groups) -> Self {
+    pub fn new(places: Arc<Places>, groups: NodeGroups) -> Self {
         let mut sizes: SmallVec<[u32; 8]> = places.shape.sizes().into_iter().collect();
         let per_node = places.shape.ranks_per_node();
         let (n_groups, largest, served) = match groups {
-            Groups::Of(size) => (per_node / size, size, 1),
-            Groups::Led(n_groups) => {
+            NodeGroups::OfSize(size) => (per_node / size, size, 1),
+            NodeGroups::WithLeaders(n_groups) => {
                 let largest = per_node.div_ceil(n_groups);
                 (n_groups, largest, largest)
             }
         };
         // A leader of itself alone is one of the node.
-        if places.shape.node_dim().is_some() && !(matches!(groups, Groups::Led(_)) && served == 1) {
+        if places.shape.node_dim().is_some()
+            && !(matches!(groups, NodeGroups::WithLeaders(_)) && served == 1)
+        {
             let last = sizes.len() - 1;
             sizes[last] = n_groups;
             sizes.push(largest);
@@ -136,7 +138,7 @@ impl Grid {
 
     /// Number of ranks.
     pub fn n_ranks(&self) -> u32 {
-        self.places.shape.n_nodes()
+        self.places.shape.n_ranks()
     }
 
     /// Number of positions.
@@ -180,7 +182,7 @@ impl Grid {
 
     /// The group of a rank, and its number there.
     pub fn member(&self, rank: Rank) -> (u32, u32) {
-        let at = self.places.node(rank).0;
+        let at = self.places.vertex(rank).0;
         if self.is_even() {
             return (at / self.served, at % self.served);
         }
@@ -207,7 +209,7 @@ impl Grid {
                 node * self.places.shape.ranks_per_node() + before
             }
         };
-        self.places.rank_on(Node(first + member))
+        self.places.rank_on(Vertex(first + member))
     }
 
     /// The member that gives what is in a position, the displacement, the member that gets it.

@@ -1,6 +1,6 @@
 //! Which rank is where.
 
-use crate::geometry::{Coord, Node, RankMap, Shape};
+use crate::geometry::{Coord, RankMap, Shape, Vertex};
 use crate::names::Rank;
 
 /// Who is where.
@@ -15,17 +15,17 @@ pub struct Places {
 impl Places {
     /// The rank at a coordinate.
     pub fn rank(&self, coord: Coord) -> Rank {
-        Rank(self.map.rank_of(&self.shape, self.shape.node(coord)))
+        Rank(self.map.rank_of(&self.shape, self.shape.vertex(coord)))
     }
 
     /// The rank on a node.
-    pub fn rank_on(&self, node: Node) -> Rank {
+    pub fn rank_on(&self, node: Vertex) -> Rank {
         Rank(self.map.rank_of(&self.shape, node))
     }
 
     /// The node of a rank.
-    pub fn node(&self, rank: Rank) -> Node {
-        self.map.node_of(&self.shape, rank.0)
+    pub fn vertex(&self, rank: Rank) -> Vertex {
+        self.map.vertex_of(&self.shape, rank.0)
     }
 
     /// The coordinate of a rank.

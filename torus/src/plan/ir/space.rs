@@ -9,7 +9,7 @@ use super::grid::Grid;
 use super::places::Places;
 use super::runs::{Blocks, Run};
 use crate::collectives::{Cut, Share};
-use crate::geometry::Node;
+use crate::geometry::Vertex;
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
 
@@ -77,14 +77,14 @@ pub struct Displaced {
     pub(crate) places: Arc<Places>,
     pub(crate) patterns: Vec<Pattern>,
     /// Which displacement a position is: the coordinate of this node.
-    pub(crate) displacements: Vec<Node>,
+    pub(crate) displacements: Vec<Vertex>,
 }
 
 impl Displaced {
     /// The rank whose coordinate is `at(pattern, here, by)` in each dimension, for a rank that is
     /// `here` and a position that is displaced `by`.
     fn rank(&self, rank: Rank, position: Position, at: impl Fn(&Pattern, u32, u32) -> u32) -> Rank {
-        let mut here = self.places.node(rank).0;
+        let mut here = self.places.vertex(rank).0;
         let mut by = self.displacements[position.index()].0;
         let (mut stride, mut node) = (1, 0);
         for pattern in self.patterns.iter().rev() {
@@ -92,7 +92,7 @@ impl Displaced {
             node += at(pattern, here % size, by % size) * stride;
             (here, by, stride) = (here / size, by / size, stride * size);
         }
-        self.places.rank_on(Node(node))
+        self.places.rank_on(Vertex(node))
     }
 
     /// Whose block stands in `position` on `rank` at the start.
@@ -369,7 +369,7 @@ mod tests {
         let wrong = Displaced {
             places: right.places.clone(),
             patterns: right.patterns.clone(),
-            displacements: [0, 1, 1].map(Node).to_vec(),
+            displacements: [0, 1, 1].map(Vertex).to_vec(),
         };
         let next = |rank| wrong.destination(rank, Position(1));
         let previous = |rank| wrong.source(rank, Position(1));

@@ -160,7 +160,7 @@ mod tests {
                 let request = Request { shape: shape.clone(), map, root: 0, ports: None };
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let expansion = schedule.expand().unwrap();
-                for rank in Rank::first(shape.n_nodes()) {
+                for rank in Rank::first(shape.n_ranks()) {
                     let plan = expansion.plan(rank);
                     let listed = plan.clone().listed(1 << 20);
                     assert_eq!(listed, plan, "{} on {text}", algorithm.name);

@@ -28,7 +28,7 @@ mod schedule;
 
 use std::fmt;
 
-use super::derive::schedule::{Positions, StepOrder};
+use super::derive::schedule::{Placement, StepOrder};
 use super::derive::walk::Interleave;
 use super::exchange::Stages;
 use crate::collectives::{Action, Cut, Form};
@@ -76,10 +76,10 @@ names!(Form, "a form":
     Form::TwoPhase => "two-phase",
     Form::Latency => "latency",
 );
-names!(Positions, "an order of positions":
-    Positions::Path => "path",
-    Positions::Rank => "rank",
-    Positions::Resend => "resend",
+names!(Placement, "an order of positions":
+    Placement::Path => "path",
+    Placement::Rank => "rank",
+    Placement::Resend => "resend",
 );
 names!(StepOrder, "an order of steps":
     StepOrder::NearFirst => "near-first",

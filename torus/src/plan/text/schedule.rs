@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 use super::{Lines, TextError};
 use crate::collectives::{Collective, Form};
-use crate::geometry::{Node, RankMap, Shape};
+use crate::geometry::{RankMap, Shape, Vertex};
 use crate::patterns::Kind;
 use crate::plan::derive::schedule::{
-    Positions, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe,
+    Placement, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe,
 };
 use crate::plan::derive::walk::Interleave;
 use crate::plan::exchange::parlinna::ParLinNa;
 use crate::plan::exchange::{Exchange, Stages};
-use crate::plan::ir::grid::Groups;
+use crate::plan::ir::grid::NodeGroups;
 
 /// The names of the recipes that have no walk.
 const EXCHANGE: &str = "exchange";
@@ -67,8 +67,8 @@ impl fmt::Display for Schedule {
         }
         if let Recipe::Exchange(Exchange { groups, stages, batch }) = self.recipe {
             match groups {
-                Groups::Of(size) => writeln!(f, "groups {OF} {size}")?,
-                Groups::Led(leaders) => writeln!(f, "groups {LED} {leaders}")?,
+                NodeGroups::OfSize(size) => writeln!(f, "groups {OF} {size}")?,
+                NodeGroups::WithLeaders(leaders) => writeln!(f, "groups {LED} {leaders}")?,
             }
             writeln!(f, "stages {stages}")?;
             match batch {
@@ -112,9 +112,9 @@ impl FromStr for Schedule {
                 let nodes = list
                     .strip_prefix("nodes")
                     .ok_or_else(|| lines.wrong("row-major, column-major or nodes N0 N1 ..."))?;
-                let nodes = nodes.split_whitespace().map(|word| lines.number(word).map(Node));
+                let nodes = nodes.split_whitespace().map(|word| lines.number(word).map(Vertex));
                 let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
-                RankMap::from_nodes(&shape, nodes).map_err(|error| lines.refused(error))?
+                RankMap::from_vertices(&shape, nodes).map_err(|error| lines.refused(error))?
             }
         };
         let root = lines.need("root")?;
@@ -175,14 +175,14 @@ fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError
     let interleave = lines.need("interleave")?;
     let interleave = Interleave::from_name(interleave).map_err(|expected| lines.wrong(expected))?;
     let positions = lines.need("positions")?;
-    let positions = Positions::from_name(positions).map_err(|expected| lines.wrong(expected))?;
+    let positions = Placement::from_name(positions).map_err(|expected| lines.wrong(expected))?;
     Ok(WalkRecipe { form, patterns, order, interleave, positions })
 }
 
 fn parse_exchange(lines: &mut Lines<'_>) -> Result<Exchange, TextError> {
     let groups = match lines.need("groups")?.split_once(' ') {
-        Some((OF, size)) => Groups::Of(lines.number(size)?),
-        Some((LED, leaders)) => Groups::Led(lines.number(leaders)?),
+        Some((OF, size)) => NodeGroups::OfSize(lines.number(size)?),
+        Some((LED, leaders)) => NodeGroups::WithLeaders(lines.number(leaders)?),
         _ => return Err(lines.wrong(format_args!("`{OF} SIZE` or `{LED} LEADERS`"))),
     };
     let stages = lines.need("stages")?;
