@@ -1,12 +1,9 @@
 //! Element types: their sizes, their names, and the Rust types they stand for.
 
 use std::fmt;
-use std::str::FromStr;
 
 use half::{bf16, f16};
 use num_complex::Complex;
-
-use super::ReduceError;
 
 /// The type of one element of a vector.
 ///
@@ -111,21 +108,6 @@ impl Dtype {
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Dtype {
-    type Err = ReduceError;
-
-    /// Reads a [`name`](Dtype::name), exactly as written there.
-    ///
-    /// # Errors
-    /// [`ReduceError::UnknownDtype`], which lists the valid names.
-    fn from_str(text: &str) -> Result<Self, ReduceError> {
-        Dtype::ALL
-            .into_iter()
-            .find(|dtype| dtype.name() == text)
-            .ok_or_else(|| ReduceError::UnknownDtype(text.to_owned()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a request for a reduction.
 
 use std::fmt::Display;
+use std::str::FromStr;
 
 use super::{Dtype, Op};
 
@@ -29,4 +30,30 @@ pub enum ReduceError {
 fn list(names: impl IntoIterator<Item = impl Display>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
     names.join(" ")
+}
+
+impl FromStr for Dtype {
+    type Err = ReduceError;
+
+    /// Reads a [`name`](Dtype::name), exactly as written there.
+    ///
+    /// # Errors
+    /// [`ReduceError::UnknownDtype`], which lists the valid names.
+    fn from_str(text: &str) -> Result<Self, ReduceError> {
+        let found = Dtype::ALL.into_iter().find(|dtype| dtype.name() == text);
+        found.ok_or_else(|| ReduceError::UnknownDtype(text.to_owned()))
+    }
+}
+
+impl FromStr for Op {
+    type Err = ReduceError;
+
+    /// Reads a [`name`](Op::name), exactly as written there.
+    ///
+    /// # Errors
+    /// [`ReduceError::UnknownOp`], which lists the valid names.
+    fn from_str(text: &str) -> Result<Self, ReduceError> {
+        let found = Op::ALL.into_iter().find(|op| op.name() == text);
+        found.ok_or_else(|| ReduceError::UnknownOp(text.to_owned()))
+    }
 }

@@ -1,9 +1,8 @@
 //! Operators: their names and the element types they are defined for.
 
 use std::fmt;
-use std::str::FromStr;
 
-use super::{Dtype, ReduceError};
+use super::Dtype;
 
 /// How two elements become one. The same set as MPI's predefined operators without MINLOC, MAXLOC and REPLACE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,20 +78,5 @@ impl Op {
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Op {
-    type Err = ReduceError;
-
-    /// Reads a [`name`](Op::name), exactly as written there.
-    ///
-    /// # Errors
-    /// [`ReduceError::UnknownOp`], which lists the valid names.
-    fn from_str(text: &str) -> Result<Self, ReduceError> {
-        Op::ALL
-            .into_iter()
-            .find(|op| op.name() == text)
-            .ok_or_else(|| ReduceError::UnknownOp(text.to_owned()))
     }
 }
