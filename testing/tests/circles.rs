@@ -1,0 +1,304 @@
+//! No circle of files, in any crate of the workspace nor among the C files of `capi/mpi`.
+//!
+//! A Rust file depends on the files whose modules its `use` declarations and its paths name, through
+//! re-exports to where an item is; `pub use` and `mod` of a parent, and tests, do not count. A C file
+//! depends on the files that define the functions that it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
+
+/// A module below its crate: `[]` is the crate's root.
+type Module = Vec<String>;
+type Edges<N> = BTreeMap<N, BTreeSet<N>>;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// All files below `directory` with this extension.
+fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, extension, found);
+        } else if path.extension().is_some_and(|of_file| of_file == extension) {
+            found.push(path);
+        }
+    }
+}
+
+/// The circles of a graph: its strongly connected components of more than one node.
+fn circles<N: Ord + Clone>(edges: &Edges<N>) -> Vec<Vec<N>> {
+    let reached = |from: &N| {
+        let (mut seen, mut todo) = (BTreeSet::new(), vec![from.clone()]);
+        while let Some(next) = todo.pop() {
+            todo.extend(
+                edges
+                    .get(&next)
+                    .into_iter()
+                    .flatten()
+                    .filter(|to| seen.insert((*to).clone()))
+                    .cloned(),
+            );
+        }
+        seen
+    };
+    let reached: BTreeMap<_, _> = edges.keys().map(|node| (node, reached(node))).collect();
+    let circles: BTreeSet<Vec<N>> = edges
+        .keys()
+        .filter(|node| reached[node].contains(node))
+        .map(|node| {
+            let both = reached[node]
+                .iter()
+                .filter(|other| reached.get(other).is_some_and(|back| back.contains(node)));
+            both.cloned().collect()
+        })
+        .collect();
+    circles.into_iter().collect()
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let is_cfg = attribute.path().is_ident("cfg");
+        is_cfg && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+    })
+}
+
+/// What one file names.
+#[derive(Default)]
+struct Names {
+    /// Paths that begin with `crate`, `self` or `super`, and how deep in modules of the file they stand.
+    named: Vec<(usize, Module)>,
+    /// What its module offers by `pub use`: name and path.
+    offered: Vec<(String, Module)>,
+    depth: usize,
+}
+
+impl Names {
+    fn add_use(&mut self, path: &Module, tree: &UseTree, is_public: bool) {
+        let with = |name: &syn::Ident| [&path[..], &[name.to_string()]].concat();
+        match tree {
+            UseTree::Path(tree) => self.add_use(&with(&tree.ident), &tree.tree, is_public),
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.add_use(path, tree, is_public))
+            }
+            UseTree::Glob(_) => self.named.push((self.depth, path.clone())),
+            UseTree::Name(name) => {
+                self.add_name(with(&name.ident), name.ident.to_string(), is_public)
+            }
+            UseTree::Rename(name) => {
+                self.add_name(with(&name.ident), name.rename.to_string(), is_public)
+            }
+        }
+    }
+
+    fn add_name(&mut self, mut path: Module, name: String, is_public: bool) {
+        if name == "self" {
+            path.pop();
+        }
+        match (is_public, self.depth) {
+            (true, 0) => self.offered.push((name, path)),
+            (true, _) => {}
+            (false, depth) => self.named.push((depth, path)),
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        if !is_for_tests(&item.attrs) {
+            self.add_use(&Module::new(), &item.tree, !matches!(item.vis, Visibility::Inherited));
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        if !is_for_tests(&item.attrs) {
+            self.depth += 1;
+            visit::visit_item_mod(self, item);
+            self.depth -= 1;
+        }
+    }
+
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Fn(item) => &item.attrs[..],
+            Item::Impl(item) => &item.attrs,
+            _ => &[],
+        };
+        if !is_for_tests(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments: Module =
+            path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.named.push((self.depth, segments));
+        visit::visit_path(self, path);
+    }
+}
+
+/// `path` as it stands in `module`, from the crate's root; `None` if it does not name the crate's own. Paths
+/// without `crate`, `self` or `super` are relative to the module if `is_relative`.
+fn absolute(module: &Module, path: &Module, is_relative: bool) -> Option<Module> {
+    let first = path.first()?;
+    let mut at = match &first[..] {
+        "crate" => return Some(path[1..].to_vec()),
+        "self" | "super" => module.clone(),
+        _ if is_relative => return Some([&module[..], path].concat()),
+        _ => return None,
+    };
+    let mut rest = &path[usize::from(first == "self")..];
+    while rest.first().is_some_and(|segment| segment == "super") {
+        at.pop()?;
+        rest = &rest[1..];
+    }
+    Some([&at[..], rest].concat())
+}
+
+/// Which file's module depends on which, in the crate whose root file is in `source`.
+fn dependencies(source: &Path) -> Edges<String> {
+    let mut found = Vec::new();
+    files(source, "rs", &mut found);
+    let mut modules: BTreeMap<Module, Names> = BTreeMap::new();
+    for path in found {
+        let relative = path.strip_prefix(source).unwrap().with_extension("");
+        let mut module: Module =
+            relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+        module.pop_if(|last| ["mod", "lib", "main"].contains(&&last[..]));
+        if module.last().is_some_and(|last| last == "tests" || last.ends_with("_tests")) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let file =
+            syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let names = modules.entry(module).or_default();
+        names.visit_file(&file);
+    }
+    // The module in whose file an item is.
+    let place = |path: &Module| {
+        let mut path = path.clone();
+        for _ in 0..8 {
+            let n = (0..=path.len()).rev().find(|&n| modules.contains_key(&path[..n]))?;
+            let (module, rest) = (path[..n].to_vec(), path[n..].to_vec());
+            let offered = &modules[&module].offered;
+            let Some((_, to)) = offered.iter().find(|(name, _)| rest.first() == Some(name)) else {
+                return Some(module);
+            };
+            path = [&absolute(&module, to, true)?[..], &rest[1..]].concat();
+        }
+        None
+    };
+    let name = |module: &Module| module.join("::");
+    let mut edges = Edges::new();
+    for (module, names) in &modules {
+        let of_module: &mut BTreeSet<String> = edges.entry(name(module)).or_default();
+        for (depth, path) in &names.named {
+            // Modules within a file are part of it.
+            let inner = [&module[..], &vec![String::new(); *depth][..]].concat();
+            let Some(path) = absolute(&inner, path, false) else { continue };
+            let path: Module = path.into_iter().filter(|segment| !segment.is_empty()).collect();
+            if let Some(to) = place(&path).filter(|to| to != module) {
+                of_module.insert(name(&to));
+            }
+        }
+    }
+    edges
+}
+
+/// Functions that a C file defines for others: their declarations begin in the first column.
+fn defined(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut declaration = String::new();
+    for line in text.lines() {
+        if declaration.is_empty() && !line.starts_with(|c: char| c.is_alphabetic()) {
+            continue;
+        }
+        declaration.push_str(line);
+        if let Some((head, _)) = declaration.split_once(['{', ';']) {
+            let is_local =
+                ["static", "typedef", "struct", "enum"].iter().any(|word| head.starts_with(word));
+            let is_defined = declaration.as_bytes()[head.len()] == b'{' && !is_local;
+            if let Some((before, _)) = head.split_once('(').filter(|_| is_defined) {
+                let name = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next();
+                names.extend(name.filter(|name| !name.is_empty()).map(str::to_owned));
+            }
+            declaration.clear();
+        }
+    }
+    names
+}
+
+fn without_comments(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("/*") {
+        kept.push_str(before);
+        rest = after.split_once("*/").map_or("", |(_, after)| after);
+    }
+    kept + rest
+}
+
+#[test]
+fn no_files_of_a_crate_are_in_a_circle() {
+    let mut manifests = Vec::new();
+    files(root(), "toml", &mut manifests);
+    let mut n_crates = 0;
+    for manifest in manifests {
+        let directory = manifest.parent().unwrap();
+        let is_crate = manifest.file_name().is_some_and(|name| name == "Cargo.toml");
+        let is_built = directory.components().any(|part| part.as_os_str() == "target");
+        if !is_crate || is_built || !directory.join("src").is_dir() {
+            continue;
+        }
+        n_crates += 1;
+        let edges = dependencies(&directory.join("src"));
+        assert_eq!(circles(&edges), Vec::<Vec<String>>::new(), "{}", directory.display());
+    }
+    assert!(n_crates >= 7, "{n_crates} crates");
+}
+
+#[test]
+fn no_c_files_are_in_a_circle() {
+    let mut found = Vec::new();
+    files(&root().join("capi/mpi"), "c", &mut found);
+    let texts: BTreeMap<String, String> = found
+        .iter()
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, without_comments(&fs::read_to_string(path).unwrap()))
+        })
+        .collect();
+    let mut owner = BTreeMap::new();
+    for (file, text) in &texts {
+        owner.extend(defined(text).into_iter().map(|name| (name, file.clone())));
+    }
+    assert!(owner.len() > 50, "{owner:?}");
+    let mut edges = Edges::new();
+    for (file, text) in &texts {
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let to = words.filter_map(|word| owner.get(word)).filter(|to| *to != file).cloned();
+        edges.insert(file.clone(), to.collect());
+    }
+    assert_eq!(circles(&edges), Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn a_circle_is_found() {
+    let edges = |pairs: &[(u8, u8)]| {
+        let mut edges: Edges<u8> = (0..5).map(|node| (node, BTreeSet::new())).collect();
+        for &(from, to) in pairs {
+            edges.get_mut(&from).unwrap().insert(to);
+        }
+        edges
+    };
+    assert!(circles(&edges(&[(0, 1), (1, 2), (0, 2), (3, 2)])).is_empty());
+    assert_eq!(
+        circles(&edges(&[(0, 1), (1, 2), (2, 1), (3, 4), (4, 3)])),
+        [vec![1, 2], vec![3, 4]]
+    );
+}
