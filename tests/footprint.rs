@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use hopbine::endpoint::Time;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
-use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use hopbine::endpoint::{
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
+};
 use hopbine_meet::{BootstrapError, Exchange};
 use utofu::Api;
 use utofu_emu::{Job, Model};
@@ -124,7 +126,7 @@ fn footprint(n_ranks: u32) -> Footprint {
     let start = BYTES.load(Ordering::Relaxed);
     for &rank in &partners {
         // SAFETY: the buffer outlives the endpoints; all of it is the same bytes.
-        let posted = unsafe { endpoint.post_send(slot, rank, tag, region) };
+        let posted = unsafe { endpoint.post_send(rank, SendPost { slot, tag, region }) };
         assert_eq!(posted, Ok(Posted::Accepted));
     }
     heap += BYTES.load(Ordering::Relaxed) - start;
@@ -133,7 +135,9 @@ fn footprint(n_ranks: u32) -> Footprint {
     for (other, into) in others.iter_mut().zip(&mut into) {
         let region = WireRegion { ptr: into.as_mut_ptr(), len: into.len(), key: 0 };
         // SAFETY: as above.
-        let posted = unsafe { other.post_recv(slot, 0, tag, region, Arrival::InRegion) };
+        let posted = unsafe {
+            other.post_recv(0, RecvPost { slot, tag, region, arrival: Arrival::InRegion })
+        };
         assert_eq!(posted, Ok(Posted::Accepted));
     }
     let mut received = 0;

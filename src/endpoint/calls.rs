@@ -6,8 +6,8 @@
 
 use super::Tag;
 
-/// Operations remembered. With more than this under way, some mismatches are not noticed here.
-const REMEMBERED: usize = 1024;
+/// Operations that a port remembers. With more than this under way, some mismatches are not noticed here.
+pub(super) const CALLS: usize = 1024;
 
 /// An operation, and which call it is.
 type Made = (u64, u16);
@@ -39,10 +39,6 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new() -> Self {
-        Calls::remembering(REMEMBERED)
-    }
-
     /// Remembers `n` operations, a power of two.
     pub(super) fn remembering(n: usize) -> Self {
         Calls {
@@ -144,7 +140,7 @@ mod tests {
             (vec![other, TAG], true),
             (vec![TAG, other], true),
         ] {
-            let mut calls = Calls::new();
+            let mut calls = Calls::remembering(CALLS);
             assert!(!calls.enter(next(6)));
             heard.iter().for_each(|&tag| calls.hear(tag));
             // Another one is entered, whose place is another one, too.
@@ -161,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_place_is_the_last_ones() {
-        let mut calls = Calls::new();
-        let far = next(TAG.operation + REMEMBERED as u32);
+        let mut calls = Calls::remembering(CALLS);
+        let far = next(TAG.operation + CALLS as u32);
         assert_eq!(calls.place(TAG.operation_id()), calls.place(far.operation_id()));
         calls.hear(TAG);
         calls.hear(far);

@@ -1,5 +1,9 @@
-//! Matching: the receives that are posted, the messages that came before theirs, and the calls that
-//! both belong to.
+//! Matching: the receives that are posted, the unexpected messages, which came before theirs, and the
+//! calls that both belong to. One piece of code for all wires that match by peer and tag.
+//!
+//! A message and a receive that name each other but belong to different calls, or differ in length, have
+//! met all the same: the wire reports [`Event::Differs`](super::Event::Differs) to both sides. A message of
+//! an operation that this rank performs as another call, whose messages need not meet, is [`OtherCall`].
 
 use std::collections::VecDeque;
 
@@ -7,42 +11,31 @@ use crate::planted::{self, Planted};
 
 use super::calls::Calls;
 use super::lists::take_out;
-use super::{Arrival, Slot, Tag, WireRegion};
+use super::{RecvPost, Tag, WireError};
+use crate::Rank;
 
-/// A receive that is posted and waits for its message.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Posted {
-    pub(super) tag: Tag,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
-    pub(super) arrival: Arrival,
+impl RecvPost {
+    /// Whether a message that it names is of the same call, and as long.
+    #[inline]
+    pub(super) fn fits(&self, tag: Tag, len: usize) -> bool {
+        (self.tag.call == tag.call || planted::is(Planted::AnyCall)) && self.region.len == len
+    }
 }
 
 /// A message that waits for its receive. `B` says where its bytes are.
 #[derive(Debug)]
-struct Unexpected<B> {
-    tag: Tag,
-    len: u64,
-    body: B,
+pub(super) struct Unexpected<B> {
+    pub(super) tag: Tag,
+    pub(super) len: usize,
+    pub(super) body: B,
 }
 
 /// What waits of one peer.
 #[derive(Debug)]
 struct Waiting<B> {
-    posted: Vec<Posted>,
+    posted: Vec<RecvPost>,
     /// In the order in which they came.
     unexpected: VecDeque<Unexpected<B>>,
-}
-
-/// A message and its receive.
-#[derive(Debug)]
-pub(super) enum Match<B> {
-    /// They belong together.
-    Met(Posted, B),
-    /// They name one message, but belong to different calls or give different lengths.
-    Differs(Posted, B),
-    /// The other side has not come yet.
-    Waits,
 }
 
 /// A message belongs to another call than the one that this rank makes, and to no receive of it.
@@ -57,13 +50,15 @@ pub(super) struct OtherCall {
 pub(super) struct Matcher<B> {
     calls: Calls,
     peers: Vec<Waiting<B>>,
+    n_posted: usize,
     n_unexpected: usize,
 }
 
 impl<B> Matcher<B> {
-    /// Nothing waits, of no peer. Remembers the calls of `n_calls` operations.
+    /// Nothing waits, of no peer. Remembers the calls of `n_calls` operations, a power of two.
     pub(super) fn new(n_calls: usize) -> Self {
-        Matcher { calls: Calls::remembering(n_calls), peers: Vec::new(), n_unexpected: 0 }
+        let calls = Calls::remembering(n_calls);
+        Matcher { calls, peers: Vec::new(), n_posted: 0, n_unexpected: 0 }
     }
 
     /// The index of another peer.
@@ -91,52 +86,93 @@ impl<B> Matcher<B> {
         found.map_or(Ok(()), |peer| Err(OtherCall { peer }))
     }
 
-    /// A receive is posted: its message, if that has come before, or else it waits.
+    /// A receive is posted: takes its message out, if that has come before; otherwise the receive waits.
     #[inline]
-    pub(super) fn post(&mut self, peer: usize, posted: Posted) -> Match<B> {
-        let waiting = &mut self.peers[peer];
-        let is_it = |early: &Unexpected<B>| {
-            early.tag.names_same(posted.tag)
-                || planted::is(Planted::EarlyToAnother) && early.tag.message == posted.tag.message
-        };
-        let found = waiting.unexpected.iter().position(is_it);
-        let Some(early) = found.and_then(|at| waiting.unexpected.remove(at)) else {
-            waiting.posted.push(posted);
-            return Match::Waits;
-        };
-        self.n_unexpected -= 1;
-        matched(posted, early)
+    pub(super) fn post(&mut self, peer: usize, posted: RecvPost) -> Option<Unexpected<B>> {
+        let early = self.take_unexpected(peer, posted.tag);
+        if early.is_none() {
+            self.await_message(peer, posted);
+        }
+        early
     }
 
-    /// A message has come: its receive, if that is posted, or else the message waits.
+    /// Takes out the message that a receive with this tag asks for.
+    #[inline]
+    pub(super) fn take_unexpected(&mut self, peer: usize, tag: Tag) -> Option<Unexpected<B>> {
+        let unexpected = &mut self.peers[peer].unexpected;
+        if unexpected.is_empty() {
+            return None;
+        }
+        let is_it = |early: &Unexpected<B>| {
+            early.tag.names_same(tag)
+                || planted::is(Planted::EarlyToAnother) && early.tag.message == tag.message
+        };
+        let at = unexpected.iter().position(is_it)?;
+        self.n_unexpected -= 1;
+        unexpected.remove(at)
+    }
+
+    /// A receive waits, whose message has not come.
+    #[inline]
+    pub(super) fn await_message(&mut self, peer: usize, posted: RecvPost) {
+        self.peers[peer].posted.push(posted);
+        self.n_posted += 1;
+    }
+
+    /// Whether a message of this peer can be of the call that this rank makes.
+    ///
+    /// # Errors
+    /// [`OtherCall`] if it cannot.
+    #[inline]
+    pub(super) fn check(&self, peer: usize, tag: Tag) -> Result<(), OtherCall> {
+        if self.calls.misses(tag) { Err(OtherCall { peer }) } else { Ok(()) }
+    }
+
+    /// A message has come: takes its receive out, if that is posted.
     ///
     /// # Errors
     /// [`OtherCall`] if it belongs to another call than this rank's, and no receive will meet it.
     #[inline]
-    pub(super) fn arrive(
-        &mut self,
-        peer: usize,
-        tag: Tag,
-        len: u64,
-        body: B,
-    ) -> Result<Match<B>, OtherCall> {
-        if self.calls.misses(tag) {
-            return Err(OtherCall { peer });
-        }
-        let waiting = &mut self.peers[peer];
-        let early = Unexpected { tag, len, body };
-        let Some(at) = waiting.posted.iter().position(|posted| posted.tag.names_same(tag)) else {
-            self.calls.hear(tag);
-            waiting.unexpected.push_back(early);
-            self.n_unexpected += 1;
-            return Ok(Match::Waits);
+    pub(super) fn meet(&mut self, peer: usize, tag: Tag) -> Result<Option<RecvPost>, OtherCall> {
+        self.check(peer, tag)?;
+        let posted = &mut self.peers[peer].posted;
+        let Some(at) = posted.iter().position(|posted| posted.tag.names_same(tag)) else {
+            return Ok(None);
         };
-        Ok(matched(take_out(&mut waiting.posted, at), early))
+        self.n_posted -= 1;
+        Ok(Some(take_out(posted, at)))
+    }
+
+    /// A message waits, whose receive is not posted.
+    pub(super) fn keep(&mut self, peer: usize, message: Unexpected<B>) {
+        self.calls.hear(message.tag);
+        self.peers[peer].unexpected.push_back(message);
+        self.n_unexpected += 1;
     }
 
     /// The message of this peer that came last of those that wait.
-    pub(super) fn last_unexpected(&mut self, peer: usize) -> Option<&mut B> {
-        self.peers[peer].unexpected.back_mut().map(|early| &mut early.body)
+    #[cfg(feature = "mpi")]
+    pub(super) fn last_unexpected(&mut self, peer: usize) -> Option<&mut Unexpected<B>> {
+        self.peers[peer].unexpected.back_mut()
+    }
+
+    /// Takes out those receives from this peer that wait no longer, as `leaves` says.
+    #[cfg(feature = "mpi")]
+    pub(super) fn take_posted(
+        &mut self,
+        peer: usize,
+        mut leaves: impl FnMut(&RecvPost) -> bool,
+    ) -> Vec<RecvPost> {
+        let posted = &mut self.peers[peer].posted;
+        let taken: Vec<_> = posted.extract_if(.., |posted| leaves(posted)).collect();
+        self.n_posted -= taken.len();
+        taken
+    }
+
+    /// Whether receives wait for messages of this peer.
+    #[inline]
+    pub(super) fn awaits(&self, peer: usize) -> bool {
+        !self.peers[peer].posted.is_empty()
     }
 
     /// Messages that wait for their receives.
@@ -145,8 +181,9 @@ impl<B> Matcher<B> {
     }
 
     /// Receives that wait for their messages.
+    #[inline]
     pub(super) fn n_posted(&self) -> usize {
-        self.peers.iter().map(|peer| peer.posted.len()).sum()
+        self.n_posted
     }
 
     /// Forgets what waits.
@@ -155,16 +192,16 @@ impl<B> Matcher<B> {
             peer.posted.clear();
             peer.unexpected.clear();
         }
-        self.n_unexpected = 0;
+        (self.n_posted, self.n_unexpected) = (0, 0);
     }
 }
 
-#[inline]
-fn matched<B>(posted: Posted, message: Unexpected<B>) -> Match<B> {
-    let Unexpected { tag, len, body } = message;
-    let is_same_call = posted.tag.call == tag.call || planted::is(Planted::AnyCall);
-    match is_same_call && posted.region.len as u64 == len {
-        true => Match::Met(posted, body),
-        false => Match::Differs(posted, body),
+/// The error of a rank that has got a message of another call from `rank`.
+#[cold]
+pub(super) fn of_another_call(rank: Rank) -> WireError {
+    WireError {
+        call: "matching of messages",
+        reason: "a message of another call".to_owned(),
+        peer: Some(rank),
     }
 }

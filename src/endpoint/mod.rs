@@ -28,7 +28,6 @@ mod calls;
 mod clock;
 mod garbled;
 mod lists;
-#[cfg(feature = "sim")]
 mod matcher;
 mod meeting;
 #[cfg(feature = "mpi")]
@@ -163,6 +162,30 @@ pub struct WireRegion {
 // SAFETY: an address; the contract of the posts says who may use it until when, on any thread.
 unsafe impl Send for WireRegion {}
 
+/// A message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SendPost {
+    /// Its owner's name for it.
+    pub slot: Slot,
+    /// Its name.
+    pub tag: Tag,
+    /// Its bytes.
+    pub region: WireRegion,
+}
+
+/// A message to be received.
+#[derive(Clone, Copy, Debug)]
+pub struct RecvPost {
+    /// Its owner's name for it.
+    pub slot: Slot,
+    /// Its name.
+    pub tag: Tag,
+    /// Where its bytes go, and how many they are.
+    pub region: WireRegion,
+    /// Where they may be instead.
+    pub arrival: Arrival,
+}
+
 /// Where a received message may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -243,7 +266,7 @@ pub enum Event {
 
 /// One port's access to the wire; see the module documentation for the contract.
 pub trait Endpoint: Send {
-    /// Sends `region` as message `tag` to rank `to`.
+    /// Sends a message to rank `to`.
     ///
     /// # Safety
     /// Until it is done, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
@@ -251,15 +274,9 @@ pub trait Endpoint: Send {
     ///
     /// # Errors
     /// [`WireError`] if the wire fails, or was abandoned.
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError>;
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError>;
 
-    /// Awaits the message `tag` of rank `from`, into `region` or as a view.
+    /// Awaits a message of rank `from`, into its region or as a view.
     ///
     /// # Safety
     /// Until it is done, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
@@ -267,14 +284,7 @@ pub trait Endpoint: Send {
     ///
     /// # Errors
     /// [`WireError`] if the wire fails, or was abandoned.
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError>;
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError>;
 
     /// Makes progress, ends the views of the last poll, and appends what has happened to `events`.
     ///

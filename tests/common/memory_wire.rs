@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use hopbine::WireError;
-use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, View, WireRegion};
+use hopbine::endpoint::{
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, View, WireRegion,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -118,14 +120,8 @@ pub struct MemoryEndpoint {
 }
 
 impl Endpoint for MemoryEndpoint {
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: u32,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: u32, recv: RecvPost) -> Result<Posted, WireError> {
+        let RecvPost { slot, tag, region, arrival } = recv;
         if self.rng.random_bool(0.1) {
             return Ok(Posted::Later);
         }
@@ -139,13 +135,8 @@ impl Endpoint for MemoryEndpoint {
         Ok(answer(net, (self.rank, self.port), Event::Received(slot), &mut self.rng))
     }
 
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: u32,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: u32, send: SendPost) -> Result<Posted, WireError> {
+        let SendPost { slot, tag, region } = send;
         if self.rng.random_bool(0.1) {
             return Ok(Posted::Later);
         }

@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hopbine::endpoint::mpi::{Comm, Library, MpiEndpoint};
-use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, WireRegion};
+use hopbine::endpoint::{
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
+};
 use hopbine::mpi::ffi;
 
 use super::own::{finalize, start};
@@ -105,10 +107,13 @@ impl Port {
             // SAFETY: callers wait for the end before they touch the bytes again.
             let posted = unsafe {
                 if is_sender {
-                    self.endpoint.post_send(slot, peer, tag, region(bytes))
+                    self.endpoint.post_send(peer, SendPost { slot, tag, region: region(bytes) })
                 } else {
                     let way = Arrival::InRegion;
-                    self.endpoint.post_recv(slot, peer, tag, region(bytes), way)
+                    self.endpoint.post_recv(
+                        peer,
+                        RecvPost { slot, tag, region: region(bytes), arrival: way },
+                    )
                 }
             };
             match posted.unwrap() {

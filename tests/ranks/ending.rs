@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
-use hopbine::endpoint::{
-    Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, WireRegion,
-};
+use hopbine::endpoint::{Access, Endpoint, Event, Owner, Posted, RecvPost, Registry, SendPost};
 use hopbine::engine::{
     CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch,
     Order, Program, Sizes, UserKeys, UserMemory, compile,
@@ -113,27 +111,14 @@ struct Odd {
 }
 
 impl Endpoint for Odd {
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: u32,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: u32, send: SendPost) -> Result<Posted, WireError> {
         // SAFETY: the caller's promise.
-        unsafe { self.wire.post_send(slot, to, tag, region) }
+        unsafe { self.wire.post_send(to, send) }
     }
 
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: u32,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: u32, recv: RecvPost) -> Result<Posted, WireError> {
         // SAFETY: the caller's promise.
-        unsafe { self.wire.post_recv(slot, from, tag, region, arrival) }
+        unsafe { self.wire.post_recv(from, recv) }
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {

@@ -4,7 +4,8 @@
 use hopbine::WireError;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
-    Access, Arrival, Endpoint, Event, Owner, Posted, Registry, Slot, Tag, Time, WireRegion,
+    Access, Arrival, Endpoint, Event, Owner, Posted, RecvPost, Registry, SendPost, Slot, Tag, Time,
+    WireRegion,
 };
 use hopbine_meet::LocalExchange;
 use rand::rngs::SmallRng;
@@ -115,10 +116,20 @@ fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_eve
         // before the end.
         unsafe {
             let posted = receiver
-                .post_recv(slot(recv), 0, tag(recv), targets[recv], Arrival::InRegion)
+                .post_recv(
+                    0,
+                    RecvPost {
+                        slot: slot(recv),
+                        tag: tag(recv),
+                        region: targets[recv],
+                        arrival: Arrival::InRegion,
+                    },
+                )
                 .unwrap();
             assert_eq!(posted, Posted::Accepted);
-            let posted = sender.post_send(slot(send), 1, tag(send), sources[send]).unwrap();
+            let posted = sender
+                .post_send(1, SendPost { slot: slot(send), tag: tag(send), region: sources[send] })
+                .unwrap();
             assert_eq!(posted, Posted::Accepted);
         }
         if index % poll_every == poll_every - 1 {
@@ -165,8 +176,12 @@ fn more_puts_than_the_transmit_queue_holds() {
     for index in 0..N {
         let region = target.region(LEN);
         // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
-        let posted =
-            unsafe { receiver.post_recv(slot(index), 0, tag(index), region, Arrival::InRegion) };
+        let posted = unsafe {
+            receiver.post_recv(
+                0,
+                RecvPost { slot: slot(index), tag: tag(index), region, arrival: Arrival::InRegion },
+            )
+        };
         assert_eq!(posted.unwrap(), Posted::Accepted);
     }
     for _ in 0..N {
@@ -177,7 +192,8 @@ fn more_puts_than_the_transmit_queue_holds() {
     for index in 0..N {
         let region = source.region(LEN);
         // SAFETY: as above.
-        let posted = unsafe { sender.post_send(slot(index), 1, tag(index), region) };
+        let posted =
+            unsafe { sender.post_send(1, SendPost { slot: slot(index), tag: tag(index), region }) };
         assert_eq!(posted.unwrap(), Posted::Accepted);
     }
     assert!(!sender.is_flushed(), "the queue has room for more than it should");
@@ -214,7 +230,8 @@ fn what_is_said_of_waiting_messages_waits_for_nobody() {
     for task in 0..N {
         let region = source.region(LEN);
         // SAFETY: the buffers outlive the endpoints' use of them, and nobody touches them.
-        let posted = unsafe { sender.post_send(slot(task), 1, tag(task), region) };
+        let posted =
+            unsafe { sender.post_send(1, SendPost { slot: slot(task), tag: tag(task), region }) };
         assert_eq!(posted.unwrap(), Posted::Accepted);
     }
     // Both have met, and then the receiver does something else.
@@ -231,8 +248,17 @@ fn what_is_said_of_waiting_messages_waits_for_nobody() {
         let region = target.region(LEN);
         loop {
             // SAFETY: as above.
-            let posted =
-                unsafe { receiver.post_recv(slot(task), 0, tag(task), region, Arrival::InRegion) };
+            let posted = unsafe {
+                receiver.post_recv(
+                    0,
+                    RecvPost {
+                        slot: slot(task),
+                        tag: tag(task),
+                        region,
+                        arrival: Arrival::InRegion,
+                    },
+                )
+            };
             if posted.unwrap() == Posted::Accepted {
                 break;
             }
@@ -264,8 +290,20 @@ fn what_is_posted_in_one_drive_goes_with_one_call() {
             // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
             let posted = unsafe {
                 [
-                    receiver.post_recv(slot(0), 0, tag(index), into, Arrival::InRegion).unwrap(),
-                    sender.post_send(slot(1), 1, tag(index), from).unwrap(),
+                    receiver
+                        .post_recv(
+                            0,
+                            RecvPost {
+                                slot: slot(0),
+                                tag: tag(index),
+                                region: into,
+                                arrival: Arrival::InRegion,
+                            },
+                        )
+                        .unwrap(),
+                    sender
+                        .post_send(1, SendPost { slot: slot(1), tag: tag(index), region: from })
+                        .unwrap(),
                 ]
             };
             assert_eq!(posted, [Posted::Accepted; 2]);
@@ -305,7 +343,13 @@ fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
         let (there, back) = (tag(2 * round), tag(2 * round + 1));
         // SAFETY: for this and the following: the buffers outlive the endpoints, and are left alone
         // until the events.
-        let waits = unsafe { b.post_recv(slot(0), 0, there, into_b, Arrival::InRegion).unwrap() };
+        let waits = unsafe {
+            b.post_recv(
+                0,
+                RecvPost { slot: slot(0), tag: there, region: into_b, arrival: Arrival::InRegion },
+            )
+            .unwrap()
+        };
         for _ in 0..10 {
             b.poll(&mut events).unwrap();
             a.poll(&mut events).unwrap();
@@ -314,15 +358,26 @@ fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
         // SAFETY: as above.
         let posted = unsafe {
             [
-                a.post_recv(slot(1), 1, back, into_a, Arrival::InRegion).unwrap(),
-                a.post_send(slot(2), 1, there, from_a).unwrap(),
+                a.post_recv(
+                    1,
+                    RecvPost {
+                        slot: slot(1),
+                        tag: back,
+                        region: into_a,
+                        arrival: Arrival::InRegion,
+                    },
+                )
+                .unwrap(),
+                a.post_send(1, SendPost { slot: slot(2), tag: there, region: from_a }).unwrap(),
             ]
         };
         if round > 0 {
             assert_eq!(a.posted(), (before.0 + 1, before.1 + 1));
         }
         // SAFETY: as above.
-        let last = unsafe { b.post_send(slot(3), 0, back, from_b).unwrap() };
+        let last = unsafe {
+            b.post_send(0, SendPost { slot: slot(3), tag: back, region: from_b }).unwrap()
+        };
         assert_eq!(
             (waits, posted, last),
             (Posted::Accepted, [Posted::Accepted; 2], Posted::Accepted)
@@ -372,8 +427,20 @@ fn a_rank_may_send_to_itself() {
         // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
         let posted = unsafe {
             [
-                endpoint.post_send(slot(0), 0, tag(index), source).unwrap(),
-                endpoint.post_recv(slot(1), 0, tag(index), target, Arrival::InRegion).unwrap(),
+                endpoint
+                    .post_send(0, SendPost { slot: slot(0), tag: tag(index), region: source })
+                    .unwrap(),
+                endpoint
+                    .post_recv(
+                        0,
+                        RecvPost {
+                            slot: slot(1),
+                            tag: tag(index),
+                            region: target,
+                            arrival: Arrival::InRegion,
+                        },
+                    )
+                    .unwrap(),
             ]
         };
         assert_eq!(posted, [Posted::Accepted; 2]);
@@ -416,8 +483,20 @@ fn a_fence_lasts_until_everything_has_arrived() {
         // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
         let posted = unsafe {
             [
-                receiver.post_recv(slot(0), 0, tag(index), into, Arrival::InRegion).unwrap(),
-                sender.post_send(slot(1), 1, tag(index), from).unwrap(),
+                receiver
+                    .post_recv(
+                        0,
+                        RecvPost {
+                            slot: slot(0),
+                            tag: tag(index),
+                            region: into,
+                            arrival: Arrival::InRegion,
+                        },
+                    )
+                    .unwrap(),
+                sender
+                    .post_send(1, SendPost { slot: slot(1), tag: tag(index), region: from })
+                    .unwrap(),
             ]
         };
         assert_eq!(posted, [Posted::Accepted; 2]);

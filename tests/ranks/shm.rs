@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use hopbine::WireError;
 use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect};
-use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Status, Tag, WireRegion};
+use hopbine::endpoint::{
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Status, Tag, WireRegion,
+};
 use hopbine_meet::LocalExchange;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -87,7 +89,15 @@ fn exchange(lens: &[usize], orders: [&[usize]; 2], poll_every: usize, may_read: 
                 let arrival = if index % 3 == 0 { Arrival::InRegion } else { Arrival::Anywhere };
                 // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
                 let posted = unsafe {
-                    receiver.post_recv(slot(index), 0, tag(index), targets[index], arrival)
+                    receiver.post_recv(
+                        0,
+                        RecvPost {
+                            slot: slot(index),
+                            tag: tag(index),
+                            region: targets[index],
+                            arrival,
+                        },
+                    )
                 };
                 let posted = posted.unwrap();
                 assert_ne!(posted, Posted::Later);
@@ -96,8 +106,12 @@ fn exchange(lens: &[usize], orders: [&[usize]; 2], poll_every: usize, may_read: 
             }
             if let Some(&index) = send {
                 // SAFETY: as above.
-                let posted =
-                    unsafe { sender.post_send(slot(index), 1, tag(index), sources[index]) };
+                let posted = unsafe {
+                    sender.post_send(
+                        1,
+                        SendPost { slot: slot(index), tag: tag(index), region: sources[index] },
+                    )
+                };
                 let posted = posted.unwrap();
                 sent[index] += u32::from(posted == Posted::Done);
                 if posted != Posted::Later {
@@ -179,14 +193,26 @@ fn many_readers_of_one_message() {
         let mut n_done = 0;
         for to in 1..5 {
             // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
-            let sent = unsafe { ranks[0].post_send(slot(to), to as u32, tag(0), from) };
+            let sent = unsafe {
+                ranks[0]
+                    .post_send(to as u32, SendPost { slot: slot(to), tag: tag(0), region: from })
+            };
             let sent = sent.unwrap();
             assert_ne!(sent, Posted::Later);
             n_done += usize::from(sent == Posted::Done);
             let into = region(&mut targets[to]);
             // SAFETY: as above.
-            let posted =
-                unsafe { ranks[to].post_recv(slot(to), 0, tag(0), into, Arrival::InRegion) };
+            let posted = unsafe {
+                ranks[to].post_recv(
+                    0,
+                    RecvPost {
+                        slot: slot(to),
+                        tag: tag(0),
+                        region: into,
+                        arrival: Arrival::InRegion,
+                    },
+                )
+            };
             assert_eq!(posted.unwrap(), Posted::Accepted);
         }
         // Short ones are gone as soon as they are posted.
@@ -213,8 +239,23 @@ fn a_rank_may_send_to_itself() {
         let (from, into) = (region(&mut source), region(&mut target));
         // SAFETY: the buffers outlive the endpoint, and are left alone until the events.
         let [sent, posted] = unsafe {
-            let sent = endpoint.post_send(slot(0), 0, tag(0), from).unwrap();
-            [sent, endpoint.post_recv(slot(1), 0, tag(0), into, Arrival::InRegion).unwrap()]
+            let sent = endpoint
+                .post_send(0, SendPost { slot: slot(0), tag: tag(0), region: from })
+                .unwrap();
+            [
+                sent,
+                endpoint
+                    .post_recv(
+                        0,
+                        RecvPost {
+                            slot: slot(1),
+                            tag: tag(0),
+                            region: into,
+                            arrival: Arrival::InRegion,
+                        },
+                    )
+                    .unwrap(),
+            ]
         };
         assert_eq!(posted, Posted::Accepted);
         let mut events = Vec::new();
@@ -233,7 +274,9 @@ fn mismatched(sent: usize, len: usize, call: u16, early: bool) -> Result<(), Wir
     let theirs = Tag { call, ..tag(0) };
     let (mut events, mut sender_events) = (Vec::new(), Vec::new());
     // SAFETY: the buffers outlive the endpoints.
-    let posted = unsafe { sender.post_send(slot(0), 1, tag(0), from) }.unwrap();
+    let posted =
+        unsafe { sender.post_send(1, SendPost { slot: slot(0), tag: tag(0), region: from }) }
+            .unwrap();
     if posted == Posted::Done {
         sender_events.push(Event::Sent(slot(0)));
     }
@@ -241,7 +284,12 @@ fn mismatched(sent: usize, len: usize, call: u16, early: bool) -> Result<(), Wir
         receiver.poll(&mut events).unwrap();
     }
     // SAFETY: as above.
-    let posted = unsafe { receiver.post_recv(slot(0), 0, theirs, into, Arrival::Anywhere) };
+    let posted = unsafe {
+        receiver.post_recv(
+            0,
+            RecvPost { slot: slot(0), tag: theirs, region: into, arrival: Arrival::Anywhere },
+        )
+    };
     let outcome = posted.map(drop).and_then(|()| receiver.poll(&mut events));
     if outcome.is_err() {
         assert!(receiver.observer().unwrap().told().is_some_and(|blame| blame.rank == 0));
@@ -278,13 +326,20 @@ fn nothing_is_touched_after_giving_up() {
     let mut events = Vec::new();
     // SAFETY: the buffers outlive the endpoints.
     unsafe {
-        let _ = lender.post_send(slot(0), 1, tag(0), from).unwrap();
+        let _ = lender.post_send(1, SendPost { slot: slot(0), tag: tag(0), region: from }).unwrap();
         lender.abandon();
         drop(source);
-        let _ = reader.post_recv(slot(0), 0, tag(0), into, Arrival::InRegion).unwrap();
+        let _ = reader
+            .post_recv(
+                0,
+                RecvPost { slot: slot(0), tag: tag(0), region: into, arrival: Arrival::InRegion },
+            )
+            .unwrap();
         let error = reader.poll(&mut events).unwrap_err();
         assert_eq!(error.peer, Some(0));
-        assert!(lender.post_send(slot(0), 1, tag(1), into).is_err());
+        assert!(
+            lender.post_send(1, SendPost { slot: slot(0), tag: tag(1), region: into }).is_err()
+        );
     }
     reader.abandon();
     reader.poll(&mut events).unwrap();
@@ -330,9 +385,19 @@ fn a_rank_that_does_not_poll_keeps_no_message_from_another() {
         let into = region(&mut targets[peer]);
         // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
         unsafe {
-            let sent = ranks[0].post_send(slot(peer), peer as u32, tag(0), from).unwrap();
+            let sent = ranks[0]
+                .post_send(peer as u32, SendPost { slot: slot(peer), tag: tag(0), region: from })
+                .unwrap();
             assert_eq!(sent, Posted::Accepted);
-            let posted = ranks[peer].post_recv(slot(peer), 0, tag(0), into, Arrival::InRegion);
+            let posted = ranks[peer].post_recv(
+                0,
+                RecvPost {
+                    slot: slot(peer),
+                    tag: tag(0),
+                    region: into,
+                    arrival: Arrival::InRegion,
+                },
+            );
             assert_eq!(posted.unwrap(), Posted::Accepted);
         }
         ranks[peer].poll(&mut events).unwrap();
@@ -368,7 +433,7 @@ fn answers_do_not_wait_for_a_rank_that_takes_none() {
     });
     // SAFETY: the buffers outlive the endpoints, and the test does not look at them meanwhile.
     let send = |rank: &mut ShmEndpoint, to, message, region| unsafe {
-        rank.post_send(slot(message), to, tag(message), region).unwrap()
+        rank.post_send(to, SendPost { slot: slot(message), tag: tag(message), region }).unwrap()
     };
     let nothing = WireRegion { len: 0, ..from };
     let mut events = Vec::new();
@@ -378,8 +443,17 @@ fn answers_do_not_wait_for_a_rank_that_takes_none() {
         for at in 0..EACH {
             assert_eq!(send(&mut ranks[peer as usize], 0, at, from), Posted::Accepted);
             // SAFETY: as above.
-            let posted =
-                unsafe { ranks[0].post_recv(slot(at), peer, tag(at), into, Arrival::InRegion) };
+            let posted = unsafe {
+                ranks[0].post_recv(
+                    peer,
+                    RecvPost {
+                        slot: slot(at),
+                        tag: tag(at),
+                        region: into,
+                        arrival: Arrival::InRegion,
+                    },
+                )
+            };
             assert_eq!(posted.unwrap(), Posted::Accepted);
         }
     }

@@ -9,7 +9,9 @@ use crate::common::mixed::{Mixed, latency};
 
 use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect as connect_shm};
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
-use hopbine::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, Time, WireRegion};
+use hopbine::endpoint::{
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, Time, WireRegion,
+};
 use hopbine::{Drive, EmulationConfig, Wire, emulate};
 use hopbine_meet::LocalExchange;
 use rand::rngs::SmallRng;
@@ -90,7 +92,9 @@ impl<E: Endpoint> Ports<E> {
         let region = WireRegion { ptr: data.as_ptr().cast_mut(), len: data.len(), key: 0 };
         // SAFETY: the tests keep the data, and leave them alone, until the ports are gone.
         let posted = unsafe {
-            self.ports[from].post_send(Slot { run: 0, task }, to as u32, tag, region).unwrap()
+            self.ports[from]
+                .post_send(to as u32, SendPost { slot: Slot { run: 0, task }, tag, region })
+                .unwrap()
         };
         if posted == Posted::Done {
             self.sent[from].push(task);
@@ -104,7 +108,9 @@ impl<E: Endpoint> Ports<E> {
         // SAFETY: as above.
         let posted = unsafe {
             let slot = Slot { run: 0, task };
-            self.ports[to].post_recv(slot, from as u32, tag, region, Arrival::InRegion).unwrap()
+            self.ports[to]
+                .post_recv(from as u32, RecvPost { slot, tag, region, arrival: Arrival::InRegion })
+                .unwrap()
         };
         assert_ne!(posted, Posted::Later);
         if posted == Posted::Done {

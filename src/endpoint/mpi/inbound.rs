@@ -2,13 +2,13 @@
 
 use super::State;
 use super::header::{CREDITS, Checked, HEADER_BYTES, Header, Kind, Limits, Part, Said, Short};
-use super::peer::{Early, Message, Peer, Posted};
+use super::peer::{Body, Early, kept_bytes};
 use super::ring::Taken;
 use super::transfers::Awaited;
 use crate::Rank;
 use crate::endpoint::garbled::{Garbled, within};
-use crate::endpoint::lists::take_out;
-use crate::endpoint::{Arrival, Event, Tag, View, WireError};
+use crate::endpoint::matcher::{OtherCall, of_another_call};
+use crate::endpoint::{Arrival, Event, RecvPost, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 impl State {
@@ -68,31 +68,30 @@ impl State {
         unsafe { self.outbound.send(peer.rank, &header, None) }
     }
 
-    /// The receive that a message is for, if that is posted.
+    /// The receive that a message is for, if that is posted: also one that awaits it without a header, which is
+    /// taken back.
     #[inline]
-    fn receive_for(&mut self, index: u32, tag: Tag) -> Result<Option<usize>, WireError> {
-        if self.calls.misses(tag) {
-            return Err(self.differs(self.peers[index as usize].rank));
+    fn receive_for(&mut self, index: u32, tag: Tag) -> Result<Option<RecvPost>, WireError> {
+        let found = self.matcher.meet(index as usize, tag);
+        let found = found.map_err(|other| self.differs(other))?;
+        if found.is_some() || !self.transfers.is_awaiting() {
+            return Ok(found);
         }
-        self.receive_of(index, tag)
+        let rank = self.peers[index as usize].rank;
+        let is_it = |awaited: &Awaited| awaited.from == rank && awaited.tag.names_same(tag);
+        Ok(self.transfers.take_back(is_it)?.map(|awaited| awaited.posted()))
     }
 
     /// A long message is on its way with that tag of MPI's: matches it with its receive, or keeps it
     /// until that is posted.
     fn long(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
-        let found = self.receive_for(index, tag)?;
-        let peer = &mut self.peers[index as usize];
-        let Some(at) = found else {
-            let message = Message::Long(mpi_tag);
-            peer.early.push_back(Early { tag, len, message, held: 0 });
-            self.calls.hear(tag);
+        let Some(posted) = self.receive_for(index, tag)? else {
+            self.matcher.keep(index as usize, Early { tag, len, body: Body::Long(mpi_tag) });
             return Ok(());
         };
-        let (rank, posted) = (peer.rank, take_out(&mut peer.posted, at));
-        self.n_awaited -= 1;
-        let fits = posted.fits(tag, len);
+        let rank = self.peers[index as usize].rank;
         // SAFETY: the receive is posted, so its region is valid and nobody else's.
-        unsafe { self.receive((rank, mpi_tag, len), posted.slot, posted.region, fits) }
+        unsafe { self.receive((rank, mpi_tag, len), &posted, posted.fits(tag, len)) }
     }
 
     /// Matches a part of a short message, which is in `data`, with its receive, or keeps it until that is
@@ -105,109 +104,92 @@ impl State {
         data: *const u8,
     ) -> Result<(), WireError> {
         let Short { tag, len, .. } = of;
-        let found = self.receive_for(index, tag)?;
         let Part { start, len: part, is_last } = part;
-        let peer = &mut self.peers[index as usize];
-        let Some(at) = found else {
+        let met = match start {
+            0 => self.receive_for(index, tag)?.map(|posted| (posted, posted.fits(tag, len))),
+            _ => self.peers[index as usize].partial.take().inspect(|_| self.n_partial -= 1),
+        };
+        let Some((posted, fits)) = met else {
             // SAFETY: the slot has room for the longest part.
-            self.keep(index, tag, len, unsafe { std::slice::from_raw_parts(data, part) });
+            self.keep(index, of, start, unsafe { std::slice::from_raw_parts(data, part) });
             return Ok(());
         };
-        let posted = if is_last { take_out(&mut peer.posted, at) } else { peer.posted[at] };
-        let fits = posted.fits(tag, len);
         let in_region = !is_last || start > 0 || posted.arrival == Arrival::InRegion;
         if fits && in_region && part > 0 {
             // SAFETY: as above; the region has the message's length, within which the part lies.
             unsafe { data.copy_to_nonoverlapping(posted.region.ptr.add(start), part) };
         }
-        if is_last {
-            let rank = peer.rank;
-            self.n_awaited -= 1;
-            self.events.push(match (fits, in_region) {
-                (false, _) => Event::Differs(posted.slot, rank),
-                (true, true) => Event::Received(posted.slot),
-                // The ring keeps it until the next poll.
-                (true, false) => Event::Viewed(posted.slot, View { ptr: data, len }),
-            });
+        if !is_last {
+            self.await_rest(index, posted, fits);
+            return Ok(());
         }
+        self.events.push(match (fits, in_region) {
+            (false, _) => Event::Differs(posted.slot, self.peers[index as usize].rank),
+            (true, true) => Event::Received(posted.slot),
+            // The ring keeps it until the next poll.
+            (true, false) => Event::Viewed(posted.slot, View { ptr: data, len }),
+        });
         Ok(())
+    }
+
+    /// A receive has met a short message of which more parts are to come.
+    pub(super) fn await_rest(&mut self, index: u32, posted: RecvPost, fits: bool) {
+        self.peers[index as usize].partial = Some((posted, fits));
+        self.n_partial += 1;
     }
 
     /// A message without a header has not been met for long. Mostly this rank is late, or about to receive
     /// it; otherwise it makes another call, or expects another length.
     fn unmet(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
+        let checked = self.matcher.check(index as usize, tag);
+        checked.map_err(|other| self.differs(other))?;
         let rank = self.peers[index as usize].rank;
-        if self.calls.misses(tag) {
-            return Err(self.differs(rank));
-        }
         if self.transfers.expects(rank, mpi_tag) {
             return Ok(());
         }
-        let Some(at) = self.receive_of(index, tag)? else { return Ok(()) };
-        let Posted { slot, region, .. } = take_out(&mut self.peers[index as usize].posted, at);
-        self.n_awaited -= 1;
+        let Some(posted) = self.receive_for(index, tag)? else { return Ok(()) };
         // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
-        unsafe { self.receive((rank, mpi_tag, len), slot, region, false) }?;
+        unsafe { self.receive((rank, mpi_tag, len), &posted, false) }?;
         // No other message meets the receive that drops it.
         self.landed(rank, mpi_tag)
     }
 
-    /// The receive that a message with this name is for, if there is one, among those that are posted for
-    /// messages with a header: one that awaits it without a header is taken back, and is one of them from
-    /// now on.
-    #[inline]
-    fn receive_of(&mut self, index: u32, tag: Tag) -> Result<Option<usize>, WireError> {
-        let Peer { posted, rank, .. } = &mut self.peers[index as usize];
-        let found = posted.iter().position(|posted| posted.tag.names_same(tag));
-        if found.is_some() || !self.transfers.is_awaiting() {
-            return Ok(found);
-        }
-        let is_it = |awaited: &Awaited| awaited.from == *rank && awaited.tag.names_same(tag);
-        let Some(awaited) = self.transfers.take_back(is_it)? else { return Ok(None) };
-        let Awaited { slot, tag, region, .. } = awaited;
-        posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
-        self.n_awaited += 1;
-        Ok(Some(posted.len() - 1))
-    }
-
     /// Keeps a part of a message whose receive has not been posted.
-    fn keep(&mut self, index: u32, tag: Tag, len: usize, part: &[u8]) {
-        let peer = &mut self.peers[index as usize];
+    fn keep(&mut self, index: u32, of: Short, start: usize, part: &[u8]) {
+        let Short { tag, len, .. } = of;
         let mut bytes = 0;
-        if !peer.early.back().is_some_and(|early| early.tag.names_same(tag)) {
-            let message = Message::Short(Vec::with_capacity(len));
-            let early = Early { tag, len, message, held: 0 };
-            bytes = early.bytes();
-            peer.early.push_back(early);
-            self.calls.hear(tag);
+        if start == 0 {
+            let body = Body::Short { data: Vec::with_capacity(len), held: 0 };
+            let early = Early { tag, len, body };
+            bytes = kept_bytes(&early);
+            self.matcher.keep(index as usize, early);
         }
-        let Some(early) = peer.early.back_mut() else { return };
-        if let Message::Short(data) = &mut early.message {
-            data.extend_from_slice(part);
-        }
+        let Some(Early { body: Body::Short { data, held }, .. }) =
+            self.matcher.last_unexpected(index as usize)
+        else {
+            return;
+        };
+        data.extend_from_slice(part);
         if !self.unexpected.keep(bytes) {
+            let peer = &mut self.peers[index as usize];
             (peer.owed, peer.held) = (peer.owed - 1, peer.held + 1);
-            early.held += 1;
+            *held += 1;
         }
     }
 
     /// A message is not kept any more: gives the credits back that it holds.
     pub(super) fn let_go(&mut self, index: u32, early: &Early) -> Result<(), WireError> {
-        self.unexpected.release(early.bytes());
-        if early.held == 0 {
-            return Ok(());
-        }
+        self.unexpected.release(kept_bytes(early));
+        let Body::Short { held: held @ 1.., .. } = early.body else { return Ok(()) };
         let peer = &mut self.peers[index as usize];
-        (peer.owed, peer.held) = (peer.owed + early.held, peer.held - early.held);
+        (peer.owed, peer.held) = (peer.owed + held, peer.held - held);
         self.pay(index)
     }
 
-    pub(super) fn differs(&mut self, rank: Rank) -> WireError {
+    #[cold]
+    pub(super) fn differs(&mut self, OtherCall { peer }: OtherCall) -> WireError {
+        let rank = self.peers[peer].rank;
         self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: "a message of another call".to_owned(),
-            peer: Some(rank),
-        }
+        of_another_call(rank)
     }
 }

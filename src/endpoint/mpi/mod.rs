@@ -78,18 +78,19 @@ pub use header::EAGER_BYTES;
 pub(crate) use header::play as play_headers;
 pub use library::{Comm, Library, check, is_running};
 
-use super::calls::Calls;
+use super::calls::CALLS;
 use super::lists::hand_over;
+use super::matcher::Matcher;
 use super::{
-    Arrival, Endpoint, Event, Observer, Posted as Taken, Slot, Status, Tag, UnexpectedBytes,
-    WireError, WireRegion,
+    Endpoint, Event, Observer, Posted as Taken, RecvPost, SendPost, Status, UnexpectedBytes,
+    WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
 use lanes::Tags;
 use observer::Question;
 use outbound::Outbound;
-use peer::Peer;
+use peer::{Body, Peer};
 use ring::Ring;
 use transfers::Transfers;
 
@@ -131,10 +132,10 @@ struct State {
     listed: Vec<u32>,
     /// To be reported by the next poll.
     events: Vec<Event>,
-    calls: Calls,
+    matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,
-    /// Receives whose message has not come.
-    n_awaited: usize,
+    /// Receives that have met a short message of which parts have not come.
+    n_partial: usize,
     /// Polls since the last look at the ring.
     n_polls: u32,
     /// Looks in a row that have found none.
@@ -182,9 +183,9 @@ impl MpiEndpoint {
             tags,
             listed: Vec::new(),
             events: Vec::with_capacity(64),
-            calls: Calls::new(),
+            matcher: Matcher::new(CALLS),
             unexpected: UnexpectedBytes::default(),
-            n_awaited: 0,
+            n_partial: 0,
             n_polls: 0,
             n_quiet: 0,
             status: Status::Busy,
@@ -224,30 +225,17 @@ unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
 
 impl Endpoint for MpiEndpoint {
     #[inline]
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Taken, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Taken, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { self.state.post_send(slot, to, tag, region) }
+        unsafe { self.state.post_send(to, send) }
     }
 
     #[inline]
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Taken, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Taken, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { self.state.post_recv(slot, from, tag, region, arrival) }
+        unsafe { self.state.post_recv(from, recv) }
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
@@ -323,7 +311,7 @@ impl State {
                     break;
                 };
                 self.arrived(&taken)?;
-                if self.n_awaited == 0 {
+                if self.n_awaited() == 0 {
                     break;
                 }
             }
@@ -358,12 +346,18 @@ impl State {
         Ok(())
     }
 
+    /// Receives whose message has not come, or not all of it.
+    #[inline]
+    fn n_awaited(&self) -> usize {
+        self.matcher.n_posted() + self.n_partial
+    }
+
     /// Whether to look for messages. A look that finds nothing costs as much as one that does, and
     /// what comes before its receive is posted has to be copied.
     #[inline]
     fn is_time_for_ring(&mut self) -> bool {
         self.n_polls += 1;
-        let looks = self.n_awaited > 0 || !self.listed.is_empty() || self.n_polls >= RARELY;
+        let looks = self.n_awaited() > 0 || !self.listed.is_empty() || self.n_polls >= RARELY;
         if looks {
             self.n_polls = 0;
         }
@@ -379,7 +373,9 @@ impl State {
         }
         let start = Instant::now();
         let end = start + LAST_WAIT;
+        self.matcher.clear();
         self.peers.iter_mut().for_each(Peer::abandon);
+        self.n_partial = 0;
         self.unexpected.clear();
         self.listed.clear();
         self.events.clear();

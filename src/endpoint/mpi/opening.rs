@@ -3,10 +3,11 @@
 use super::State;
 use super::header::{Header, Kind};
 use super::lanes::can_carry;
-use super::peer::{Peer, Posted};
+use super::peer::Peer;
 use super::transfers::Awaited;
 use crate::Rank;
-use crate::endpoint::{Arrival, Tag, WireError};
+use crate::endpoint::RecvPost;
+use crate::endpoint::{Tag, WireError};
 
 impl State {
     /// The lane for a long message, which is opened if need be and possible. The message is counted.
@@ -66,18 +67,16 @@ impl State {
         lane: u32,
         least_bytes: usize,
     ) -> Result<(), WireError> {
-        let Peer { rank: from, posted, lanes_from, .. } = &mut self.peers[index as usize];
+        let Peer { rank: from, lanes_from, .. } = &mut self.peers[index as usize];
         let from = *from;
         let opened = lanes_from.opened(lane, context, least_bytes, self.tags);
         opened.map_err(|garbled| garbled.by(from, "MPI_Irecv"))?;
-        let carrying = |posted: &mut Posted| {
+        let carried = self.matcher.take_posted(index as usize, |posted| {
             posted.tag.context == context
                 && lanes_from.carrying(posted.tag, posted.region.len).is_some()
-        };
-        for posted in posted.extract_if(.., carrying) {
-            let Posted { tag, slot, region, .. } = posted;
+        });
+        for RecvPost { tag, slot, region, .. } in carried {
             let mpi_tag = self.tags.of(lane, tag, region.len);
-            self.n_awaited -= 1;
             // SAFETY: the receive is posted, so its region is valid and nobody else's.
             unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
         }
@@ -114,14 +113,12 @@ impl State {
     /// comes with a header.
     #[inline]
     fn close_lane(&mut self, index: u32) -> Result<(), WireError> {
-        let Peer { rank, lanes_from, posted, .. } = &mut self.peers[index as usize];
+        let Peer { rank, lanes_from, .. } = &mut self.peers[index as usize];
         let Some((lane, context)) = lanes_from.take_closed() else { return Ok(()) };
         let rank = *rank;
         let is_there = |awaited: &Awaited| awaited.from == rank && awaited.tag.context == context;
         while let Some(awaited) = self.transfers.take_back(is_there)? {
-            let Awaited { slot, tag, region, .. } = awaited;
-            posted.push(Posted { tag, slot, region, arrival: Arrival::InRegion });
-            self.n_awaited += 1;
+            self.matcher.await_message(index as usize, awaited.posted());
         }
         self.say(rank, Header { way: lane, ..Header::plain(Kind::Closed, 0, 0) })
     }

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use super::header::{CREDITS, Header, KEPT_CREDITS, PART_BYTES, Parts};
 use super::lanes::Lanes;
 use crate::Rank;
-use crate::endpoint::{Arrival, Slot, Tag, WireRegion};
+use crate::endpoint::matcher::Unexpected;
+use crate::endpoint::{RecvPost, Slot, WireRegion};
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -19,10 +20,8 @@ pub(super) struct Peer {
     pub(super) held: u32,
     /// The message of which more parts are to come.
     pub(super) parts: Parts,
-    /// Receives whose message has not come.
-    pub(super) posted: Vec<Posted>,
-    /// Messages whose receive has not been posted, in the order in which they came.
-    pub(super) early: VecDeque<Early>,
+    /// The receive that this message has met, and whether it fits.
+    pub(super) partial: Option<(RecvPost, bool)>,
     /// By which long messages go there,
     pub(super) lanes_to: Lanes,
     /// and come from there.
@@ -35,47 +34,24 @@ pub(super) struct Peer {
     pub(super) is_listed: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Posted {
-    pub(super) tag: Tag,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
-    pub(super) arrival: Arrival,
-}
-
-impl Posted {
-    /// Whether a message that names it is of the same call, and as long.
-    pub(super) fn fits(&self, tag: Tag, len: usize) -> bool {
-        (self.tag.call, self.region.len) == (tag.call, len)
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Early {
-    pub(super) tag: Tag,
-    pub(super) len: usize,
-    pub(super) message: Message,
-    /// Credits that it holds.
-    pub(super) held: u32,
-}
-
-impl Early {
-    /// Bytes of memory that it takes here, if its sender does not keep it.
-    pub(super) fn bytes(&self) -> usize {
-        match &self.message {
-            Message::Short(data) => size_of::<Early>() + data.capacity(),
-            Message::Long(_) => 0,
-        }
-    }
-}
+/// A message that waits for its receive.
+pub(super) type Early = Unexpected<Body>;
 
 /// What has come of a message.
 #[derive(Debug)]
-pub(super) enum Message {
-    /// Its first bytes, or all of them.
-    Short(Vec<u8>),
+pub(super) enum Body {
+    /// Its first bytes, or all of them, and the credits that they hold.
+    Short { data: Vec<u8>, held: u32 },
     /// Word that it is under way with this tag of MPI's.
     Long(i32),
+}
+
+/// Bytes of memory that a message takes here, if its sender does not keep it.
+pub(super) fn kept_bytes(early: &Early) -> usize {
+    match &early.body {
+        Body::Short { data, .. } => size_of::<Early>() + data.capacity(),
+        Body::Long(_) => 0,
+    }
 }
 
 /// A message of this rank that has not gone.
@@ -107,8 +83,7 @@ impl Peer {
             owed: 0,
             held: 0,
             parts: Parts::default(),
-            posted: Vec::new(),
-            early: VecDeque::new(),
+            partial: None,
             lanes_to: Lanes::default(),
             lanes_from: Lanes::default(),
             outbox: VecDeque::new(),
@@ -119,17 +94,7 @@ impl Peer {
 
     /// Forgets everything that has to do with memory of users.
     pub(super) fn abandon(&mut self) {
-        self.posted.clear();
-        self.early.clear();
+        self.partial = None;
         self.outbox.clear();
-    }
-
-    /// Whether something has come from there that belongs to the operation, but to a call whose
-    /// messages do not meet those of this one.
-    pub(super) fn misses(&self, tag: Tag) -> bool {
-        let misses = |other: Tag| {
-            other.operation_id() == tag.operation_id() && !Tag::do_meet(other.call, tag.call)
-        };
-        self.early.iter().any(|early| misses(early.tag))
     }
 }

@@ -1,12 +1,13 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
 use super::header::{Header, KEPT_CREDITS, Kind, n_parts, part_len};
-use super::peer::{Early, Message, Outgoing, Peer, Posted};
+use super::peer::{Body, Outgoing, Peer};
 use super::transfers::Awaited;
 use super::{NOBODY, State};
 use crate::Rank;
+use crate::endpoint::RecvPost;
 use crate::endpoint::{
-    Arrival, Event, Posted as Taken, Slot, Tag, WireError, WireRegion, given_up,
+    Event, Posted as Taken, SendPost, Slot, Tag, WireError, WireRegion, given_up,
 };
 
 /// Polls after which a short message that waits for credits is announced. In between credits mostly come.
@@ -20,11 +21,10 @@ impl State {
     #[inline]
     pub(super) unsafe fn post_send(
         &mut self,
-        slot: Slot,
         to: Rank,
-        tag: Tag,
-        region: WireRegion,
+        send: SendPost,
     ) -> Result<Taken, WireError> {
+        let SendPost { slot, tag, region } = send;
         let index = self.enter_call(to, tag)?;
         let is_short = region.len <= self.outbound.lengths.eager_bytes();
         let header = if is_short {
@@ -56,54 +56,42 @@ impl State {
     #[inline]
     pub(super) unsafe fn post_recv(
         &mut self,
-        slot: Slot,
         from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
+        recv: RecvPost,
     ) -> Result<Taken, WireError> {
+        let RecvPost { slot, tag, region, .. } = recv;
         let index = self.enter_call(from, tag)?;
-        let peer = &mut self.peers[index as usize];
-        let posted = Posted { tag, slot, region, arrival };
-        let found = peer.early.iter().position(|early| early.tag.names_same(tag));
-        let Some(early) = found.and_then(|at| peer.early.remove(at)) else {
-            if let Some(lane) = peer.lanes_from.carrying(tag, region.len) {
+        let Some(early) = self.matcher.take_unexpected(index as usize, tag) else {
+            if let Some(lane) = self.peers[index as usize].lanes_from.carrying(tag, region.len) {
                 let mpi_tag = self.tags.of(lane, tag, region.len);
                 // SAFETY: the caller's promise.
                 unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
             } else {
-                peer.posted.push(posted);
-                self.n_awaited += 1;
+                self.matcher.await_message(index as usize, recv);
             }
             return Ok(Taken::Accepted);
         };
         self.let_go(index, &early)?;
-        let Early { tag: sent, len, message, .. } = early;
-        let fits = (sent.call, len) == (tag.call, region.len);
-        match message {
-            Message::Long(mpi_tag) => {
+        let fits = recv.fits(early.tag, early.len);
+        let data = match early.body {
+            Body::Long(mpi_tag) => {
                 // SAFETY: the caller's promise.
-                unsafe { self.receive((from, mpi_tag, len), slot, region, fits) }?;
+                unsafe { self.receive((from, mpi_tag, early.len), &recv, fits) }?;
                 return Ok(Taken::Accepted);
             }
-            Message::Short(data) if fits && len > 0 => {
-                // SAFETY: the region is valid for writes by the caller's promise, and has the message's
-                // length.
-                unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
-                if data.len() == len {
-                    return Ok(Taken::Done);
-                }
-            }
-            Message::Short(_) if fits => return Ok(Taken::Done),
-            Message::Short(data) if data.len() == len => {
-                self.events.push(Event::Differs(slot, from));
-                return Ok(Taken::Accepted);
-            }
-            Message::Short(_) => {}
+            Body::Short { data, .. } => data,
+        };
+        if fits && !data.is_empty() {
+            // SAFETY: the region is valid for writes by the caller's promise, and has the message's length.
+            unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
         }
-        // More parts follow.
-        self.peers[index as usize].posted.push(posted);
-        self.n_awaited += 1;
+        if data.len() < early.len {
+            self.await_rest(index, recv, fits);
+        } else if fits {
+            return Ok(Taken::Done);
+        } else {
+            self.events.push(Event::Differs(slot, from));
+        }
         Ok(Taken::Accepted)
     }
 
@@ -115,17 +103,16 @@ impl State {
     pub(super) unsafe fn receive(
         &mut self,
         message: (Rank, i32, usize),
-        slot: Slot,
-        region: WireRegion,
+        posted: &RecvPost,
         fits: bool,
     ) -> Result<(), WireError> {
         let (from, mpi_tag, len) = message;
         if !fits {
-            self.events.push(Event::Differs(slot, from));
+            self.events.push(Event::Differs(posted.slot, from));
             return self.transfers.drop(from, mpi_tag, len);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.transfers.receive(from, mpi_tag, slot, region) };
+        unsafe { self.transfers.receive(from, mpi_tag, posted.slot, posted.region) };
         Ok(())
     }
 
@@ -138,17 +125,8 @@ impl State {
         if self.is_abandoned {
             return Err(given_up());
         }
-        if self.calls.enter(tag) {
-            self.check_early(tag)?;
-        }
+        self.matcher.enter(tag).map_err(|other| self.differs(other))?;
         Ok(self.peer(rank))
-    }
-
-    /// Looks through the messages that came before this rank entered a call.
-    #[cold]
-    fn check_early(&mut self, tag: Tag) -> Result<(), WireError> {
-        let found = self.peers.iter().find(|peer| peer.misses(tag)).map(|peer| peer.rank);
-        found.map_or(Ok(()), |rank| Err(self.differs(rank)))
     }
 
     #[inline]
@@ -161,6 +139,7 @@ impl State {
     fn meet(&mut self, rank: Rank) -> u32 {
         let index = self.peers.len() as u32;
         self.peers.push(Peer::new(rank));
+        self.matcher.add_peer();
         self.unexpected.add_window(Peer::WINDOW_BYTES);
         self.peer_of_rank[rank as usize] = index;
         index

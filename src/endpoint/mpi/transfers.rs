@@ -12,7 +12,8 @@ use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
 use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
 use crate::Rank;
-use crate::endpoint::{Event, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::RecvPost;
+use crate::endpoint::{Arrival, Event, Slot, Tag, WireError, WireRegion};
 use crate::numbered::Numbered;
 
 /// The longest piece: MPI counts bytes in an `int`.
@@ -66,6 +67,14 @@ pub(super) struct Awaited {
     pub(super) tag: Tag,
     pub(super) region: WireRegion,
     pub(super) mpi_tag: i32,
+}
+
+impl Awaited {
+    /// The same receive, for a message with a header.
+    pub(super) fn posted(&self) -> RecvPost {
+        let &Awaited { tag, slot, region, .. } = self;
+        RecvPost { tag, slot, region, arrival: Arrival::InRegion }
+    }
 }
 
 /// A receive that is to be posted.

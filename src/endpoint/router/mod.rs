@@ -9,8 +9,8 @@
 mod tests;
 
 use super::{
-    Arrival, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, UnexpectedBytes,
-    WireError, WireRegion,
+    Endpoint, Event, Observer, Posted, RecvPost, Registry, SendPost, Status, UnexpectedBytes,
+    WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -45,38 +45,25 @@ impl<N: Endpoint, F: Endpoint> Router<N, F> {
 
 impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
     #[inline]
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_near(to) {
-                self.near.post_send(slot, to, tag, region)
+                self.near.post_send(to, send)
             } else {
-                self.far.post_send(slot, to, tag, region)
+                self.far.post_send(to, send)
             }
         }
     }
 
     #[inline]
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_near(from) {
-                self.near.post_recv(slot, from, tag, region, arrival)
+                self.near.post_recv(from, recv)
             } else {
-                self.far.post_recv(slot, from, tag, region, arrival)
+                self.far.post_recv(from, recv)
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::endpoint::{Access, Owner};
+use crate::endpoint::{Access, Arrival, Owner, Slot, Tag, WireRegion};
 use crate::error::Fault;
 use crate::sync::lock;
 
@@ -29,25 +29,12 @@ impl Fake {
 }
 
 impl Endpoint for Fake {
-    unsafe fn post_send(
-        &mut self,
-        _: Slot,
-        to: Rank,
-        _: Tag,
-        _: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, _: SendPost) -> Result<Posted, WireError> {
         self.note(format_args!("send {to}"));
         Ok(Posted::Later)
     }
 
-    unsafe fn post_recv(
-        &mut self,
-        _: Slot,
-        from: Rank,
-        _: Tag,
-        _: WireRegion,
-        _: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, _: RecvPost) -> Result<Posted, WireError> {
         self.note(format_args!("recv {from}"));
         Ok(Posted::Accepted)
     }
@@ -142,10 +129,12 @@ fn posts_go_to_the_peers_wire() {
     let region = WireRegion { ptr: std::ptr::null_mut(), len: 0, key: 0 };
     for rank in 0..11 {
         // SAFETY: nothing is in the region.
-        let sent = unsafe { router.post_send(slot, rank, tag, region) };
+        let sent = unsafe { router.post_send(rank, SendPost { slot, tag, region }) };
         assert_eq!(sent.unwrap(), Posted::Later);
         // SAFETY: as above.
-        let posted = unsafe { router.post_recv(slot, rank, tag, region, Arrival::InRegion) };
+        let posted = unsafe {
+            router.post_recv(rank, RecvPost { slot, tag, region, arrival: Arrival::InRegion })
+        };
         assert_eq!(posted.unwrap(), Posted::Accepted);
         let wire = if [2, 4, 5, 9].contains(&rank) { "near" } else { "far" };
         let took = std::mem::take(&mut *lock(&log));
@@ -225,7 +214,7 @@ fn of_a_node_first_plan_only_leaders_reach_other_nodes() {
         let plan = expansion.plan(hopbine_torus::Rank(rank));
         for send in plan.lanes[0].steps.iter().flat_map(|step| &step.sends) {
             // SAFETY: nothing is in the region.
-            let posted = unsafe { router.post_send(slot, send.peer.0, tag, region) };
+            let posted = unsafe { router.post_send(send.peer.0, SendPost { slot, tag, region }) };
             assert_eq!(posted.unwrap(), Posted::Later);
         }
         let count = |wire| lock(&log).iter().filter(|line| line.starts_with(wire)).count();

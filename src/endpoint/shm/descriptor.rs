@@ -94,9 +94,7 @@ pub(super) enum Said {
 /// A message that has come, or may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Coming {
-    pub(super) call: u16,
-    pub(super) message: u32,
-    pub(super) operation: u64,
+    pub(super) tag: Tag,
     pub(super) len: usize,
     pub(super) via: Via,
 }
@@ -150,19 +148,14 @@ impl Said {
     }
 }
 
-impl Coming {
-    pub(super) fn tag(&self) -> Tag {
-        Tag::of_operation(self.operation, self.message, self.call)
-    }
-}
-
 impl Raw {
     /// # Errors
     /// The first field that cannot be.
     #[inline]
     pub(super) fn check(&self) -> Result<Said, Garbled> {
         let &Raw { kind, call, operation, len, message, id, words, .. } = self;
-        let come = |len, via| Ok(Said::Message(Coming { call, message, operation, len, via }));
+        let tag = Tag::of_operation(operation, message, call);
+        let come = |len, via| Ok(Said::Message(Coming { tag, len, via }));
         let slot = || at_most("a staging slot's number", id.into(), SLOTS - 1).map(|at| at as u32);
         let piece =
             |len, slot| Ok(Said::Piece(Piece { landing: message, at: words[0], len, slot }));
@@ -209,8 +202,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_read() {
-        let coming =
-            |via| Said::Message(Coming { call: 7, message: 9, operation: 8, len: 16, via });
+        let coming = |via| Said::Message(Coming { tag: Tag::of_operation(8, 9, 7), len: 16, via });
         let piece = |slot| Said::Piece(Piece { landing: 9, at: 64, len: 16, slot });
         let all = [
             (Kind::Inline, coming(Via::Line)),

@@ -9,7 +9,9 @@ use super::layout::{LINE, Layout, QUEUE_LINES, SLOTS};
 use super::process::{Process, Watch};
 use super::segment::Segment;
 use super::{ShmEndpoint, staging};
-use crate::endpoint::{Arrival, Bell, Endpoint, Event, Observer, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{
+    Arrival, Bell, Endpoint, Event, Observer, RecvPost, SendPost, Slot, Tag, WireError, WireRegion,
+};
 
 const LAYOUT: Layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
 /// The port's rank, and its peer's.
@@ -91,7 +93,7 @@ impl Hostile {
     pub(crate) fn send(&mut self, tag: Tag, len: usize) -> Result<(), WireError> {
         let (slot, region) = (self.slot(), self.region(len));
         // SAFETY: the region lives longer than the port, and nobody else uses it.
-        unsafe { self.port.post_send(slot, PEER as u32, tag, region) }.map(drop)
+        unsafe { self.port.post_send(PEER as u32, SendPost { slot, tag, region }) }.map(drop)
     }
 
     /// The port awaits a message of its peer.
@@ -99,7 +101,8 @@ impl Hostile {
         let (slot, region) = (self.slot(), self.region(len));
         let arrival = if len.is_multiple_of(2) { Arrival::Anywhere } else { Arrival::InRegion };
         // SAFETY: as above.
-        unsafe { self.port.post_recv(slot, PEER as u32, tag, region, arrival) }.map(drop)
+        unsafe { self.port.post_recv(PEER as u32, RecvPost { slot, tag, region, arrival }) }
+            .map(drop)
     }
 
     /// The port takes what has come, and reads what it is shown.

@@ -1,11 +1,11 @@
 //! What peers have sent: taken out of queues, and matched with receives.
 
-use crate::Rank;
-use crate::endpoint::{Arrival, Event, Posted as Taken, Slot, Tag, View, WireError};
+use crate::endpoint::matcher::{OtherCall, of_another_call};
+use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
 use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Said, Via};
-use super::peer::{Body, Early, Peer, Posted};
+use super::peer::{Body, Early, Peer, kept_bytes};
 use super::state::Landing;
 use super::{ShmEndpoint, copy};
 
@@ -16,30 +16,15 @@ impl ShmEndpoint {
     /// [`WireError`] if a message of another call has come in its place.
     #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if self.calls.enter(tag) { self.check_early(tag) } else { Ok(()) }
+        self.matcher.enter(tag).map_err(|other| self.differs(other))
     }
 
-    /// Looks through the messages that came before this rank entered a call.
     #[cold]
-    fn check_early(&self, tag: Tag) -> Result<(), WireError> {
-        let operation = tag.operation_id();
-        let other = |early: &Early| {
-            early.tag.operation_id() == operation && !Tag::do_meet(early.tag.call, tag.call)
-        };
-        match self.peers.iter().find(|peer| peer.early.iter().any(other)) {
-            Some(peer) => Err(self.differs(peer.rank)),
-            None => Ok(()),
-        }
-    }
-
-    fn differs(&self, rank: Rank) -> WireError {
+    fn differs(&self, OtherCall { peer }: OtherCall) -> WireError {
+        let rank = self.peers[peer].rank;
         // This rank tells itself as well: its engine learns of failures by news.
         self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: "a message of another call".to_owned(),
-            peer: Some(rank),
-        }
+        of_another_call(rank)
     }
 
     /// Where the bytes in a peer's staging slot are.
@@ -79,12 +64,9 @@ impl ShmEndpoint {
         coming: &Coming,
         payload: *const u8,
     ) -> Result<(), WireError> {
-        let &Coming { call, message, operation, len, via } = coming;
-        let tag = coming.tag();
-        if self.calls.misses(tag) {
-            return Err(self.differs(self.peers[peer].rank));
-        }
-        let Some(posted) = self.peers[peer].take_posted(operation, message) else {
+        let &Coming { tag, len, via } = coming;
+        let Some(posted) = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?
+        else {
             let body = match via {
                 // SAFETY: the whole of a line's payload can be read.
                 Via::Line => Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() }),
@@ -95,18 +77,17 @@ impl ShmEndpoint {
                 Via::Slot(slot) => Body::Staged(slot),
                 Via::Loan(loan) => Body::Lent(loan),
             };
-            self.calls.hear(tag);
             self.keep(peer, Early { tag, len, body });
             return Ok(());
         };
-        if (posted.call, posted.region.len) != (call, len) {
+        if !posted.fits(tag, len) {
             self.refuse(peer, via, posted.slot)?;
             return Ok(());
         }
         match via {
             Via::Slot(slot) => self.show_staged(peer, slot, &posted),
             Via::Loan(loan) => {
-                let Posted { slot, region, .. } = posted;
+                let RecvPost { slot, region, .. } = posted;
                 self.land(Landing::new(peer, slot, region, loan), loan.among)?;
             }
             Via::Line | Via::Ring => {
@@ -122,10 +103,9 @@ impl ShmEndpoint {
     /// Keeps a message until its receive is posted.
     #[inline]
     fn keep(&mut self, peer: usize, early: Early) {
-        self.n_early += 1;
-        let bytes = early.bytes();
-        let Peer { early: kept, inbox, is_held, .. } = &mut self.peers[peer];
-        kept.push_back(early);
+        let bytes = kept_bytes(&early);
+        self.matcher.keep(peer, early);
+        let Peer { inbox, is_held, .. } = &mut self.peers[peer];
         if bytes > 0 && !self.unexpected.keep(bytes) && !std::mem::replace(is_held, true) {
             inbox.hold(true);
             self.n_held += 1;
@@ -141,11 +121,11 @@ impl ShmEndpoint {
         &mut self,
         peer: usize,
         early: Early,
-        posted: &Posted,
+        posted: &RecvPost,
     ) -> Result<Taken, WireError> {
-        self.let_go(early.bytes());
-        let &Posted { call, slot, region, .. } = posted;
-        if (early.tag.call, early.len) != (call, region.len) {
+        self.let_go(kept_bytes(&early));
+        let &RecvPost { slot, region, .. } = posted;
+        if !posted.fits(early.tag, early.len) {
             self.refuse(peer, early.body.via(), slot)?;
             return Ok(Taken::Accepted);
         }
@@ -172,7 +152,6 @@ impl ShmEndpoint {
     /// A message is not kept any more that took so much memory.
     #[inline]
     fn let_go(&mut self, bytes: usize) {
-        self.n_early -= 1;
         self.unexpected.release(bytes);
         if self.n_held > 0 && self.unexpected.has_room() {
             self.hold_nobody();
@@ -210,8 +189,8 @@ impl ShmEndpoint {
     }
 
     /// Shows a staged message to its receive, or copies it to where it belongs.
-    pub(super) fn show_staged(&mut self, peer: usize, id: u32, posted: &Posted) {
-        let &Posted { slot, region, arrival, .. } = posted;
+    pub(super) fn show_staged(&mut self, peer: usize, id: u32, posted: &RecvPost) {
+        let &RecvPost { slot, region, arrival, .. } = posted;
         let ptr = self.staged(peer, id, region.len);
         if arrival == Arrival::Anywhere {
             self.events.push(Event::Viewed(slot, View { ptr, len: region.len }));

@@ -27,8 +27,8 @@ impl ShmEndpoint {
             self.events.push(Event::Received(landing.slot));
             return self.answer(landing.peer, Descriptor::answer(Kind::Done, landing.id));
         }
-        let awaited = self.peers.iter().map(|peer| peer.posted.len()).sum::<usize>();
-        let incoming = 1 + awaited + self.n_early + self.reads_due.len() + self.landings.len();
+        let waiting = self.matcher.n_posted() + self.matcher.n_unexpected();
+        let incoming = 1 + waiting + self.reads_due.len() + self.landings.len();
         // Of a short one, which this port had no room for, the first piece would come later.
         let is_short = landing.region.len <= EAGER_BYTES;
         let ratio = among as f32 / incoming as f32;

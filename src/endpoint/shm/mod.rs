@@ -50,18 +50,17 @@ pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};
 
 use super::Posted as Taken;
-use super::calls::Calls;
 use super::garbled::Garbled;
 use super::lists::hand_over;
+use super::matcher::Matcher;
 use super::{
-    Arrival, Bell, Endpoint, Event, Observer, Slot, Status, Tag, UnexpectedBytes, WireError,
-    WireRegion,
+    Bell, Endpoint, Event, Observer, RecvPost, SendPost, Status, UnexpectedBytes, WireError,
 };
 use crate::error::Blame;
 use crate::numbered::Numbered;
 use descriptor::{Descriptor, INLINE_BYTES, Kind};
 use layout::{Layout, SLOT_BYTES};
-use peer::{Peer, Posted};
+use peer::{Body, Peer};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
@@ -141,8 +140,7 @@ pub struct ShmEndpoint {
     views: Vec<(usize, u32)>,
     /// Staging slots of peers that the next poll will show.
     due_views: Vec<(usize, u32)>,
-    calls: Calls,
-    n_early: usize,
+    matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,
     /// Peers that are asked to send no short messages.
     n_held: usize,
@@ -250,13 +248,8 @@ impl ShmEndpoint {
 
 impl Endpoint for ShmEndpoint {
     #[inline]
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Taken, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Taken, WireError> {
+        let SendPost { slot, tag, region } = send;
         self.check()?;
         self.enter_call(tag)?;
         let peer = self.peer_of(to)?;
@@ -307,26 +300,13 @@ impl Endpoint for ShmEndpoint {
     }
 
     #[inline]
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Taken, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Taken, WireError> {
         self.check()?;
-        self.enter_call(tag)?;
+        self.enter_call(recv.tag)?;
         let peer = self.peer_of(from)?;
-        let operation = tag.operation_id();
-        let Tag { message, call, .. } = tag;
-        let posted = Posted { operation, message, call, slot, region, arrival };
-        let Some(early) = self.peers[peer].take_early(operation, tag.message) else {
-            self.peers[peer].posted.push(posted);
-            return Ok(Taken::Accepted);
-        };
+        let Some(early) = self.matcher.post(peer, recv) else { return Ok(Taken::Accepted) };
         // SAFETY: the caller's promise.
-        unsafe { self.received_early(peer, early, &posted) }
+        unsafe { self.received_early(peer, early, &recv) }
     }
 
     #[inline]
@@ -339,8 +319,7 @@ impl Endpoint for ShmEndpoint {
         self.n_polls = self.n_polls.wrapping_add(1);
         let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
         for peer in 0..self.peers.len() {
-            let Peer { posted, inbox, .. } = &self.peers[peer];
-            if (all || !posted.is_empty()) && inbox.has_next() {
+            if (all || self.matcher.awaits(peer)) && self.peers[peer].inbox.has_next() {
                 self.drain(peer)?;
             }
         }
@@ -386,10 +365,7 @@ impl Endpoint for ShmEndpoint {
         self.pulled.clear();
         self.backlog.clear();
         self.events.clear();
-        for peer in &mut self.peers {
-            peer.posted.clear();
-            peer.early.clear();
-        }
+        self.matcher.clear();
         self.unexpected.clear();
     }
 

@@ -11,15 +11,16 @@ use super::bell::{self, Doorbell};
 use super::board::{self, Board};
 use super::boards::{self, Boards};
 use super::layout::Layout;
-use super::peer::{Early, Peer};
+use super::peer::{Peer, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
 use super::segment::Segment;
 use super::staging::Staging;
 use super::{Opened, Reading, ShmEndpoint};
-use crate::endpoint::calls::Calls;
+use crate::endpoint::calls::CALLS;
 use crate::endpoint::garbled::{Garbled, within};
+use crate::endpoint::matcher::Matcher;
 use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
 use crate::endpoint::{Bell, Rank, UnexpectedBytes, WireError};
 use crate::numbered::Numbered;
@@ -213,12 +214,12 @@ impl ShmEndpoint {
             outbox: Outbox::new(segment, layout.queue(port, me, index), bell_of(index)),
             inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
             ways: Default::default(),
-            posted: Vec::with_capacity(64),
-            early: Default::default(),
             is_held: false,
         };
         let mut unexpected = UnexpectedBytes::default();
-        unexpected.add_window(locals.len() * Early::WINDOW_BYTES);
+        unexpected.add_window(locals.len() * WINDOW_BYTES);
+        let mut matcher = Matcher::new(CALLS);
+        locals.iter().for_each(|_| _ = matcher.add_peer());
         ShmEndpoint {
             rank: locals[me].0,
             n_ranks,
@@ -239,8 +240,7 @@ impl ShmEndpoint {
             events: Vec::with_capacity(64),
             views: Vec::with_capacity(16),
             due_views: Vec::with_capacity(16),
-            calls: Calls::new(),
-            n_early: 0,
+            matcher,
             unexpected,
             n_held: 0,
             n_polls: 0,

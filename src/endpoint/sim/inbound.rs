@@ -1,8 +1,10 @@
 //! What a simulated port receives.
 
 use crate::Rank;
-use crate::endpoint::matcher::{Match, Posted};
-use crate::endpoint::{Arrival, Event, Posted as Taken, Slot, View, WireError, WireRegion};
+use crate::endpoint::matcher::Unexpected;
+use crate::endpoint::{
+    Arrival, Event, Posted as Taken, RecvPost, Slot, View, WireError, WireRegion,
+};
 
 use super::SimEndpoint;
 pub(super) use super::net::Body;
@@ -45,7 +47,12 @@ impl SimEndpoint {
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
-    pub(super) unsafe fn receive(&mut self, core: &mut Core, from: Rank, posted: Posted) -> Taken {
+    pub(super) unsafe fn receive(
+        &mut self,
+        core: &mut Core,
+        from: Rank,
+        posted: RecvPost,
+    ) -> Taken {
         let peer = self.peer(core, from);
         let puts_off = core.habits.puts_off;
         if core.chance(puts_off) {
@@ -55,9 +62,11 @@ impl SimEndpoint {
         let (tag, len) = (posted.tag, posted.region.len);
         core.note(self.rank, Step::Awaits { from, port: self.port, tag, len });
         let found = self.matcher.post(peer, posted);
-        self.unkeep(peer, &found);
-        let is_met = matches!(&found, Match::Met(..));
-        self.meet(core, peer, found);
+        let is_met = found.as_ref().is_some_and(|early| posted.fits(early.tag, early.len));
+        if let Some(early) = found {
+            self.unkeep(peer, &early.body);
+            self.met(core, peer, &posted, early);
+        }
         // What is done at once may be said at once.
         let received = Event::Received(posted.slot);
         let tells = core.habits.tells_at_once;
@@ -71,22 +80,22 @@ impl SimEndpoint {
         Taken::Accepted
     }
 
-    /// An eager message has come before its receive. Returns whether its credit is kept with it.
-    fn keeps(&mut self, peer: usize, len: usize) -> bool {
-        if self.unexpected.keep(len + KEPT_BYTES) {
-            return false;
+    /// A message has come before its receive. The credit of an eager one may be kept with it.
+    fn keep(&mut self, peer: usize, mut message: Unexpected<Body>) {
+        message.body = match message.body {
+            Body::Eager(bytes) if !self.unexpected.keep(bytes.len() + KEPT_BYTES) => {
+                Body::Held(bytes)
+            }
+            body => body,
+        };
+        if matches!(message.body, Body::Eager(_)) {
+            self.owed[peer] += 1;
         }
-        if let Some(body) = self.matcher.last_unexpected(peer)
-            && let Body::Eager(bytes) = body
-        {
-            *body = Body::Held(std::mem::take(bytes));
-        }
-        true
+        self.matcher.keep(peer, message);
     }
 
     /// A receive has been posted, whose message may have been kept.
-    fn unkeep(&mut self, peer: usize, found: &Match<Body>) {
-        let (Match::Met(_, body) | Match::Differs(_, body)) = found else { return };
+    fn unkeep(&mut self, peer: usize, body: &Body) {
         if let Body::Eager(bytes) | Body::Held(bytes) = body {
             self.unexpected.release(bytes.len() + KEPT_BYTES);
         }
@@ -95,26 +104,23 @@ impl SimEndpoint {
         }
     }
 
-    /// A message and its receive are there, or one of them.
-    fn meet(&mut self, core: &mut Core, peer: usize, found: Match<Body>) {
+    /// A message and its receive have met.
+    fn met(&mut self, core: &mut Core, peer: usize, posted: &RecvPost, message: Unexpected<Body>) {
         let from = self.ranks[peer];
-        match found {
-            Match::Waits => {}
-            Match::Differs(Posted { slot, .. }, body) => {
+        match (posted.fits(message.tag, message.len), message.body) {
+            (true, Body::Eager(bytes) | Body::Held(bytes)) => self.take(core, posted, bytes),
+            (true, Body::Lent(id)) => self.take_lent(core, from, posted, id),
+            (false, body) => {
                 if let Body::Lent(id) = body {
                     core.send(self.rank, self.port, from, Packet::Read(id));
                 }
-                self.events.push(Event::Differs(slot, from));
+                self.events.push(Event::Differs(posted.slot, from));
             }
-            Match::Met(posted, Body::Eager(bytes) | Body::Held(bytes)) => {
-                self.take(core, &posted, bytes);
-            }
-            Match::Met(posted, Body::Lent(id)) => self.take_lent(core, from, &posted, id),
         }
     }
 
-    fn take(&mut self, core: &mut Core, posted: &Posted, bytes: Box<[u8]>) {
-        let &Posted { slot, region, arrival, .. } = posted;
+    fn take(&mut self, core: &mut Core, posted: &RecvPost, bytes: Box<[u8]>) {
+        let &RecvPost { slot, region, arrival, .. } = posted;
         if arrival == Arrival::Anywhere && self.is_shown(core) {
             let view = View { ptr: bytes.as_ptr(), len: bytes.len() };
             self.events.push(Event::Viewed(slot, view));
@@ -131,9 +137,9 @@ impl SimEndpoint {
         core.chance(shows)
     }
 
-    fn take_lent(&mut self, core: &mut Core, from: Rank, posted: &Posted, id: u64) {
+    fn take_lent(&mut self, core: &mut Core, from: Rank, posted: &RecvPost, id: u64) {
         use rand::Rng;
-        let &Posted { slot, region, arrival, .. } = posted;
+        let &RecvPost { slot, region, arrival, .. } = posted;
         if arrival == Arrival::Anywhere
             && self.is_shown(core)
             && let Some(lent) = core.lent(id)
@@ -233,13 +239,14 @@ impl SimEndpoint {
         match packet {
             Packet::Message { tag, len, body } => {
                 let peer = self.peer(core, from);
-                let is_eager = matches!(body, Body::Eager(_));
-                let found = self.matcher.arrive(peer, tag, len, body);
-                let found = found.map_err(|other| self.differs(other))?;
-                if is_eager && !(matches!(found, Match::Waits) && self.keeps(peer, len as usize)) {
-                    self.owed[peer] += 1;
-                }
-                self.meet(core, peer, found);
+                let found = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?;
+                let message = Unexpected { tag, len: len as usize, body };
+                let Some(posted) = found else {
+                    self.keep(peer, message);
+                    return Ok(());
+                };
+                self.owed[peer] += u32::from(matches!(message.body, Body::Eager(_)));
+                self.met(core, peer, &posted, message);
             }
             Packet::Read(id) => {
                 if let Some(lent) = core.take_back(id) {

@@ -52,11 +52,11 @@ use crate::Rank;
 use crate::error::Blame;
 use crate::numbered::Numbered;
 
-use super::matcher::{Matcher, OtherCall};
+use super::matcher::{Matcher, OtherCall, of_another_call};
 use super::unexpected::UnexpectedBytes;
 use super::{
-    Access, Arrival, Clock, Endpoint, Event, Observer, Owner, Posted, Registry, Slot, Status, Tag,
-    WireError, WireRegion, given_up,
+    Access, Clock, Endpoint, Event, Observer, Owner, Posted, RecvPost, Registry, SendPost, Slot,
+    Status, Tag, WireError, WireRegion, given_up,
 };
 use clock::RankClock;
 use habits::Habits;
@@ -180,11 +180,7 @@ impl SimEndpoint {
         // News to this rank too.
         let fault = crate::error::Fault::Elsewhere;
         self.news.get_or_insert(Blame { rank, fault, by: self.rank });
-        WireError {
-            call: "matching of messages",
-            reason: "a message of another call".to_owned(),
-            peer: Some(rank),
-        }
+        of_another_call(rank)
     }
 
     fn posted(&mut self, posted: Posted, slot: Slot, tag: Tag) -> Posted {
@@ -216,13 +212,8 @@ impl SimEndpoint {
 }
 
 impl Endpoint for SimEndpoint {
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
+        let SendPost { slot, tag, region } = send;
         let net = self.net.clone();
         let mut core = self.clock.enter(&net);
         self.check(&core)?;
@@ -233,20 +224,13 @@ impl Endpoint for SimEndpoint {
         Ok(self.posted(posted, slot, tag))
     }
 
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
+        let RecvPost { slot, tag, region, .. } = recv;
         let net = self.net.clone();
         let mut core = self.clock.enter(&net);
         self.check(&core)?;
         self.matcher.enter(tag).map_err(|other| self.differs(other))?;
         self.check_post(&mut core, tag, &region);
-        let recv = super::matcher::Posted { tag, slot, region, arrival };
         // SAFETY: the caller's promise.
         let posted = unsafe { self.receive(&mut core, from, recv) };
         Ok(self.posted(posted, slot, tag))

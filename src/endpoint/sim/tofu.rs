@@ -20,8 +20,7 @@ use crate::Rank;
 use crate::endpoint::UnexpectedBytes;
 use crate::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
-    Arrival, Clock, Endpoint, Event, Observer, Posted, Registry, Slot, Status, Tag, Time,
-    WireError, WireRegion,
+    Clock, Endpoint, Event, Observer, Posted, RecvPost, Registry, SendPost, Status, Time, WireError,
 };
 use crate::error::Blame;
 
@@ -192,29 +191,16 @@ impl SimulatedUtofu {
 }
 
 impl Endpoint for SimulatedUtofu {
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
         self.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { self.inner.post_send(slot, to, tag, region) }
+        unsafe { self.inner.post_send(to, send) }
     }
 
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
         self.enter()?;
         // SAFETY: the caller's promise.
-        unsafe { self.inner.post_recv(slot, from, tag, region, arrival) }
+        unsafe { self.inner.post_recv(from, recv) }
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {

@@ -83,7 +83,7 @@ use utofu::{Stadd, UtofuError};
 use super::calls::Calls;
 use super::lists::hand_over;
 use super::{
-    Arrival, Clock, Endpoint, Event, Observer, Posted, Rank, Registry, Slot, Status, Tag, Time,
+    Clock, Endpoint, Event, Observer, Posted, Rank, RecvPost, Registry, SendPost, Status, Time,
     UnexpectedBytes, WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
@@ -166,14 +166,8 @@ pub struct UtofuEndpoint {
 }
 
 impl Endpoint for UtofuEndpoint {
-    unsafe fn post_recv(
-        &mut self,
-        slot: Slot,
-        from: Rank,
-        tag: Tag,
-        region: WireRegion,
-        arrival: Arrival,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
+        let RecvPost { slot, tag, region, arrival } = recv;
         self.check_usable()?;
         self.enter_call(tag)?;
         let index = self.peer(from)?;
@@ -206,13 +200,8 @@ impl Endpoint for UtofuEndpoint {
         Ok(Posted::Accepted)
     }
 
-    unsafe fn post_send(
-        &mut self,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Result<Posted, WireError> {
+    unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
+        let SendPost { slot, tag, region } = send;
         self.check_usable()?;
         self.enter_call(tag)?;
         let index = self.peer(to)?;

@@ -9,7 +9,9 @@ use utofu_emu::{Job, Model};
 use super::channel::{DESCRIPTOR_BYTES, Lane, TINY_BYTES};
 use super::wire::{Descriptor, Leave};
 use super::{Registrar, UtofuEndpoint, connect};
-use crate::endpoint::{Arrival, Endpoint, Event, Posted, Slot, Tag, Time, WireError, WireRegion};
+use crate::endpoint::{
+    Arrival, Endpoint, Event, Posted, RecvPost, Slot, Tag, Time, WireError, WireRegion,
+};
 
 const TAG: Tag = Tag { context: 1, operation: 7, message: 3, call: 9 };
 const LEN: usize = 8;
@@ -49,7 +51,10 @@ impl Port {
         let into = WireRegion { ptr: region.as_mut_ptr(), len: LEN, key: 0 };
         let slot = Slot { run: 0, task: 5 };
         // SAFETY: the region lives as long as the port, and is read only when it has been received.
-        let posted = unsafe { endpoint.post_recv(slot, 0, TAG, into, Arrival::InRegion) };
+        let posted = unsafe {
+            endpoint
+                .post_recv(0, RecvPost { slot, tag: TAG, region: into, arrival: Arrival::InRegion })
+        };
         assert_eq!(posted.unwrap(), Posted::Accepted);
         let index = endpoint.peer(0).unwrap();
         Port { endpoint, _other, index, region, n_written: 0 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::Rank;
-use crate::endpoint::{Arrival, Endpoint, Posted, Slot, Tag, View, WireError};
+use crate::endpoint::{Arrival, Endpoint, Posted, RecvPost, SendPost, Slot, Tag, View, WireError};
 use crate::error::Awaited;
 use crate::planted::{self, Planted};
 use crate::reduce::Reducer;
@@ -268,7 +268,9 @@ impl PortRun {
                 let region = memories.wire(from);
                 // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
                 // it has not before this send has. The task's hazards keep writers away until then.
-                let taken = unsafe { endpoint.post_send(Slot { run, task }, to, tag, region) };
+                let taken = unsafe {
+                    endpoint.post_send(to, SendPost { slot: Slot { run, task }, tag, region })
+                };
                 let posting = taken.map_err(|error| (task, error))?;
                 if posting == Posted::Later {
                     is_full = true;
@@ -295,7 +297,8 @@ impl PortRun {
                     _ => Arrival::Anywhere,
                 };
                 // SAFETY: as for sends; the hazards keep every other task from the region.
-                let taken = unsafe { endpoint.post_recv(slot, from, tag, region, arrival) };
+                let taken =
+                    unsafe { endpoint.post_recv(from, RecvPost { slot, tag, region, arrival }) };
                 match taken.map_err(|error| (task, error))? {
                     Posted::Accepted => self.recvs_open += 1,
                     Posted::Done => progress.finish(code, task),

@@ -208,9 +208,7 @@ mod tests {
 
     use super::*;
     use crate::Rank;
-    use crate::endpoint::{
-        Arrival, Endpoint, Event, Posted, Registry, Slot, Tag, WireError, WireRegion,
-    };
+    use crate::endpoint::{Endpoint, Event, Posted, RecvPost, Registry, SendPost, WireError};
     use crate::engine::Failure;
 
     /// A wire that is only registered at: lengths by first byte.
@@ -218,24 +216,11 @@ mod tests {
     struct Wire(Arc<Mutex<BTreeMap<u64, usize>>>);
 
     impl Endpoint for Wire {
-        unsafe fn post_send(
-            &mut self,
-            _: Slot,
-            _: Rank,
-            _: Tag,
-            _: WireRegion,
-        ) -> Result<Posted, WireError> {
+        unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
             unreachable!()
         }
 
-        unsafe fn post_recv(
-            &mut self,
-            _: Slot,
-            _: Rank,
-            _: Tag,
-            _: WireRegion,
-            _: Arrival,
-        ) -> Result<Posted, WireError> {
+        unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
             unreachable!()
         }
 
