@@ -21,6 +21,8 @@ pub enum Status {
     AtGates(Option<Rank>, Beat),
     /// It has left the world in an orderly way: nothing will come from it.
     Left,
+    /// It has given up, for this reason.
+    GivenUp(Blame),
     /// Its memory cannot be read, or the question was not answered in time.
     Silent,
     /// The wire cannot tell.
@@ -47,6 +49,8 @@ fn parts(word: u64) -> Option<(u64, [Rank; 2])> {
 const WAITS_FOR: u64 = 1;
 const AT_GATES: u64 = 2;
 const LEFT: u64 = 3;
+/// The first of as many as there are [`FAULTS`].
+const GIVEN_UP: u64 = 4;
 /// In place of a rank.
 const NOBODY: Rank = (1 << 28) - 1;
 
@@ -58,6 +62,7 @@ impl Status {
             Status::WaitsFor(rank, beat) => word(WAITS_FOR, [rank, beat]),
             Status::AtGates(rank, beat) => word(AT_GATES, [rank.unwrap_or(NOBODY), beat]),
             Status::Left => word(LEFT, [0; 2]),
+            Status::GivenUp(blame) => word(GIVEN_UP + fault_number(blame), [blame.rank, blame.by]),
             Status::Busy | Status::Silent | Status::Unknown => 0,
         }
     }
@@ -74,7 +79,11 @@ impl Status {
             AT_GATES if rank == NOBODY => Ok(Status::AtGates(None, beat)),
             AT_GATES => Ok(Status::AtGates(Some(waited_for(rank)?), beat)),
             LEFT => Ok(Status::Left),
-            _ => Err(Garbled { field: "a status's kind", found: kind, valid: (0, LEFT) }),
+            _ => {
+                let last = GIVEN_UP + FAULTS.len() as u64 - 1;
+                let fault = within("a status's kind", kind, (0, last))? - GIVEN_UP;
+                blame_of(fault as usize, [rank, beat], n_ranks).map(Status::GivenUp)
+            }
         }
     }
 }
@@ -84,7 +93,7 @@ fn rank_of(field: &'static str, rank: Rank, n_ranks: u32) -> Result<Rank, Garble
     at_most(field, rank.into(), (n_ranks as usize).saturating_sub(1)).map(|rank| rank as Rank)
 }
 
-/// In the order of their numbers in words, which start at 1.
+/// In the order of their numbers in words.
 const FAULTS: [Fault; 7] = [
     Fault::Unreachable,
     Fault::Absent,
@@ -96,8 +105,19 @@ const FAULTS: [Fault; 7] = [
 ];
 
 pub(super) fn blame_to_word(blame: Blame) -> u64 {
-    let kind = FAULTS.iter().position(|&fault| fault == blame.fault).map_or(0, |at| at + 1);
-    word(kind as u64, [blame.rank, blame.by])
+    // A word's kind is not 0.
+    word(1 + fault_number(blame), [blame.rank, blame.by])
+}
+
+fn fault_number(blame: Blame) -> u64 {
+    let at = FAULTS.iter().position(|&fault| fault == blame.fault);
+    at.unwrap_or_else(|| unreachable!("`FAULTS` lists all")) as u64
+}
+
+fn blame_of(fault: usize, [rank, by]: [Rank; 2], n_ranks: u32) -> Result<Blame, Garbled> {
+    let rank = rank_of("the rank that is told to have failed", rank, n_ranks)?;
+    let by = rank_of("the rank that is told to have found out a failure", by, n_ranks)?;
+    Ok(Blame { rank, fault: FAULTS[fault], by })
 }
 
 /// The news that another of `n_ranks` ranks tells by this word; `None`: none, or half a word.
@@ -105,11 +125,9 @@ pub(super) fn blame_to_word(blame: Blame) -> u64 {
 /// # Errors
 /// The field that cannot be.
 pub(super) fn blame_from_word(word: u64, n_ranks: u32) -> Result<Option<Blame>, Garbled> {
-    let Some((kind, [rank, by])) = parts(word) else { return Ok(None) };
+    let Some((kind, ranks)) = parts(word) else { return Ok(None) };
     let at = within("the fault that is told", kind, (1, FAULTS.len() as u64))? as usize - 1;
-    let rank = rank_of("the rank that is told to have failed", rank, n_ranks)?;
-    let by = rank_of("the rank that is told to have found out a failure", by, n_ranks)?;
-    Ok(Some(Blame { rank, fault: FAULTS[at], by }))
+    blame_of(at, ranks, n_ranks).map(Some)
 }
 
 /// The ranks that `rank` of `n_ranks` watches, and to which it passes news on: those at the distances
@@ -159,6 +177,8 @@ mod tests {
             let blame = Blame { rank: N - 1, fault, by: 77_777 };
             let word = blame_to_word(blame);
             assert_eq!(blame_from_word(word, N), Ok(Some(blame)));
+            let given_up = Status::GivenUp(blame);
+            assert_eq!(Status::from_word(given_up.to_word(), N), Ok(given_up));
             for bytes in 1..8 {
                 assert_eq!(blame_from_word(word & ((1 << (8 * bytes)) - 1), N), Ok(None));
                 assert_eq!(blame_from_word(word >> (8 * bytes) << (8 * bytes), N), Ok(None));

@@ -34,7 +34,8 @@ impl Port {
 
     /// Shows what this rank is doing to whoever asks.
     pub(crate) fn show(&self, status: Status) {
-        if let Some(observer) = self.reserve().endpoint.observer() {
+        let state = &mut *self.reserve();
+        if let Some(observer) = state.endpoint.observer().filter(|_| !state.has_given_up) {
             observer.show(status);
         }
     }
@@ -61,8 +62,14 @@ impl Port {
                     let asked = observer.ask(rank);
                     is_asked = asked.map_err(|source| self.wire_error(None, source))?;
                 }
-                if is_asked && let Some(answer) = observer.answer() {
-                    return Ok(answer);
+                match observer.answer().filter(|_| is_asked) {
+                    // As if it had told this rank.
+                    Some(Status::GivenUp(blame)) => {
+                        self.failure.set(&Error::Lost { rank: self.rank, blame });
+                        return Ok(Status::Unknown);
+                    }
+                    Some(answer) => return Ok(answer),
+                    None => {}
                 }
             }
             self.drive();

@@ -57,7 +57,8 @@ impl Search<'_> {
                     return before.map_or_else(left, |before| self.found(before, Fault::Absent));
                 }
                 Status::Silent => return self.found(at, Fault::Unreachable),
-                Status::Unknown => return None,
+                // Who has given up has failed this rank as well.
+                Status::Unknown | Status::GivenUp(_) => return None,
             };
             self.shown.push((at, status));
             before = Some(std::mem::replace(&mut at, next));
@@ -72,22 +73,26 @@ impl Search<'_> {
         }
     }
 
-    /// Looks for a rank among `ranks` that is gone; `meanwhile` is called before each question.
-    pub(crate) fn gone(
+    /// What those of `ranks` show that have not left; `meanwhile` is called before each question.
+    ///
+    /// # Errors
+    /// A rank that is gone, or nothing if not all can be asked.
+    pub(super) fn survey(
         &self,
         ranks: impl Iterator<Item = Rank>,
         mut meanwhile: impl FnMut(),
-    ) -> Option<Blame> {
+    ) -> Result<Vec<(Rank, Status)>, Option<Blame>> {
+        let mut shown = Vec::new();
         for at in ranks {
             meanwhile();
-            match self.ask(at) {
-                Err(blame) => return Some(blame),
-                Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
-                Ok(Status::Unknown) => return None,
-                Ok(Status::Busy | Status::WaitsFor(..) | Status::AtGates(..) | Status::Left) => {}
+            match self.ask(at).map_err(Some)? {
+                Status::Silent => return Err(self.found(at, Fault::Unreachable)),
+                Status::Unknown | Status::GivenUp(_) => return Err(None),
+                Status::Left => {}
+                status => shown.push((at, status)),
             }
         }
-        None
+        Ok(shown)
     }
 
     /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
@@ -103,7 +108,7 @@ impl Search<'_> {
                 Ok(Status::AtGates(..)) => {}
                 Ok(Status::Left) => return self.found(at, Fault::Left),
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
-                Ok(Status::Unknown) => break,
+                Ok(Status::Unknown | Status::GivenUp(_)) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
                 // On its way to the gates, if it is not this rank that it waits for.
                 Ok(Status::WaitsFor(..)) => match self.chain(at) {

@@ -9,6 +9,7 @@
 //! that waits goes on showing that, with another number each time ([`Beat`](crate::endpoint::Beat)),
 //! and what seems to be a circle is looked at twice.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,8 +94,7 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// The wait is over. A rank that has given up goes on showing whom it waited for: others may
-    /// be about to follow that.
+    /// The wait is over.
     #[inline]
     pub(crate) fn end(&mut self, group: &Group) {
         if self.last_look.is_some() {
@@ -104,7 +104,7 @@ impl Watchdog {
 
     #[cold]
     fn end_looked(&mut self, group: &Group) {
-        if self.shown && !group.failure.is_set() {
+        if self.shown {
             group.show(Status::Busy);
         }
         *self = Watchdog::default();
@@ -240,19 +240,22 @@ impl Wanted {
         let is_shown = |found: &Option<Blame>| {
             found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
         };
-        let (mut found, shown) = self.search(group, patience, care);
+        let mut found = self.search(group, patience, care);
         if is_shown(&found) {
-            // A rank shows one of its waits; another of them may be for a rank that is gone.
-            let gone = self.gone(group, patience, care);
-            if gone.is_some() {
-                found = gone;
-            } else if care == Care::Thorough {
-                // What ranks show may be old: then whoever does not show it anew is awaited.
-                self.go_on(group);
-                let (later, again) = self.search(group, patience, care);
-                let old = again.iter().find(|now| is_shown(&later) && shown.contains(now));
-                let absent = |&(rank, _): &_| Blame { rank, fault: Fault::Absent, by: group.rank };
-                found = old.map(absent).or(later);
+            // Each rank shows one of its waits; others may be for a rank that is gone or late. So a
+            // circle counts only if all ranks wait.
+            match self.survey(group, patience, care) {
+                Err(gone) => found = gone,
+                Ok(shown) if care == Care::Thorough => {
+                    self.go_on(group);
+                    found = self.search(group, patience, care);
+                    if is_shown(&found) {
+                        let later = self.survey(group, patience, care);
+                        let absent = |later: Vec<_>| self.absent(group, &shown, later);
+                        found = later.map_or_else(|gone| gone, |later| absent(later).or(found));
+                    }
+                }
+                Ok(_) => {}
             }
         }
         match found {
@@ -285,27 +288,42 @@ impl Wanted {
         }
     }
 
-    /// Looks for a rank that is gone, whether or not a chain of waits leads there. Goes on showing
-    /// that this rank waits, since others may look twice meanwhile.
-    fn gone(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
-        let show = || group.show(self.status(group));
-        self.begin_search(group, patience).gone(care.asked(group), show)
-    }
-
-    /// Who is at fault, and what ranks have shown that leads there.
-    fn search(
+    /// What ranks show, whether or not a chain of waits leads to them: see [`Search::survey`]. This
+    /// rank goes on showing that it waits, since others may look twice meanwhile.
+    fn survey(
         self,
         group: &Group,
         patience: Duration,
         care: Care,
-    ) -> (Option<Blame>, Vec<(Rank, Status)>) {
+    ) -> Result<Vec<(Rank, Status)>, Option<Blame>> {
+        let show = || group.show(self.status(group));
+        self.begin_search(group, patience).survey(care.asked(group), show)
+    }
+
+    /// A rank that does not wait, by what all have shown, and show now. What one shows may be old: who
+    /// waits shows it anew.
+    fn absent(
+        self,
+        group: &Group,
+        shown: &[(Rank, Status)],
+        now: Vec<(Rank, Status)>,
+    ) -> Option<Blame> {
+        let shown: HashMap<Rank, Status> = shown.iter().copied().collect();
+        let is_absent = |&(rank, status): &(Rank, Status)| {
+            status == Status::Busy || shown.get(&rank) == Some(&status)
+        };
+        let (rank, _) = now.into_iter().find(is_absent)?;
+        Some(Blame { rank, fault: Fault::Absent, by: group.rank })
+    }
+
+    /// Who is at fault, by the chain of waits.
+    fn search(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
         let mut search = self.begin_search(group, patience);
-        let found = match (self, self.awaited(group).2) {
+        match (self, self.awaited(group).2) {
             (Wanted::Everybody, _) => search.among(care.asked(group)),
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
-        };
-        (found, search.shown)
+        }
     }
 }
 

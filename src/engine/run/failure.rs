@@ -27,6 +27,9 @@ pub struct Failure {
     reason: Mutex<Option<Error>>,
     /// Whether a call that others make differently fails alone.
     spares: AtomicBool,
+    /// Whether all ranks have ended.
+    #[cfg(feature = "sim")]
+    is_over: AtomicBool,
 }
 
 impl Failure {
@@ -46,6 +49,22 @@ impl Failure {
     pub fn is_sparing(&self) -> bool {
         // Relaxed: see there.
         self.spares.load(Ordering::Relaxed)
+    }
+
+    /// All ranks have ended, and nothing moves any more: memory that peers were told of can be freed.
+    #[cfg(feature = "sim")]
+    pub fn end(&self) {
+        // Relaxed: said by the thread that frees.
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a peer may still write to memory that it was told of.
+    pub fn may_be_written(&self) -> bool {
+        #[cfg(feature = "sim")]
+        if self.is_over.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.is_set()
     }
 
     /// The reason, if there is one.

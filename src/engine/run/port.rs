@@ -10,7 +10,7 @@ use crate::Rank;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
+use crate::endpoint::{Bell, Endpoint, Event, Status, Time, WireError};
 use crate::error::{Blame, Error, Fault};
 use crate::numbered::Numbered;
 use crate::planted::{self, Planted};
@@ -82,7 +82,7 @@ struct Hints {
 pub(crate) struct State {
     pub(crate) endpoint: Box<dyn Endpoint>,
     /// Whether everything of users has been given up and others have been told.
-    has_given_up: bool,
+    pub(crate) has_given_up: bool,
     /// Everything written has arrived, and nothing is to be written any more: peers may free
     /// their memory.
     pub(crate) is_fenced: bool,
@@ -402,7 +402,10 @@ impl Port {
             let is_fenced = state.is_fenced;
             let tells = !is_fenced && !planted::is(Planted::NotSpread);
             if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
-                observer.tell(reason.blame(self.rank));
+                let blame = reason.blame(self.rank);
+                observer.tell(blame);
+                // Those who are told may have left, and tell nobody.
+                observer.show(Status::GivenUp(blame));
             }
             // Before anybody gets memory back.
             state.endpoint.abandon();
@@ -436,6 +439,11 @@ impl Port {
 
     pub(crate) fn has_failed(&self) -> bool {
         self.failure.is_set()
+    }
+
+    /// Whether a peer may still write to memory that it was told of.
+    pub(crate) fn may_be_written(&self) -> bool {
+        self.failure.may_be_written()
     }
 
     /// A peer has made another call.

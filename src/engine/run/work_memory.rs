@@ -63,11 +63,13 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // After a failure a late message may still be written to what peers were told of.
-        if self.ports.iter().any(|port| port.has_failed()) {
+        if self.ports.iter().any(|port| port.may_be_written()) {
             return;
         }
         for (port, key) in self.ports.iter().zip(&self.keys) {
-            key.iter().for_each(|&key| port.release(key));
+            if !port.has_failed() {
+                key.iter().for_each(|&key| port.release(key));
+            }
         }
         // SAFETY: once, at the end; nothing addresses the memory any more.
         unsafe { ManuallyDrop::drop(&mut self.pages) };
