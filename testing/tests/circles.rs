@@ -1,8 +1,7 @@
-//! No circle of files, in any crate of the workspace nor among the C files of `capi/mpi`.
+//! No circle of files, in any crate of the workspace.
 //!
 //! A Rust file depends on the files whose modules its `use` declarations and its paths name, through
-//! re-exports to where an item is; `pub use` and `mod` of a parent, and tests, do not count. A C file
-//! depends on the files that define the functions that it names.
+//! re-exports to where an item is; `pub use` and `mod` of a parent, and tests, do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -210,39 +209,6 @@ fn dependencies(source: &Path) -> Edges<String> {
     edges
 }
 
-/// Functions that a C file defines for others: their declarations begin in the first column.
-fn defined(text: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut declaration = String::new();
-    for line in text.lines() {
-        if declaration.is_empty() && !line.starts_with(|c: char| c.is_alphabetic()) {
-            continue;
-        }
-        declaration.push_str(line);
-        if let Some((head, _)) = declaration.split_once(['{', ';']) {
-            let is_local =
-                ["static", "typedef", "struct", "enum"].iter().any(|word| head.starts_with(word));
-            let is_defined = declaration.as_bytes()[head.len()] == b'{' && !is_local;
-            if let Some((before, _)) = head.split_once('(').filter(|_| is_defined) {
-                let name = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next();
-                names.extend(name.filter(|name| !name.is_empty()).map(str::to_owned));
-            }
-            declaration.clear();
-        }
-    }
-    names
-}
-
-fn without_comments(text: &str) -> String {
-    let mut kept = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("/*") {
-        kept.push_str(before);
-        rest = after.split_once("*/").map_or("", |(_, after)| after);
-    }
-    kept + rest
-}
-
 #[test]
 fn no_files_of_a_crate_are_in_a_circle() {
     let mut manifests = Vec::new();
@@ -260,31 +226,6 @@ fn no_files_of_a_crate_are_in_a_circle() {
         assert_eq!(circles(&edges), Vec::<Vec<String>>::new(), "{}", directory.display());
     }
     assert!(n_crates >= 7, "{n_crates} crates");
-}
-
-#[test]
-fn no_c_files_are_in_a_circle() {
-    let mut found = Vec::new();
-    files(&root().join("capi/mpi"), "c", &mut found);
-    let texts: BTreeMap<String, String> = found
-        .iter()
-        .map(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, without_comments(&fs::read_to_string(path).unwrap()))
-        })
-        .collect();
-    let mut owner = BTreeMap::new();
-    for (file, text) in &texts {
-        owner.extend(defined(text).into_iter().map(|name| (name, file.clone())));
-    }
-    assert!(owner.len() > 50, "{owner:?}");
-    let mut edges = Edges::new();
-    for (file, text) in &texts {
-        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-        let to = words.filter_map(|word| owner.get(word)).filter(|to| *to != file).cloned();
-        edges.insert(file.clone(), to.collect());
-    }
-    assert_eq!(circles(&edges), Vec::<Vec<String>>::new());
 }
 
 #[test]

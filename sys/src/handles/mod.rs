@@ -20,6 +20,6 @@ pub use flags::{ArmwOp, PostFlags, VcqFlags};
 pub use memory::{Access, Registration};
 pub use poll::{CompletionError, Notice, NoticeError};
 pub use post::{Mark, PostError, Transfer};
-pub use together::{MOST_TOGETHER, Put, Source};
+pub use together::{Put, Source};
 pub use vbg::{GateError, GateId, GateLink, GateSet, Operation, ReduceOp};
-pub use vcq::Vcq;
+pub use vcq::{MOST_TOGETHER, Vcq};

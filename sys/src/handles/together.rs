@@ -2,11 +2,9 @@
 //! call, so that a device is told once of all of them.
 
 use super::post::{before_post, fits, posted};
+use super::vcq::MOST_TOGETHER;
 use super::{Mark, PostError, Transfer, Vcq};
 use crate::{Stadd, VcqId};
-
-/// Most puts that are posted together.
-pub const MOST_TOGETHER: usize = 32;
 
 /// Where the bytes of a put come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use utofu_sys::*;
 
-use super::{MOST_TOGETHER, VcqFlags};
+use super::VcqFlags;
 use crate::{Api, OnesidedCaps, Tni, UtofuError, VcqId};
+
+/// Most puts that are posted together.
+pub const MOST_TOGETHER: usize = 32;
 
 /// The queue itself, shared by the [`Vcq`] and its registrations; freed with the last of them.
 #[derive(Debug)]
