@@ -139,7 +139,7 @@ impl Algorithm {
     fn new(row: &'static Entry) -> Self {
         Algorithm {
             collective: row.collective,
-            name: Cow::Borrowed(row.name),
+            name: Cow::Borrowed(&row.name),
             row,
             patterns: row.family.patterns.clone(),
             way: row.usage.way,
@@ -320,7 +320,7 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
         .ok_or_else(|| UnknownAlgorithm {
             collective,
             name: name.to_owned(),
-            known: rows(collective).map(|row| row.name).collect::<Vec<_>>().join(", "),
+            known: rows(collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
         })
 }
 
