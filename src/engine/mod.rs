@@ -42,6 +42,8 @@ mod engine;
 mod gates_watch;
 mod pace;
 mod run;
+#[cfg(all(test, feature = "emu"))]
+mod tests;
 
 pub use crate::error::CompileError;
 pub use compile::checked::CheckedPlan;

@@ -1,0 +1,89 @@
+//! What needs threads: workers, and ranks that wait at the barrier gates. (The simulated wire has neither.)
+
+use std::time::Duration;
+
+use hopbine_torus::geometry::Shape;
+
+use super::OnTimeout;
+use crate::comm::{CallOptions, Communicator, Hardware};
+use crate::error::{Error, Fault};
+use crate::reduce::Op;
+use crate::world::{Drive, EmulationConfig, emulate};
+
+fn config(n_ranks: u32) -> EmulationConfig {
+    EmulationConfig { ports: Some(2), ..EmulationConfig::new(Shape::torus(&[n_ranks]).unwrap()) }
+}
+
+#[test]
+fn workers_drive_while_callers_wait_compute_or_sleep() {
+    let config = EmulationConfig { drive: Drive::Workers, ..config(3) };
+    emulate(&config, |comm| {
+        assert!(comm.has_workers());
+        let sum = |round: usize| (0..3).map(|rank| (rank + round) as f64).sum::<f64>();
+        for round in 0..20 {
+            let mine = vec![(comm.rank() as usize + round) as f64; [1, 40, 9000][round % 3]];
+            let (mut waited, mut started, mut other) = (mine.clone(), mine.clone(), mine.clone());
+            comm.allreduce_in_place(&mut waited, Op::Sum).unwrap();
+            comm.scope(|scope| {
+                let first = scope.allreduce_in_place(&mut started, Op::Sum)?;
+                let second = scope.allreduce_in_place(&mut other, Op::Sum)?;
+                // Long enough for workers to go to sleep.
+                std::thread::sleep(Duration::from_millis(2));
+                second.wait()?;
+                first.wait().map(drop)
+            })
+            .unwrap();
+            for vector in [waited, started, other] {
+                assert!(vector.iter().all(|&element| element == sum(round)));
+            }
+        }
+    })
+    .unwrap();
+}
+
+/// What three ranks at the gates find out, of which the last does `late` instead of coming.
+fn found_at_gates(late: impl Fn(&Communicator) + Sync) -> Vec<Option<Error>> {
+    let timeout = Duration::from_millis(400);
+    let config = EmulationConfig { timeout, on_timeout: OnTimeout::Fail, ..config(3) };
+    emulate(&config, |comm| {
+        let gates = comm.with(CallOptions::new().hardware(Hardware::Always));
+        gates.barrier().unwrap();
+        if comm.rank() == 2 {
+            late(comm);
+            return None;
+        }
+        Some(gates.barrier().unwrap_err())
+    })
+    .unwrap()
+}
+
+fn is_named(found: &[Option<Error>], faults: &[Fault]) {
+    assert_eq!(found.iter().flatten().count(), 2);
+    for error in found.iter().flatten() {
+        let (Error::Timeout { cause: Some(blame), .. } | Error::Lost { blame, .. }) = error else {
+            panic!("{error}");
+        };
+        assert!(blame.rank == 2 && faults.contains(&blame.fault), "{error}");
+    }
+}
+
+#[test]
+fn who_has_not_come_to_the_gates_is_named() {
+    let computes = |_: &Communicator| std::thread::sleep(Duration::from_secs(2));
+    is_named(&found_at_gates(computes), &[Fault::Absent]);
+}
+
+#[test]
+fn who_has_left_instead_of_coming_to_the_gates_is_named() {
+    // Whoever asks early finds that it still computes.
+    is_named(&found_at_gates(|_| ()), &[Fault::Left, Fault::Absent]);
+}
+
+#[test]
+fn who_waits_in_another_call_is_named() {
+    let elsewhere = |comm: &Communicator| {
+        let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+        by_plan.allreduce_in_place(&mut [1u64; 100], Op::Sum).unwrap_err();
+    };
+    is_named(&found_at_gates(elsewhere), &[Fault::Elsewhere, Fault::Absent]);
+}
