@@ -52,7 +52,7 @@ tests() {
 # These modules of `processes` and `ranks` mostly wait, for ranks that are lost (on both wires) or for slow
 # wires: all at once, and four tests of each at a time.
 tests_that_wait() {
-  local test=(limited 400 cargo test --test processes --test ranks -- --test-threads=4) pids=() pid status=0
+  local test=(limited 400 cargo test "${packages[@]}" --test processes --test ranks -- --test-threads=4) pids=() pid status=0
   at_least 10 "${test[@]}" lost:: >"$logs/lost" 2>&1 & pids+=($!)
   HOPBINE_TEST_BACKEND=shm at_least 10 "${test[@]}" lost:: >"$logs/lost-shm" 2>&1 & pids+=($!)
   at_least 5 "${test[@]}" stress:: >"$logs/stress" 2>&1 & pids+=($!)
@@ -63,7 +63,7 @@ tests_that_wait() {
 # Tests that say how ranks call and fail, with shared memory as the wire. The others take very long
 # over it where 64 ranks with six ports share two cores: HOPBINE_TEST_BACKEND=shm runs them by hand.
 tests_shm() {
-  HOPBINE_TEST_BACKEND=shm at_least 15 limited 200 cargo test --test ranks --test processes -- requests:: mismatch::
+  HOPBINE_TEST_BACKEND=shm at_least 15 limited 200 cargo test "${packages[@]}" --test ranks --test processes -- requests:: mismatch::
 }
 
 # Random calls and faults on the simulated wire, by the command that the tests have built.
@@ -82,7 +82,7 @@ bindings() {
   sys/abi/regenerate.sh --check
 }
 
-# The oldest compiler that the packages name, with the command; arm.sh builds with it without.
+# The oldest compiler that the packages name, with default features and without.
 oldest_rust() {
   local version
   version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -92,7 +92,8 @@ oldest_rust() {
       return 3
     fi
   fi
-  CARGO_TARGET_DIR=target/oldest cargo "+$version" check --quiet --workspace
+  CARGO_TARGET_DIR=target/oldest cargo "+$version" check --quiet --workspace &&
+    CARGO_TARGET_DIR=target/oldest cargo "+$version" check --quiet -p hopbine -p hopbine-capi --no-default-features
 }
 
 # Every interleaving of the device's lock-free queue, in a build of its own.

@@ -2,6 +2,7 @@
 # Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
 #
 #   ci/arm.sh            minutes; test.sh runs this too
+#   ci/arm.sh long       with ranks that are threads, which take as long again; ci/nightly.sh runs this
 #   ci/arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
 #
 # With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
@@ -12,8 +13,7 @@
 # Left out: ranks as processes and C programs on the emulated device, as qemu's process_vm_readv
 # and process_vm_writev answer ENOSYS; mutexes that outlive their owner, which it does not know
 # either; a test that starts itself again; whatever needs userfaultfd, which it does not know, and
-# without which the registration cache keeps nothing. The tests of the long matrix are x86's. Without
-# default features, so that these are checked, too.
+# without which the registration cache keeps nothing. The tests of the long matrix are x86's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,8 +42,6 @@ else
 fi
 # What runs on this machine, such as macros, test.sh has built there with the oldest Rust.
 export CARGO_TARGET_DIR=target/oldest
-# Under qemu unit tests that are not optimised take longer than optimising them.
-unset RUSTC_WORKSPACE_WRAPPER
 for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "ci/arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ci/arm.sh --install" >&2
@@ -66,19 +64,23 @@ export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECK
 
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
 packages=(-p hopbine -p hopbine-torus -p hopbine-meet -p utofu-emu -p utofu)
-emu=(--features hopbine/emu,utofu/emu)
+# The same in all calls: with other features everything would be built anew.
+packages+=(--features "hopbine/emu hopbine/sim utofu/emu")
 few=(--lib --test allocation --test atomics --test errors --test handles --test jtofu --test model
   --test threads)
+ranks=()
+[ "${1:-}" != long ] || ranks=(--test ranks)
 
 # All that is needed is built at once: what is built alone leaves a core idle.
-run --no-run "${packages[@]}" "${emu[@]}" "${few[@]}" --test ranks || exit 1
+run --no-run "${packages[@]}" "${few[@]}" --test simulated "${ranks[@]}" || exit 1
 failed=0
-run "${packages[@]}" "${emu[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
+run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
   --skip what_was_read_from_a_stranger --skip the_dead_hold_nothing \
   --skip memory::monitor:: --skip memory::uffd::tests::unread_reports || failed=1
-run "${packages[@]}" "${emu[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
-  emulated::every_algorithm_on_2x3 emulated::types_and_operators \
-  --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
+[ ${#ranks[@]} = 0 ] ||
+  run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
+    emulated::every_algorithm_on_2x3 emulated::types_and_operators \
+    --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
 # What a seed does there is what it does here: test.sh has left the traces of this machine.
-run -p hopbine --features emu,sim --test simulated -- traces_are_the_same || failed=1
+run "${packages[@]}" --test simulated -- traces_are_the_same || failed=1
 exit $failed

@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: long chaos simulated planted thread hosts slurm third-party mpi-suite fuzz coverage
+#   STAGE       only these of: long chaos simulated planted aarch64 thread hosts slurm third-party mpi-suite fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(long chaos simulated planted thread hosts slurm third-party mpi-suite fuzz coverage)
+stages=(long chaos simulated planted aarch64 thread hosts slurm third-party mpi-suite fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -58,6 +58,11 @@ simulated() {
 }
 
 planted() { limited 1h ci/planted.sh; }
+
+aarch64() {
+  ! $install || ci/arm.sh --install || return 1
+  limited 1h ci/arm.sh long
+}
 
 thread() {
   need binutils llvm
