@@ -36,7 +36,8 @@ fi
 export CARGO_TARGET_DIR=$PWD/target/coverage CARGO_INCREMENTAL=0
 # shellcheck source=/dev/null
 source <(cargo llvm-cov show-env --sh)
-cargo llvm-cov clean --profraw-only
+# With what other sources have left: programs of theirs would count.
+cargo llvm-cov clean --workspace
 for command; do
   echo "== $command"
   # shellcheck disable=SC2086 # words
@@ -49,7 +50,7 @@ awk -v root="$PWD/" -v files="$files" -v floor="${COVERAGE_FLOOR:-95}" '
   sub(/^SF:/, "") {
     name = $0
     sub("^" root, "", name)
-    counts = name ~ files && name !~ /_tests\.rs$/
+    counts = name ~ files && name !~ /(_|\/)tests\.rs$/
     # The unit tests of a file are its end.
     end = 1e9
     for (line = 1; counts && (getline text < $0) > 0; line++) {
