@@ -87,3 +87,27 @@ fn who_waits_in_another_call_is_named() {
     };
     is_named(&found_at_gates(elsewhere), &[Fault::Elsewhere, Fault::Absent]);
 }
+
+#[test]
+fn memory_that_is_registered_stays_so_and_progress_is_made_from_outside() {
+    emulate(&config(2), |comm| {
+        let mut vector = vec![u64::from(comm.rank()) + 1; 20_000];
+        let (ptr, len) = (vector.as_mut_ptr(), size_of_val::<[u64]>(&vector) as u64);
+        // SAFETY: the vector outlives the registration, which is dropped before it.
+        let registered = unsafe { comm.register(ptr.cast(), len) }.unwrap();
+        for round in 1..4u64 {
+            comm.scope(|scope| {
+                let request = scope.allreduce_in_place(&mut vector, Op::Sum)?;
+                let mut seen = 0;
+                while !request.test() {
+                    seen = comm.progress(100, seen);
+                }
+                request.wait().map(drop)
+            })
+            .unwrap();
+            assert!(vector.iter().all(|&element| element == 3 << (round - 1)));
+        }
+        drop(registered);
+    })
+    .unwrap();
+}
