@@ -22,7 +22,7 @@ use crate::comm::state::rank::RankOfWorld;
 use crate::endpoint::Endpoint;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
-use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
+use crate::engine::{Engine, EngineConfig, OnTimeout};
 use crate::error::Error;
 
 /// Of a rank's stack; pages that a rank does not use take no memory.
@@ -207,7 +207,6 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
         n_ports: n_ports as usize,
         expansions: Arc::new(Expansions::default()),
         meeting: Meeting::new(n_ranks),
-        failures: RefCell::default(),
     };
     // They go when no rank runs any more.
     let comms: Vec<_> = ranks.iter().map(|_| OnceCell::new()).collect();
@@ -237,7 +236,9 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let is_well = ends.iter().all(Result::is_ok);
     // No rank runs any more: whatever others may have written to can go.
     wire.end(is_well);
-    opening.failures.borrow().iter().for_each(|failure| failure.end());
+    for comm in comms.iter().filter_map(OnceCell::get) {
+        comm.inner.of_world.engine.all_have_ended();
+    }
     let kept = ranks.iter().zip(&comms).filter_map(|(rank, comm)| too_much_kept(rank, comm.get()?));
     let kept: Vec<String> = kept.collect();
     drop(comms);
@@ -270,8 +271,6 @@ struct Opening<'a> {
     n_ports: usize,
     expansions: Arc<Expansions>,
     meeting: Meeting,
-    /// Of all ranks.
-    failures: RefCell<Vec<Arc<Failure>>>,
 }
 
 impl Opening<'_> {
@@ -288,9 +287,8 @@ impl Opening<'_> {
         let mut endpoints = self.endpoints(rank)?;
         let limit = self.config.unexpected_bytes;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
-        let failure = Arc::<Failure>::default();
-        self.failures.borrow_mut().push(failure.clone());
-        let engine = Engine::new(rank.number(), shape.n_ranks(), endpoints, config, failure)?;
+        let engine =
+            Engine::new(rank.number(), shape.n_ranks(), endpoints, config, Arc::default())?;
         let small = Err("the simulated wire has none".to_owned());
         let of_world =
             RankOfWorld::new(engine, Wire::Network, small, None, None, preferred.clone())

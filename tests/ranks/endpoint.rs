@@ -82,6 +82,26 @@ fn tag(message: usize) -> Tag {
     Tag { context: 9, operation: 3, message: message as u32, call: 0 }
 }
 
+/// Posts the message with this index at both ends: the receive, and then the send.
+///
+/// # Safety
+/// The regions must be left alone until the events.
+unsafe fn post_both(
+    sender: &mut UtofuEndpoint,
+    receiver: &mut UtofuEndpoint,
+    index: usize,
+    from: WireRegion,
+    into: WireRegion,
+) {
+    let tag = tag(index);
+    let recv = RecvPost { slot: slot(0), tag, region: into, arrival: Arrival::InRegion };
+    let send = SendPost { slot: slot(1), tag, region: from };
+    // SAFETY: the caller's promise.
+    let posted =
+        unsafe { [receiver.post_recv(0, recv).unwrap(), sender.post_send(1, send).unwrap()] };
+    assert_eq!(posted, [Posted::Accepted; 2]);
+}
+
 /// Sends messages of the given lengths from rank 0 to rank 1, posting receives in one order
 /// and sends in another, and checks that each arrives where it belongs, once.
 fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_every: usize) {
@@ -288,25 +308,7 @@ fn what_is_posted_in_one_drive_goes_with_one_call() {
             let index = 10 * round + index;
             let (from, into) = (source.region(len), target.region(len));
             // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
-            let posted = unsafe {
-                [
-                    receiver
-                        .post_recv(
-                            0,
-                            RecvPost {
-                                slot: slot(0),
-                                tag: tag(index),
-                                region: into,
-                                arrival: Arrival::InRegion,
-                            },
-                        )
-                        .unwrap(),
-                    sender
-                        .post_send(1, SendPost { slot: slot(1), tag: tag(index), region: from })
-                        .unwrap(),
-                ]
-            };
-            assert_eq!(posted, [Posted::Accepted; 2]);
+            unsafe { post_both(&mut sender, &mut receiver, index, from, into) };
         }
         if round > 0 {
             // Three messages, two announcements.
@@ -481,25 +483,7 @@ fn a_fence_lasts_until_everything_has_arrived() {
     for (index, len) in [8, 1000, 9000].into_iter().enumerate() {
         let (from, into) = (source.region(len), target.region(len));
         // SAFETY: the buffers outlive the endpoints, and are left alone until the events.
-        let posted = unsafe {
-            [
-                receiver
-                    .post_recv(
-                        0,
-                        RecvPost {
-                            slot: slot(0),
-                            tag: tag(index),
-                            region: into,
-                            arrival: Arrival::InRegion,
-                        },
-                    )
-                    .unwrap(),
-                sender
-                    .post_send(1, SendPost { slot: slot(1), tag: tag(index), region: from })
-                    .unwrap(),
-            ]
-        };
-        assert_eq!(posted, [Posted::Accepted; 2]);
+        unsafe { post_both(&mut sender, &mut receiver, index, from, into) };
         while events.len() < 2 {
             sender.poll(&mut events).unwrap();
             receiver.poll(&mut events).unwrap();

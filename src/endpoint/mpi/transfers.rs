@@ -12,8 +12,7 @@ use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
 use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
 use crate::Rank;
-use crate::endpoint::RecvPost;
-use crate::endpoint::{Arrival, Event, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{Arrival, Event, RecvPost, Slot, Tag, WireError, WireRegion};
 use crate::numbered::Numbered;
 
 /// The longest piece: MPI counts bytes in an `int`.

@@ -19,8 +19,6 @@ pub(crate) struct Search<'a> {
     pub(crate) patience: Duration,
     /// Nobody is asked after this.
     pub(crate) end: Instant,
-    /// What ranks on chains have shown.
-    pub(crate) shown: Vec<(Rank, Status)>,
 }
 
 impl Search<'_> {
@@ -36,9 +34,10 @@ impl Search<'_> {
     }
 
     /// Follows the waits from `first`, for whom this rank waits.
-    pub(crate) fn chain(&mut self, first: Rank) -> Option<Blame> {
+    pub(crate) fn chain(&self, first: Rank) -> Option<Blame> {
         let mut seen = HashSet::from([self.rank]);
         let (mut at, mut before) = (first, None);
+        let mut shown = Vec::new();
         while seen.insert(at) {
             let status = match self.ask(at) {
                 Ok(status) => status,
@@ -46,10 +45,7 @@ impl Search<'_> {
             };
             let next = match status {
                 Status::WaitsFor(next, _) | Status::AtGates(Some(next), _) => next,
-                Status::AtGates(None, _) => {
-                    self.shown.push((at, status));
-                    return self.found(at, Fault::Elsewhere);
-                }
+                Status::AtGates(None, _) => return self.found(at, Fault::Elsewhere),
                 Status::Busy => return self.found(at, Fault::Absent),
                 // A rank that waits for it may have got all from it by now, or else finds this out.
                 Status::Left => {
@@ -60,14 +56,14 @@ impl Search<'_> {
                 // Who has given up has failed this rank as well.
                 Status::Unknown | Status::GivenUp(_) => return None,
             };
-            self.shown.push((at, status));
+            shown.push((at, status));
             before = Some(std::mem::replace(&mut at, next));
         }
         // Ranks of both kinds make different calls: then whoever does not wait as this one is named.
         let is_elsewhere = |(_, status): &&(Rank, Status)| {
             matches!(status, Status::AtGates(..)) != self.is_at_gates
         };
-        match self.shown.iter().find(is_elsewhere) {
+        match shown.iter().find(is_elsewhere) {
             Some(&(other, _)) => self.found(other, Fault::Elsewhere),
             None => self.found(at, Fault::Circle),
         }
@@ -96,7 +92,7 @@ impl Search<'_> {
     }
 
     /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
-    pub(crate) fn among(&mut self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
+    pub(crate) fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
         let mut elsewhere = None;
         let mut absent = None;
         for at in ranks {

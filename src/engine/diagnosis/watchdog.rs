@@ -284,7 +284,6 @@ impl Wanted {
             is_at_gates: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
             patience: patience / 2,
             end: group.waits.time.now() + patience / 2,
-            shown: Vec::new(),
         }
     }
 
@@ -318,7 +317,7 @@ impl Wanted {
 
     /// Who is at fault, by the chain of waits.
     fn search(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
-        let mut search = self.begin_search(group, patience);
+        let search = self.begin_search(group, patience);
         match (self, self.awaited(group).2) {
             (Wanted::Everybody, _) => search.among(care.asked(group)),
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
