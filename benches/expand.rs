@@ -84,8 +84,7 @@ fn main() {
             let plan = median_of(15, || drop(black_box(expansion.plan(black_box(rank)))));
             let listed = expansion.plan(rank);
             let steps = listed.lanes.iter().flat_map(|lane| &lane.steps);
-            let runs: usize =
-                steps.flat_map(|step| &step.sends).map(|send| send.blocks.len()).sum();
+            let runs: usize = steps.flat_map(|step| &step.sends).map(|send| send.runs.len()).sum();
             println!(
                 "{:<16} {:<18} {shape:>9} {:>7} {runs:>7} {:>12.2} {:>9.1}",
                 algorithm.collective.name(),

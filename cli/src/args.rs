@@ -12,6 +12,7 @@ use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
 
 use super::error::CliError;
 use super::host;
+use super::numbers::Numbers;
 
 /// What carries the messages between the ranks of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -132,6 +133,73 @@ impl MapArg {
             }
         }
     }
+}
+
+/// Which schedules are meant: some algorithms of a collective on a torus, or one from a file.
+#[derive(Debug, clap::Args)]
+pub struct Selection {
+    /// The collective
+    #[arg(required_unless_present = "schedule")]
+    pub collective: Option<Collective>,
+    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
+    /// the end for K ranks on each node
+    #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
+    torus: Option<Shape>,
+    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
+    /// it), row-major, or a file with one coordinate per line
+    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
+    map: MapArg,
+    /// One algorithm, or all that serve the shape
+    #[arg(long, value_name = "NAME|all", default_value = "all")]
+    algorithm: AllOr<String>,
+    #[command(flatten)]
+    numbers: Numbers,
+    /// Take the schedule written in a file instead (as from `plan --format schedule`)
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
+    pub schedule: Option<PathBuf>,
+}
+
+impl Selection {
+    /// The shape and the rank map, whose plans this host can hold.
+    ///
+    /// # Errors
+    /// [`CliError`]: no shape, one that is too large, or as [`MapArg::read`].
+    pub fn place(&self) -> Result<(Shape, RankMap), CliError> {
+        let torus = self.torus.clone();
+        let torus = torus.ok_or_else(|| CliError::Usage("--torus is missing".to_owned()))?;
+        let shape = self.numbers.shape(torus)?;
+        host::check_plans(&shape, true)?;
+        let map = self.map.read(&shape)?;
+        Ok((shape, map))
+    }
+
+    /// The collective and its algorithms; a note names those that do not serve the shape.
+    ///
+    /// # Errors
+    /// [`CliError`]: no collective, or no such algorithm.
+    pub fn algorithms(
+        &self,
+        shape: &Shape,
+        notes: &mut Vec<String>,
+    ) -> Result<(Collective, Vec<Algorithm>), CliError> {
+        let missing = || CliError::Usage("a collective is missing".to_owned());
+        let collective = self.collective.ok_or_else(missing)?;
+        let algorithms = match &self.algorithm {
+            AllOr::One(name) => self.numbers.algorithms(collective, Some(name))?,
+            AllOr::All => self.numbers.serving(collective, shape, notes)?,
+        };
+        Ok((collective, algorithms))
+    }
+}
+
+/// The schedule of an algorithm that must serve the request.
+///
+/// # Errors
+/// [`CliError::Unserved`].
+pub fn scheduled(algorithm: &Algorithm, request: &Request) -> Result<Schedule, CliError> {
+    let unserved = |error| unserved(algorithm.collective, &algorithm.name, error, &request.shape);
+    algorithm.schedule(request).map_err(unserved)
 }
 
 /// Most bytes of a text file: devices without an end must not fill the memory.

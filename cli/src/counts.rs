@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use hopbine_torus::Collective;
-use hopbine_torus::collectives::Cut;
+use hopbine_torus::collectives::Payload;
 
 use super::error::CliError;
 
@@ -15,7 +15,7 @@ pub(super) const MOST_ELEMENTS: u64 = 1 << 56;
 
 /// How the sizes of blocks are distributed, as parts of the largest (0 to 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Counts {
+pub enum CountsArg {
     /// Uniform.
     Uniform,
     /// Normal around one half, with this standard deviation; cut off at 0 and 1.
@@ -31,7 +31,7 @@ pub enum Counts {
     Listed(&'static [u64]),
 }
 
-impl FromStr for Counts {
+impl FromStr for CountsArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -50,11 +50,11 @@ impl FromStr for Counts {
         };
         match name {
             "uniform" if number.is_some() => Err("uniform takes no number".to_owned()),
-            "uniform" => Ok(Counts::Uniform),
-            "normal" => Ok(Counts::Normal(value(0.25, 10.0)?)),
-            "power" => Ok(Counts::Power(value(4.0, 100.0)?)),
-            "zipf" => Ok(Counts::Zipf(value(1.0, 100.0)?)),
-            _ => Ok(Counts::Sparse(value(0.1, 1.0)?)),
+            "uniform" => Ok(CountsArg::Uniform),
+            "normal" => Ok(CountsArg::Normal(value(0.25, 10.0)?)),
+            "power" => Ok(CountsArg::Power(value(4.0, 100.0)?)),
+            "zipf" => Ok(CountsArg::Zipf(value(1.0, 100.0)?)),
+            _ => Ok(CountsArg::Sparse(value(0.1, 1.0)?)),
         }
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn mix(value: u64) -> u64 {
 }
 
 /// The numbers of a file, kept to the end of the program.
-fn from_file(path: &str) -> Result<Counts, String> {
+fn from_file(path: &str) -> Result<CountsArg, String> {
     let text = super::args::read(path.as_ref()).map_err(|error| {
         format!(
             "`{path}` is no distribution (uniform, normal:SD, power:E, zipf:S, sparse:P), and no \
@@ -77,10 +77,10 @@ fn from_file(path: &str) -> Result<Counts, String> {
     })?;
     let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(u64::from_str).collect();
     let numbers = numbers.map_err(|_| format!("{path} must hold whole numbers only"))?;
-    Ok(Counts::Listed(Box::leak(numbers.into_boxed_slice())))
+    Ok(CountsArg::Listed(Box::leak(numbers.into_boxed_slice())))
 }
 
-impl Counts {
+impl CountsArg {
     /// The elements of `from`'s block for `to`, or of `from`'s one block if that is for nobody in
     /// particular; at most `most` unless sizes are listed.
     pub fn of(self, seed: u64, n_ranks: u32, most: usize, from: u32, to: Option<u32>) -> usize {
@@ -90,18 +90,18 @@ impl Counts {
         let unit = |random: u64| ((random >> 11) + 1) as f64 * f64::powi(2.0, -53);
         let u = unit(first);
         let part = match self {
-            Counts::Uniform => u,
-            Counts::Normal(deviation) => {
+            CountsArg::Uniform => u,
+            CountsArg::Normal(deviation) => {
                 // Box and Muller.
                 let angle = std::f64::consts::TAU * unit(mix(first));
                 0.5 + deviation * (-2.0 * u.ln()).sqrt() * angle.cos()
             }
-            Counts::Power(exponent) => u.powf(exponent),
-            Counts::Zipf(exponent) => {
+            CountsArg::Power(exponent) => u.powf(exponent),
+            CountsArg::Zipf(exponent) => {
                 (1.0 + first as u32 as f64 % f64::from(n_ranks)).powf(-exponent)
             }
-            Counts::Sparse(probability) => f64::from(u8::from(u <= probability)),
-            Counts::Listed(list) => {
+            CountsArg::Sparse(probability) => f64::from(u8::from(u <= probability)),
+            CountsArg::Listed(list) => {
                 let at = match to {
                     Some(to) if list.len() > n_ranks as usize => {
                         from as usize * n_ranks as usize + to as usize
@@ -117,7 +117,7 @@ impl Counts {
     /// The longest block, if a file says how long they are.
     pub fn longest_listed(self) -> Option<u64> {
         match self {
-            Counts::Listed(list) => list.iter().copied().max(),
+            CountsArg::Listed(list) => list.iter().copied().max(),
             _ => None,
         }
     }
@@ -127,16 +127,16 @@ impl Counts {
     /// # Errors
     /// [`CliError::Usage`].
     pub fn check_for(self, collective: Collective, n_ranks: u32) -> Result<(), CliError> {
-        let cut = collective.cut();
-        if !matches!(cut, Cut::Blocks | Cut::Pairs) {
+        let payload = collective.payload();
+        if !matches!(payload, Payload::Blocks | Payload::Pairs) {
             return Err(CliError::Usage(format!("{collective} has no blocks: leave out --counts")));
         }
-        self.check(n_ranks, cut == Cut::Pairs).map_err(CliError::Usage)
+        self.check(n_ranks, payload == Payload::Pairs).map_err(CliError::Usage)
     }
 
     /// Checks that a list has as many numbers as are needed.
     fn check(self, n_ranks: u32, is_for_pairs: bool) -> Result<(), String> {
-        let Counts::Listed(list) = self else { return Ok(()) };
+        let CountsArg::Listed(list) = self else { return Ok(()) };
         let (n, found) = (n_ranks as usize, list.len());
         // So that no sum of sizes in bytes, for all pairs of ranks, goes beyond 64 bits.
         let all = list.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn distributions_look_like_themselves() {
         let sizes = |text: &str| -> Vec<usize> {
-            let counts: Counts = text.parse().unwrap();
+            let counts: CountsArg = text.parse().unwrap();
             (0..64)
                 .flat_map(|from| (0..64).map(move |to| counts.of(7, 64, 1000, from, Some(to))))
                 .collect()
@@ -178,9 +178,9 @@ mod tests {
         assert!((80..120).contains(&mean("sparse:0.1")), "{}", mean("sparse:0.1"));
         assert!(sizes("sparse").iter().all(|&size| size == 0 || size == 1000));
         assert_eq!(
-            "zipf:0".parse::<Counts>().unwrap_err(),
+            "zipf:0".parse::<CountsArg>().unwrap_err(),
             "the number of `zipf:0` must be above 0 and at most 100"
         );
-        assert!("nofile".parse::<Counts>().unwrap_err().contains("no distribution"));
+        assert!("nofile".parse::<CountsArg>().unwrap_err().contains("no distribution"));
     }
 }

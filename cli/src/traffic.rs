@@ -10,15 +10,13 @@ use hopbine_torus::geometry::{
     Axis, Coord, Embedding, Topology, Vertex, VertexGroups, parse_coords,
 };
 use hopbine_torus::plan::{Schedule, Traffic, traffic};
-use hopbine_torus::{Collective, Rank, RankMap, Request, Shape};
+use hopbine_torus::{Collective, Rank, Request, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::args::{self, AllOr, MapArg};
+use super::args::{self, Selection};
 use super::cells::{Cell, Column, IN_FLIGHT, decimal};
 use super::error::{CliError, Outcome};
-use super::host;
-use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
 use super::report::{Format, Report};
@@ -36,32 +34,14 @@ Examples:
   hopbine traffic bcast --torus 4x4 --network 16x16m --at 2,12
   hopbine traffic allreduce --torus 1024 --ports 1 --groups 124")]
 pub struct Args {
-    /// The collective
-    #[arg(required_unless_present = "schedule")]
-    collective: Option<Collective>,
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
-    /// the end for K ranks on each node
-    #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
-    torus: Option<Shape>,
-    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
-    /// it), row-major, or a file with one coordinate per line
-    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
-    map: MapArg,
-    /// One algorithm, or all that serve the shape
-    #[arg(long, value_name = "NAME|all", default_value = "all")]
-    algorithm: AllOr<String>,
     #[command(flatten)]
-    numbers: Numbers,
+    selection: Selection,
     /// Number of ports; as many as the shape has directions if not given
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
     /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     root: u32,
-    /// Count for the schedule written in a file (as from `plan --format schedule`)
-    #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
-    schedule: Option<PathBuf>,
     /// Fold the torus onto Tofu's six dimensions: in a machine of so many units along x, y, z,
     /// such as 24x23x24, or on its own without wrap-around links
     #[arg(long, value_name = "UNITS", num_args = 0..=1, require_equals = true,
@@ -138,33 +118,22 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
 
 fn schedules(args: &Args) -> Result<Schedules, CliError> {
-    if let Some(path) = &args.schedule {
+    if let Some(path) = &args.selection.schedule {
         let schedule = args::read_schedule(path)?;
         let name = path.display().to_string();
         let (collective, shape) = (schedule.collective, schedule.shape.clone());
         return Ok((collective, shape, vec![(name, schedule)], vec![]));
     }
-    let (Some(collective), Some(shape)) = (args.collective, args.torus.clone()) else {
-        return Err(CliError::Usage("a collective and --torus, or --schedule, are needed".into()));
-    };
-    let shape = args.numbers.shape(shape)?;
-    host::check_plans(&shape, true)?;
+    let (shape, map) = args.selection.place()?;
+    let mut notes = vec![];
+    let (collective, algorithms) = args.selection.algorithms(&shape, &mut notes)?;
     if collective == Collective::Barrier {
         return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
     }
-    let map: RankMap = args.map.read(&shape)?;
     let root = args::existing_rank(args.root, &shape)?;
     let request = Request { shape: shape.clone(), map, root, ports: args.ports };
-    let mut notes = vec![];
-    let algorithms = match &args.algorithm {
-        AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
-        AllOr::All => args.numbers.serving(collective, &shape, &mut notes)?,
-    };
     let schedule = |algorithm: &hopbine_torus::Algorithm| {
-        let schedule = algorithm
-            .schedule(&request)
-            .map_err(|error| args::unserved(collective, &algorithm.name, error, &shape))?;
-        Ok((algorithm.name.to_string(), schedule))
+        Ok((algorithm.name.to_string(), args::scheduled(algorithm, &request)?))
     };
     let schedules = algorithms.iter().map(schedule).collect::<Result<_, CliError>>()?;
     Ok((collective, shape, schedules, notes))

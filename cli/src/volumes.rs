@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use hopbine_torus::collectives::Cut;
+use hopbine_torus::collectives::Payload;
 use hopbine_torus::geometry::{Topology, Vertex};
 use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, weighed};
 use hopbine_torus::{Collective, Position, Rank};
@@ -34,7 +34,7 @@ impl Volumes {
     pub fn new(flow: &dyn Flow, size: impl Fn(u32, u32) -> usize) -> Self {
         let (n, collective) = (flow.n_ranks(), flow.collective());
         let size = |from, to| size(from, to) as f64;
-        if collective.cut() == Cut::Pairs {
+        if collective.payload() == Payload::Pairs {
             let sizes = |from| (0..n).map(move |to| size(from, to)).collect();
             let sizes: Vec<Vec<f64>> = (0..n).map(sizes).collect();
             let given: Vec<f64> = sizes.iter().map(|sizes| sizes.iter().sum()).collect();

@@ -264,7 +264,7 @@ fn interpret(collective: Collective) {
                 let request = Request { shape, map, root, ports: Some(ports) };
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let expansion = schedule.expand().unwrap();
-                let is_vector = expansion.lanes()[0].space.cut.name() == "vector";
+                let is_vector = expansion.lanes()[0].space.payload.name() == "vector";
                 let count = if is_vector { 2 * p as usize * most as usize + 3 } else { 5 };
                 let case = Case { collective, n_ranks: p, count, root };
                 for in_place in [false, true] {

@@ -3,10 +3,10 @@
 use std::fmt;
 
 macro_rules! number {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident($number:ty)) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub u32);
+        pub struct $name(pub $number);
 
         impl $name {
             /// The number as an index.
@@ -15,7 +15,7 @@ macro_rules! number {
             }
 
             /// The first `count` of them.
-            pub fn first(count: u32) -> impl DoubleEndedIterator<Item = $name> + ExactSizeIterator {
+            pub fn first(count: $number) -> impl DoubleEndedIterator<Item = $name> + ExactSizeIterator {
                 (0..count).map($name)
             }
         }
@@ -30,14 +30,18 @@ macro_rules! number {
 
 number! {
     /// A rank of the communicator, `0..n_ranks`.
-    Rank
+    Rank(u32)
 }
 number! {
     /// A block: what belongs to the rank of the same number. Pieces of a vector that nobody
     /// owns are numbered in order.
-    Block
+    Block(u32)
 }
 number! {
-    /// A block's place in a lane's working space; it means the same on every rank.
-    Position
+    /// Where a block stands in a lane's working space; it means the same on every rank.
+    Position(u32)
+}
+number! {
+    /// A link of a [`Topology`](crate::geometry::Topology), below its number of links.
+    LinkId(usize)
 }

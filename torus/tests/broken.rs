@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{
-    BlockOrder, Expect, Fault, Flow, Lane, LaneHeader, Listed, Listing, Message, Mixed, Plan,
+    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Message, Mixed, Plan, PlanFault,
     Space, Step, Tile, Violation, check,
 };
 use hopbine_torus::{Block, Collective, Position, Rank, Request, registry};
@@ -33,14 +33,14 @@ fn violations(plans: Vec<Plan>) -> Vec<Violation> {
     match Listed::new(plans) {
         Ok(listed) => check(&listed, Expect::default()),
         Err(Mixed { rank, what }) => {
-            let fault = Fault::Inconsistent { what };
+            let fault = PlanFault::Inconsistent { what };
             vec![Violation { rank, lane: None, step: None, position: None, fault }]
         }
     }
 }
 
 /// The name of the variant: `UnmatchedSend`, or `Local(Bounds`.
-fn kind(fault: &Fault) -> String {
+fn kind(fault: &PlanFault) -> String {
     let debug = format!("{fault:?}");
     let end = debug.find([' ', '{']).unwrap_or(debug.len());
     debug[..end].trim_end_matches(')').to_owned()
@@ -173,11 +173,11 @@ fn a_flow_executes_its_plans() {
             plan.lanes[1].window = NonZeroU32::new(1);
         }),
         ("allgather mixed", "space", "positions or the order of their blocks", |plan| {
-            let Space { cut, n_positions, .. } = *plan.lanes[0].space;
+            let Space { payload, n_positions, .. } = *plan.lanes[0].space;
             let blocks = Position::first(n_positions).map(|at| Block(n_positions - 1 - at.0));
             let order = Listing::new(blocks.collect()).expect("a permutation");
             let order = BlockOrder::Listed(Arc::new(order));
-            plan.lanes[0].space = Arc::new(Space { cut, n_positions, order });
+            plan.lanes[0].space = Arc::new(Space { payload, n_positions, order });
         }),
         ("allreduce mixed", "a step more", "the number of steps", |plan| {
             plan.lanes[0].steps.push(Step::default());
@@ -198,7 +198,7 @@ fn a_flow_executes_its_plans() {
             let steps = &mut plan.lanes[0].steps;
             let first = &mut steps[0];
             for transfer in first.sends.iter_mut().chain(&mut first.recvs) {
-                transfer.blocks[0].start ^= 2;
+                transfer.runs[0].start ^= 2;
             }
         }),
     ];
@@ -220,7 +220,7 @@ fn a_flow_executes_its_plans() {
         assert_ne!(listed, plans, "{name}");
         let executed = Listed::new(plans).unwrap();
         let found = check(&Other { executed, listed, n_positions: u32::MAX }, Expect::default());
-        let fault = |what| Fault::DifferentFlow { what };
+        let fault = |what| PlanFault::DifferentFlow { what };
         let is_found = found.iter().any(|violation| violation.fault == fault(expected));
         let all: Vec<String> = found.iter().map(Violation::to_string).collect();
         assert!(is_found, "{name}: `{expected}` is not among\n{}", all.join("\n"));
@@ -243,7 +243,7 @@ fn all_positions_are_executed() {
     let listed = vec![plan(0), plan(1)];
     let executed = Listed::new(listed.clone()).unwrap();
     let found = check(&Other { executed, listed, n_positions: 1 }, Expect::default());
-    let faults: Vec<&Fault> = found.iter().map(|violation| &violation.fault).collect();
+    let faults: Vec<&PlanFault> = found.iter().map(|violation| &violation.fault).collect();
     let what = "the positions that its tiles cover";
-    assert_eq!(faults, [&Fault::DifferentFlow { what }]);
+    assert_eq!(faults, [&PlanFault::DifferentFlow { what }]);
 }

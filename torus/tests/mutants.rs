@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hopbine_torus::collectives::{Action, Cut, Share, Sums};
+use hopbine_torus::collectives::{Action, Payload, Share, Sums};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{
     Expect, Flow, Listed, Plan, Run, Space, Step, Transfer, check, max_ports,
@@ -102,7 +102,7 @@ fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
     let n_positions = plans[rank].lanes[lane].space.n_positions;
     let other = Rank(dice.below(n_ranks) as u32);
     let shift = |transfer: &mut Transfer| {
-        let run = &mut transfer.blocks[0];
+        let run = &mut transfer.runs[0];
         run.start = if run.start > 0 { run.start - 1 } else { run.start + 1 };
     };
     match way {
@@ -142,10 +142,10 @@ fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
         "shift a message" => change_both(plans, at, shift),
         "shift a send" => shift(&mut step_of(plans, from, lane, step).sends[send]),
         "truncate a message" => {
-            if plans[rank].lanes[lane].steps[step].sends[send].blocks[0].len < 2 {
+            if plans[rank].lanes[lane].steps[step].sends[send].runs[0].len < 2 {
                 return None;
             }
-            change_both(plans, at, |transfer| transfer.blocks[0].len -= 1);
+            change_both(plans, at, |transfer| transfer.runs[0].len -= 1);
         }
         "change an action" => {
             let action = &mut step_of(plans, to, lane, step).action;
@@ -167,7 +167,7 @@ fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
                     };
                 }
             };
-            change_both(plans, at, |transfer| transfer.blocks.iter_mut().for_each(swap));
+            change_both(plans, at, |transfer| transfer.runs.iter_mut().for_each(swap));
         }
         _ => unreachable!("no such way"),
     }
@@ -246,7 +246,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                 let Some(own) = plan.lanes[lane].steps.get(step) else { continue };
                 let mut operands: BTreeMap<u32, Vec<Held>> = BTreeMap::new();
                 for recv in &own.recvs {
-                    for run in &recv.blocks {
+                    for run in &recv.runs {
                         for position in run.start..run.end() {
                             let Some(value) = before.get(&(recv.peer, part, position)) else {
                                 return false;
@@ -279,7 +279,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                     let end = collective.contributors(rank, plans.len() as u32);
                     let some = all().filter(|from| from.0 < end);
                     some.map(|from| content(from, part, position)).fold(0, u64::wrapping_add)
-                } else if own.cut == Cut::Pairs {
+                } else if own.payload == Payload::Pairs {
                     given(Rank(block.0), rank.0, part)
                 } else if collective.gives(Rank(0), Rank(1), 2) == Share::Own {
                     given(Rank(block.0), block.0, part)
@@ -292,7 +292,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
                     return false;
                 };
                 let is_same = *seen.entry((part, position)).or_insert(expression) == expression;
-                if own.cut == Cut::Token {
+                if own.payload == Payload::Token {
                     // Whoever has heard of everybody may leave; of some, perhaps twice.
                     if heard.count_ones() as usize != plans.len() {
                         return false;

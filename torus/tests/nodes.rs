@@ -219,7 +219,7 @@ fn leaders_share_ranks_that_they_do_not_divide() {
                 .collect();
             let plan = expansion.plan(Rank(first));
             let sends = plan.lanes[0].steps.iter().flat_map(|step| &step.sends);
-            let mut found: Vec<u64> = sends.map(|send| n_positions(&send.blocks)).collect();
+            let mut found: Vec<u64> = sends.map(|send| n_positions(&send.runs)).collect();
             expected.sort_unstable();
             found.sort_unstable();
             assert_eq!(found, expected, "group {group} of {shape}");

@@ -1,9 +1,9 @@
 //! Patterns with parameters, in every collective and form that they serve.
 
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{ScheduleError, check, max_ports};
+use hopbine_torus::plan::{Flow, ScheduleError, check, max_ports};
 use hopbine_torus::registry::{self, Algorithm};
-use hopbine_torus::{Collective, Request};
+use hopbine_torus::{Collective, Rank, Request};
 
 fn request(shape: &Shape, root: u32, ports: Option<u32>) -> Request {
     Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports }
@@ -86,4 +86,30 @@ fn names_with_wrong_numbers_say_which_would_be_right() {
     }
     let error = registry::find(Collective::Bcast, "bin").unwrap_err().to_string();
     assert!(error.contains("known are mixed, ") && !error.contains("2 or more"), "{error}");
+}
+
+/// An alias makes the plans of the name that it stands for, with every ending.
+#[test]
+fn aliases_are_said_to_be_such_and_do_the_same() {
+    let shape: Shape = "2x3+4".parse().unwrap();
+    let plans = |algorithm: &Algorithm| {
+        let schedule = algorithm.schedule(&request(&shape, 0, Some(2))).unwrap();
+        let expansion = schedule.expand().unwrap();
+        Rank::first(shape.n_ranks()).map(|rank| expansion.plan(rank)).collect::<Vec<_>>()
+    };
+    let listed = registry::algorithms(Collective::Alltoall);
+    for (name, meant) in [("hierarchical", "multi-leader:1"), ("node-aware", "locality-aware:node")]
+    {
+        assert!(listed.iter().any(|row| row.name == name));
+        for ending in ["", "-nonblocking", "-batched:2"] {
+            let find = |name: &str| {
+                registry::find(Collective::Alltoall, &format!("{name}{ending}")).unwrap()
+            };
+            let (alias, same) = (find(name), find(meant));
+            assert_eq!(alias.alias_of, Some(format!("{meant}{ending}")));
+            assert_eq!(alias.summary(), format!("another name of {meant}{ending}"));
+            assert_eq!((same.alias_of.as_deref(), plans(&alias)), (None, plans(&same)));
+        }
+    }
+    assert_eq!(listed.iter().filter(|row| row.alias_of.is_some()).count(), 4);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hopbine_torus::geometry::{Axis, RankMap, Shape, Vertex};
 use hopbine_torus::plan::{
-    Expect, Fault, Flow, Listed, Plan, Schedule, TextError, check, max_ports, sent_positions,
+    Expect, Flow, Listed, Plan, PlanFault, Schedule, TextError, check, max_ports, sent_positions,
     traffic,
 };
 use hopbine_torus::registry;
@@ -148,7 +148,7 @@ fn powers_of_two_send_single_runs() {
                 let plan = schedule.expand().unwrap().plan(Rank(rank));
                 let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
                 let sends = steps.flat_map(|step| &step.sends);
-                assert!(sends.map(|send| send.blocks.len()).max() <= Some(1), "{family} {text}");
+                assert!(sends.map(|send| send.runs.len()).max() <= Some(1), "{family} {text}");
             }
         }
     }
@@ -183,9 +183,9 @@ fn what_passes_the_root_is_minimal() {
         assert!(check(&expansion, promised).is_empty(), "{collective} {name}");
         let more = Expect { at_root: Some(6), ..promised };
         let parts = u64::from(expansion.lanes()[0].parts);
-        let found: Vec<Fault> =
+        let found: Vec<PlanFault> =
             check(&expansion, more).into_iter().map(|found| found.fault).collect();
-        let fault = Fault::AtRoot { moved: 5 * parts, expected: 6 * parts };
+        let fault = PlanFault::AtRoot { moved: 5 * parts, expected: 6 * parts };
         assert_eq!(found, [fault], "{collective} {name}");
     }
 }
@@ -238,9 +238,9 @@ fn trees_have_the_fewest_steps() {
         let counted = traffic(&expansion, &schedule.shape, |rank| Vertex(rank.0));
         assert_eq!((counted.n_steps as u32, counted.min_steps), (expected, minimal), "{what}");
         let broken = Expect { steps: Some(expected - 1), ..promised };
-        let found: Vec<Fault> =
+        let found: Vec<PlanFault> =
             check(&expansion, broken).into_iter().map(|found| found.fault).collect();
-        let fault = Fault::Steps { found: expected as usize, expected: expected - 1 };
+        let fault = PlanFault::Steps { found: expected as usize, expected: expected - 1 };
         assert_eq!(found, [fault], "{what}");
     }
 }

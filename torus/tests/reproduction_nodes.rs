@@ -44,7 +44,7 @@ fn sends(plan: &Plan, per_node: u32) -> [Vec<(usize, u64)>; 2] {
     for send in steps(plan).iter().flat_map(|step| &step.sends) {
         let is_near = send.peer.0 / per_node == plan.rank.0 / per_node;
         let list: &mut Vec<(usize, u64)> = &mut found[usize::from(is_near)];
-        let blocks = n_positions(&send.blocks);
+        let blocks = n_positions(&send.runs);
         match list.iter_mut().find(|(_, each)| *each == blocks) {
             Some((count, _)) => *count += 1,
             None => list.push((1, blocks)),
@@ -170,7 +170,7 @@ fn many_core(page: &mut Page) {
     let bruck = expand(Collective::Alltoall, "bruck:2", &"1024".parse().unwrap()).plan(Rank(0));
     let halves = steps(&bruck)
         .iter()
-        .all(|step| step.sends.len() == 1 && n_positions(&step.sends[0].blocks) == 512);
+        .all(|step| step.sends.len() == 1 && n_positions(&step.sends[0].runs) == 512);
     assert!(halves && steps(&bruck).len() == 10);
     page.row(
         "section 2: Bruck takes log2 p steps of s p / 2 bytes",
@@ -248,7 +248,7 @@ fn radices(page: &mut Page) {
         assert_eq!(steps(&gather).len(), rounds(k, p));
         let mut volumes: Vec<u64> = steps(&gather)
             .iter()
-            .map(|step| step.recvs.iter().map(|recv| n_positions(&recv.blocks)).sum())
+            .map(|step| step.recvs.iter().map(|recv| n_positions(&recv.runs)).sum())
             .collect();
         volumes.sort_unstable();
         let expected: Vec<u64> =
@@ -275,7 +275,7 @@ fn radices(page: &mut Page) {
                 let ends = [rank.0 / k, send.peer.0 / k];
                 // Group 0's, in both directions.
                 if ends[0] != ends[1] && ends.contains(&0) {
-                    blocks += n_positions(&send.blocks);
+                    blocks += n_positions(&send.runs);
                 }
                 if rank.0 == 0 {
                     inside += u64::from(ends[0] == ends[1]);

@@ -21,7 +21,7 @@ fn sent(plan: &Plan, per_node: u32) -> [(u64, u64); 2] {
         let leaves = send.peer.0 / per_node != plan.rank.0 / per_node;
         let (messages, blocks) = &mut sums[usize::from(leaves)];
         *messages += 1;
-        *blocks += n_positions(&send.blocks);
+        *blocks += n_positions(&send.runs);
     }
     sums
 }
@@ -104,7 +104,7 @@ fn sizes_travel_in_few_messages() {
             });
             let arrivals = |plan: &Plan| {
                 let steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
-                let runs = steps.flat_map(|step| &step.recvs).flat_map(|recv| &recv.blocks);
+                let runs = steps.flat_map(|step| &step.recvs).flat_map(|recv| &recv.runs);
                 let mut all: Vec<u32> = runs.flat_map(|run| run.start..run.end()).collect();
                 all.sort_unstable();
                 all

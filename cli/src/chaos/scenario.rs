@@ -11,7 +11,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::counts::Counts;
+use crate::counts::CountsArg;
 
 /// A generator whose numbers are the same on every machine.
 pub type Random = Xoshiro256PlusPlus;
@@ -76,7 +76,7 @@ pub struct OneCall {
     /// Modulo the size of the communicator.
     pub root: u32,
     pub count: usize,
-    pub counts: Option<Counts>,
+    pub counts: Option<CountsArg>,
     pub only_root_knows: bool,
     /// Picks one of the algorithms that serve the shape; by default the library chooses.
     pub algorithm: Option<u32>,
@@ -222,10 +222,11 @@ fn one_call(rng: &mut Random, n_comms: usize, most: usize, way: Way) -> OneCall 
     let dtype = one(rng, &TYPES);
     let ops: Vec<Op> = Op::ALL.into_iter().filter(|op| op.defined_for(dtype)).collect();
     let has_blocks = matches!(
-        collective.cut(),
-        hopbine_torus::collectives::Cut::Blocks | hopbine_torus::collectives::Cut::Pairs
+        collective.payload(),
+        hopbine_torus::collectives::Payload::Blocks | hopbine_torus::collectives::Payload::Pairs
     );
-    let counts = [Counts::Uniform, Counts::Power(4.0), Counts::Sparse(0.3), Counts::Zipf(1.0)];
+    let counts =
+        [CountsArg::Uniform, CountsArg::Power(4.0), CountsArg::Sparse(0.3), CountsArg::Zipf(1.0)];
     let counts = (has_blocks && rng.random_bool(0.3)).then(|| one(rng, &counts));
     let is_rooted = matches!(collective, Collective::Gather | Collective::Scatter);
     let only_root_knows = counts.is_some() && is_rooted && rng.random();

@@ -1,13 +1,13 @@
 //! Runs the checker and the traffic count on a schedule, or on all ranks' plans.
 
-use hopbine_torus::collectives::Cut;
+use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{
-    Checker, Expect, Fault, Flow, Listed, Mixed, Plan, Schedule, Traffic, Violation, traffic,
+    Checker, Expect, Flow, Listed, Mixed, Plan, PlanFault, Schedule, Traffic, Violation, traffic,
 };
 use hopbine_torus::{Rank, RankMap, Shape};
 use rayon::prelude::*;
 
-use crate::counts::Counts;
+use crate::counts::CountsArg;
 use crate::progress::Bar;
 use crate::volumes::Volumes;
 
@@ -30,7 +30,7 @@ pub fn schedule(
     schedule: &Schedule,
     roots: &[u32],
     expect: Expect,
-    counts: Option<(Counts, u64)>,
+    counts: Option<(CountsArg, u64)>,
     bar: &Bar,
 ) -> Verdict {
     let judge = |&root: &u32| {
@@ -47,7 +47,7 @@ pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar
     match Listed::new(plans) {
         Ok(listed) => flow(&listed, shape, map, expect, None, bar),
         Err(Mixed { rank, what }) => {
-            let fault = Fault::Inconsistent { what };
+            let fault = PlanFault::Inconsistent { what };
             let violation = Violation { rank, lane: None, step: None, position: None, fault };
             Verdict { traffic: None, minimum: None, violations: vec![(0, violation)] }
         }
@@ -60,7 +60,7 @@ fn flow(
     shape: &Shape,
     map: &RankMap,
     expect: Expect,
-    counts: Option<(Counts, u64)>,
+    counts: Option<(CountsArg, u64)>,
     bar: &Bar,
 ) -> Verdict {
     let checker = Checker::new(flow, expect);
@@ -78,7 +78,7 @@ fn flow(
                 (traffic(flow, shape, place), minimum)
             }
             Some((counts, seed)) => {
-                let (n, is_pairs) = (flow.n_ranks(), flow.collective().cut() == Cut::Pairs);
+                let (n, is_pairs) = (flow.n_ranks(), flow.collective().payload() == Payload::Pairs);
                 let size =
                     |from, to: u32| counts.of(seed, n, LARGEST, from, is_pairs.then_some(to));
                 let volumes = Volumes::new(flow, size);
@@ -99,11 +99,32 @@ fn merge(a: Verdict, b: Verdict) -> Verdict {
     let mut violations = a.violations;
     violations.extend(b.violations);
     let traffic = match (a.traffic, b.traffic) {
-        (Some(a), Some(b)) => Some(a.larger(b)),
+        (Some(a), Some(b)) => Some(larger(a, b)),
         (a, b) => a.or(b),
     };
     let minimum = a.minimum.into_iter().chain(b.minimum).reduce(f64::max);
     Verdict { traffic, minimum, violations }
+}
+
+/// The larger of each figure.
+fn larger(a: Traffic, b: Traffic) -> Traffic {
+    let busier = if b.max_link_load > a.max_link_load { &b } else { &a };
+    Traffic {
+        n_ranks: a.n_ranks,
+        n_steps: a.n_steps.max(b.n_steps),
+        min_steps: a.min_steps.max(b.min_steps),
+        max_sent: a.max_sent.max(b.max_sent),
+        mean_sent: a.mean_sent.max(b.mean_sent),
+        hop_bytes: a.hop_bytes.max(b.hop_bytes),
+        between_nodes: a.between_nodes.max(b.between_nodes),
+        inside_nodes: a.inside_nodes.max(b.inside_nodes),
+        max_link_load: busier.max_link_load,
+        max_link: busier.max_link,
+        step_load: a.step_load.max(b.step_load),
+        max_messages: a.max_messages.max(b.max_messages),
+        in_flight: a.in_flight.zip(b.in_flight).map(|(a, b)| a.max(b)),
+        max_runs: a.max_runs.max(b.max_runs),
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +160,7 @@ mod tests {
     fn blocks_that_pass_count_where_they_pass() {
         // From rank 1 to rank 0 of four: 6 elements; everybody else gives 2 in all.
         let list = [0, 1, 1, 0, 6, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0];
-        let counts = Counts::Listed(Box::leak(Box::new(list)));
+        let counts = CountsArg::Listed(Box::leak(Box::new(list)));
         let shape: Shape = "4".parse().unwrap();
         let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
         let sent = |name: &str| {

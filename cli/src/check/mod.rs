@@ -6,18 +6,16 @@ mod rows;
 use std::path::PathBuf;
 
 use hopbine_torus::plan::{Expect, Plan, Schedule, max_ports};
-use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
+use hopbine_torus::{Algorithm, RankMap, Request, Shape};
 use rayon::prelude::*;
 
-use super::args::{self, AllOr, MapArg};
-use super::counts::Counts;
+use super::args::{self, AllOr, Selection};
+use super::counts::CountsArg;
 use super::error::{CliError, Outcome};
-use super::host;
-use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
 use super::report::Format;
-use rows::{Row, report};
+use rows::{CheckRow, report};
 
 /// Prove the plans of all ranks and count what they put on the links
 ///
@@ -26,6 +24,7 @@ use rows::{Row, report};
 /// rank. Exit status 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
 #[command(
+    mut_arg("collective", |arg| arg.required_unless_present("plans")),
     override_usage = "\
 hopbine check --torus <SHAPE> [OPTIONS] <COLLECTIVE>
        hopbine check --schedule <FILE> [OPTIONS]
@@ -39,22 +38,8 @@ Examples:
   hopbine check --schedule mine.txt"
 )]
 pub struct Args {
-    /// The collective
-    #[arg(required_unless_present_any = ["schedule", "plans"])]
-    collective: Option<Collective>,
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
-    /// the end for K ranks on each node
-    #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
-    torus: Option<Shape>,
-    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
-    /// it), row-major, or a file with one coordinate per line
-    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
-    map: MapArg,
-    /// One algorithm, or all that serve the shape
-    #[arg(long, value_name = "NAME|all", default_value = "all")]
-    algorithm: AllOr<String>,
     #[command(flatten)]
-    numbers: Numbers,
+    selection: Selection,
     /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
     #[arg(long, value_name = "N|max|all", default_value = "max")]
     ports: PortsArg,
@@ -65,14 +50,10 @@ pub struct Args {
     /// `hopbine run`
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE",
           conflicts_with_all = ["schedule", "plans"])]
-    counts: Option<Counts>,
+    counts: Option<CountsArg>,
     /// Seed of --counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Check the schedule written in a file instead (as from `plan --format schedule`)
-    #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
-    schedule: Option<PathBuf>,
     /// Check plans from files instead, one file per rank (as from `plan --format text`)
     #[arg(long, value_name = "FILE", num_args = 1..,
           conflicts_with_all = ["collective", "algorithm", "ports", "root", "schedule"])]
@@ -111,13 +92,10 @@ impl std::str::FromStr for PortsArg {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
-    let (shape, rows, notes) = if let Some(path) = &args.schedule {
+    let (shape, rows, notes) = if let Some(path) = &args.selection.schedule {
         from_schedule(path)?
     } else {
-        let shape = args.torus.clone().ok_or_else(|| usage("--torus is missing"))?;
-        let shape = args.numbers.shape(shape)?;
-        host::check_plans(&shape, true)?;
-        let map = args.map.read(&shape)?;
+        let (shape, map) = args.selection.place()?;
         if args.plans.is_empty() {
             let (rows, notes) = from_registry(&args, &shape, &map)?;
             (shape, rows, notes)
@@ -130,15 +108,11 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(if wrong { Outcome::Wrong } else { Outcome::Well })
 }
 
-fn usage(message: &str) -> CliError {
-    CliError::Usage(message.to_owned())
-}
-
-fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<Row>, Vec<String>), CliError> {
+fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<CheckRow>, Vec<String>), CliError> {
     let schedule = args::read_schedule(path)?;
     let bar = progress::bar(0, "checking");
     let verdict = judge::schedule(&schedule, &[schedule.root], Expect::default(), None, &bar);
-    let row = Row {
+    let row = CheckRow {
         collective: schedule.collective,
         algorithm: format!("schedule ({})", path.display()),
         ports: schedule.ports as usize,
@@ -148,7 +122,7 @@ fn from_schedule(path: &std::path::Path) -> Result<(Shape, Vec<Row>, Vec<String>
     Ok((schedule.shape, vec![row], vec![]))
 }
 
-fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<Row, CliError> {
+fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<CheckRow, CliError> {
     let mut plans = paths
         .iter()
         .map(|path| {
@@ -168,7 +142,7 @@ fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<Row, Cl
     let ports = plans[0].n_ports() as usize;
     let bar = progress::bar(0, "checking");
     let verdict = judge::plans(plans, shape, map, Expect::default(), &bar);
-    Ok(Row {
+    Ok(CheckRow {
         collective,
         algorithm: "from files".to_owned(),
         ports,
@@ -181,17 +155,16 @@ fn from_registry(
     args: &Args,
     shape: &Shape,
     map: &RankMap,
-) -> Result<(Vec<Row>, Vec<String>), CliError> {
-    let collective = args.collective.ok_or_else(|| usage("the collective is missing"))?;
+) -> Result<(Vec<CheckRow>, Vec<String>), CliError> {
     let mut notes = vec![];
+    let (collective, algorithms) = args.selection.algorithms(shape, &mut notes)?;
     if let Some(counts) = args.counts {
         counts.check_for(collective, shape.n_ranks())?;
-        notes.push("n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned());
+        notes.insert(
+            0,
+            "n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned(),
+        );
     }
-    let algorithms = match &args.algorithm {
-        AllOr::One(name) => args.numbers.algorithms(collective, Some(name))?,
-        AllOr::All => args.numbers.serving(collective, shape, &mut notes)?,
-    };
     let (roots, root) = match args.root {
         AllOr::One(root) => (vec![args::existing_rank(root, shape)?], root.to_string()),
         AllOr::All if collective.is_rooted() => {
@@ -213,17 +186,14 @@ fn from_registry(
                 root: roots[0],
                 ports: Some(ports),
             };
-            let schedule = algorithm
-                .schedule(&request)
-                .map_err(|error| args::unserved(collective, &algorithm.name, error, shape))?;
-            tasks.push((algorithm, schedule));
+            tasks.push((algorithm, args::scheduled(algorithm, &request)?));
         }
     }
     let bar = progress::bar(0, "checking");
     let judge = |(algorithm, schedule): &(&Algorithm, Schedule)| {
         bar.say(&algorithm.name);
         let expect = algorithm.promises(shape);
-        Row {
+        CheckRow {
             collective,
             algorithm: algorithm.name.to_string(),
             ports: schedule.ports as usize,

@@ -10,7 +10,7 @@ use crate::cells::{Cell, Column, IN_FLIGHT, decimal};
 use crate::report::Report;
 
 /// One row of the table.
-pub struct Row {
+pub struct CheckRow {
     /// The collective.
     pub collective: Collective,
     /// Name of the algorithm, or of the file of a schedule or of plans.
@@ -24,11 +24,11 @@ pub struct Row {
 }
 
 /// The table of all rows; `n_listed` violations of each are told below it.
-pub fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usize) -> Report {
+pub fn report(shape: &Shape, rows: &[CheckRow], mut notes: Vec<String>, n_listed: usize) -> Report {
     let collective = rows.first().map(|row| row.collective);
     let is_rooted = collective.is_some_and(Collective::is_rooted);
     let has_nodes = shape.node_dim().is_some();
-    let in_flight = |row: &Row| row.verdict.traffic.as_ref().and_then(|found| found.in_flight);
+    let in_flight = |row: &CheckRow| row.verdict.traffic.as_ref().and_then(|found| found.in_flight);
     let has_windows = rows.iter().any(|row| in_flight(row).is_some());
     let mut columns =
         vec![Column::text("algorithm", "algorithm"), Column::number("ports", "ports")];
@@ -105,7 +105,7 @@ pub fn report(shape: &Shape, rows: &[Row], mut notes: Vec<String>, n_listed: usi
     }
 }
 
-fn row_cells(shape: &Shape, row: &Row, is_rooted: bool) -> Vec<Cell> {
+fn row_cells(shape: &Shape, row: &CheckRow, is_rooted: bool) -> Vec<Cell> {
     // A barrier's messages are empty: only their number says something.
     let has_data = row.collective != Collective::Barrier;
     let traffic = row.verdict.traffic.as_ref();

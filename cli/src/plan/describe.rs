@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopbine_torus::collectives::{Action, Cut};
+use hopbine_torus::collectives::{Action, Payload};
 use hopbine_torus::plan::{Lane, Plan, Run, Space, Step, Transfer, n_positions};
 use hopbine_torus::{Block, Position, Rank};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn sent(Subject { schedule, plan, .. }: &Subject) -> String {
     for send in plan.lanes.iter().flat_map(|lane| &lane.steps).flat_map(|step| &step.sends) {
         let there = map.vertex_of(shape, send.peer.0).0;
         let is_near = here / per_node == there / per_node;
-        *(if is_near { &mut inside } else { &mut between }) += n_positions(&send.blocks) as u32;
+        *(if is_near { &mut inside } else { &mut between }) += n_positions(&send.runs) as u32;
         n_messages += 1;
     }
     format!("{n_messages} messages are sent: {between} blocks to other nodes, {inside} on this one")
@@ -76,17 +76,17 @@ fn remark(subject: &Subject, step: &Step) -> String {
         match step.recvs.iter().find(|recv| recv.peer == send.peer) {
             Some(recv) => parts.push(format!(
                 "sends {} to, {} {} from {}",
-                blocks(&send.blocks),
+                blocks(&send.runs),
                 verb(step.action),
-                blocks(&recv.blocks),
+                blocks(&recv.runs),
                 place(send.peer)
             )),
-            None => parts.push(format!("sends {} to {}", blocks(&send.blocks), place(send.peer))),
+            None => parts.push(format!("sends {} to {}", blocks(&send.runs), place(send.peer))),
         }
     }
     for recv in &step.recvs {
         if !step.sends.iter().any(|send| send.peer == recv.peer) {
-            let (verb, blocks) = (verb(step.action), blocks(&recv.blocks));
+            let (verb, blocks) = (verb(step.action), blocks(&recv.runs));
             parts.push(format!("{verb} {blocks} from {}", place(recv.peer)));
         }
     }
@@ -132,9 +132,9 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
             .map(|at| block_at(space, rank, at).map(|block| block.0));
         Value::from(all.collect::<Vec<_>>())
     };
-    let order = match space.cut {
+    let order = match space.payload {
         _ if space.is_identity() => json!("identity"),
-        Cut::Pairs => {
+        Payload::Pairs => {
             json!({ "start": list(&Space::block_at_start), "end": list(&Space::block_at_end) })
         }
         _ => json!({ "blocks": list(&Space::block_at_start) }),
@@ -144,7 +144,7 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
         "part": part,
         "parts": parts,
         "positions": space.n_positions,
-        "cut": space.cut.name(),
+        "cut": space.payload.name(),
         "order": order,
         "window": window,
         "steps": steps.iter().map(|step| json_step(subject, step)).collect::<Vec<_>>(),
@@ -153,9 +153,9 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
 
 fn json_step(subject: &Subject, step: &Step) -> Value {
     let transfers = |transfers: &[Transfer], end: &str| -> Vec<Value> {
-        let transfer = |Transfer { peer, blocks }: &Transfer| {
+        let transfer = |Transfer { peer, runs }: &Transfer| {
             let (coord, hops) = coord_and_hops(subject, *peer);
-            let runs: Vec<[u32; 2]> = blocks.iter().map(|run| [run.start, run.end()]).collect();
+            let runs: Vec<[u32; 2]> = runs.iter().map(|run| [run.start, run.end()]).collect();
             json!({ end: peer.0, "coord": coord, "hops": hops, "runs": runs })
         };
         transfers.iter().map(transfer).collect()

@@ -20,7 +20,7 @@ use hopbine_torus::{Collective, Rank, Request};
 use serde_json::Value;
 
 use super::args::{self, Backend, Place};
-use super::counts::Counts;
+use super::counts::CountsArg;
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::output::OutputArg;
@@ -94,7 +94,7 @@ pub struct Args {
     /// as long as a file says, in elements (one number for each rank; for alltoall also for each
     /// pair). For allgather, gather, scatter, reduce-scatter, alltoall
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE")]
-    counts: Option<Counts>,
+    counts: Option<CountsArg>,
     /// Who knows the --counts of a gather or scatter: all ranks, or the root alone, so that sizes
     /// travel before blocks that others pass on
     #[arg(long, value_name = "all|root", value_enum, default_value_t = KnownTo::All)]
@@ -361,7 +361,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     let (collective, root) = (args.collective, args.root);
     let op = collective.is_reduction().then_some(args.op);
     let data = Data { dtype: args.dtype, op, n_ranks, seed: args.seed };
-    let listed = args.counts.and_then(Counts::longest_listed);
+    let listed = args.counts.and_then(CountsArg::longest_listed);
     let sizes: Vec<u64> = match (collective, args.bytes) {
         (C::Barrier, None) => vec![0],
         (C::Barrier, Some(_)) => {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::data::{Data, PERIOD};
 use super::element::Number;
-use crate::counts::Counts;
+use crate::counts::CountsArg;
 
 /// Fewer elements are combined sooner by one thread.
 const WORTH_THREADS: usize = 4096;
@@ -21,7 +21,7 @@ pub struct Case {
     /// Elements of the vector, or of each block; of the largest block, if they differ.
     pub count: usize,
     /// How blocks differ.
-    pub counts: Option<Counts>,
+    pub counts: Option<CountsArg>,
     /// Of a gather or scatter with blocks that differ: the others know their own alone.
     pub only_root_knows: bool,
 }
@@ -129,8 +129,8 @@ impl Case {
 
     /// True if its data are a vector, or nothing, in place of blocks.
     pub fn is_vector(&self) -> bool {
-        use hopbine_torus::collectives::Cut;
-        matches!(self.collective.cut(), Cut::Vector | Cut::Token)
+        use hopbine_torus::collectives::Payload;
+        matches!(self.collective.payload(), Payload::Vector | Payload::Token)
     }
 
     /// True if all ranks must end with the same bits.

@@ -78,7 +78,7 @@ fn json_holds_every_transfer() {
                 for (recv, shown) in step.recvs.iter().zip(recvs) {
                     assert_eq!(shown["from"], recv.peer.0);
                     let runs: Vec<[u32; 2]> =
-                        recv.blocks.iter().map(|run| [run.start, run.end()]).collect();
+                        recv.runs.iter().map(|run| [run.start, run.end()]).collect();
                     assert_eq!(shown["runs"], serde_json::json!(runs));
                 }
             }

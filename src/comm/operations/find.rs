@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
-use hopbine_torus::collectives::Cut;
+use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
@@ -266,9 +266,11 @@ fn do_meet(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool 
     let few = segment_bytes.min(MIN_SEPARATE_RUN_BYTES);
     key.form == Form::Regular
         && key.count > 0
-        && plan.lanes.iter().all(|lane| match (lane.space.cut, u64::from(lane.space.n_positions)) {
-            (Cut::Vector, 1) => key.count >= n_lanes && bytes <= segment_bytes,
-            (Cut::Vector, n) => key.count >= n_lanes.saturating_mul(n) && bytes <= few,
-            _ => bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
+        && plan.lanes.iter().all(|lane| {
+            match (lane.space.payload, u64::from(lane.space.n_positions)) {
+                (Payload::Vector, 1) => key.count >= n_lanes && bytes <= segment_bytes,
+                (Payload::Vector, n) => key.count >= n_lanes.saturating_mul(n) && bytes <= few,
+                _ => bytes.saturating_mul(u64::from(plan.n_ranks)) <= few,
+            }
         })
 }

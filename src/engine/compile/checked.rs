@@ -128,8 +128,8 @@ fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
     owner.set(0..u64::from(plan.lanes[index].space.n_positions), first);
     for at in sharing.rev() {
         for step in &plan.lanes[at].steps {
-            let sent = step.sends.iter().flat_map(|send| send.blocks.iter());
-            for run in sent.chain(step.recvs.iter().flat_map(|recv| recv.blocks.iter())) {
+            let sent = step.sends.iter().flat_map(|send| send.runs.iter());
+            for run in sent.chain(step.recvs.iter().flat_map(|recv| recv.runs.iter())) {
                 owner.set(u64::from(run.start)..u64::from(run.end()), Some(at));
             }
         }

@@ -150,7 +150,7 @@ impl Sizes {
 
     /// Whether these are sizes by block that a call of `collective` can have.
     pub(crate) fn fit(&self, collective: Collective, n_ranks: u32) -> bool {
-        use hopbine_torus::collectives::Cut;
+        use hopbine_torus::collectives::Payload;
         let is_long = |blocks: &BlockSizes| {
             [blocks.counts.len(), blocks.offsets.len()] == [n_ranks as usize; 2]
         };
@@ -159,10 +159,10 @@ impl Sizes {
             Sizes::PerBlock { send, recv, .. } => {
                 is_long(send)
                     && is_long(recv)
-                    && match collective.cut() {
-                        Cut::Blocks => send.counts == recv.counts,
-                        Cut::Pairs => true,
-                        Cut::Vector | Cut::Token => false,
+                    && match collective.payload() {
+                        Payload::Blocks => send.counts == recv.counts,
+                        Payload::Pairs => true,
+                        Payload::Vector | Payload::Token => false,
                     }
             }
         }

@@ -87,7 +87,7 @@ impl<'a> Passing<'a> {
 
 /// The positions of some transfers, one by one.
 pub fn positions(transfers: &[Transfer]) -> impl Iterator<Item = u32> + '_ {
-    transfers.iter().flat_map(|transfer| &transfer.blocks).flat_map(|run| run.start..run.end())
+    transfers.iter().flat_map(|transfer| &transfer.runs).flat_map(|run| run.start..run.end())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod outputs;
 
 use std::ops::Range;
 
-use hopbine_torus::collectives::{Collective, Cut, Share};
+use hopbine_torus::collectives::{Collective, Payload, Share};
 use hopbine_torus::plan::layout::{Counts, Extent};
 use hopbine_torus::plan::{Lane, Plan, Run, Step};
 use hopbine_torus::{Block, Position, Rank};
@@ -51,8 +51,8 @@ impl<'a> WorkingSpace<'a> {
         let lane = &plan.lanes[index];
         let [given, gotten] = geometry.sizes.counts();
         let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
-        let base = match lane.space.cut {
-            Cut::Token => None,
+        let base = match lane.space.payload {
+            Payload::Token => None,
             _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, 0))),
         };
         let lens = match extent.is_loose() {
@@ -224,7 +224,11 @@ impl<'a> WorkingSpace<'a> {
         let is_apart = matches!(self.base, Some((Buffer::Work, _)))
             && input_buffer(self.plan, self.geometry) == Buffer::Send;
         let share = gets(self.plan);
-        if !is_apart || space.cut == Cut::Vector || share == Share::Nothing || range.is_empty() {
+        if !is_apart
+            || space.payload == Payload::Vector
+            || share == Share::Nothing
+            || range.is_empty()
+        {
             return None;
         }
         let size = self.geometry.elem_bytes;
@@ -267,7 +271,7 @@ impl<'a> WorkingSpace<'a> {
         let mut origins = Vec::new();
         match share {
             Share::Nothing => {}
-            _ if space.cut == Cut::Vector => {
+            _ if space.payload == Payload::Vector => {
                 origins.push((self.bytes(Run::new(0, space.n_positions)), self.part_offset()));
             }
             Share::All
@@ -336,7 +340,7 @@ fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
 /// The place in the user's output that can serve as working space, if there is one.
 fn home(plan: &Plan, lane: &Lane, geometry: &Geometry, extent: &Extent) -> Option<(Buffer, u64)> {
     let gets_all = gets(plan) == Share::All;
-    let is_vector = lane.space.cut == Cut::Vector;
+    let is_vector = lane.space.payload == Payload::Vector;
     let in_order =
         lane.parts == 1 && lane.space.is_identity() && geometry.sizes.are_adjacent(Buffer::Recv);
     let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));

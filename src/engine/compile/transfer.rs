@@ -70,7 +70,7 @@ pub(crate) fn groups(step: &Step) -> Vec<Vec<usize>> {
             groups.push(vec![index]);
             continue;
         }
-        let group = *of_runs.entry(&recv.blocks).or_insert_with(|| {
+        let group = *of_runs.entry(&recv.runs).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });

@@ -7,17 +7,17 @@ use crate::common::reference::Case;
 use hopbine::engine::{Buffer, CheckedPlan, CompileError, Geometry, Sizes, compile};
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::Collective;
-use hopbine_torus::collectives::{Action, Cut};
-use hopbine_torus::plan::{BlockOrder, Blocks, Defect, Lane, Plan, Run, Space, Step, Transfer};
+use hopbine_torus::collectives::{Action, Payload};
+use hopbine_torus::plan::{BlockOrder, Defect, Lane, Plan, Run, Runs, Space, Step, Transfer};
 
 fn transfer(peer: u32, start: u32, len: u32) -> Transfer {
-    let blocks = Blocks::from_slice(&[Run::new(start, len)]);
-    Transfer { peer: hopbine_torus::Rank(peer), blocks }
+    let runs = Runs::from_slice(&[Run::new(start, len)]);
+    Transfer { peer: hopbine_torus::Rank(peer), runs }
 }
 
 /// A plan of one step on one lane over a vector of some pieces, for what no algorithm does.
 fn one_step(rank: u32, n_ranks: u32, n_positions: u32, step: Step) -> Plan {
-    let space = Space { cut: Cut::Vector, n_positions, order: BlockOrder::Identity };
+    let space = Space { payload: Payload::Vector, n_positions, order: BlockOrder::Identity };
     let lane = Lane {
         port: 0,
         part: 0,
@@ -201,8 +201,8 @@ fn landing_waits_never_form_a_cycle() {
     let plan = |rank: u32| {
         let (next, previous) = ((rank + 1) % n_ranks, (rank + n_ranks - 1) % n_ranks);
         // Position i goes to position n - 1 - i of the next rank.
-        let reversed: Blocks = (0..n_ranks).rev().map(|at| Run::new(at, 1)).collect();
-        let previous = Transfer { peer: hopbine_torus::Rank(previous), blocks: reversed };
+        let reversed: Runs = (0..n_ranks).rev().map(|at| Run::new(at, 1)).collect();
+        let previous = Transfer { peer: hopbine_torus::Rank(previous), runs: reversed };
         let step = Step {
             sends: std::iter::once(transfer(next, 0, 4)).collect(),
             recvs: std::iter::once(previous).collect(),

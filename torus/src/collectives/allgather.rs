@@ -1,22 +1,28 @@
 //! Allgather: every rank ends with every rank's block.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
+use super::row::{
+    Action, CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase,
+    others_share,
+};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "allgather",
     is_rooted: false,
     is_reduction: false,
-    cut: Cut::Blocks,
-    gives: Shares::Each(Share::Own),
-    gets: Shares::Each(Share::All),
+    payload: Payload::Blocks,
+    gives: Holders::Each(Share::Own),
+    gets: Holders::Each(Share::All),
     sums: Sums::Everyone,
     minimal_volume: others_share,
     forms: &[
-        (Form::Butterfly, &[Phase::backwards(Paths::Toward)]),
+        (WalkForm::Butterfly, &[WalkPhase::backwards(Routing::Toward)]),
         // A gather to rank 0, then a bcast of all blocks.
         (
-            Form::Tree,
-            &[Phase::forwards(Paths::ToRoot, Action::Copy), Phase::backwards(Paths::AllToRoot)],
+            WalkForm::Tree,
+            &[
+                WalkPhase::forwards(Routing::ToRoot, Action::Copy),
+                WalkPhase::backwards(Routing::AllToRoot),
+            ],
         ),
     ],
     is_pairwise: false,

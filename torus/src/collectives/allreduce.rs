@@ -1,27 +1,36 @@
 //! Allreduce: every rank ends with the reduction of all ranks' vectors.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
+use super::row::{
+    Action, CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase,
+    others_share,
+};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "allreduce",
     is_rooted: false,
     is_reduction: true,
-    cut: Cut::Vector,
-    gives: Shares::Each(Share::All),
-    gets: Shares::Each(Share::All),
+    payload: Payload::Vector,
+    gives: Holders::Each(Share::All),
+    gets: Holders::Each(Share::All),
     sums: Sums::Everyone,
     minimal_volume: |p| 2.0 * others_share(p),
     forms: &[
         (
-            Form::TwoPhase,
-            &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::Toward)],
+            WalkForm::TwoPhase,
+            &[
+                WalkPhase::forwards(Routing::Toward, Action::Reduce),
+                WalkPhase::backwards(Routing::Toward),
+            ],
         ),
         // A reduce to rank 0, then a bcast.
         (
-            Form::Tree,
-            &[Phase::forwards(Paths::ToRoot, Action::Reduce), Phase::backwards(Paths::ToRoot)],
+            WalkForm::Tree,
+            &[
+                WalkPhase::forwards(Routing::ToRoot, Action::Reduce),
+                WalkPhase::backwards(Routing::ToRoot),
+            ],
         ),
-        (Form::Latency, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
+        (WalkForm::Latency, &[WalkPhase::forwards(Routing::Everything, Action::Reduce)]),
     ],
     is_pairwise: false,
     is_linear: false,

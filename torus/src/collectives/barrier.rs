@@ -1,19 +1,21 @@
 //! Barrier: no rank leaves before every rank has entered.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums};
+use super::row::{
+    Action, CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase,
+};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "barrier",
     is_rooted: false,
     is_reduction: false,
-    cut: Cut::Token,
-    gives: Shares::Each(Share::All),
-    gets: Shares::Each(Share::All),
+    payload: Payload::Token,
+    gives: Holders::Each(Share::All),
+    gets: Holders::Each(Share::All),
     sums: Sums::Everyone,
     minimal_volume: |_| 0.0,
     forms: &[
-        (Form::Butterfly, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
-        (Form::Latency, &[Phase::forwards(Paths::Everything, Action::Reduce)]),
+        (WalkForm::Butterfly, &[WalkPhase::forwards(Routing::Everything, Action::Reduce)]),
+        (WalkForm::Latency, &[WalkPhase::forwards(Routing::Everything, Action::Reduce)]),
     ],
     is_pairwise: false,
     is_linear: false,

@@ -1,22 +1,27 @@
 //! Bcast: every rank ends with the root's vector.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums};
+use super::row::{
+    Action, CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase,
+};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "bcast",
     is_rooted: true,
     is_reduction: false,
-    cut: Cut::Vector,
-    gives: Shares::Root(Share::All),
-    gets: Shares::Each(Share::All),
+    payload: Payload::Vector,
+    gives: Holders::Root(Share::All),
+    gets: Holders::Each(Share::All),
     sums: Sums::Everyone,
     minimal_volume: |_| 1.0,
     forms: &[
         (
-            Form::TwoPhase,
-            &[Phase::forwards(Paths::FromRoot, Action::Copy), Phase::backwards(Paths::Toward)],
+            WalkForm::TwoPhase,
+            &[
+                WalkPhase::forwards(Routing::FromRoot, Action::Copy),
+                WalkPhase::backwards(Routing::Toward),
+            ],
         ),
-        (Form::Tree, &[Phase::backwards(Paths::ToRoot)]),
+        (WalkForm::Tree, &[WalkPhase::backwards(Routing::ToRoot)]),
     ],
     is_pairwise: false,
     is_linear: false,

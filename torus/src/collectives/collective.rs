@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::row::{Action, Cut, Form, Phase, Row, Share, Shares, Sums};
+use super::row::{Action, CollectiveRow, Holders, Payload, Share, Sums, WalkForm, WalkPhase};
 use super::{
     allgather, allreduce, alltoall, barrier, bcast, exscan, gather, reduce, reduce_scatter, scan,
     scatter,
@@ -54,7 +54,7 @@ impl Collective {
     ];
 
     #[inline]
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static CollectiveRow {
         match self {
             Collective::Allreduce => &allreduce::ROW,
             Collective::ReduceScatter => &reduce_scatter::ROW,
@@ -88,8 +88,8 @@ impl Collective {
     }
 
     /// What its data consist of.
-    pub const fn cut(self) -> Cut {
-        self.row().cut
+    pub const fn payload(self) -> Payload {
+        self.row().payload
     }
 
     /// What `rank` of `n_ranks` brings.
@@ -105,7 +105,7 @@ impl Collective {
     /// True if all that `rank` of `n_ranks` gets is what it brings, so that nothing has to reach it: the
     /// root of a bcast.
     pub fn brings_all(self, rank: Rank, root: Rank, n_ranks: u32) -> bool {
-        self.cut() == Cut::Vector
+        self.payload() == Payload::Vector
             && !self.is_reduction()
             && self.gives(rank, root, n_ranks) == Share::All
             && self.gets(rank, root, n_ranks) == Share::All
@@ -116,7 +116,7 @@ impl Collective {
         self.row().sums
     }
 
-    /// The ranks whose contributions are combined in what `rank` gets: those below this one.
+    /// How many ranks contribute to what `rank` gets: ranks `0..contributors`.
     pub fn contributors(self, rank: Rank, n_ranks: u32) -> u32 {
         match self.sums() {
             Sums::Everyone => n_ranks,
@@ -128,12 +128,12 @@ impl Collective {
     /// True if several ranks get the same reduction: it must have the same bits everywhere.
     pub fn gets_copies(self) -> bool {
         self.is_reduction()
-            && self.row().gets == Shares::Each(Share::All)
+            && self.row().gets == Holders::Each(Share::All)
             && self.sums() == Sums::Everyone
     }
 
     /// The passes of a form, if the collective has it.
-    pub fn phases(self, form: Form) -> Option<&'static [Phase]> {
+    pub fn phases(self, form: WalkForm) -> Option<&'static [WalkPhase]> {
         self.row().forms.iter().find(|(known, _)| *known == form).map(|(_, phases)| *phases)
     }
 

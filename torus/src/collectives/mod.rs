@@ -16,4 +16,4 @@ mod scan;
 mod scatter;
 
 pub use collective::{Collective, UnknownCollective, ceil_log};
-pub use row::{Action, Cut, Form, Paths, Phase, Share, Sums};
+pub use row::{Action, Payload, Routing, Share, Sums, WalkForm, WalkPhase};

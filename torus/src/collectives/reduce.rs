@@ -1,22 +1,27 @@
 //! Reduce: the root ends with the reduction of all ranks' vectors.
 
-use super::row::{Action, Cut, Form, Paths, Phase, Row, Share, Shares, Sums};
+use super::row::{
+    Action, CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase,
+};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "reduce",
     is_rooted: true,
     is_reduction: true,
-    cut: Cut::Vector,
-    gives: Shares::Each(Share::All),
-    gets: Shares::Root(Share::All),
+    payload: Payload::Vector,
+    gives: Holders::Each(Share::All),
+    gets: Holders::Root(Share::All),
     sums: Sums::Everyone,
     minimal_volume: |_| 1.0,
     forms: &[
         (
-            Form::TwoPhase,
-            &[Phase::forwards(Paths::Toward, Action::Reduce), Phase::backwards(Paths::FromRoot)],
+            WalkForm::TwoPhase,
+            &[
+                WalkPhase::forwards(Routing::Toward, Action::Reduce),
+                WalkPhase::backwards(Routing::FromRoot),
+            ],
         ),
-        (Form::Tree, &[Phase::forwards(Paths::ToRoot, Action::Reduce)]),
+        (WalkForm::Tree, &[WalkPhase::forwards(Routing::ToRoot, Action::Reduce)]),
     ],
     is_pairwise: false,
     is_linear: false,

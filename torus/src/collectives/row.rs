@@ -15,7 +15,7 @@ pub enum Share {
 
 /// Who has a [`Share`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shares {
+pub enum Holders {
     /// Every rank the same.
     Each(Share),
     /// The root alone.
@@ -39,7 +39,7 @@ pub enum Sums {
 
 /// What the data consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cut {
+pub enum Payload {
     /// One vector, cut into pieces as equal as possible that nobody owns.
     Vector,
     /// A block for each rank.
@@ -53,7 +53,7 @@ pub enum Cut {
 
 /// How a collective is performed over a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum WalkForm {
     /// One pass over the walk in which all ranks take the same part.
     Butterfly,
     /// The tree towards, or from, the root.
@@ -77,7 +77,7 @@ pub enum Action {
 
 /// Which blocks a pass over a walk sends where (algorithms.md section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Paths {
+pub enum Routing {
     /// Every rank has every block and forwards it along the toward table: reduce-scatter.
     Toward,
     /// Blocks go from the root along the same paths: the scatter that an allgather completes.
@@ -95,46 +95,46 @@ pub enum Paths {
 
 /// One pass over a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Phase {
+pub struct WalkPhase {
     /// What is sent.
-    pub paths: Paths,
+    pub routing: Routing,
     /// The pass runs backwards: last step first, receivers send.
     pub backwards: bool,
     /// What becomes of what arrives.
     pub action: Action,
 }
 
-impl Phase {
+impl WalkPhase {
     /// The steps in order.
-    pub const fn forwards(paths: Paths, action: Action) -> Self {
-        Phase { paths, backwards: false, action }
+    pub const fn forwards(routing: Routing, action: Action) -> Self {
+        WalkPhase { routing, backwards: false, action }
     }
 
     /// The steps backwards; what arrives is stored.
-    pub const fn backwards(paths: Paths) -> Self {
-        Phase { paths, backwards: true, action: Action::Copy }
+    pub const fn backwards(routing: Routing) -> Self {
+        WalkPhase { routing, backwards: true, action: Action::Copy }
     }
 }
 
 /// What there is to know about a collective.
 #[derive(Debug)]
-pub struct Row {
+pub struct CollectiveRow {
     pub name: &'static str,
     pub is_rooted: bool,
     pub is_reduction: bool,
-    pub cut: Cut,
+    pub payload: Payload,
     /// Pre-condition: what each rank brings.
-    pub gives: Shares,
+    pub gives: Holders,
     /// Post-condition: what each rank has in the end. All that was given to a position must be
     /// in it, each contribution once.
-    pub gets: Shares,
+    pub gets: Holders,
     /// Whose contributions there are in what a rank gets, if it is combined.
     pub sums: Sums,
     /// The least that the busiest of p ranks must send, as a multiple of n, the bytes of the
     /// vector or of all blocks of a rank.
     pub minimal_volume: fn(p: f64) -> f64,
     /// Its forms, each with the passes that it consists of.
-    pub forms: &'static [(Form, &'static [Phase])],
+    pub forms: &'static [(WalkForm, &'static [WalkPhase])],
     /// It also exists as single messages between all pairs.
     pub is_pairwise: bool,
     /// It also exists as single messages between the root and every other rank.
@@ -149,13 +149,13 @@ pub fn others_share(p: f64) -> f64 {
     (p - 1.0) / p
 }
 
-impl Shares {
+impl Holders {
     pub fn of(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
         let (share, has) = match self {
-            Shares::Each(share) => (share, true),
-            Shares::Root(share) => (share, rank == root),
-            Shares::ButFirst(share) => (share, rank.0 > 0),
-            Shares::ButLast(share) => (share, rank.0 + 1 < n_ranks),
+            Holders::Each(share) => (share, true),
+            Holders::Root(share) => (share, rank == root),
+            Holders::ButFirst(share) => (share, rank.0 > 0),
+            Holders::ButLast(share) => (share, rank.0 + 1 < n_ranks),
         };
         if has { share } else { Share::Nothing }
     }

@@ -1,14 +1,14 @@
 //! Scan: rank x ends with the reduction of the vectors of ranks 0 to x.
 
-use super::row::{Cut, Row, Share, Shares, Sums};
+use super::row::{CollectiveRow, Holders, Payload, Share, Sums};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "scan",
     is_rooted: false,
     is_reduction: true,
-    cut: Cut::Vector,
-    gives: Shares::Each(Share::All),
-    gets: Shares::Each(Share::All),
+    payload: Payload::Vector,
+    gives: Holders::Each(Share::All),
+    gets: Holders::Each(Share::All),
     sums: Sums::UpToOwn,
     // Every rank but the last has something that others need.
     minimal_volume: |_| 1.0,

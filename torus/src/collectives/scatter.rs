@@ -1,17 +1,19 @@
 //! Scatter: rank x ends with the root's block x.
 
-use super::row::{Cut, Form, Paths, Phase, Row, Share, Shares, Sums, others_share};
+use super::row::{
+    CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase, others_share,
+};
 
-pub(super) static ROW: Row = Row {
+pub(super) static ROW: CollectiveRow = CollectiveRow {
     name: "scatter",
     is_rooted: true,
     is_reduction: false,
-    cut: Cut::Blocks,
-    gives: Shares::Root(Share::All),
-    gets: Shares::Each(Share::Own),
+    payload: Payload::Blocks,
+    gives: Holders::Root(Share::All),
+    gets: Holders::Each(Share::Own),
     sums: Sums::Everyone,
     minimal_volume: others_share,
-    forms: &[(Form::Tree, &[Phase::backwards(Paths::ToRoot)])],
+    forms: &[(WalkForm::Tree, &[WalkPhase::backwards(Routing::ToRoot)])],
     is_pairwise: false,
     is_linear: true,
     along_trees: None,

@@ -5,6 +5,7 @@ use super::route::{Link, Route};
 use super::shape::Shape;
 use super::tofu::{ROUTE_ORDER, TofuBox, network};
 use super::topology::Topology;
+use crate::names::LinkId;
 
 /// Where the nodes of a logical shape are in a network, and how that routes.
 ///
@@ -186,14 +187,14 @@ impl Topology for Embedding {
         Link::count(&self.network)
     }
 
-    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize)) {
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId)) {
         let (from, to) = (self.place(from), self.place(to));
         let route = Route::along(&self.network, &self.order, from, to);
-        route.for_each(|link| cross(link.index(&self.network)));
+        route.for_each(|link| cross(link.id(&self.network)));
     }
 
-    fn link_name(&self, link: usize) -> String {
-        Link::from_index(&self.network, link).name(&self.network)
+    fn link_name(&self, link: LinkId) -> String {
+        Link::from_id(&self.network, link).name(&self.network)
     }
 }
 
@@ -253,7 +254,7 @@ mod tests {
             assert_eq!(embedding.hops(a, b), super::super::tofu::hops(p, q));
             let mut dims = Vec::new();
             embedding.route(a, b, &mut |link| {
-                dims.push(Link::from_index(embedding.network(), link).dim);
+                dims.push(Link::from_id(embedding.network(), link).dim);
             });
             // To the target's a, b, c first, then along x, y, z.
             assert!(

@@ -5,6 +5,7 @@
 
 use super::axis::{Coord, MAX_DIMS, Vertex};
 use super::shape::Shape;
+use crate::names::LinkId;
 
 /// Which way along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,18 +28,18 @@ pub struct Link {
 }
 
 impl Link {
-    /// A dense index below [`Link::count`] for tables.
-    pub fn index(self, shape: &Shape) -> usize {
+    /// Its number, below [`Link::count`].
+    pub fn id(self, shape: &Shape) -> LinkId {
         let out = 2 * usize::from(self.dim) + usize::from(self.direction == Direction::Minus);
-        self.node.index() * 2 * shape.n_dims() + out
+        LinkId(self.node.index() * 2 * shape.n_dims() + out)
     }
 
-    /// The link with a given [`Link::index`].
-    pub fn from_index(shape: &Shape, index: usize) -> Self {
+    /// The link with a number.
+    pub fn from_id(shape: &Shape, id: LinkId) -> Self {
         let outs = 2 * shape.n_dims();
-        let out = index % outs;
+        let out = id.index() % outs;
         Link {
-            node: Vertex((index / outs) as u32),
+            node: Vertex((id.index() / outs) as u32),
             dim: (out / 2) as u8,
             direction: if out.is_multiple_of(2) { Direction::Plus } else { Direction::Minus },
         }
@@ -50,8 +51,8 @@ impl Link {
         format!("{}{sign}{}", shape.coord(self.node), self.dim)
     }
 
-    /// Number of link indices of a shape. Links that do not exist (the ends of a mesh,
-    /// dimensions of size 1, node axes) have an index too.
+    /// Number of links of a shape. Those that do not exist (the ends of a mesh, dimensions of
+    /// size 1, node axes) have numbers, too.
     pub fn count(shape: &Shape) -> usize {
         shape.n_ranks() as usize * 2 * shape.n_dims()
     }
@@ -179,8 +180,8 @@ mod tests {
                 prop_assert_ne!(shape.node_dim(), Some(usize::from(pair[0].dim)));
             }
             for link in route {
-                prop_assert_eq!(Link::from_index(&shape, link.index(&shape)), link);
-                prop_assert!(link.index(&shape) < Link::count(&shape));
+                prop_assert_eq!(Link::from_id(&shape, link.id(&shape)), link);
+                prop_assert!(link.id(&shape).index() < Link::count(&shape));
             }
         }
     }

@@ -4,20 +4,21 @@
 use super::axis::Vertex;
 use super::route::{Link, Route};
 use super::shape::Shape;
+use crate::names::LinkId;
 
 /// A network that knows which links a message takes.
 pub trait Topology {
-    /// Links have numbers below this one; some may not exist.
+    /// Links are `LinkId(0)` up to this number; some of them may not exist.
     fn n_links(&self) -> usize;
 
     /// Calls `cross` with every link between two vertices, in order.
     ///
     /// # Panics
     /// If a vertex does not exist.
-    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize));
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId));
 
     /// A link as text.
-    fn link_name(&self, link: usize) -> String;
+    fn link_name(&self, link: LinkId) -> String;
 
     /// Number of links between two vertices.
     fn hops(&self, from: Vertex, to: Vertex) -> u32 {
@@ -33,12 +34,12 @@ impl Topology for Shape {
         Link::count(self)
     }
 
-    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize)) {
-        Route::new(self, from, to).for_each(|link| cross(link.index(self)));
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId)) {
+        Route::new(self, from, to).for_each(|link| cross(link.id(self)));
     }
 
-    fn link_name(&self, link: usize) -> String {
-        Link::from_index(self, link).name(self)
+    fn link_name(&self, link: LinkId) -> String {
+        Link::from_id(self, link).name(self)
     }
 }
 
@@ -71,14 +72,14 @@ impl Topology for VertexGroups {
         self.n_groups
     }
 
-    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(usize)) {
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId)) {
         let group = self.group_of[from.index()];
         if group != self.group_of[to.index()] {
-            cross(group as usize);
+            cross(LinkId(group as usize));
         }
     }
 
-    fn link_name(&self, link: usize) -> String {
+    fn link_name(&self, link: LinkId) -> String {
         format!("out of group {link}")
     }
 }

@@ -33,7 +33,7 @@ use super::route::Direction;
 use super::shape::Shape;
 
 /// How a node is reached in one tree: along which dimension and which way.
-type Move = (usize, Direction);
+type TreeMove = (usize, Direction);
 
 /// No dimension yet.
 const UNSET: usize = usize::MAX;
@@ -43,13 +43,13 @@ const UNSET: usize = usize::MAX;
 pub struct Trees {
     shape: Shape,
     root: Coord,
-    lines: Vec<Line>,
+    lines: Vec<TreeLine>,
     n_trees: usize,
 }
 
 /// A dimension with links, as a factor.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct TreeLine {
     dim: usize,
     size: u32,
     link: AxisLink,
@@ -58,7 +58,7 @@ struct Line {
     trees: [Option<usize>; 2],
 }
 
-impl Line {
+impl TreeLine {
     /// The way from the parent to coordinate `x` in tree `way` of this line; the root has a
     /// parent too.
     fn reach(&self, way: usize, x: u32) -> Direction {
@@ -108,12 +108,18 @@ impl Trees {
     /// If the root is not below the number of nodes.
     pub fn new(shape: &Shape, root: Vertex) -> Self {
         let root = shape.coord(root);
-        let mut lines: Vec<Line> = shape
+        let mut lines: Vec<TreeLine> = shape
             .active_dims()
             .into_iter()
             .map(|dim| {
                 let axis = shape.axes()[dim];
-                Line { dim, size: axis.size, link: axis.link, root: root[dim], trees: [None; 2] }
+                TreeLine {
+                    dim,
+                    size: axis.size,
+                    link: axis.link,
+                    root: root[dim],
+                    trees: [None; 2],
+                }
             })
             .collect();
         // First one tree per dimension, then the second ones, as ports go.
@@ -140,10 +146,10 @@ impl Trees {
     }
 
     /// How a place that is not the root's is reached in every tree.
-    fn moves(&self, at: Coord) -> SmallVec<[Move; 2 * MAX_TORUS_DIMS]> {
+    fn moves(&self, at: Coord) -> SmallVec<[TreeMove; 2 * MAX_TORUS_DIMS]> {
         let mut moves = SmallVec::from_elem((UNSET, Direction::Plus), self.n_trees);
         // The dimensions before this one in which the place is not the root's.
-        let mut away: SmallVec<[&Line; MAX_TORUS_DIMS]> = SmallVec::new();
+        let mut away: SmallVec<[&TreeLine; MAX_TORUS_DIMS]> = SmallVec::new();
         for line in &self.lines {
             let y = at[line.dim];
             for (way, tree) in line.trees.iter().enumerate() {

@@ -15,7 +15,7 @@ const MAX_FORCED_RADIX: u32 = 16;
 
 /// A pattern's name, with its parameters. `FromStr` and `Display` are inverse.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PatternKind {
     /// `bine`: alternating distances 1, -1, 3, -5, 11, ...; even coordinates go one way, odd
     /// ones the other (Bine, Eq. 4-5; Swing, Eq. 2). Even sizes.
     Bine,
@@ -64,14 +64,14 @@ pub enum Kind {
 #[error("{kind} does not serve a dimension of size {size}: it needs {needs}")]
 pub struct Unserved {
     /// The pattern.
-    pub kind: Kind,
+    pub kind: PatternKind,
     /// The size of the dimension.
     pub size: u32,
     /// What sizes it serves.
     pub needs: String,
 }
 
-impl Kind {
+impl PatternKind {
     /// Checks that the pattern exists for rings of `size` coordinates.
     ///
     /// # Errors
@@ -80,22 +80,26 @@ impl Kind {
         let unless = |serves: bool, needs: String| (!serves).then_some(needs);
         let needs = match self {
             _ if size == 1 => None,
-            Kind::Circulant | Kind::Knomial { .. } | Kind::Bruck { .. } => None,
-            Kind::Bine => unless(size.is_multiple_of(2), "an even size".to_owned()),
-            Kind::Doubling => unless(size.is_power_of_two(), "a power of two".to_owned()),
-            Kind::Ring => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
-            Kind::Leader => Some("no other coordinates, or a latency form".to_owned()),
-            Kind::Direct => unless(size <= MAX_DIRECT, at_most(MAX_DIRECT, "all met at once")),
-            Kind::Multiplying { max_radix } => {
+            PatternKind::Circulant | PatternKind::Knomial { .. } | PatternKind::Bruck { .. } => {
+                None
+            }
+            PatternKind::Bine => unless(size.is_multiple_of(2), "an even size".to_owned()),
+            PatternKind::Doubling => unless(size.is_power_of_two(), "a power of two".to_owned()),
+            PatternKind::Ring => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
+            PatternKind::Leader => Some("no other coordinates, or a latency form".to_owned()),
+            PatternKind::Direct => {
+                unless(size <= MAX_DIRECT, at_most(MAX_DIRECT, "all met at once"))
+            }
+            PatternKind::Multiplying { max_radix } => {
                 let limit = (*max_radix).max(MAX_FORCED_RADIX);
                 let serves = factors(size, *max_radix).iter().all(|&radix| radix <= limit);
                 unless(serves, format!("prime factors of at most {limit}"))
             }
-            Kind::Radices(radices) => {
+            PatternKind::Radices(radices) => {
                 let product = radices.iter().map(|&radix| u64::from(radix)).product::<u64>();
                 unless(product == u64::from(size), format!("a size of {product}"))
             }
-            Kind::KRing { group } => match size.is_multiple_of(*group) {
+            PatternKind::KRing { group } => match size.is_multiple_of(*group) {
                 true => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
                 false => Some(format!("a multiple of {group}")),
             },
@@ -104,23 +108,26 @@ impl Kind {
     }
 }
 
-impl Kind {
-    /// The largest size up to `size` on which the pattern's groups nest far first: where the
-    /// latency form meets while the rest waits (algorithms.md, section 5). Of products of
-    /// radices that with the fewest factors, and none below half of `size`. `size` itself if
-    /// there is none.
+impl PatternKind {
+    /// The size of the core for the latency form on `size` coordinates (algorithms.md, section 5):
+    /// the coordinates below it exchange whole vectors, the others fold onto them. On the core the
+    /// pattern's groups nest with far-first steps. It is the largest such size; `multiplying` takes
+    /// of the products of its radices from `size / 2` on one with the fewest factors. `size` itself
+    /// if no core exists.
     pub fn core(&self, size: u32) -> u32 {
         match self {
-            Kind::Leader => 1,
-            Kind::Bine | Kind::Doubling | Kind::Circulant => 1 << size.ilog2(),
-            Kind::Knomial { radix } | Kind::Bruck { radix } => radix.pow(size.ilog(*radix)),
-            Kind::Multiplying { max_radix } if self.serves(size).is_err() => {
+            PatternKind::Leader => 1,
+            PatternKind::Bine | PatternKind::Doubling | PatternKind::Circulant => 1 << size.ilog2(),
+            PatternKind::Knomial { radix } | PatternKind::Bruck { radix } => {
+                radix.pow(size.ilog(*radix))
+            }
+            PatternKind::Multiplying { max_radix } if self.serves(size).is_err() => {
                 let smooth = |core: &u32| factors(*core, *max_radix).iter().all(|k| k <= max_radix);
                 let n_steps = |core: &u32| factors(*core, *max_radix).len();
                 let cores = (size.div_ceil(2)..=size).rev().filter(smooth);
                 cores.min_by_key(n_steps).unwrap_or(size)
             }
-            Kind::Radices(radices) => {
+            PatternKind::Radices(radices) => {
                 let product = radices.iter().map(|&radix| u64::from(radix)).product::<u64>();
                 let size = u64::from(size);
                 if (size.div_ceil(2)..=size).contains(&product) {
@@ -161,23 +168,23 @@ fn smallest_prime(n: u32) -> u32 {
         .unwrap_or(n)
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PatternKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Bine => f.pad("bine"),
-            Kind::Ring => f.pad("ring"),
-            Kind::Doubling => f.pad("doubling"),
-            Kind::Circulant => f.pad("circulant"),
-            Kind::Direct => f.pad("direct"),
-            Kind::Leader => f.pad("leader"),
-            Kind::Multiplying { max_radix } => f.pad(&format!("multiplying:{max_radix}")),
-            Kind::Radices(radices) => {
+            PatternKind::Bine => f.pad("bine"),
+            PatternKind::Ring => f.pad("ring"),
+            PatternKind::Doubling => f.pad("doubling"),
+            PatternKind::Circulant => f.pad("circulant"),
+            PatternKind::Direct => f.pad("direct"),
+            PatternKind::Leader => f.pad("leader"),
+            PatternKind::Multiplying { max_radix } => f.pad(&format!("multiplying:{max_radix}")),
+            PatternKind::Radices(radices) => {
                 let list: Vec<String> = radices.iter().map(u32::to_string).collect();
                 f.pad(&format!("multiplying:{}", list.join(",")))
             }
-            Kind::Knomial { radix } => f.pad(&format!("knomial:{radix}")),
-            Kind::Bruck { radix } => f.pad(&format!("bruck:{radix}")),
-            Kind::KRing { group } => f.pad(&format!("kring:{group}")),
+            PatternKind::Knomial { radix } => f.pad(&format!("knomial:{radix}")),
+            PatternKind::Bruck { radix } => f.pad(&format!("bruck:{radix}")),
+            PatternKind::KRing { group } => f.pad(&format!("kring:{group}")),
         }
     }
 }
@@ -190,7 +197,7 @@ impl fmt::Display for Kind {
 )]
 pub struct UnknownPattern(pub String);
 
-impl FromStr for Kind {
+impl FromStr for PatternKind {
     type Err = UnknownPattern;
 
     fn from_str(text: &str) -> Result<Self, UnknownPattern> {
@@ -207,17 +214,17 @@ impl FromStr for Kind {
             None => (text, Vec::new()),
         };
         Ok(match (name, &parameters[..]) {
-            ("bine", []) => Kind::Bine,
-            ("ring", []) => Kind::Ring,
-            ("doubling", []) => Kind::Doubling,
-            ("circulant", []) => Kind::Circulant,
-            ("direct", []) => Kind::Direct,
-            ("leader", []) => Kind::Leader,
-            ("multiplying", &[max_radix]) => Kind::Multiplying { max_radix },
-            ("multiplying", [_, _, ..]) => Kind::Radices(Arc::from(parameters)),
-            ("knomial", &[radix]) => Kind::Knomial { radix },
-            ("bruck", &[radix]) => Kind::Bruck { radix },
-            ("kring", &[group]) => Kind::KRing { group },
+            ("bine", []) => PatternKind::Bine,
+            ("ring", []) => PatternKind::Ring,
+            ("doubling", []) => PatternKind::Doubling,
+            ("circulant", []) => PatternKind::Circulant,
+            ("direct", []) => PatternKind::Direct,
+            ("leader", []) => PatternKind::Leader,
+            ("multiplying", &[max_radix]) => PatternKind::Multiplying { max_radix },
+            ("multiplying", [_, _, ..]) => PatternKind::Radices(Arc::from(parameters)),
+            ("knomial", &[radix]) => PatternKind::Knomial { radix },
+            ("bruck", &[radix]) => PatternKind::Bruck { radix },
+            ("kring", &[group]) => PatternKind::KRing { group },
             _ => return Err(unknown()),
         })
     }

@@ -26,7 +26,7 @@ mod rule;
 mod tests;
 mod toward;
 
-pub use kind::{Kind, UnknownPattern, Unserved};
+pub use kind::{PatternKind, UnknownPattern, Unserved};
 pub use pattern::{Hop, Pattern};
 pub use rule::Peers;
 pub use toward::Toward;

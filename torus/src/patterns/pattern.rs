@@ -1,7 +1,7 @@
 //! A pattern on a ring of a given size: a rule, its forms, and what follows from them.
 
-use super::kind::{Kind, Unserved};
-use super::rule::{Descent, Peers, Rule};
+use super::kind::{PatternKind, Unserved};
+use super::rule::{Descent, Peers, RingRule};
 
 /// One hop towards coordinate 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Pattern {
     size: u32,
     mirrored: bool,
     far_first: bool,
-    rule: Rule,
+    rule: RingRule,
 }
 
 impl Pattern {
@@ -28,9 +28,9 @@ impl Pattern {
     ///
     /// # Errors
     /// [`Unserved`] if there is none.
-    pub fn new(kind: Kind, size: u32) -> Result<Self, Unserved> {
+    pub fn new(kind: PatternKind, size: u32) -> Result<Self, Unserved> {
         kind.serves(size)?;
-        let (rule, mirrored) = Rule::new(&kind, size);
+        let (rule, mirrored) = RingRule::new(&kind, size);
         Ok(Pattern { size, mirrored, far_first: false, rule })
     }
 
@@ -138,8 +138,8 @@ impl Pattern {
         matches!(self.rule.descent, Descent::Chain)
     }
 
-    /// For a chain, how many steps before the end, less one, image `b` takes its first hop:
-    /// step d - 1 - distance. A depth-first order of the tree towards 0.
+    /// For a chain of `d` coordinates, the hops from image `b` to 0: its block takes the first of
+    /// them in step `d - 1 - distance`. A depth-first order of the tree towards 0.
     pub fn distance(&self, b: u32) -> u32 {
         self.rule.law.inverse(self.mirror(b))
     }

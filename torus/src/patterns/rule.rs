@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::kind::{Kind, factors};
+use super::kind::{PatternKind, factors};
 use super::law::{Digits, Law};
 
 /// The peers of one coordinate at one step; one for most patterns.
@@ -22,7 +22,7 @@ pub(super) enum Descent {
 
 /// A rule on a ring of a certain size.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct RingRule {
     pub law: Law,
     /// The targets of coordinate 0: step t has those of entry `t % cycle.len()`.
     cycle: Vec<Peers>,
@@ -30,31 +30,33 @@ pub(super) struct Rule {
     pub descent: Descent,
 }
 
-impl Rule {
+impl RingRule {
     /// The rule of a kind that serves `size`, and whether it is to be mirrored.
-    pub fn new(kind: &Kind, size: u32) -> (Self, bool) {
+    pub fn new(kind: &PatternKind, size: u32) -> (Self, bool) {
         let products = |radices: &[u32]| {
-            Rule::clearing(Law::Digits(Digits::new(radices)), Digits::new(radices))
+            RingRule::clearing(Law::Digits(Digits::new(radices)), Digits::new(radices))
         };
-        let shifts = |radix| Rule::clearing(Law::cyclic(size), Digits::of_radix(radix, size));
+        let shifts = |radix| RingRule::clearing(Law::cyclic(size), Digits::of_radix(radix, size));
         let rule = match kind {
             _ if size == 1 => products(&[]),
-            Kind::Bine => Rule::searching(Law::Alternating { size }, bine_offsets(size)),
-            Kind::Circulant => Rule::searching(Law::cyclic(size), circulant_offsets(size)),
-            Kind::Ring => Rule::chain(Law::cyclic(size), vec![1]),
-            Kind::KRing { group } => {
+            PatternKind::Bine => RingRule::searching(Law::Alternating { size }, bine_offsets(size)),
+            PatternKind::Circulant => {
+                RingRule::searching(Law::cyclic(size), circulant_offsets(size))
+            }
+            PatternKind::Ring => RingRule::chain(Law::cyclic(size), vec![1]),
+            PatternKind::KRing { group } => {
                 // `group - 1` steps inside, one to the same place in the next group, and so on.
                 let mut cycle = vec![1; *group as usize - 1];
                 cycle.extend((size > *group).then_some(*group));
-                Rule::chain(Law::Digits(Digits::new(&[*group, size / group])), cycle)
+                RingRule::chain(Law::Digits(Digits::new(&[*group, size / group])), cycle)
             }
-            Kind::Direct | Kind::Leader => products(&[size]),
-            Kind::Doubling => products(&vec![2; size.trailing_zeros() as usize]),
-            Kind::Multiplying { max_radix } => products(&factors(size, *max_radix)),
-            Kind::Radices(radices) => products(radices),
-            Kind::Knomial { radix } | Kind::Bruck { radix } => shifts(*radix),
+            PatternKind::Direct | PatternKind::Leader => products(&[size]),
+            PatternKind::Doubling => products(&vec![2; size.trailing_zeros() as usize]),
+            PatternKind::Multiplying { max_radix } => products(&factors(size, *max_radix)),
+            PatternKind::Radices(radices) => products(radices),
+            PatternKind::Knomial { radix } | PatternKind::Bruck { radix } => shifts(*radix),
         };
-        (rule, matches!(kind, Kind::Bruck { .. }))
+        (rule, matches!(kind, PatternKind::Bruck { .. }))
     }
 
     /// Every step sends a value of one digit to where that digit is cleared. The targets are
@@ -65,18 +67,18 @@ impl Rule {
             values.map(|value| law.inverse(value)).collect()
         });
         let cycle: Vec<Peers> = cycle.collect();
-        Rule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Digits(digits) }
+        RingRule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Digits(digits) }
     }
 
     fn searching(law: Law, offsets: Vec<u32>) -> Self {
         let cycle = offsets.into_iter().map(|offset| Peers::from_slice(&[offset]));
         let cycle: Vec<Peers> = cycle.collect();
-        Rule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Latest }
+        RingRule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Latest }
     }
 
     fn chain(law: Law, cycle: Vec<u32>) -> Self {
         let cycle = cycle.into_iter().map(|offset| Peers::from_slice(&[offset])).collect();
-        Rule { n_steps: law.size() - 1, law, cycle, descent: Descent::Chain }
+        RingRule { n_steps: law.size() - 1, law, cycle, descent: Descent::Chain }
     }
 
     /// The targets of coordinate 0 at step `t`.

@@ -204,12 +204,12 @@ fn cores_nest() {
     let names = ["bine", "doubling", "circulant", "multiplying:2", "multiplying:4"];
     for name in names.into_iter().chain(["multiplying:7", "knomial:3", "bruck:4"]) {
         for size in 1..300 {
-            let core = name.parse::<Kind>().unwrap().core(size);
+            let core = name.parse::<PatternKind>().unwrap().core(size);
             assert!((1..=size).contains(&core) && size / core < 4, "{name} on {size}: {core}");
             assert!(pattern(name, core).far_first(true).groups_nest(), "{name} on {size}: {core}");
         }
     }
-    let core = |name: &str, size| name.parse::<Kind>().unwrap().core(size);
+    let core = |name: &str, size| name.parse::<PatternKind>().unwrap().core(size);
     assert_eq!((core("multiplying:4", 69), core("multiplying:4", 48)), (64, 48));
     assert_eq!((core("multiplying:4", 7), core("multiplying:4", 23)), (7, 16));
     assert_eq!((core("multiplying:3,4", 12), core("multiplying:3,4", 19)), (12, 12));
@@ -278,7 +278,7 @@ fn sizes_that_are_not_served_say_what_is() {
 #[test]
 fn names_round_trip() {
     for text in NAMES {
-        assert_eq!(text.parse::<Kind>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<PatternKind>().unwrap().to_string(), text);
     }
     for text in [
         "",
@@ -293,6 +293,6 @@ fn names_round_trip() {
         "knomial:2,2",
         "kring:0",
     ] {
-        assert!(text.parse::<Kind>().is_err(), "{text}");
+        assert!(text.parse::<PatternKind>().is_err(), "{text}");
     }
 }

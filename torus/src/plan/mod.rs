@@ -7,21 +7,20 @@ mod ir;
 mod text;
 pub mod traffic;
 
-pub use check::{Checker, Expect, Fault, Found, Violation, check};
+pub use check::{Checker, Expect, PlanFault, Violation, WrongContent, check};
 pub use derive::expansion::Expansion;
 pub use derive::schedule::{
     Placement, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };
 pub use derive::walk::Interleave;
-pub use exchange::parlinna::ParLinNa;
-pub use exchange::{Exchange, Stages};
+pub use exchange::{ExchangeRecipe, ExchangeStages};
 pub use ir::defect::{Defect, Invalid};
 pub use ir::flow::{Flow, LaneHeader, Message, for_each_message};
 pub use ir::grid::{Grid, NodeGroups};
 pub use ir::layout;
 pub use ir::listed::{Listed, Mixed};
 pub use ir::members::Tile;
-pub use ir::runs::{Blocks, Run, n_positions};
+pub use ir::runs::{Run, Runs, n_positions};
 pub use ir::space::{BlockOrder, Displaced, Listing, Space};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;

@@ -6,7 +6,7 @@
 use super::ir::flow::{Flow, Message};
 use super::ir::runs::n_positions;
 use crate::geometry::{Topology, Vertex};
-use crate::names::Rank;
+use crate::names::{LinkId, Rank};
 
 /// Totals over all ranks and lanes of a collective.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +15,9 @@ pub struct Traffic {
     pub n_ranks: u32,
     /// Steps of the longest lane.
     pub n_steps: usize,
-    /// The fewest that any algorithm could have whose ranks send and receive no more messages in
-    /// a step for a part of the data: [`Collective::minimal_steps`](crate::Collective::minimal_steps).
+    /// Lower bound on the steps of any algorithm whose ranks send and receive at most as many
+    /// messages in a step as these do for one part of the data (Bruck et al. 1997):
+    /// [`Collective::minimal_steps`](crate::Collective::minimal_steps).
     pub min_steps: u32,
     /// Most that a rank sends, as a multiple of n.
     pub max_sent: f64,
@@ -31,7 +32,7 @@ pub struct Traffic {
     /// What the most loaded link carries in all, as a multiple of n.
     pub max_link_load: f64,
     /// That link's number in the topology; `None` if nothing is sent.
-    pub max_link: Option<usize>,
+    pub max_link: Option<LinkId>,
     /// The loads of each step's most loaded link, added up, as a multiple of n: what limits a
     /// network whose ranks go through the steps together.
     pub step_load: f64,
@@ -45,31 +46,6 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// The larger of each figure: of several roots.
-    pub fn larger(self, other: Self) -> Self {
-        let (max_link_load, max_link) = if other.max_link_load > self.max_link_load {
-            (other.max_link_load, other.max_link)
-        } else {
-            (self.max_link_load, self.max_link)
-        };
-        Traffic {
-            n_ranks: self.n_ranks,
-            n_steps: self.n_steps.max(other.n_steps),
-            min_steps: self.min_steps.max(other.min_steps),
-            max_sent: self.max_sent.max(other.max_sent),
-            mean_sent: self.mean_sent.max(other.mean_sent),
-            hop_bytes: self.hop_bytes.max(other.hop_bytes),
-            between_nodes: self.between_nodes.max(other.between_nodes),
-            inside_nodes: self.inside_nodes.max(other.inside_nodes),
-            max_link_load,
-            max_link,
-            step_load: self.step_load.max(other.step_load),
-            max_messages: self.max_messages.max(other.max_messages),
-            in_flight: self.in_flight.zip(other.in_flight).map(|(a, b)| a.max(b)),
-            max_runs: self.max_runs.max(other.max_runs),
-        }
-    }
-
     /// Bytes times links crossed by all ranks, as a multiple of n.
     pub fn crossed(&self) -> f64 {
         self.hop_bytes * f64::from(self.n_ranks)
@@ -123,10 +99,11 @@ pub fn weighed(
                     let mut leaves = false;
                     topology.route(from, to, &mut |link| {
                         leaves = true;
-                        if load_now[link] == 0.0 {
+                        let load = &mut load_now[link.index()];
+                        if *load == 0.0 {
                             touched.push(link);
                         }
-                        load_now[link] += volume;
+                        *load += volume;
                         hop_bytes += volume;
                     });
                     *(if leaves { &mut between_nodes } else { &mut inside_nodes }) += volume;
@@ -136,9 +113,9 @@ pub fn weighed(
         }
         let mut most = 0.0f64;
         for link in touched.drain(..) {
-            let carried = std::mem::take(&mut load_now[link]);
+            let carried = std::mem::take(&mut load_now[link.index()]);
             most = most.max(carried);
-            load[link] += carried;
+            load[link.index()] += carried;
         }
         step_load += most;
     }
@@ -159,7 +136,7 @@ pub fn weighed(
         in_flight: at_once.in_flight(flow),
         max_runs,
     };
-    for (link, &carried) in load.iter().enumerate() {
+    for (link, &carried) in LinkId::first(load.len()).zip(&load) {
         if carried > total.max_link_load {
             (total.max_link_load, total.max_link) = (carried, Some(link));
         }

@@ -11,29 +11,27 @@
 //! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`.
 
 mod rows;
-mod through;
 
 use std::borrow::Cow;
 
-use crate::collectives::{Collective, Form, ceil_log};
+use crate::collectives::{Collective, WalkForm, ceil_log};
 use crate::geometry::{AxisLink, RankMap, Shape};
-use crate::patterns::Kind;
+use crate::patterns::PatternKind;
 use crate::plan::{
-    Expect, Interleave, ParLinNa, Placement, PrefixSteps, Recipe, Schedule, ScheduleError,
-    StepOrder, WalkRecipe, max_ports,
+    ExchangeRecipe, ExchangeStages, Expect, Interleave, NodeGroups, Placement, Recipe, Schedule,
+    ScheduleError, WalkRecipe, max_ports,
 };
-use rows::{Entry, ROWS};
-use through::{Relay, Relayed};
+use rows::{ALIASES, ROWS};
 
 /// Which pattern is used in which dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Patterns {
     /// One everywhere, but on a node axis.
-    Only(Kind),
+    Only(PatternKind),
     /// The best for each size: see [`best_pattern`].
     Best,
     /// One for each dimension.
-    Each(Vec<Kind>),
+    Each(Vec<PatternKind>),
 }
 
 /// A family of algorithms.
@@ -48,25 +46,11 @@ struct Family {
 /// How a family is used.
 #[derive(Debug)]
 struct Variant {
-    way: Template,
+    /// A schedule's recipe; a walk gets its patterns from the family and the shape.
+    recipe: Recipe,
+    /// One rank of each node takes part, and the others of the node fold onto it.
+    leader: bool,
     summary: &'static str,
-}
-
-/// What becomes a schedule's recipe.
-#[derive(Clone, Copy, Debug)]
-enum Template {
-    /// With `leader` one rank of each node takes part, and the others of the node fold onto it.
-    Walk {
-        form: Form,
-        positions: Placement,
-        order: StepOrder,
-        leader: bool,
-    },
-    Exchange(Relayed),
-    ParLinNa(ParLinNa),
-    Linear,
-    Prefix(PrefixSteps),
-    Trees,
 }
 
 /// One algorithm for one collective.
@@ -76,9 +60,12 @@ pub struct Algorithm {
     pub collective: Collective,
     /// Its name: unique within the collective.
     pub name: Cow<'static, str>,
-    row: &'static Entry,
+    /// The name that it is another name of, if it is an alias.
+    pub alias_of: Option<String>,
+    family: &'static Family,
+    variant: &'static Variant,
     patterns: Patterns,
-    way: Template,
+    recipe: Recipe,
 }
 
 /// What a caller wants performed.
@@ -105,77 +92,70 @@ pub const DEFAULT_MAX_RADIX: u32 = 4;
 
 /// The pattern that `mixed` uses for a dimension: direct where all others are neighbours,
 /// bine for even sizes, circulant for odd ones.
-pub fn best_pattern(size: u32) -> Kind {
+pub fn best_pattern(size: u32) -> PatternKind {
     match size {
-        0..=3 => Kind::Direct,
-        _ if size.is_multiple_of(2) => Kind::Bine,
-        _ => Kind::Circulant,
+        0..=3 => PatternKind::Direct,
+        _ if size.is_multiple_of(2) => PatternKind::Bine,
+        _ => PatternKind::Circulant,
     }
 }
 
 /// The same in the latency form, where groups must nest. Coordinates beyond the largest power of
 /// two are folded onto the others.
-fn best_nesting_pattern(size: u32) -> Kind {
-    if size <= 3 { Kind::Direct } else { Kind::Bine }
+fn best_nesting_pattern(size: u32) -> PatternKind {
+    if size <= 3 { PatternKind::Direct } else { PatternKind::Bine }
 }
 
 /// The pattern for the ranks of one node, who all reach each other at once.
-fn node_pattern(size: u32) -> Kind {
-    if Kind::Direct.serves(size).is_ok() { Kind::Direct } else { Kind::Circulant }
+fn node_pattern(size: u32) -> PatternKind {
+    if PatternKind::Direct.serves(size).is_ok() {
+        PatternKind::Direct
+    } else {
+        PatternKind::Circulant
+    }
 }
 
 /// The factor by which each step of a pattern's tree multiplies the ranks reached, if it is the
 /// same for all steps.
-fn tree_radix(kind: &Kind, size: u32) -> Option<u32> {
+fn tree_radix(kind: &PatternKind, size: u32) -> Option<u32> {
     match kind {
-        Kind::Bine | Kind::Doubling | Kind::Circulant => Some(2),
-        Kind::Knomial { radix } => Some(*radix),
-        Kind::Direct => Some(size),
+        PatternKind::Bine | PatternKind::Doubling | PatternKind::Circulant => Some(2),
+        PatternKind::Knomial { radix } => Some(*radix),
+        PatternKind::Direct => Some(size),
         _ => None,
     }
 }
 
 impl Algorithm {
-    fn new(row: &'static Entry) -> Self {
-        Algorithm {
-            collective: row.collective,
-            name: Cow::Borrowed(&row.name),
-            row,
-            patterns: row.family.patterns.clone(),
-            way: row.usage.way,
-        }
-    }
-
     /// One line on what it does.
     pub fn summary(&self) -> String {
-        format!("{}: {}", self.row.family.summary, self.row.usage.summary)
+        let used = match &self.recipe {
+            Recipe::Exchange(ExchangeRecipe { batch: None, .. }) => "all at once",
+            _ => self.variant.summary,
+        };
+        match &self.alias_of {
+            Some(name) => format!("another name of {name}"),
+            None => format!("{}: {used}", self.family.summary),
+        }
     }
 
     /// Where it comes from.
     pub fn source(&self) -> &'static str {
-        self.row.family.source
+        self.family.source
     }
 
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
-        match self.way {
-            Template::Walk { form, .. } => form.name(),
-            Template::Exchange(_) => "exchange",
-            Template::ParLinNa(_) => "parlinna",
-            Template::Linear => "linear",
-            Template::Prefix(PrefixSteps::Chain) => "chain",
-            Template::Prefix(PrefixSteps::Sweeps) => "sweeps",
-            Template::Trees => "trees",
-        }
+        self.recipe.form()
     }
 
     /// True if every block goes straight from the rank that gives it to the rank that gets it,
     /// so that no other rank needs to know how long it is.
     pub fn is_straight(&self) -> bool {
-        matches!(
-            self.way,
-            Template::Linear | Template::Exchange(Relayed { through: Relay::Owners, .. })
-        )
+        match &self.recipe {
+            Recipe::Exchange(exchange) => exchange.is_straight(),
+            recipe => *recipe == Recipe::Linear,
+        }
     }
 
     /// The algorithm that carries the blocks' sizes before the blocks themselves, for an alltoall in
@@ -183,16 +163,15 @@ impl Algorithm {
     /// sizes are short, all messages are sent at once, and all sizes for a rank in one message.
     #[must_use]
     pub fn for_sizes(&self) -> Self {
-        let way = match self.way {
-            Template::Exchange(Relayed { through, .. }) => {
-                Template::Exchange(Relayed { through, batch: None })
+        let mut algorithm = self.clone();
+        algorithm.name = Cow::Owned(format!("{}, sizes", self.name));
+        if let Recipe::Exchange(exchange) = &mut algorithm.recipe {
+            exchange.batch = None;
+            if let ExchangeStages::InsideFirst { staggered, .. } = &mut exchange.stages {
+                *staggered = false;
             }
-            Template::ParLinNa(recipe) => {
-                Template::ParLinNa(ParLinNa { batch: None, staggered: false, ..recipe })
-            }
-            other => other,
-        };
-        Algorithm { name: Cow::Owned(format!("{}, sizes", self.name)), way, ..self.clone() }
+        }
+        algorithm
     }
 
     /// Checks that the algorithm exists for a shape.
@@ -220,22 +199,16 @@ impl Algorithm {
     /// [`ScheduleError`] if the shape, the root or the number of ports does not fit.
     pub fn schedule(&self, request: &Request) -> Result<Schedule, ScheduleError> {
         let shape = &request.shape;
-        let recipe = match self.way {
-            Template::Exchange(blocks) => Recipe::Exchange(blocks.on(shape)),
-            Template::ParLinNa(recipe) => Recipe::ParLinNa(recipe),
-            Template::Linear => Recipe::Linear,
-            Template::Prefix(how) => Recipe::Prefix(how),
-            Template::Trees => Recipe::Trees,
-            Template::Walk { leader: true, .. } if shape.node_dim().is_none() => {
+        let recipe = match &self.recipe {
+            Recipe::Walk(_) if self.variant.leader && shape.node_dim().is_none() => {
                 return Err(ScheduleError::NoNodes { shape: shape.to_string() });
             }
-            Template::Walk { form, positions, order, leader } => Recipe::Walk(WalkRecipe {
-                form,
-                patterns: self.patterns_on(shape, form, leader),
-                order,
-                interleave: self.row.family.interleave,
-                positions,
+            Recipe::Walk(walk) => Recipe::Walk(WalkRecipe {
+                patterns: self.patterns_on(shape, walk.form),
+                interleave: self.family.interleave,
+                ..*walk
             }),
+            recipe => recipe.clone(),
         };
         let schedule = Schedule {
             collective: self.collective,
@@ -249,11 +222,11 @@ impl Algorithm {
         Ok(schedule)
     }
 
-    fn patterns_on(&self, shape: &Shape, form: Form, leader: bool) -> Vec<Kind> {
-        let on_axis = |kind: &dyn Fn(u32) -> Kind| {
+    fn patterns_on(&self, shape: &Shape, form: WalkForm) -> Vec<PatternKind> {
+        let on_axis = |kind: &dyn Fn(u32) -> PatternKind| {
             let axes = shape.axes().iter();
             let pattern = |axis: &crate::geometry::Axis| match axis.link {
-                AxisLink::Node if leader => Kind::Leader,
+                AxisLink::Node if self.variant.leader => PatternKind::Leader,
                 AxisLink::Node => node_pattern(axis.size),
                 AxisLink::Torus | AxisLink::Mesh => kind(axis.size),
             };
@@ -261,7 +234,7 @@ impl Algorithm {
         };
         match &self.patterns {
             Patterns::Only(kind) => on_axis(&|_| kind.clone()),
-            Patterns::Best if form == Form::Latency => on_axis(&best_nesting_pattern),
+            Patterns::Best if form == WalkForm::Latency => on_axis(&best_nesting_pattern),
             Patterns::Best => on_axis(&best_pattern),
             Patterns::Each(kinds) => kinds.clone(),
         }
@@ -272,14 +245,14 @@ impl Algorithm {
     /// or scatter. Steps: see `tree_steps`.
     pub fn promises(&self, shape: &Shape) -> Expect {
         let others = u64::from(shape.n_ranks() - 1);
-        let sent_per_rank = match (self.way, self.collective) {
-            (Template::Walk { form: Form::TwoPhase, .. }, Collective::Allreduce) => {
+        let sent_per_rank = match (&self.recipe, self.collective) {
+            (Recipe::Walk(WalkRecipe { form: WalkForm::TwoPhase, .. }), Collective::Allreduce) => {
                 Some(2 * others)
             }
             (
-                Template::Walk { form: Form::Butterfly, positions, .. },
+                Recipe::Walk(WalkRecipe { form: WalkForm::Butterfly, positions, .. }),
                 Collective::ReduceScatter | Collective::Allgather,
-            ) if positions != Placement::Resend => Some(others),
+            ) if *positions != Placement::Resend => Some(others),
             _ => None,
         };
         let has_root = matches!(self.collective, Collective::Gather | Collective::Scatter);
@@ -289,23 +262,23 @@ impl Algorithm {
     /// The fewest steps of a tree from or to one rank, added up over the dimensions; `None` if the
     /// algorithm is no tree, or has a dimension whose pattern promises nothing.
     fn tree_steps(&self, shape: &Shape) -> Option<u32> {
-        let Template::Walk { form: Form::Tree, leader: false, .. } = self.way else { return None };
-        if !self.collective.is_rooted() {
+        let is_tree = matches!(&self.recipe, Recipe::Walk(WalkRecipe { form: WalkForm::Tree, .. }));
+        if !is_tree || !self.collective.is_rooted() {
             return None;
         }
-        let kinds = self.patterns_on(shape, Form::Tree, false).into_iter().zip(shape.axes());
+        let kinds = self.patterns_on(shape, WalkForm::Tree).into_iter().zip(shape.axes());
         kinds.map(|(kind, axis)| Some(ceil_log(axis.size, tree_radix(&kind, axis.size)?))).sum()
     }
 }
 
 /// The algorithms of a collective, in order of preference for large data on any shape.
 pub fn algorithms(collective: Collective) -> Vec<Algorithm> {
-    rows(collective).map(Algorithm::new).collect()
+    rows(&ROWS, collective).cloned().collect()
 }
 
 /// Every row, by collective.
 pub fn all() -> Vec<Algorithm> {
-    ROWS.iter().map(Algorithm::new).collect()
+    ROWS.clone()
 }
 
 /// The algorithm of a collective by name: a row's, or a row's with other numbers or patterns in it.
@@ -313,50 +286,70 @@ pub fn all() -> Vec<Algorithm> {
 /// # Errors
 /// [`UnknownAlgorithm`] listing the names that exist.
 pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
-    let plain = || Some(Algorithm::new(row(collective, |row| row.name == name)?));
+    let plain = || rows(&ROWS, collective).find(|row| row.name == name).cloned();
     plain()
-        .or_else(|| with_numbers(collective, name))
+        .or_else(|| with_numbers(&ROWS, collective, name))
         .or_else(|| with_patterns(collective, name))
         .ok_or_else(|| UnknownAlgorithm {
             collective,
             name: name.to_owned(),
-            known: rows(collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
+            known: rows(&ROWS, collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
         })
 }
 
-fn rows(collective: Collective) -> impl Iterator<Item = &'static Entry> {
-    ROWS.iter().filter(move |row| row.collective == collective)
-}
-
-fn row(collective: Collective, is_wanted: impl Fn(&Entry) -> bool) -> Option<&'static Entry> {
-    rows(collective).find(|row| is_wanted(row))
+fn rows(all: &[Algorithm], collective: Collective) -> impl Iterator<Item = &Algorithm> {
+    all.iter().filter(move |row| row.collective == collective)
 }
 
 /// An alltoall with a number of leaders or ranks, or a radix, and a number of messages at a time:
 /// `multi-leader:4-batched:8`.
-fn with_numbers(collective: Collective, name: &str) -> Option<Algorithm> {
+fn with_numbers(all: &[Algorithm], collective: Collective, name: &str) -> Option<Algorithm> {
     let (rest, batch) = match (name.strip_suffix(NONBLOCKING), name.rsplit_once(BATCHED)) {
         (Some(rest), _) => (rest, None),
         (None, Some((rest, batch))) => (rest, Some(batch.parse().ok().filter(|&b| b > 0)?)),
         (None, None) => (name, Some(1)),
     };
-    let (base, number) = match rest.split_once(':') {
-        Some((base, number)) => (base, Some(number.parse().ok()?)),
-        None => (rest, None),
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == rest);
+    let meant = alias.map_or(rest, |(_, meant)| *meant);
+    let (base, number) = match meant.split_once(':') {
+        Some((base, number)) => (base, Some(number)),
+        None => (meant, None),
     };
-    let row = row(collective, |row| row.name == base)?;
-    let way = match row.usage.way {
-        Template::Exchange(Relayed { through, .. }) => {
-            let through = number.map_or(Some(through), |number| through.with(number))?;
-            Template::Exchange(Relayed { through, batch })
+    // Rows with numbers in their names are no base for others.
+    let mut rows = rows(all, collective);
+    let row = rows.find(|row| row.name == base && row.recipe == row.variant.recipe)?;
+    let Recipe::Exchange(mut exchange) = row.recipe else { return None };
+    exchange.batch = batch;
+    if let Some(number) = number {
+        exchange = with_number(exchange, number)?;
+    }
+    Some(Algorithm {
+        name: Cow::Owned(name.to_owned()),
+        alias_of: alias.map(|_| format!("{meant}{}", &name[rest.len()..])),
+        recipe: Recipe::Exchange(exchange),
+        ..row.clone()
+    })
+}
+
+/// An exchange with another number of leaders or of ranks in a group, or another radix, if it has
+/// such a number; `node` are all ranks of a node.
+fn with_number(exchange: ExchangeRecipe, number: &str) -> Option<ExchangeRecipe> {
+    let parsed = number.parse();
+    let (groups, stages) = match (exchange.groups, exchange.stages) {
+        (NodeGroups::WithLeaders(_), stages) => (NodeGroups::WithLeaders(parsed.ok()?), stages),
+        (groups, ExchangeStages::InsideFirst { staggered, .. }) => {
+            let radix = parsed.ok().filter(|&radix| radix >= 2)?;
+            (groups, ExchangeStages::InsideFirst { radix, staggered })
         }
-        Template::ParLinNa(recipe) => {
-            let radix = number.unwrap_or(recipe.radix);
-            Template::ParLinNa(ParLinNa { radix: (radix >= 2).then_some(radix)?, batch, ..recipe })
+        (_, ExchangeStages::NodesFirst) if number == "node" => {
+            (NodeGroups::WholeNode, ExchangeStages::NodesFirst)
+        }
+        (_, ExchangeStages::NodesFirst) => {
+            (NodeGroups::OfSize(parsed.ok()?), ExchangeStages::NodesFirst)
         }
         _ => return None,
     };
-    Some(Algorithm { name: Cow::Owned(name.to_owned()), way, ..Algorithm::new(row) })
+    Some(ExchangeRecipe { groups, stages, ..exchange })
 }
 
 /// A family with another parameter, or one pattern for each dimension: `multiplying:4,4,2-l`,
@@ -364,13 +357,14 @@ fn with_numbers(collective: Collective, name: &str) -> Option<Algorithm> {
 fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
     let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
     let kinds = patterns.split('/').map(|kind| kind.parse().ok());
-    let kinds: Vec<Kind> = kinds.collect::<Option<_>>()?;
+    let kinds: Vec<PatternKind> = kinds.collect::<Option<_>>()?;
     let (family, patterns) = match &kinds[..] {
         [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
         _ => ("mixed", Patterns::Each(kinds)),
     };
-    let row = row(collective, |row| row.name.strip_prefix(family) == Some(suffix))?;
-    Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..Algorithm::new(row) })
+    let mut rows = rows(&ROWS, collective);
+    let row = rows.find(|row| row.name.strip_prefix(family) == Some(suffix))?;
+    Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..row.clone() })
 }
 
 /// A name that no algorithm of the collective has.

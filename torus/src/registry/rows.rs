@@ -1,28 +1,19 @@
 //! The rows of the registry.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::through::{Relay, Relayed};
-use super::{DEFAULT_MAX_RADIX, Family, Patterns, Template, Variant};
+use super::{Algorithm, DEFAULT_MAX_RADIX, Family, Patterns, Variant, with_numbers};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
     Scan, Scatter,
 };
-use crate::collectives::Form::{self, Butterfly, Latency, Tree, TwoPhase};
-use crate::patterns::Kind;
+use crate::collectives::WalkForm::{self, Butterfly, Latency, Tree, TwoPhase};
+use crate::patterns::PatternKind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Placement::{self, Path, Rank, Resend};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
-use crate::plan::{ParLinNa, PrefixSteps};
-
-/// One algorithm.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub collective: Collective,
-    pub name: String,
-    pub family: &'static Family,
-    pub usage: &'static Variant,
-}
+use crate::plan::{ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, WalkRecipe};
 
 const fn family(
     patterns: Patterns,
@@ -33,11 +24,11 @@ const fn family(
     Family { patterns, interleave, summary, source }
 }
 
-const fn through(summary: &'static str, source: &'static str) -> Family {
+const fn best(summary: &'static str, source: &'static str) -> Family {
     family(Patterns::Best, RoundRobin, summary, source)
 }
 
-const fn only(kind: Kind, summary: &'static str, source: &'static str) -> Family {
+const fn only(kind: PatternKind, summary: &'static str, source: &'static str) -> Family {
     family(Patterns::Only(kind), RoundRobin, summary, source)
 }
 
@@ -54,64 +45,70 @@ const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
 const NODE_PAPER: &str = "many-core alltoall, section 3";
 const PARLINNA_PAPER: &str = "Fan et al. 2025, section 4 (ParLinNa)";
 const OURS: &str = "algorithms.md, section 1";
-const RADIX: Kind = Kind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
+const RADIX: PatternKind = PatternKind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
-static MIXED: Family = family(Patterns::Best, RoundRobin, "best pattern per dimension", OURS);
-static BINE: Family = only(Kind::Bine, "bine steps", BINE_PAPER);
-static SWING: Family = only(Kind::Bine, "bine steps, block by block", SWING_PAPER);
-static DOUBLING: Family = only(Kind::Doubling, "XOR steps", RABENSEIFNER);
-static CIRCULANT: Family = only(Kind::Circulant, "one-way steps", OURS);
+static MIXED: Family = best("best pattern per dimension", OURS);
+static BINE: Family = only(PatternKind::Bine, "bine steps", BINE_PAPER);
+static SWING: Family = only(PatternKind::Bine, "bine steps, block by block", SWING_PAPER);
+static DOUBLING: Family = only(PatternKind::Doubling, "XOR steps", RABENSEIFNER);
+static CIRCULANT: Family = only(PatternKind::Circulant, "one-way steps", OURS);
 static MULTIPLYING: Family = only(RADIX, "groups of up to 4", RADIX_PAPER);
 static KNOMIAL: Family =
-    only(Kind::Knomial { radix: DEFAULT_MAX_RADIX }, "k-nomial trees, k = 4", KNOMIAL_PAPER);
-static BRUCK: Family =
-    only(Kind::Bruck { radix: DEFAULT_MAX_RADIX }, "one way by digits, radix 4", BRUCK_PAPER);
+    only(PatternKind::Knomial { radix: DEFAULT_MAX_RADIX }, "k-nomial trees, k = 4", KNOMIAL_PAPER);
+static BRUCK: Family = only(
+    PatternKind::Bruck { radix: DEFAULT_MAX_RADIX },
+    "one way by digits, radix 4",
+    BRUCK_PAPER,
+);
 static KRING: Family = family(
-    Patterns::Only(Kind::KRing { group: DEFAULT_MAX_RADIX }),
+    Patterns::Only(PatternKind::KRing { group: DEFAULT_MAX_RADIX }),
     Sequential,
     "rings in groups of 4, steps between groups",
     KRING_PAPER,
 );
-static DIRECT: Family = only(Kind::Direct, "one step per dimension", OURS);
-static BUCKET: Family =
-    family(Patterns::Only(Kind::Ring), Sequential, "rings, one dimension at a time", BUCKET_PAPER);
-static TREES: Family = family(Patterns::Best, RoundRobin, "edge-disjoint spanning trees", TRINARYX);
-static PREFIX: Family = family(Patterns::Best, RoundRobin, "prefixes in rank order", PREFIX_PAPERS);
-static LEADER_OF_NODE: Family = through("one leader per node for all blocks", NODE_PAPER);
-static LEADERS_OF_NODE: Family = through("2 leaders per node for all blocks", NODE_PAPER);
-static NODES: Family = through("between nodes, then inside", NODE_PAPER);
-static GROUPS: Family = through("between groups of 2, then inside", NODE_PAPER);
-static LEADERS_AND_NODES: Family =
-    through("2 leaders per node, between nodes, then inside", NODE_PAPER);
-static INSIDE_FIRST: Family = family(
-    Patterns::Best,
-    RoundRobin,
-    "inside nodes by digits of radix 4, then between nodes",
-    PARLINNA_PAPER,
+static DIRECT: Family = only(PatternKind::Direct, "one step per dimension", OURS);
+static BUCKET: Family = family(
+    Patterns::Only(PatternKind::Ring),
+    Sequential,
+    "rings, one dimension at a time",
+    BUCKET_PAPER,
 );
-static ALL: Family = family(Patterns::Best, RoundRobin, "every block straight to its owner", OURS);
+static TREES: Family = best("edge-disjoint spanning trees", TRINARYX);
+static PREFIX: Family = best("prefixes in rank order", PREFIX_PAPERS);
+static LEADERS_OF_NODE: Family = best("2 leaders per node for all blocks", NODE_PAPER);
+static GROUPS: Family = best("between groups of 2, then inside", NODE_PAPER);
+static LEADERS_AND_NODES: Family =
+    best("2 leaders per node, between nodes, then inside", NODE_PAPER);
+static INSIDE_FIRST: Family =
+    best("inside nodes by digits of radix 4, then between nodes", PARLINNA_PAPER);
+static ALL: Family = best("every block straight to its owner", OURS);
 
 const fn usage(
-    form: Form,
+    form: WalkForm,
     positions: Placement,
     order: StepOrder,
     summary: &'static str,
 ) -> Variant {
-    Variant { way: Template::Walk { form, positions, order, leader: false }, summary }
+    Variant { recipe: walk(form, positions, order), leader: false, summary }
 }
 
-const fn led(form: Form, summary: &'static str) -> Variant {
-    let way = Template::Walk { form, positions: Path, order: FarFirst, leader: true };
-    Variant { way, summary }
+const fn between_leaders(summary: &'static str) -> Variant {
+    Variant { recipe: walk(Latency, Path, FarFirst), leader: true, summary }
+}
+
+const fn walk(form: WalkForm, positions: Placement, order: StepOrder) -> Recipe {
+    // What depends on the family and the shape is put in later.
+    let patterns = Vec::new();
+    Recipe::Walk(WalkRecipe { form, patterns, order, interleave: RoundRobin, positions })
 }
 
 static B: Variant = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
 static B_BLOCK: Variant = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
 static L: Variant = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
 static LEADER_L: Variant =
-    led(Latency, "a node folds onto its leader; leaders, whole vector at every step (L)");
+    between_leaders("a node folds onto its leader; leaders, whole vector at every step (L)");
 static LEADER_BARRIER: Variant =
-    led(Latency, "a node reports to its leader; leaders by dissemination");
+    between_leaders("a node reports to its leader; leaders by dissemination");
 static TREE_AND_BACK: Variant = usage(Tree, Path, NearFirst, "tree to rank 0 and back");
 static PERMUTE: Variant = usage(Butterfly, Path, NearFirst, "contiguous, blocks permuted locally");
 static BLOCK: Variant = usage(Butterfly, Rank, NearFirst, "rank order, block by block");
@@ -129,43 +126,54 @@ static TREE_TO_FAR: Variant = usage(Tree, Path, FarFirst, "tree, long distances 
 static LOGARITHMIC: Variant = usage(Butterfly, Path, NearFirst, "blocks sharing a path together");
 static DISSEMINATION: Variant = usage(Butterfly, Path, NearFirst, "dissemination");
 
-const fn exchange(through: Relay, batch: Option<u32>, summary: &'static str) -> Variant {
-    Variant { way: Template::Exchange(Relayed { through, batch }), summary }
+const fn without_walk(recipe: Recipe, summary: &'static str) -> Variant {
+    Variant { recipe, leader: false, summary }
 }
 
-const ONE: Option<u32> = Some(1);
-const MULTI_LEADER: Relay = Relay::Leaders { per_node: 2, node_aware: false };
-const LEADER: Relay = Relay::Leaders { per_node: 1, node_aware: false };
-const MULTI_LEADER_NODE_AWARE: Relay = Relay::Leaders { per_node: 2, node_aware: true };
-static PAIRWISE: Variant = exchange(Relay::Owners, ONE, "rounds over different links");
-static AT_ONCE: Variant = exchange(Relay::Owners, None, "all at once");
-static BY_DIMENSION: Variant = exchange(Relay::Dimensions, ONE, "one dimension after the other");
-static TO_LEADER: Variant = exchange(LEADER, ONE, "pairwise");
-static TO_LEADER_AT_ONCE: Variant = exchange(LEADER, None, "all at once");
-static TO_LEADERS: Variant = exchange(MULTI_LEADER, ONE, "pairwise");
-static TO_LEADERS_AT_ONCE: Variant = exchange(MULTI_LEADER, None, "all at once");
-static NODES_FIRST: Variant = exchange(Relay::Nodes, ONE, "pairwise");
-static NODES_FIRST_AT_ONCE: Variant = exchange(Relay::Nodes, None, "all at once");
-static GROUPS_FIRST: Variant = exchange(Relay::Groups(2), ONE, "pairwise");
-static GROUPS_FIRST_AT_ONCE: Variant = exchange(Relay::Groups(2), None, "all at once");
-static LEADERS_FIRST: Variant = exchange(MULTI_LEADER_NODE_AWARE, ONE, "pairwise");
-static LEADERS_FIRST_AT_ONCE: Variant = exchange(MULTI_LEADER_NODE_AWARE, None, "all at once");
+const fn exchange(groups: NodeGroups, stages: ExchangeStages, summary: &'static str) -> Variant {
+    without_walk(Recipe::Exchange(ExchangeRecipe { groups, stages, batch: Some(1) }), summary)
+}
 
-const PARLINNA: ParLinNa = ParLinNa { radix: DEFAULT_MAX_RADIX, batch: Some(1), staggered: false };
-static COALESCED: Variant =
-    Variant { way: Template::ParLinNa(PARLINNA), summary: "all blocks for a rank in one message" };
-static STAGGERED: Variant = Variant {
-    way: Template::ParLinNa(ParLinNa { staggered: true, ..PARLINNA }),
-    summary: "a message for each block",
-};
-static TO_ROOT: Variant = Variant { way: Template::Linear, summary: "all to the root directly" };
-static FROM_ROOT: Variant = Variant { way: Template::Linear, summary: "the root to all directly" };
+const fn inside_first(staggered: bool, summary: &'static str) -> Variant {
+    let stages = ExchangeStages::InsideFirst { radix: DEFAULT_MAX_RADIX, staggered };
+    exchange(NodeGroups::WholeNode, stages, summary)
+}
+
+static PAIRWISE: Variant =
+    exchange(NodeGroups::OfSize(1), ExchangeStages::Together, "rounds over different links");
+static BY_DIMENSION: Variant =
+    exchange(NodeGroups::WholeNode, ExchangeStages::Dimensions, "one dimension after the other");
+static TO_LEADERS: Variant =
+    exchange(NodeGroups::WithLeaders(2), ExchangeStages::Together, "pairwise");
+static GROUPS_FIRST: Variant =
+    exchange(NodeGroups::OfSize(2), ExchangeStages::NodesFirst, "pairwise");
+static LEADERS_FIRST: Variant =
+    exchange(NodeGroups::WithLeaders(2), ExchangeStages::NodesFirst, "pairwise");
+static COALESCED: Variant = inside_first(false, "all blocks for a rank in one message");
+static STAGGERED: Variant = inside_first(true, "a message for each block");
+static TO_ROOT: Variant = without_walk(Recipe::Linear, "all to the root directly");
+static FROM_ROOT: Variant = without_walk(Recipe::Linear, "the root to all directly");
 static CHAIN: Variant =
-    Variant { way: Template::Prefix(PrefixSteps::Chain), summary: "rank after rank, pipelined" };
+    without_walk(Recipe::Prefix(PrefixSteps::Chain), "rank after rank, pipelined");
 static SWEEPS: Variant =
-    Variant { way: Template::Prefix(PrefixSteps::Sweeps), summary: "up and down a binomial tree" };
-static ALONG_TREES: Variant =
-    Variant { way: Template::Trees, summary: "one tree per port, pipelined" };
+    without_walk(Recipe::Prefix(PrefixSteps::Sweeps), "up and down a binomial tree");
+static ALONG_TREES: Variant = without_walk(Recipe::Trees, "one tree per port, pipelined");
+
+/// Alltoalls that are others with certain numbers.
+pub(super) static ALIASES: [(&str, &str); 2] =
+    [("hierarchical", "multi-leader:1"), ("node-aware", "locality-aware:node")];
+
+/// Names of alltoalls that are listed, too, though other rows and numbers make them.
+static LISTED: [&str; 8] = [
+    "pairwise-nonblocking",
+    "hierarchical",
+    "hierarchical-nonblocking",
+    "multi-leader-nonblocking",
+    "node-aware",
+    "node-aware-nonblocking",
+    "locality-aware-nonblocking",
+    "multi-leader-node-aware-nonblocking",
+];
 
 /// The families over patterns, in the order of the lists, with what their algorithms' names begin
 /// with.
@@ -184,11 +192,11 @@ static OVER_PATTERNS: [(&str, &Family); 11] = [
 ];
 
 /// A collective, what its algorithms' names end with, how they use their families, the families.
-type Group = (Collective, &'static str, &'static Variant, &'static [&'static Family]);
+type RowGroup = (Collective, &'static str, &'static Variant, &'static [&'static Family]);
 
 /// Every algorithm, in groups of equal use.
 #[rustfmt::skip]
-static BY_USE: &[Group] = &[
+static BY_USE: &[RowGroup] = &[
     (Allreduce, "", &B, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
     (Allreduce, "-block", &B_BLOCK, &[&MIXED, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allreduce, "-l", &L, &[&MIXED, &BINE, &DOUBLING, &MULTIPLYING, &DIRECT]),
@@ -222,18 +230,10 @@ static BY_USE: &[Group] = &[
     (Scatter, "linear", &FROM_ROOT, &[&ALL]),
     (Alltoall, "", &LOGARITHMIC, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET]),
     (Alltoall, "pairwise", &PAIRWISE, &[&ALL]),
-    (Alltoall, "pairwise-nonblocking", &AT_ONCE, &[&ALL]),
     (Alltoall, "dimensions", &BY_DIMENSION, &[&ALL]),
-    (Alltoall, "hierarchical", &TO_LEADER, &[&LEADER_OF_NODE]),
-    (Alltoall, "hierarchical-nonblocking", &TO_LEADER_AT_ONCE, &[&LEADER_OF_NODE]),
     (Alltoall, "multi-leader", &TO_LEADERS, &[&LEADERS_OF_NODE]),
-    (Alltoall, "multi-leader-nonblocking", &TO_LEADERS_AT_ONCE, &[&LEADERS_OF_NODE]),
-    (Alltoall, "node-aware", &NODES_FIRST, &[&NODES]),
-    (Alltoall, "node-aware-nonblocking", &NODES_FIRST_AT_ONCE, &[&NODES]),
     (Alltoall, "locality-aware", &GROUPS_FIRST, &[&GROUPS]),
-    (Alltoall, "locality-aware-nonblocking", &GROUPS_FIRST_AT_ONCE, &[&GROUPS]),
     (Alltoall, "multi-leader-node-aware", &LEADERS_FIRST, &[&LEADERS_AND_NODES]),
-    (Alltoall, "multi-leader-node-aware-nonblocking", &LEADERS_FIRST_AT_ONCE, &[&LEADERS_AND_NODES]),
     (Alltoall, "parlinna", &COALESCED, &[&INSIDE_FIRST]),
     (Alltoall, "parlinna-staggered", &STAGGERED, &[&INSIDE_FIRST]),
     (Scan, "sweeps", &SWEEPS, &[&PREFIX]),
@@ -245,16 +245,30 @@ static BY_USE: &[Group] = &[
 ];
 
 /// Every algorithm, by collective and in order of preference.
-pub(super) static ROWS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let rows = BY_USE.iter().flat_map(|&(collective, suffix, usage, families)| {
+pub(super) static ROWS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
+    let rows = BY_USE.iter().flat_map(|&(collective, suffix, variant, families)| {
         families.iter().map(move |&family| {
             let known = |&(_, known): &(&str, &Family)| std::ptr::eq(known, family);
             let place = OVER_PATTERNS.iter().position(known);
             let name = format!("{}{suffix}", place.map_or("", |at| OVER_PATTERNS[at].0));
-            (place.unwrap_or(usize::MAX), Entry { collective, name, family, usage })
+            let row = Algorithm {
+                collective,
+                name: Cow::Owned(name),
+                alias_of: None,
+                family,
+                variant,
+                patterns: family.patterns.clone(),
+                recipe: variant.recipe.clone(),
+            };
+            (place.unwrap_or(usize::MAX), row)
         })
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|(place, row)| (row.collective, *place));
-    rows.into_iter().map(|(_, row)| row).collect()
+    let mut rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+    let listed =
+        LISTED.map(|name| with_numbers(&rows, Alltoall, name).expect("a row with numbers"));
+    rows.extend(listed);
+    rows.sort_by_key(|row| row.collective);
+    rows
 });

@@ -24,11 +24,11 @@ fn alltoall(name: &str, shape: &str) -> Exchanged {
         for send in &step.sends {
             let way = usize::from(send.peer.0 >= per_node);
             found.messages[way] += 1;
-            found.blocks[way] += n_positions(&send.blocks);
-            let positions = send.blocks.iter().flat_map(|run| run.start..run.end());
+            found.blocks[way] += n_positions(&send.runs);
+            let positions = send.runs.iter().flat_map(|run| run.start..run.end());
             passing.extend(positions.filter(|position| received.contains(position)));
         }
-        let recvs = step.recvs.iter().flat_map(|recv| &recv.blocks);
+        let recvs = step.recvs.iter().flat_map(|recv| &recv.runs);
         received.extend(recvs.flat_map(|run| run.start..run.end()));
     }
     found.passing = passing.len();

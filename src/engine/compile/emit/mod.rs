@@ -101,7 +101,7 @@ impl<'a> PortCompiler<'a> {
         let longest = |(_, lane, space): &PlacedLane<'_>| {
             let transfers = lane.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs));
             let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
-            let longest = transfers.map(|transfer| transfer.blocks.iter().map(bytes).sum()).max();
+            let longest = transfers.map(|transfer| transfer.runs.iter().map(bytes).sum()).max();
             let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
             if !self.geometry.sizes.are_known() {
                 return longest;
@@ -171,7 +171,7 @@ impl<'a> PortCompiler<'a> {
     fn emit_sends(&mut self, step: &Step) {
         let first = self.graph.len();
         let transfers: Vec<_> =
-            step.sends.iter().map(|send| self.transfer(send.peer, &send.blocks)).collect();
+            step.sends.iter().map(|send| self.transfer(send.peer, &send.runs)).collect();
         for (piece, transfer) in by_piece(&transfers) {
             let ranges = transfer.ranges(piece);
             let mut sources = Regions::new();

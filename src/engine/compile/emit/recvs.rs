@@ -24,7 +24,7 @@ impl PortCompiler<'_> {
             // The message lands nowhere; taking note of it is a task of its own, because only
             // that one may have to wait for this step's sends.
             for recv in &step.recvs {
-                let transfer = self.transfer(recv.peer, &recv.blocks);
+                let transfer = self.transfer(recv.peer, &recv.runs);
                 self.emit_token(recv.peer, &transfer.ranges(0));
             }
             return;
@@ -36,7 +36,7 @@ impl PortCompiler<'_> {
             .map(|group| {
                 let of = |&index: &usize| &step.recvs[index];
                 let transfer =
-                    |recv: &hopbine_torus::plan::Transfer| self.transfer(recv.peer, &recv.blocks);
+                    |recv: &hopbine_torus::plan::Transfer| self.transfer(recv.peer, &recv.runs);
                 group.iter().map(of).map(transfer).collect()
             })
             .collect();

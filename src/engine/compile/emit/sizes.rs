@@ -54,7 +54,7 @@ fn lane_words(lane: &Lane) -> u64 {
 }
 
 fn message_words(transfer: &Transfer) -> u64 {
-    1 + hopbine_torus::plan::n_positions(&transfer.blocks)
+    1 + hopbine_torus::plan::n_positions(&transfer.runs)
 }
 
 /// What a rank has learnt, if the longest block that it gives has `own_longest` elements.

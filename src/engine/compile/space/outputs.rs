@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hopbine_torus::collectives::{Collective, Cut, Share};
+use hopbine_torus::collectives::{Collective, Payload, Share};
 use hopbine_torus::plan::{Plan, Run};
 use hopbine_torus::{Block, Position};
 
@@ -37,7 +37,7 @@ impl WorkingSpace<'_> {
             if positions.is_empty() {
                 continue;
             }
-            if self.lane.space.cut == Cut::Vector {
+            if self.lane.space.payload == Payload::Vector {
                 let range = self.bytes(Run::new(positions.start, positions.len() as u32));
                 self.push_output(&range, self.part_offset() + range.start, &mut copies);
                 continue;

@@ -46,14 +46,14 @@ impl Content {
 
 /// A part of a chunk, up to where the next one starts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct ValuePart {
     pub(super) start: u16,
     pub(super) content: Content,
 }
 
 /// Several contents one behind the other, always in the same positions.
 #[derive(Debug)]
-struct Chunk {
+struct ValueChunk {
     parts: Range<u32>,
     /// Some position holds nothing.
     has_empty: bool,
@@ -73,13 +73,13 @@ pub(super) type Stretches = SmallVec<[Stretch; 8]>;
 
 /// All chunks.
 #[derive(Debug, Default)]
-pub(super) struct Chunks {
-    chunks: Vec<Chunk>,
+pub(super) struct ValueChunks {
+    chunks: Vec<ValueChunk>,
     /// The parts of all chunks.
-    parts: Vec<Part>,
+    parts: Vec<ValuePart>,
 }
 
-impl Chunks {
+impl ValueChunks {
     /// Forgets all chunks.
     pub(super) fn clear(&mut self) {
         self.chunks.clear();
@@ -87,7 +87,7 @@ impl Chunks {
     }
 
     /// Makes one content of several.
-    pub(super) fn join(&mut self, parts: impl Iterator<Item = Part>) -> Content {
+    pub(super) fn join(&mut self, parts: impl Iterator<Item = ValuePart>) -> Content {
         let first = self.parts.len();
         self.parts.extend(parts);
         if let [single] = self.parts[first..] {
@@ -96,28 +96,28 @@ impl Chunks {
         }
         let has_empty = self.parts[first..].iter().any(|part| self.has_empty(part.content));
         let parts = first as u32..self.parts.len() as u32;
-        self.chunks.push(Chunk { parts, has_empty, is_right: false });
+        self.chunks.push(ValueChunk { parts, has_empty, is_right: false });
         Content(CHUNKS + (self.chunks.len() - 1) as u32)
     }
 
     /// Makes one content of values from `start` on.
     fn join_values(&mut self, start: u32, stretches: &[Stretch]) -> Content {
         let starts = [start].into_iter().chain(stretches.iter().map(|stretch| stretch.end));
-        self.join(starts.zip(stretches).map(|(start, stretch)| Part {
+        self.join(starts.zip(stretches).map(|(start, stretch)| ValuePart {
             start: start as u16,
             content: Content::of(stretch.value),
         }))
     }
 
     /// The parts of a content, if it is a chunk.
-    pub(super) fn parts(&self, content: Content) -> Option<&[Part]> {
+    pub(super) fn parts(&self, content: Content) -> Option<&[ValuePart]> {
         match content.kind() {
             Unpacked::Value(_) => None,
             Unpacked::Chunk(chunk) => Some(self.parts_of(chunk)),
         }
     }
 
-    fn parts_of(&self, chunk: usize) -> &[Part] {
+    fn parts_of(&self, chunk: usize) -> &[ValuePart] {
         let Range { start, end } = self.chunks[chunk].parts;
         &self.parts[start as usize..end as usize]
     }
@@ -242,7 +242,7 @@ impl Chunks {
         }
         let parts = self.chunks[chunk].parts.clone();
         for index in parts.clone() {
-            let Part { start, content } = self.parts[index as usize];
+            let ValuePart { start, content } = self.parts[index as usize];
             let next = self.parts[..parts.end as usize].get(index as usize + 1);
             let end = next.map_or(range.end, |next| u32::from(next.start));
             if !self.are_right(content, &(u32::from(start)..end), remember, is_right) {

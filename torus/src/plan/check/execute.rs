@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 
 use super::contents::Content;
 use super::expected::Expected;
-use super::fault::{Fault, Found, Violation};
+use super::fault::{PlanFault, Violation, WrongContent};
 use super::local::Fingerprints;
 use super::operands::Operands;
 use super::strips::Strips;
 use super::values::{Value, Values};
-use crate::collectives::{Action, Cut, Share, Sums};
+use crate::collectives::{Action, Payload, Share, Sums};
 use crate::names::{Position, Rank};
 use crate::plan::ir::flow::{Flow, Message};
 use crate::plan::ir::members::Tile;
@@ -37,7 +37,7 @@ struct Sent {
 
 /// The memory of an execution, to be used again for the next tile.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct TileScratch {
     values: Values,
     strips: Strips,
     /// By position, where several ranks must end with the same bits: the expression that the first
@@ -46,11 +46,11 @@ pub(super) struct Scratch {
     operands: Operands,
 }
 
-impl Scratch {
+impl TileScratch {
     /// For such values.
     pub(super) fn new(values: Values) -> Self {
         let (strips, operands) = (Strips::default(), Operands::default());
-        Scratch { values, strips, orders: Vec::new(), operands }
+        TileScratch { values, strips, orders: Vec::new(), operands }
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Execution<'a> {
     /// The lanes that move the part.
     lanes: &'a [usize],
     tile: &'a Tile,
-    scratch: &'a mut Scratch,
+    scratch: &'a mut TileScratch,
     /// Some ranks begin with nothing; elsewhere all positions are given something.
     has_empty: bool,
     found: Vec<Violation>,
@@ -71,7 +71,7 @@ impl<'a> Execution<'a> {
         lanes: &'a [usize],
         tile: &'a Tile,
         base: u32,
-        scratch: &'a mut Scratch,
+        scratch: &'a mut TileScratch,
     ) -> Self {
         let width = tile.positions().len();
         // Expressions are compared if several ranks get the same.
@@ -85,7 +85,13 @@ impl<'a> Execution<'a> {
     }
 
     /// Reports a fault in a position, counted from the tile's first on.
-    fn report(&mut self, rank: Rank, (lane, step): (usize, Option<usize>), at: u32, fault: Fault) {
+    fn report(
+        &mut self,
+        rank: Rank,
+        (lane, step): (usize, Option<usize>),
+        at: u32,
+        fault: PlanFault,
+    ) {
         if self.found.len() < MOST_VIOLATIONS {
             let position = Some(Position(self.tile.positions().start + at));
             self.found.push(Violation { rank, lane: Some(lane), step, position, fault });
@@ -140,7 +146,7 @@ impl<'a> Execution<'a> {
             if step >= self.flow.lanes()[lane].n_steps {
                 continue;
             }
-            let Scratch { strips, operands, .. } = &mut *self.scratch;
+            let TileScratch { strips, operands, .. } = &mut *self.scratch;
             operands.begin_step();
             let mut visit = |message: Message<'_>| {
                 let Message { from, to, runs } = message;
@@ -161,7 +167,7 @@ impl<'a> Execution<'a> {
         if self.has_empty {
             for Sent { lane, from, range, content, .. } in &sent {
                 if let Some(at) = self.scratch.strips.chunks.first_empty(*content, range) {
-                    self.report(*from, (*lane, Some(step)), at, Fault::SentEmpty);
+                    self.report(*from, (*lane, Some(step)), at, PlanFault::SentEmpty);
                 }
             }
         }
@@ -178,9 +184,9 @@ impl<'a> Execution<'a> {
             let at = (lane, Some(step));
             match action {
                 Action::Copy => {
-                    let Scratch { strips, values, .. } = &mut *self.scratch;
+                    let TileScratch { strips, values, .. } = &mut *self.scratch;
                     if let Some(lost) = strips.overwrite(to, range, content, values) {
-                        self.report(to, at, lost, Fault::Overwritten);
+                        self.report(to, at, lost, PlanFault::Overwritten);
                     }
                 }
                 Action::Reduce => match self.flow.own_at(lane, step, to) {
@@ -213,7 +219,7 @@ impl<'a> Execution<'a> {
     /// Combines operands in this order: `left`, the rank's own value, `right`. Each of them covers
     /// `range`.
     fn fold(&mut self, step: usize, to: Rank, range: &Range<u32>, left: &[&Sent], right: &[&Sent]) {
-        let Scratch { strips, values, .. } = &mut *self.scratch;
+        let TileScratch { strips, values, .. } = &mut *self.scratch;
         let mut lacking = None;
         let mut repeated: Option<(&Sent, u32)> = None;
         strips.update(to, range, |chunks, own| {
@@ -240,19 +246,19 @@ impl<'a> Execution<'a> {
         });
         let lane = left.iter().chain(right).map(|sent| sent.lane).next().unwrap_or(self.lanes[0]);
         if let Some(at) = lacking {
-            self.report(to, (lane, Some(step)), at, Fault::CombinedEmpty);
+            self.report(to, (lane, Some(step)), at, PlanFault::CombinedEmpty);
         }
         // A rank may hear twice of another in a barrier: nothing is counted.
         if let Some((sent, at)) = repeated.filter(|_| !is_barrier(self.flow)) {
             let (lane, from) = (sent.lane, sent.from);
-            self.report(to, (lane, Some(step)), at, Fault::CountedTwice { from });
+            self.report(to, (lane, Some(step)), at, PlanFault::CountedTwice { from });
         }
     }
 
     /// Forgets values that no rank holds. Only barriers need it: their sets are long, and each step
     /// makes new ones.
     fn forget(&mut self) {
-        let Scratch { values, strips, .. } = &mut *self.scratch;
+        let TileScratch { values, strips, .. } = &mut *self.scratch;
         if is_barrier(self.flow) && values.n_free() == 0 && values.len() > MANY_VALUES {
             let mut is_held = vec![false; values.len()];
             strips.mark(&mut is_held);
@@ -265,7 +271,7 @@ impl<'a> Execution<'a> {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         // Where a position is the same block on all ranks, the same rank has given it.
         let space = self.flow.space(self.lanes[0], Rank(0));
-        let is_of_all = space.cut != Cut::Pairs && !combines(self.flow);
+        let is_of_all = space.payload != Payload::Pairs && !combines(self.flow);
         let givers: Vec<Option<Rank>> = match is_of_all {
             true => self.tile.positions().map(|at| self.giver(Rank(0), Position(at))).collect(),
             false => Vec::new(),
@@ -286,7 +292,7 @@ impl<'a> Execution<'a> {
                 &of_prefix
             };
             let combines = combines(self.flow);
-            let Scratch { values, strips, orders, .. } = &mut *self.scratch;
+            let TileScratch { values, strips, orders, .. } = &mut *self.scratch;
             let mut is_right = |value: Value, range: &Range<u32>| {
                 let range = range.start as usize..range.end as usize;
                 if !combines {
@@ -320,8 +326,8 @@ impl<'a> Execution<'a> {
         let block = space.block_at_end(rank, position)?;
         let root = self.flow.root();
         let n_ranks = self.flow.n_ranks();
-        Some(match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.cut) {
-            (_, Cut::Pairs) | (Share::Own, _) => Rank(block.0),
+        Some(match (self.flow.collective().gives(Rank(block.0), root, n_ranks), space.payload) {
+            (_, Payload::Pairs) | (Share::Own, _) => Rank(block.0),
             _ => root,
         })
     }
@@ -341,45 +347,45 @@ impl<'a> Execution<'a> {
     }
 
     /// What is wrong with the value of a position in the end, if anything is.
-    fn fault(&self, rank: Rank, at: u32, value: Value, expected: &Expected) -> Option<Fault> {
+    fn fault(&self, rank: Rank, at: u32, value: Value, expected: &Expected) -> Option<PlanFault> {
         let position = Position(self.tile.positions().start + at);
         let space = self.flow.space(self.lanes[0], rank);
-        let Scratch { values, orders, .. } = &*self.scratch;
+        let TileScratch { values, orders, .. } = &*self.scratch;
         let found = if combines(self.flow) {
             match values.is_out_of_order(value) {
-                true => Some(Found::OutOfOrder),
-                false => (!values.is_complete(value, expected)).then_some(Found::Incomplete),
+                true => Some(WrongContent::OutOfOrder),
+                false => (!values.is_complete(value, expected)).then_some(WrongContent::Incomplete),
             }
         } else {
             match values.source(value) {
                 Some(source) if Some(source) == self.giver(rank, position) => {
                     self.misdirected(rank, source, position)
                 }
-                Some(other) => Some(Found::From(other)),
-                None => Some(Found::Nothing),
+                Some(other) => Some(WrongContent::From(other)),
+                None => Some(WrongContent::Nothing),
             }
         };
         if let Some(found) = found {
             let block = space.block_at_end(rank, position)?;
-            return Some(Fault::WrongResult { block, found });
+            return Some(PlanFault::WrongResult { block, found });
         }
         let (order, than) = orders[at as usize]?;
-        (order != values.order(value)).then_some(Fault::DifferentOrder { than })
+        (order != values.order(value)).then_some(PlanFault::DifferentOrder { than })
     }
 
     /// For alltoalls: the right rank gave the block, but for another rank.
-    fn misdirected(&self, rank: Rank, source: Rank, position: Position) -> Option<Found> {
+    fn misdirected(&self, rank: Rank, source: Rank, position: Position) -> Option<WrongContent> {
         let space = self.flow.space(self.lanes[0], source);
-        if space.cut != Cut::Pairs {
+        if space.payload != Payload::Pairs {
             return None;
         }
         let block = space.block_at_start(source, position)?;
-        (block.0 != rank.0).then_some(Found::For(block))
+        (block.0 != rank.0).then_some(WrongContent::For(block))
     }
 }
 
 pub(super) fn is_barrier(flow: &dyn Flow) -> bool {
-    flow.collective().cut() == Cut::Token
+    flow.collective().payload() == Payload::Token
 }
 
 /// Whether contents are combined: contributions to a reduction, or who has been heard of.

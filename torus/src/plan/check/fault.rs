@@ -17,12 +17,12 @@ pub struct Violation {
     /// The position, where one is concerned.
     pub position: Option<Position>,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: PlanFault,
 }
 
 /// What can be wrong with a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
+pub enum PlanFault {
     /// A rule that this rank's plan breaks by itself.
     Local(Defect),
     /// The plans given are not those of ranks 0, 1, ... of one collective with equal lanes.
@@ -70,7 +70,7 @@ pub enum Fault {
         /// The user's block.
         block: Block,
         /// What the position holds instead.
-        found: Found,
+        found: WrongContent,
     },
     /// The operands were combined in another order than on another rank.
     DifferentOrder {
@@ -109,7 +109,7 @@ pub enum Fault {
 
 /// What a position holds that should hold something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum WrongContent {
     /// Nothing.
     Nothing,
     /// What another rank gave.
@@ -141,49 +141,51 @@ impl fmt::Display for Violation {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PlanFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Local(defect) => defect.fmt(f),
-            Fault::Inconsistent { what } => write!(f, "the plans differ in {what}"),
-            Fault::UnmatchedSend { to } => write!(f, "rank {to} awaits no such message"),
-            Fault::UnmatchedRecv { from } => write!(f, "rank {from} sends no such message"),
-            Fault::DifferentRuns { from, sent, awaited } => write!(
+            PlanFault::Local(defect) => defect.fmt(f),
+            PlanFault::Inconsistent { what } => write!(f, "the plans differ in {what}"),
+            PlanFault::UnmatchedSend { to } => write!(f, "rank {to} awaits no such message"),
+            PlanFault::UnmatchedRecv { from } => write!(f, "rank {from} sends no such message"),
+            PlanFault::DifferentRuns { from, sent, awaited } => write!(
                 f,
                 "rank {from} sends {sent} positions in other runs than the {awaited} awaited"
             ),
-            Fault::DifferentFlow { what } => {
+            PlanFault::DifferentFlow { what } => {
                 write!(f, "the plan differs from what is executed in {what}")
             }
-            Fault::SentEmpty => f.write_str("nothing is there to be sent"),
-            Fault::CombinedEmpty => f.write_str("nothing is there to be combined with"),
-            Fault::CountedTwice { from } => write!(f, "rank {from} repeats a contribution"),
-            Fault::Overwritten => f.write_str("overwritten before it was sent on"),
-            Fault::WrongResult { block, found } => {
+            PlanFault::SentEmpty => f.write_str("nothing is there to be sent"),
+            PlanFault::CombinedEmpty => f.write_str("nothing is there to be combined with"),
+            PlanFault::CountedTwice { from } => write!(f, "rank {from} repeats a contribution"),
+            PlanFault::Overwritten => f.write_str("overwritten before it was sent on"),
+            PlanFault::WrongResult { block, found } => {
                 write!(f, "user block {block} is wrong: ")?;
                 match found {
-                    Found::Nothing => f.write_str("nothing has arrived"),
-                    Found::From(rank) => write!(f, "what rank {rank} gave is in its place"),
-                    Found::For(block) => write!(f, "a block for rank {block} is in its place"),
-                    Found::Incomplete => f.write_str("contributions are missing or foreign"),
-                    Found::OutOfOrder => {
+                    WrongContent::Nothing => f.write_str("nothing has arrived"),
+                    WrongContent::From(rank) => write!(f, "what rank {rank} gave is in its place"),
+                    WrongContent::For(block) => {
+                        write!(f, "a block for rank {block} is in its place")
+                    }
+                    WrongContent::Incomplete => f.write_str("contributions are missing or foreign"),
+                    WrongContent::OutOfOrder => {
                         f.write_str("contributions are not combined in the order of ranks")
                     }
                 }
             }
-            Fault::DifferentOrder { than } => {
+            PlanFault::DifferentOrder { than } => {
                 write!(f, "operands are combined in another order than on rank {than}")
             }
-            Fault::Volume { sent, expected } => {
+            PlanFault::Volume { sent, expected } => {
                 write!(f, "{sent} blocks are sent where {expected} are expected")
             }
-            Fault::AtRoot { moved, expected } => {
+            PlanFault::AtRoot { moved, expected } => {
                 write!(f, "{moved} blocks pass the root where {expected} are expected")
             }
-            Fault::Steps { found, expected } => {
+            PlanFault::Steps { found, expected } => {
                 write!(f, "there are {found} steps where {expected} are expected")
             }
-            Fault::BelowMinimum { sent, minimum } => write!(
+            PlanFault::BelowMinimum { sent, minimum } => write!(
                 f,
                 "no rank sends more than {sent:.4} n, where the busiest must send {minimum:.4} n"
             ),

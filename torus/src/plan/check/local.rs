@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Expect;
-use super::fault::{Fault, Violation};
+use super::fault::{PlanFault, Violation};
 use super::scramble::scramble;
-use crate::collectives::{Action, Collective, Cut};
+use crate::collectives::{Action, Collective, Payload};
 use crate::names::Rank;
 use crate::plan::ir::flow::{Flow, Message};
-use crate::plan::ir::runs::{Blocks, Run, n_positions};
+use crate::plan::ir::runs::{Run, Runs, n_positions};
 use crate::plan::ir::types::{Lane, Plan};
 use crate::plan::ir::validate::{received_positions, sent_positions};
 
@@ -91,20 +91,20 @@ impl Fingerprints {
         for (lane, sums) in plan.lanes.iter().zip(&mut self.sums) {
             for (step, sums) in lane.steps.iter().zip(sums) {
                 for send in &step.sends {
-                    let hash = message(plan.rank, send.peer, &send.blocks);
+                    let hash = message(plan.rank, send.peer, &send.runs);
                     sums.sent = sums.sent.wrapping_add(hash);
                 }
                 let mut n_operands: BTreeMap<&[Run], u32> = BTreeMap::new();
                 for recv in &step.recvs {
-                    let hash = message(recv.peer, plan.rank, &recv.blocks);
+                    let hash = message(recv.peer, plan.rank, &recv.runs);
                     sums.received = sums.received.wrapping_add(hash);
                     let mut index = 0;
                     if step.action == Action::Reduce && step.recvs.len() > 1 {
-                        let next = n_operands.entry(&recv.blocks).or_default();
+                        let next = n_operands.entry(&recv.runs).or_default();
                         index = *next;
                         *next += 1;
                     }
-                    let (from, to, runs) = (recv.peer, plan.rank, &recv.blocks[..]);
+                    let (from, to, runs) = (recv.peer, plan.rank, &recv.runs[..]);
                     let planned = operand(Message { from, to, runs }, index);
                     sums.planned = sums.planned.wrapping_add(planned);
                 }
@@ -157,7 +157,7 @@ pub(super) fn check_plan(
             lane: invalid.lane,
             step: invalid.step,
             position: None,
-            fault: Fault::Local(invalid.defect),
+            fault: PlanFault::Local(invalid.defect),
         }));
     }
     compare(flow, &plan, rank, found);
@@ -167,7 +167,7 @@ pub(super) fn check_plan(
         let sent = sent_positions(lane);
         total += sent as f64 * header.position_share();
         if let Some(expected) = expect.sent_per_rank.filter(|&expected| expected != sent) {
-            let fault = Fault::Volume { sent, expected };
+            let fault = PlanFault::Volume { sent, expected };
             found.push(Violation { rank, lane: Some(index), step: None, position: None, fault });
         }
     }
@@ -179,7 +179,7 @@ pub(super) fn check_plan(
         let parts = plan.lanes.first().map_or(1, |lane| u64::from(lane.parts));
         let (moved, expected) = (plan.lanes.iter().map(moved).sum(), expected * parts);
         if moved != expected {
-            let fault = Fault::AtRoot { moved, expected };
+            let fault = PlanFault::AtRoot { moved, expected };
             found.push(Violation { rank, lane: None, step: None, position: None, fault });
         }
     }
@@ -189,7 +189,7 @@ pub(super) fn check_plan(
 /// Compares a plan with what the flow executes on its rank, but for the messages.
 fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>) {
     let mut differs = |lane, step, what| {
-        let fault = Fault::DifferentFlow { what };
+        let fault = PlanFault::DifferentFlow { what };
         found.push(Violation { rank, lane, step, position: None, fault });
     };
     let executed = (flow.collective(), rank, flow.n_ranks(), flow.root());
@@ -206,7 +206,7 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
             differs(Some(index), None, "port, part or window");
         }
         // Pairs stand in different positions on different ranks.
-        let is_common = space.cut == Cut::Pairs || space.equals_on(&header.space, rank);
+        let is_common = space.payload == Payload::Pairs || space.equals_on(&header.space, rank);
         if !is_common || !space.equals_on(flow.space(index, rank), rank) {
             differs(Some(index), None, "positions or the order of their blocks");
         }
@@ -230,8 +230,8 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
 
 /// Names the messages that do not meet in some steps.
 pub(super) fn find_unmatched(flow: &dyn Flow, steps: &BTreeSet<(usize, usize)>) -> Vec<Violation> {
-    type Ends = (Option<Blocks>, Option<Blocks>);
-    let mut messages: BTreeMap<(usize, usize, Rank, Rank), Ends> = BTreeMap::new();
+    type EndRuns = (Option<Runs>, Option<Runs>);
+    let mut messages: BTreeMap<(usize, usize, Rank, Rank), EndRuns> = BTreeMap::new();
     for rank in Rank::first(flow.n_ranks()) {
         let plan = flow.plan(rank);
         for &(lane, number) in steps {
@@ -240,11 +240,11 @@ pub(super) fn find_unmatched(flow: &dyn Flow, steps: &BTreeSet<(usize, usize)>) 
             };
             for send in &step.sends {
                 let ends = messages.entry((lane, number, rank, send.peer)).or_default();
-                ends.0 = Some(send.blocks.clone());
+                ends.0 = Some(send.runs.clone());
             }
             for recv in &step.recvs {
                 let ends = messages.entry((lane, number, recv.peer, rank)).or_default();
-                ends.1 = Some(recv.blocks.clone());
+                ends.1 = Some(recv.runs.clone());
             }
         }
     }
@@ -254,10 +254,10 @@ pub(super) fn find_unmatched(flow: &dyn Flow, steps: &BTreeSet<(usize, usize)>) 
             (Some(sent), Some(awaited)) if sent == awaited => continue,
             (Some(sent), Some(awaited)) => {
                 let (sent, awaited) = (n_positions(&sent), n_positions(&awaited));
-                (to, Fault::DifferentRuns { from, sent, awaited })
+                (to, PlanFault::DifferentRuns { from, sent, awaited })
             }
-            (Some(_), None) => (from, Fault::UnmatchedSend { to }),
-            (None, _) => (to, Fault::UnmatchedRecv { from }),
+            (Some(_), None) => (from, PlanFault::UnmatchedSend { to }),
+            (None, _) => (to, PlanFault::UnmatchedRecv { from }),
         };
         found.push(Violation { rank, lane: Some(lane), step: Some(step), position: None, fault });
     }

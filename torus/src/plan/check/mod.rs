@@ -57,9 +57,9 @@ use super::ir::flow::Flow;
 use super::ir::members::Tile;
 use crate::collectives::Sums;
 use crate::names::Rank;
-use execute::{Execution, Scratch, combines, is_barrier};
+use execute::{Execution, TileScratch, combines, is_barrier};
 use expected::Expected;
-pub use fault::{Fault, Found, Violation};
+pub use fault::{PlanFault, Violation, WrongContent};
 use local::Fingerprints;
 use values::Values;
 
@@ -98,7 +98,7 @@ pub struct Checker<'a> {
     /// How often each message of a barrier is executed: once for every group of contributors.
     times: u64,
     /// Memory of executions that have ended.
-    idle: Mutex<Vec<Scratch>>,
+    idle: Mutex<Vec<TileScratch>>,
 }
 
 #[derive(Debug)]
@@ -220,7 +220,7 @@ impl<'a> Checker<'a> {
                 let expected = Expected::new(self.flow.n_ranks(), words, *base);
                 let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
                 let kept = idle().pop();
-                let mut scratch = kept.unwrap_or_else(|| Scratch::new(self.values()));
+                let mut scratch = kept.unwrap_or_else(|| TileScratch::new(self.values()));
                 let execution = Execution::new(self.flow, lanes, tile, *base, &mut scratch);
                 found.violations = execution.run(&expected, &mut found.fingerprints);
                 idle().push(scratch);
@@ -252,22 +252,22 @@ impl<'a> Checker<'a> {
         };
         for at in fingerprints.unplanned(self.times) {
             if !has_fault(&local, at) {
-                let fault = Fault::DifferentFlow { what: "its messages or their order" };
+                let fault = PlanFault::DifferentFlow { what: "its messages or their order" };
                 local.push(on_all(Some(at.0), Some(at.1), fault));
             }
         }
         for &lane in &self.uncovered {
-            let fault = Fault::DifferentFlow { what: "the positions that its tiles cover" };
+            let fault = PlanFault::DifferentFlow { what: "the positions that its tiles cover" };
             local.push(on_all(Some(lane), None, fault));
         }
         let minimum = self.flow.collective().minimal_volume(self.flow.n_ranks());
         if max_sent < minimum - 1e-9 {
-            let fault = Fault::BelowMinimum { sent: max_sent, minimum };
+            let fault = PlanFault::BelowMinimum { sent: max_sent, minimum };
             local.push(on_all(None, None, fault));
         }
         let n_steps = self.flow.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
         if let Some(expected) = self.expect.steps.filter(|&steps| steps as usize != n_steps) {
-            local.push(on_all(None, None, Fault::Steps { found: n_steps, expected }));
+            local.push(on_all(None, None, PlanFault::Steps { found: n_steps, expected }));
         }
         local.extend(executed);
         local

@@ -12,13 +12,13 @@ pub(super) struct Operands {
     /// The steps so far; 0 is none.
     step: u32,
     /// By rank, the fold that the first operand of its last step belongs to.
-    first: Vec<Fold>,
+    first: Vec<OpenFold>,
     /// Operands of the step's other folds, by rank and first position.
     others: HashMap<(Rank, u32), u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Fold {
+struct OpenFold {
     step: u32,
     start: u32,
     n_operands: u32,
@@ -29,7 +29,7 @@ impl Operands {
     pub(super) fn reset(&mut self, n_ranks: u32) {
         self.step = 0;
         self.first.clear();
-        self.first.resize(n_ranks as usize, Fold::default());
+        self.first.resize(n_ranks as usize, OpenFold::default());
         self.others.clear();
     }
 
@@ -44,7 +44,7 @@ impl Operands {
         let Some(&Run { start, .. }) = runs.first() else { return 0 };
         let first = &mut self.first[to.index()];
         if first.step != self.step {
-            *first = Fold { step: self.step, start, n_operands: 0 };
+            *first = OpenFold { step: self.step, start, n_operands: 0 };
         }
         let n_operands = match first.start == start {
             true => &mut first.n_operands,

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::contents::{Chunks, Content, Part, ends};
+use super::contents::{Content, ValueChunks, ValuePart, ends};
 use super::values::{Value, Values};
 use crate::names::Rank;
 
 /// A piece of a strip, up to where the next one starts.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct StripPiece {
     start: u16,
     /// It was not sent since it was written.
     is_live: bool,
@@ -22,8 +22,8 @@ struct Piece {
 #[derive(Debug, Default)]
 pub(super) struct Strips {
     width: u32,
-    strips: Vec<SmallVec<[Piece; 4]>>,
-    pub(super) chunks: Chunks,
+    strips: Vec<SmallVec<[StripPiece; 4]>>,
+    pub(super) chunks: ValueChunks,
 }
 
 impl Strips {
@@ -31,7 +31,7 @@ impl Strips {
     pub(super) fn reset(&mut self, n_ranks: u32, width: u32) {
         self.width = width;
         self.chunks.clear();
-        let nothing = Piece { start: 0, is_live: false, content: Content::of(Value::NOTHING) };
+        let nothing = StripPiece { start: 0, is_live: false, content: Content::of(Value::NOTHING) };
         self.strips.resize_with(n_ranks as usize, SmallVec::new);
         for strip in &mut self.strips {
             strip.clear();
@@ -40,7 +40,7 @@ impl Strips {
     }
 
     /// The piece that starts at `at`, cut off there if need be; `index` is the one that holds `at`.
-    fn cut(&mut self, rank: Rank, mut index: usize, at: u32) -> usize {
+    fn split(&mut self, rank: Rank, mut index: usize, at: u32) -> usize {
         let strip = &mut self.strips[rank.index()];
         if at >= self.width {
             return strip.len();
@@ -48,12 +48,15 @@ impl Strips {
         while u32::from(strip[index].start) != at {
             let piece = strip[index];
             let Some(parts) = self.chunks.parts(piece.content) else {
-                strip.insert(index + 1, Piece { start: at as u16, ..piece });
+                strip.insert(index + 1, StripPiece { start: at as u16, ..piece });
                 return index + 1;
             };
             strip.remove(index);
-            let pieces =
-                parts.iter().map(|&Part { start, content }| Piece { start, content, ..piece });
+            let pieces = parts.iter().map(|&ValuePart { start, content }| StripPiece {
+                start,
+                content,
+                ..piece
+            });
             strip.insert_many(index, pieces);
             index += parts.iter().skip(1).take_while(|part| u32::from(part.start) <= at).count();
         }
@@ -64,15 +67,15 @@ impl Strips {
     fn cut_out(&mut self, rank: Rank, range: &Range<u32>) -> Range<usize> {
         let strip = &self.strips[rank.index()];
         let first = strip.partition_point(|piece| u32::from(piece.start) <= range.start) - 1;
-        let first = self.cut(rank, first, range.start);
+        let first = self.split(rank, first, range.start);
         // Mostly the next piece is behind the range, or the one after it.
         let next = &self.strips[rank.index()][first + 1..];
         let last = next.iter().take_while(|piece| u32::from(piece.start) <= range.end).count();
-        first..self.cut(rank, first + last, range.end)
+        first..self.split(rank, first + last, range.end)
     }
 
     /// Makes one piece of some positions.
-    fn replace(&mut self, rank: Rank, pieces: Range<usize>, piece: Piece) {
+    fn replace(&mut self, rank: Rank, pieces: Range<usize>, piece: StripPiece) {
         let strip = &mut self.strips[rank.index()];
         strip[pieces.start] = piece;
         if pieces.len() > 1 {
@@ -83,7 +86,7 @@ impl Strips {
     /// Puts `content` into some positions; it is to be sent, or to stay.
     pub(super) fn write(&mut self, rank: Rank, range: &Range<u32>, content: Content) {
         let pieces = self.cut_out(rank, range);
-        let piece = Piece { start: range.start as u16, is_live: true, content };
+        let piece = StripPiece { start: range.start as u16, is_live: true, content };
         self.replace(rank, pieces, piece);
     }
 
@@ -92,19 +95,27 @@ impl Strips {
         &mut self,
         rank: Rank,
         range: &Range<u32>,
-        change: impl FnOnce(&mut Chunks, Content) -> Content,
+        change: impl FnOnce(&mut ValueChunks, Content) -> Content,
     ) {
         let pieces = self.cut_out(rank, range);
         let own = self.join(rank, pieces.clone());
         let content = change(&mut self.chunks, own);
-        self.replace(rank, pieces, Piece { start: range.start as u16, is_live: true, content });
+        self.replace(
+            rank,
+            pieces,
+            StripPiece { start: range.start as u16, is_live: true, content },
+        );
     }
 
     /// What some positions hold, as one content, which has been sent then.
     pub(super) fn send(&mut self, rank: Rank, range: &Range<u32>) -> Content {
         let pieces = self.cut_out(rank, range);
         let content = self.join(rank, pieces.clone());
-        self.replace(rank, pieces, Piece { start: range.start as u16, is_live: false, content });
+        self.replace(
+            rank,
+            pieces,
+            StripPiece { start: range.start as u16, is_live: false, content },
+        );
         content
     }
 
@@ -112,7 +123,8 @@ impl Strips {
         match &self.strips[rank.index()][pieces] {
             [piece] => piece.content,
             pieces => {
-                let part = |&Piece { start, content, .. }: &Piece| Part { start, content };
+                let part =
+                    |&StripPiece { start, content, .. }: &StripPiece| ValuePart { start, content };
                 self.chunks.join(pieces.iter().map(part))
             }
         }
@@ -150,7 +162,7 @@ impl Strips {
             let own = (piece.content, &(u32::from(piece.start)..end));
             self.chunks.first_difference(own, (content, range.end), values)
         });
-        self.replace(rank, at, Piece { start: range.start as u16, is_live: true, content });
+        self.replace(rank, at, StripPiece { start: range.start as u16, is_live: true, content });
         lost
     }
 

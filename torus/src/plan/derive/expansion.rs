@@ -1,33 +1,30 @@
 //! What all ranks of a schedule share, made once: walks, orders, sets. One rank's plan and all
 //! ranks' messages are read from it.
 
-use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::fold::FoldPass;
 use super::order::PositionOrder;
-use super::pass::{Pass, Scope};
-use super::paths::{path_order, tree_order};
+use super::pass::{Pass, PassScope};
 use super::prefix::PrefixPass;
 use super::resend::ResendPass;
+use super::routing::{path_order, tree_order};
 use super::schedule::{Placement, PrefixSteps, Recipe, Schedule, ScheduleError, WalkRecipe};
 use super::tree::TreePass;
 use super::walk::Walk;
 use super::walk_pass::WalkPass;
-use crate::collectives::{Action, Collective, Cut, Form, Paths, Share, Sums};
+use crate::collectives::{Action, Collective, Payload, Routing, Share, Sums, WalkForm};
 use crate::geometry::{Trees, Vertex};
 use crate::names::{Block, Rank};
 use crate::plan::exchange::linear;
-use crate::plan::exchange::parlinna;
-use crate::plan::exchange::{self, ExchangePass};
+use crate::plan::exchange::{self, ExchangeRecipe};
 use crate::plan::ir::flow::{Flow, LaneHeader, Message};
-use crate::plan::ir::grid::{Grid, NodeGroups};
+use crate::plan::ir::grid::Grid;
 use crate::plan::ir::members::Tile;
-use crate::plan::ir::places::Places;
-use crate::plan::ir::runs::Blocks;
 use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
-use crate::plan::ir::types::{Lane, Plan, Step, Transfer};
+use crate::plan::ir::torus::Torus;
+use crate::plan::ir::types::{Lane, Plan};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -36,16 +33,29 @@ pub struct Expansion {
     root: Rank,
     /// Who has all from the start: what passes send there is left out.
     complete: Option<Rank>,
-    places: Arc<Places>,
+    torus: Arc<Torus>,
     headers: Vec<LaneHeader>,
-    lanes: Vec<Vec<PassSteps>>,
+    lanes: Vec<Passes>,
 }
 
-/// A pass, and which of its lane's steps are the pass's.
-type PassSteps = (Range<usize>, Box<dyn Pass>);
+/// A lane's passes, each with the lane's steps that are its own.
+#[derive(Debug, Default)]
+struct Passes(Vec<(Range<usize>, Box<dyn Pass>)>);
+
+impl Passes {
+    /// Adds a pass behind the others.
+    fn push(&mut self, pass: impl Pass + 'static) {
+        let first = self.n_steps();
+        self.0.push((first..first + pass.n_steps(), Box::new(pass)));
+    }
+
+    fn n_steps(&self) -> usize {
+        self.0.last().map_or(0, |(steps, _)| steps.end)
+    }
+}
 
 /// What all ranks know of a lane, and its passes.
-type Passes = (LaneHeader, Vec<Box<dyn Pass>>);
+type ExpandedLane = (LaneHeader, Passes);
 
 impl Schedule {
     /// What all ranks share.
@@ -55,48 +65,28 @@ impl Schedule {
     pub fn expand(&self) -> Result<Expansion, ScheduleError> {
         self.validate()?;
         let schedule = self;
-        let places = Arc::new(Places { shape: schedule.shape.clone(), map: schedule.map.clone() });
+        let torus = Arc::new(Torus { shape: schedule.shape.clone(), map: schedule.map.clone() });
         let lanes = match &schedule.recipe {
             Recipe::Walk(recipe) => (0..schedule.ports)
-                .map(|port| walk_lane(schedule, recipe, &places, port))
+                .map(|port| walk_lane(schedule, recipe, &torus, port))
                 .collect::<Result<Vec<_>, _>>()?,
-            Recipe::Exchange(exchange) => {
-                let grid = Grid::new(places.clone(), exchange.groups);
-                let passes = |grid: &_| exchange::passes(exchange, &places, grid, schedule.ports);
-                exchange_lanes(grid, exchange.window(), passes)
-            }
-            Recipe::ParLinNa(recipe) => {
-                let grid =
-                    Grid::new(places.clone(), NodeGroups::OfSize(places.shape.ranks_per_node()));
-                let passes = |grid: &_| (parlinna::passes(*recipe, grid, schedule.ports), 1);
-                exchange_lanes(grid, recipe.window(), passes)
-            }
-            Recipe::Linear => linear_lanes(&places, schedule),
-            Recipe::Prefix(how) => prefix_lanes(places.shape.n_ranks(), schedule, *how),
-            Recipe::Trees => tree_lanes(&places, schedule),
+            Recipe::Exchange(exchange) => exchange_lanes(&torus, exchange, schedule.ports),
+            Recipe::Linear => linear_lanes(&torus, schedule),
+            Recipe::Prefix(how) => prefix_lanes(torus.shape.n_ranks(), schedule, *how),
+            Recipe::Trees => tree_lanes(&torus, schedule),
         };
-        let with_steps = |passes: Vec<Box<dyn Pass>>| {
-            let mut first = 0;
-            let with_steps = |pass: Box<dyn Pass>| {
-                let steps = first..first + pass.n_steps();
-                first = steps.end;
-                (steps, pass)
-            };
-            passes.into_iter().map(with_steps).collect()
-        };
-        let lanes = lanes.into_iter().map(|(header, passes)| (header, with_steps(passes)));
-        let (headers, lanes) = lanes.unzip();
+        let (headers, lanes) = lanes.into_iter().unzip();
         let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
         let collective = schedule.collective;
-        let complete = collective.brings_all(root, root, places.shape.n_ranks()).then_some(root);
-        Ok(Expansion { collective, root, complete, places, headers, lanes })
+        let complete = collective.brings_all(root, root, torus.shape.n_ranks()).then_some(root);
+        Ok(Expansion { collective, root, complete, torus, headers, lanes })
     }
 }
 
 impl Expansion {
     /// The pass that a lane's step belongs to, and which of its steps it is.
     fn pass(&self, lane: usize, step: usize) -> (&dyn Pass, usize) {
-        let passes = &self.lanes[lane];
+        let Passes(passes) = &self.lanes[lane];
         let found = passes.iter().find(|(steps, _)| step < steps.end);
         let (steps, pass) = found.unwrap_or_else(|| panic!("lane {lane} has no step {step}"));
         (&**pass, step - steps.start)
@@ -109,7 +99,7 @@ impl Flow for Expansion {
     }
 
     fn n_ranks(&self) -> u32 {
-        self.places.shape.n_ranks()
+        self.torus.shape.n_ranks()
     }
 
     fn root(&self) -> Rank {
@@ -131,13 +121,13 @@ impl Flow for Expansion {
     }
 
     fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
-        let order = self.lanes[lane].iter().find_map(|(_, pass)| pass.tiles(most));
+        let order = self.lanes[lane].0.iter().find_map(|(_, pass)| pass.tiles(most));
         order.unwrap_or_else(|| Tile::ranges(self.headers[lane].space.n_positions, most))
     }
 
     fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
         let (pass, step) = self.pass(lane, step);
-        pass.messages(Scope::Step(step, tile), &mut |_, message| {
+        pass.messages(PassScope::Step(step, tile), &mut |_, message| {
             if self.complete != Some(message.to) {
                 visit(message);
             }
@@ -149,23 +139,11 @@ impl Flow for Expansion {
     /// # Panics
     /// If `rank` is not below the number of ranks.
     fn plan(&self, rank: Rank) -> Plan {
-        let at = self.places.coord(rank);
-        let lanes = self.headers.iter().zip(&self.lanes).map(|(header, passes)| {
-            let mut steps: Vec<Step> = Vec::with_capacity(header.n_steps);
-            for (Range { start, .. }, pass) in passes {
-                steps.extend((0..pass.n_steps()).map(|step| Step {
-                    action: pass.action(step),
-                    own_at: pass.own_at(step, rank),
-                    ..Step::default()
-                }));
-                pass.messages(Scope::Rank(rank, at), &mut |step, Message { from, to, runs }| {
-                    if self.complete != Some(to) {
-                        let Step { sends, recvs, .. } = &mut steps[start + step];
-                        let (peer, transfers) =
-                            if from == rank { (to, sends) } else { (from, recvs) };
-                        transfers.push(Transfer { peer, blocks: Blocks::from_slice(runs) });
-                    }
-                });
+        let at = self.torus.coord(rank);
+        let lanes = self.headers.iter().zip(&self.lanes).map(|(header, Passes(passes))| {
+            let mut steps = Vec::with_capacity(header.n_steps);
+            for (_, pass) in passes {
+                pass.list(rank, at, self.complete, &mut steps);
             }
             let LaneHeader { port, part, parts, window, ref space, .. } = *header;
             Lane { port, part, parts, space: space.clone(), window, steps }
@@ -185,82 +163,84 @@ impl Flow for Expansion {
 fn walk_lane(
     schedule: &Schedule,
     recipe: &WalkRecipe,
-    places: &Arc<Places>,
+    torus: &Arc<Torus>,
     port: u32,
-) -> Result<Passes, ScheduleError> {
+) -> Result<ExpandedLane, ScheduleError> {
     let Schedule { collective, shape, map, .. } = schedule;
     let n_linked = shape.active_dims().len().max(1) as u32;
     let patterns = schedule.ring_patterns(recipe, port >= n_linked)?;
     let walk = Arc::new(Walk::new(shape, patterns, recipe.interleave, (port % n_linked) as usize));
     let root = map.coord_of(shape, schedule.root);
     let origin = if collective.is_rooted() { root } else { shape.coord(Vertex(0)) };
-    let cut = collective.cut();
-    let is_whole = cut == Cut::Token
-        || cut == Cut::Vector && matches!(recipe.form, Form::Tree | Form::Latency);
+    let payload = collective.payload();
+    let is_whole = payload == Payload::Token
+        || payload == Payload::Vector && matches!(recipe.form, WalkForm::Tree | WalkForm::Latency);
     let is_resent = recipe.positions == Placement::Resend;
     let order = Arc::new(match (recipe.form, recipe.positions) {
         _ if is_whole => PositionOrder::row_major(walk.sizes()),
-        (Form::Tree, _) => tree_order(&walk, root),
+        (WalkForm::Tree, _) => tree_order(&walk, root),
         (_, Placement::Rank) => PositionOrder::row_major(walk.sizes()),
         (_, Placement::Path | Placement::Resend) => path_order(&walk, origin),
     });
     let space = Arc::new(Space {
-        cut,
+        payload,
         n_positions: if is_whole { 1 } else { order.n_positions() },
-        order: match cut {
-            Cut::Blocks if !is_resent => listed(places, &order),
-            Cut::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
-                places: places.clone(),
+        order: match payload {
+            Payload::Blocks if !is_resent => listed(torus, &order),
+            Payload::Pairs => BlockOrder::Displaced(Arc::new(Displaced {
+                torus: torus.clone(),
                 patterns: (0..shape.n_dims()).map(|dim| walk.pattern(dim).clone()).collect(),
                 displacements: order.nodes(),
             })),
-            Cut::Blocks | Cut::Vector | Cut::Token => BlockOrder::Identity,
+            Payload::Blocks | Payload::Vector | Payload::Token => BlockOrder::Identity,
         },
     });
     let phases = collective.phases(recipe.form).unwrap_or_default();
-    let resend = |backwards| {
-        let (places, order) = (places.clone(), order.clone());
-        is_resent.then_some(boxed(ResendPass { places, order, backwards }))
-    };
+    let resend = |backwards| ResendPass { torus: torus.clone(), order: order.clone(), backwards };
     // In the latency form the patterns may be smaller than the dimensions.
     let sizes = shape.sizes();
     let mut nodes = sizes.clone();
     shape.node_dim().into_iter().for_each(|dim| nodes[dim] = walk.sizes()[dim]);
-    let fold =
-        |all: &[u32], core: &[u32], action| FoldPass::new(places, all, core, action).map(boxed);
-    let mut passes = Vec::from_iter(fold(&sizes, &nodes, Action::Reduce));
-    passes.extend(fold(&nodes, walk.sizes(), Action::Reduce));
+    let mut passes = Passes::default();
+    let fold = |all: &[u32], core: &[u32], action| FoldPass::new(torus, all, core, action);
+    let inwards =
+        [fold(&sizes, &nodes, Action::Reduce), fold(&nodes, walk.sizes(), Action::Reduce)];
+    inwards.into_iter().flatten().for_each(|pass| passes.push(pass));
     for &phase in phases {
-        let (places, walk, order) = (places.clone(), walk.clone(), order.clone());
-        let mut pass = WalkPass::new(places, walk, order, phase, root, is_whole);
+        let (torus, walk, order) = (torus.clone(), walk.clone(), order.clone());
+        let mut pass = WalkPass::new(torus, walk, order, phase, root, is_whole);
         // A barrier has nothing that could be combined in another order.
-        if cut == Cut::Vector {
+        if payload == Payload::Vector {
             pass = pass.in_fold_order();
         }
         // A reduce-scatter leaves blocks in path order, and an allgather needs them so: one more
         // exchange puts them right, after the former and before the latter.
-        let puts_right = phase.paths == Paths::Toward;
-        passes.extend(resend(true).filter(|_| puts_right && phase.backwards));
-        passes.push(boxed(pass));
-        passes.extend(resend(false).filter(|_| puts_right && !phase.backwards));
+        let puts_right = is_resent && phase.routing == Routing::Toward;
+        if puts_right && phase.backwards {
+            passes.push(resend(true));
+        }
+        passes.push(pass);
+        if puts_right && !phase.backwards {
+            passes.push(resend(false));
+        }
     }
-    passes.extend(fold(&nodes, walk.sizes(), Action::Copy));
-    passes.extend(fold(&sizes, &nodes, Action::Copy));
+    let outwards = [fold(&nodes, walk.sizes(), Action::Copy), fold(&sizes, &nodes, Action::Copy)];
+    outwards.into_iter().flatten().for_each(|pass| passes.push(pass));
     let header = LaneHeader {
         port: port as u16,
         part: port,
         parts: schedule.ports,
         space,
         window: None,
-        n_steps: passes.iter().map(|pass| pass.n_steps()).sum(),
+        n_steps: passes.n_steps(),
     };
     Ok((header, passes))
 }
 
 /// The blocks in a position order.
-fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
+fn listed(torus: &Torus, order: &PositionOrder) -> BlockOrder {
     let blocks: Vec<Block> =
-        order.nodes().into_iter().map(|node| Block(places.rank_on(node).0)).collect();
+        order.nodes().into_iter().map(|node| Block(torus.rank_on(node).0)).collect();
     if blocks.iter().enumerate().all(|(position, block)| position == block.index()) {
         return BlockOrder::Identity;
     }
@@ -269,50 +249,50 @@ fn listed(places: &Places, order: &PositionOrder) -> BlockOrder {
 }
 
 fn exchange_lanes(
-    grid: Grid,
-    window: Option<NonZeroU32>,
-    passes: impl FnOnce(&Arc<Grid>) -> (Vec<ExchangePass>, u32),
-) -> Vec<Passes> {
-    let grid = Arc::new(grid);
-    let (passes, parts) = passes(&grid);
+    torus: &Arc<Torus>,
+    exchange: &ExchangeRecipe,
+    n_lanes: u32,
+) -> Vec<ExpandedLane> {
+    let grid = Arc::new(Grid::new(torus.clone(), exchange.groups));
+    let (passes, parts) = exchange::passes(exchange, torus, &grid, n_lanes);
     let n_positions = grid.n_positions();
-    let space = Space { cut: Cut::Pairs, n_positions, order: BlockOrder::Grid(grid) };
+    let space = Space { payload: Payload::Pairs, n_positions, order: BlockOrder::Grid(grid) };
     let mut lanes = lanes(space, parts, passes);
-    lanes.iter_mut().for_each(|(header, _)| header.window = window);
+    lanes.iter_mut().for_each(|(header, _)| header.window = exchange.window());
     lanes
 }
 
-fn linear_lanes(places: &Arc<Places>, schedule: &Schedule) -> Vec<Passes> {
-    let Places { shape, map } = &**places;
+fn linear_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
+    let Torus { shape, map } = &**torus;
     let root = map.coord_of(shape, schedule.root);
     let from_root =
         schedule.collective.gives(Rank(schedule.root), Rank(schedule.root), shape.n_ranks())
             == Share::All;
     let order = BlockOrder::Identity;
-    let space = Space { cut: Cut::Blocks, n_positions: shape.n_ranks(), order };
-    lanes(space, 1, linear::passes(places, root, from_root, schedule.ports))
+    let space = Space { payload: Payload::Blocks, n_positions: shape.n_ranks(), order };
+    lanes(space, 1, linear::passes(torus, root, from_root, schedule.ports))
 }
 
 /// One lane for each port, with its part of the vector.
-fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<Passes> {
+fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<ExpandedLane> {
     let is_exclusive = schedule.collective.sums() == Sums::Before;
     let pass = |_| PrefixPass::new(n_ranks, how, is_exclusive);
     lanes(whole_vector(), schedule.ports, (0..schedule.ports).map(pass))
 }
 
 /// One lane for each tree, as many as there are ports and trees.
-fn tree_lanes(places: &Arc<Places>, schedule: &Schedule) -> Vec<Passes> {
-    let shape = &places.shape;
+fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
+    let shape = &torus.shape;
     let trees = Arc::new(Trees::new(shape, schedule.map.vertex_of(shape, schedule.root)));
     let action = schedule.collective.along_trees().unwrap_or_default();
     let parts = schedule.ports.min(trees.n_trees() as u32);
-    let pass = |part| TreePass::new(places.clone(), trees.clone(), part as usize, action);
+    let pass = |part| TreePass::new(torus.clone(), trees.clone(), part as usize, action);
     lanes(whole_vector(), parts, (0..parts).map(pass))
 }
 
 /// A space in which every message carries all of the vector's part.
 fn whole_vector() -> Space {
-    Space { cut: Cut::Vector, n_positions: 1, order: BlockOrder::Identity }
+    Space { payload: Payload::Vector, n_positions: 1, order: BlockOrder::Identity }
 }
 
 /// A lane with its header for each port, of one pass each; the data are cut into `parts`.
@@ -320,17 +300,15 @@ fn lanes<P: Pass + 'static>(
     space: Space,
     parts: u32,
     passes: impl IntoIterator<Item = P>,
-) -> Vec<Passes> {
+) -> Vec<ExpandedLane> {
     let space = Arc::new(space);
     let lane = |(port, pass): (u32, P)| {
         let (n_steps, space) = (pass.n_steps(), space.clone());
         let (port, part) = (port as u16, port % parts);
         let header = LaneHeader { port, part, parts, space, window: None, n_steps };
-        (header, vec![boxed(pass)])
+        let mut passes = Passes::default();
+        passes.push(pass);
+        (header, passes)
     };
     (0..).zip(passes).map(lane).collect()
-}
-
-fn boxed(pass: impl Pass + 'static) -> Box<dyn Pass> {
-    Box::new(pass)
 }

@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::pass::{Pass, Scope};
+use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Vertex};
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::WHOLE;
+use crate::plan::ir::torus::Torus;
 
 /// One step: towards the core, combining, or away from it.
 #[derive(Debug)]
 pub struct FoldPass {
-    places: Arc<Places>,
+    torus: Arc<Torus>,
     /// Sizes of what takes part.
     all: SmallVec<[u32; 4]>,
     /// Sizes of the core.
@@ -32,10 +32,10 @@ pub struct FoldPass {
 impl FoldPass {
     /// The step of coordinates below the sizes `all` towards the core if `action` combines, else
     /// the one back; `None` if nobody is beyond the core.
-    pub fn new(places: &Arc<Places>, all: &[u32], core: &[u32], action: Action) -> Option<Self> {
+    pub fn new(torus: &Arc<Torus>, all: &[u32], core: &[u32], action: Action) -> Option<Self> {
         let is_folded = core.iter().zip(all).any(|(core, all)| core < all);
-        let places = places.clone();
-        is_folded.then(|| FoldPass { places, all: all.into(), core: core.into(), action })
+        let torus = torus.clone();
+        is_folded.then(|| FoldPass { torus, all: all.into(), core: core.into(), action })
     }
 
     fn takes_part(&self, at: Coord) -> bool {
@@ -46,12 +46,12 @@ impl FoldPass {
     fn proxy(&self, at: Coord) -> Vertex {
         let parts: SmallVec<[u32; 8]> =
             self.core.iter().enumerate().map(|(dim, size)| at[dim] % size).collect();
-        self.places.shape.vertex(Coord::new(&parts))
+        self.torus.shape.vertex(Coord::new(&parts))
     }
 
     /// All nodes that fold onto the one at `at` of the core, without itself, by number.
     fn clients(&self, at: Coord) -> SmallVec<[Vertex; 2]> {
-        let shape = &self.places.shape;
+        let shape = &self.torus.shape;
         let mut nodes: SmallVec<[Vertex; 2]> = SmallVec::from_slice(&[Vertex(0)]);
         for (dim, &core) in self.core.iter().enumerate() {
             let (size, all) = (shape.size(dim), self.all[dim]);
@@ -75,10 +75,10 @@ impl Pass for FoldPass {
         self.action
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
-        let shape = &self.places.shape;
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let shape = &self.torus.shape;
         let mut visit_pair = |client: Vertex, proxy: Vertex| {
-            let [client, proxy] = [client, proxy].map(|node| self.places.rank_on(node));
+            let [client, proxy] = [client, proxy].map(|node| self.torus.rank_on(node));
             let (from, to) = match self.action {
                 Action::Reduce => (client, proxy),
                 Action::Copy => (proxy, client),
@@ -87,7 +87,7 @@ impl Pass for FoldPass {
         };
         let proxy = |node: Vertex, at: Coord| Some(self.proxy(at)).filter(|&proxy| proxy != node);
         match scope {
-            Scope::Step(..) => {
+            PassScope::Step(..) => {
                 for node in shape.vertices() {
                     let at = shape.coord(node);
                     if let Some(proxy) = proxy(node, at).filter(|_| self.takes_part(at)) {
@@ -96,8 +96,8 @@ impl Pass for FoldPass {
                 }
             }
             // The leader of who takes no part has its vector.
-            Scope::Rank(_, at) if !self.takes_part(at) => {}
-            Scope::Rank(_, at) => match (shape.vertex(at), proxy(shape.vertex(at), at)) {
+            PassScope::Rank(_, at) if !self.takes_part(at) => {}
+            PassScope::Rank(_, at) => match (shape.vertex(at), proxy(shape.vertex(at), at)) {
                 (node, Some(proxy)) => visit_pair(node, proxy),
                 (node, None) => {
                     self.clients(at).into_iter().for_each(|client| visit_pair(client, node));

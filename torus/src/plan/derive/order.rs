@@ -14,11 +14,11 @@
 use smallvec::SmallVec;
 
 use crate::geometry::{Coord, MAX_DIMS, Vertex};
-use crate::plan::ir::members::{Interval, Members, Tile};
+use crate::plan::ir::members::{CoordSet, Interval, Tile};
 use crate::plan::ir::runs::Run;
 
 /// Runs on their way into a list of the right length.
-pub type Runs = SmallVec<[Run; 32]>;
+pub type RunBuffer = SmallVec<[Run; 32]>;
 
 /// One level: a digit for every coordinate of one dimension.
 #[derive(Clone, Debug)]
@@ -118,14 +118,14 @@ impl PositionOrder {
     }
 
     /// A set of coordinates of `dim`, each named once.
-    pub fn members(&self, dim: usize, coords: impl Iterator<Item = u32>) -> Members {
+    pub fn members(&self, dim: usize, coords: impl Iterator<Item = u32>) -> CoordSet {
         let place_of = &self.dims[dim].place_of;
         let size = place_of.len() as u32;
-        Members::from_places(size, coords.map(|coord| place_of[coord as usize]).collect())
+        CoordSet::from_places(size, coords.map(|coord| place_of[coord as usize]).collect())
     }
 
     /// All coordinates of `dim` but some.
-    pub fn all_but(&self, dim: usize, coords: impl Iterator<Item = u32>) -> Members {
+    pub fn all_but(&self, dim: usize, coords: impl Iterator<Item = u32>) -> CoordSet {
         self.members(dim, coords).complement(self.dims[dim].coord_at.len() as u32)
     }
 
@@ -176,7 +176,7 @@ impl PositionOrder {
 
     /// Appends the runs of positions that the product of one set per dimension occupies in a tile,
     /// ascending.
-    pub fn runs_in(&self, tile: &Tile, sets: &[&Members], runs: &mut Runs) {
+    pub fn runs_in(&self, tile: &Tile, sets: &[&CoordSet], runs: &mut RunBuffer) {
         // The dimensions in which the box reaches beyond the set, as bits.
         let mut partial = 0u8;
         for (dim, set) in sets.iter().enumerate() {
@@ -203,8 +203,8 @@ impl PositionOrder {
         box_: &mut [Interval; MAX_DIMS],
         (first, volume): (u32, u32),
         partial: u8,
-        sets: &[&Members],
-        runs: &mut Runs,
+        sets: &[&CoordSet],
+        runs: &mut RunBuffer,
     ) {
         if partial == 0 {
             match runs.last_mut() {
@@ -347,14 +347,14 @@ mod tests {
             }
             let order = PositionOrder::new(&sizes, levels);
             let is_member = |dim: usize, x: u32| (seed >> (17 + dim as u32 * 7 + x)) & 1 == 1;
-            let sets: Vec<Members> = (0..sizes.len())
+            let sets: Vec<CoordSet> = (0..sizes.len())
                 .map(|dim| order.members(dim, (0..sizes[dim]).filter(|&x| is_member(dim, x))))
                 .collect();
-            let sets: Vec<&Members> = sets.iter().collect();
-            let mut runs = Runs::new();
+            let sets: Vec<&CoordSet> = sets.iter().collect();
+            let mut runs = RunBuffer::new();
             order.runs_in(&order.whole_tile(), &sets, &mut runs);
             for most in [1, 3, 16] {
-                let mut in_tiles = Runs::new();
+                let mut in_tiles = RunBuffer::new();
                 let mut at = 0;
                 for tile in order.tiles(most) {
                     prop_assert_eq!(tile.positions().start, at);

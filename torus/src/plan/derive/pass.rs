@@ -7,10 +7,12 @@ use crate::geometry::Coord;
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::Tile;
+use crate::plan::ir::runs::Runs;
+use crate::plan::ir::types::{Step, Transfer};
 
 /// Which messages of a pass are wanted.
 #[derive(Clone, Copy, Debug)]
-pub enum Scope<'a> {
+pub enum PassScope<'a> {
     /// All ranks' in one step, as far as they touch a tile.
     Step(usize, &'a Tile),
     /// All that one rank, with its coordinate, sends and receives in any step.
@@ -39,5 +41,23 @@ pub trait Pass: Debug + Send + Sync {
 
     /// Visits the messages of a scope, each with its step. Those of one step that one rank sends
     /// come in the order in which it posts them, those that it receives in the order of the fold.
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>));
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>));
+
+    /// Appends the steps of a rank, without what is sent to `complete`. Here and not with the caller,
+    /// so that the calls of the other methods are direct ones.
+    fn list(&self, rank: Rank, at: Coord, complete: Option<Rank>, steps: &mut Vec<Step>) {
+        let first = steps.len();
+        steps.extend((0..self.n_steps()).map(|step| Step {
+            action: self.action(step),
+            own_at: self.own_at(step, rank),
+            ..Step::default()
+        }));
+        self.messages(PassScope::Rank(rank, at), &mut |step, Message { from, to, runs }| {
+            if complete != Some(to) {
+                let Step { sends, recvs, .. } = &mut steps[first + step];
+                let (peer, transfers) = if from == rank { (to, sends) } else { (from, recvs) };
+                transfers.push(Transfer { peer, runs: Runs::from_slice(runs) });
+            }
+        });
+    }
 }

@@ -12,7 +12,7 @@
 //! An exscan is a scan of all ranks but the last, and one more step in which every rank hands its
 //! sum to the next one.
 
-use super::pass::{Pass, Scope};
+use super::pass::{Pass, PassScope};
 use super::schedule::PrefixSteps;
 use crate::collectives::Action;
 use crate::names::Rank;
@@ -88,17 +88,17 @@ impl Pass for PrefixPass {
         u32::from(step.action == Action::Reduce && source.is_some_and(|from| step.sends(from)))
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let mut send = |number: usize, from: u32| {
             let (from, to) = (Rank(from), Rank(from + self.steps[number].distance));
             visit(number, Message { from, to, runs: &WHOLE });
         };
         match scope {
-            Scope::Step(number, _) => {
+            PassScope::Step(number, _) => {
                 let PrefixStep { first, stride, end, .. } = self.steps[number];
                 (first..end).step_by(stride as usize).for_each(|from| send(number, from));
             }
-            Scope::Rank(rank, _) => {
+            PassScope::Rank(rank, _) => {
                 for (number, step) in self.steps.iter().enumerate() {
                     let ends = [Some(rank.0), rank.0.checked_sub(step.distance)];
                     let senders = ends.into_iter().flatten().filter(|&from| step.sends(from));

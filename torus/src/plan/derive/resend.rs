@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::order::PositionOrder;
-use super::pass::{Pass, Scope};
+use super::pass::{Pass, PassScope};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::Run;
+use crate::plan::ir::torus::Torus;
 
 /// The exchange that puts blocks right after a reduce-scatter in path order: the node whose own
 /// position is P sends it to rank P (Bine, section 4.3.1, "send").
 #[derive(Debug)]
 pub struct ResendPass {
-    pub places: Arc<Places>,
+    pub torus: Arc<Torus>,
     pub order: Arc<PositionOrder>,
     pub backwards: bool,
 }
@@ -23,9 +23,9 @@ impl Pass for ResendPass {
         1
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let mut resend = |position: u32| {
-            let holder = self.places.rank(self.order.coord(position));
+            let holder = self.torus.rank(self.order.coord(position));
             let owner = Rank(position);
             if holder != owner {
                 let (from, to) = if self.backwards { (owner, holder) } else { (holder, owner) };
@@ -33,8 +33,8 @@ impl Pass for ResendPass {
             }
         };
         match scope {
-            Scope::Step(_, tile) => tile.positions().for_each(resend),
-            Scope::Rank(rank, at) => {
+            PassScope::Step(_, tile) => tile.positions().for_each(resend),
+            PassScope::Rank(rank, at) => {
                 let held = self.order.position(at);
                 // A rank that holds its own block has nothing to do.
                 if held != rank.0 {

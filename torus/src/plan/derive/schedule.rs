@@ -4,11 +4,10 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::walk::Interleave;
-use crate::collectives::{Action, Collective, Form, Paths, Sums};
+use crate::collectives::{Action, Collective, Routing, Sums, WalkForm};
 use crate::geometry::{RankMap, Shape};
-use crate::patterns::{Kind, Pattern, Unserved};
-use crate::plan::exchange::parlinna::ParLinNa;
-use crate::plan::exchange::{Exchange, Stages};
+use crate::patterns::{Pattern, PatternKind, Unserved};
+use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
 
 /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
@@ -65,9 +64,7 @@ pub enum Recipe {
     /// Over walks: 1-D patterns, interleaved.
     Walk(WalkRecipe),
     /// Exchanges between all pairs of ranks, along some axes after others.
-    Exchange(Exchange),
-    /// Inside nodes, then between them directly.
-    ParLinNa(ParLinNa),
+    Exchange(ExchangeRecipe),
     /// Every rank sends to the root directly, or the root to every rank.
     Linear,
     /// Prefixes of the ranks, combined in their order.
@@ -80,9 +77,9 @@ pub enum Recipe {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WalkRecipe {
     /// The passes over the walk.
-    pub form: Form,
+    pub form: WalkForm,
     /// One pattern per dimension.
-    pub patterns: Vec<Kind>,
+    pub patterns: Vec<PatternKind>,
     /// Order of the steps within each dimension.
     pub order: StepOrder,
     /// Order of the steps between dimensions.
@@ -136,7 +133,7 @@ pub enum ScheduleError {
         /// The collective.
         collective: Collective,
         /// The form.
-        form: Form,
+        form: WalkForm,
     },
     /// The collective is not made of single messages between all pairs of ranks.
     #[error("{collective} is not made of single messages between all pairs of ranks")]
@@ -163,7 +160,7 @@ pub enum ScheduleError {
     )]
     Uneven {
         /// The pattern.
-        kind: Kind,
+        kind: PatternKind,
         /// The size of the dimension.
         size: u32,
     },
@@ -220,7 +217,7 @@ pub enum ScheduleError {
     )]
     NotNested {
         /// The pattern.
-        kind: Kind,
+        kind: PatternKind,
         /// The size of the dimension.
         size: u32,
     },
@@ -258,13 +255,11 @@ impl Schedule {
             Recipe::Exchange(exchange) if collective.is_pairwise() => {
                 return self.validate_exchange(exchange);
             }
-            Recipe::ParLinNa(_) if collective.is_pairwise() => return Ok(()),
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
             Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
             Recipe::Prefix(_) => return Err(ScheduleError::Prefix { collective }),
             Recipe::Exchange(_) => return Err(ScheduleError::Pairwise { collective }),
-            Recipe::ParLinNa(_) => return Err(ScheduleError::Pairwise { collective }),
             Recipe::Linear => return Err(ScheduleError::Linear { collective }),
             Recipe::Trees => return Err(ScheduleError::Trees { collective }),
         };
@@ -279,11 +274,11 @@ impl Schedule {
         };
         let patterns = self.ring_patterns(recipe, false)?;
         let adds_blocks = phases.iter().any(|phase| {
-            phase.paths == Paths::Toward && phase.action == Action::Reduce && !phase.backwards
+            phase.routing == Routing::Toward && phase.action == Action::Reduce && !phase.backwards
         });
         for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {
             let (kind, size) = (kind.clone(), pattern.size());
-            if recipe.form == Form::Latency && !pattern.groups_nest() {
+            if recipe.form == WalkForm::Latency && !pattern.groups_nest() {
                 return Err(ScheduleError::NotNested { kind, size });
             }
             if adds_blocks && !pattern.folds_evenly() {
@@ -293,18 +288,25 @@ impl Schedule {
         Ok(())
     }
 
-    fn validate_exchange(&self, exchange: &Exchange) -> Result<(), ScheduleError> {
+    fn validate_exchange(&self, exchange: &ExchangeRecipe) -> Result<(), ScheduleError> {
         let (shape, per_node) = (self.shape.to_string(), self.shape.ranks_per_node());
-        let is_led = matches!(exchange.groups, NodeGroups::WithLeaders(_));
-        if (is_led || exchange.stages == Stages::NodesFirst) && self.shape.node_dim().is_none() {
+        if (exchange.has_leaders() || exchange.stages == ExchangeStages::NodesFirst)
+            && self.shape.node_dim().is_none()
+        {
             return Err(ScheduleError::NoNodes { shape });
         }
         match exchange.groups {
+            NodeGroups::OfSize(group) | NodeGroups::WithLeaders(group)
+                if matches!(exchange.stages, ExchangeStages::InsideFirst { .. }) =>
+            {
+                let sizes = per_node.to_string();
+                Err(ScheduleError::Groups { group, per_node, shape, sizes })
+            }
             NodeGroups::OfSize(group) if group == 0 || !per_node.is_multiple_of(group) => {
                 let sizes = divisors(per_node);
                 Err(ScheduleError::Groups { group, per_node, shape, sizes })
             }
-            NodeGroups::OfSize(_) => Ok(()),
+            NodeGroups::OfSize(_) | NodeGroups::WholeNode => Ok(()),
             NodeGroups::WithLeaders(leaders) if leaders == 0 || leaders > per_node => {
                 Err(ScheduleError::Leaders { leaders, per_node, shape })
             }
@@ -321,7 +323,8 @@ impl Schedule {
     /// True if some ranks lie beyond the core of a latency form: they give their vectors away before
     /// its steps, and get the result after them.
     pub fn is_folded(&self) -> bool {
-        let Recipe::Walk(WalkRecipe { form: Form::Latency, patterns, .. }) = &self.recipe else {
+        let Recipe::Walk(WalkRecipe { form: WalkForm::Latency, patterns, .. }) = &self.recipe
+        else {
             return false;
         };
         patterns.iter().zip(self.shape.sizes()).any(|(kind, size)| kind.core(size) < size)
@@ -334,9 +337,9 @@ impl Schedule {
         recipe: &WalkRecipe,
         mirrored: bool,
     ) -> Result<Vec<Pattern>, ScheduleError> {
-        let pattern = |(dim, kind): (usize, &Kind)| {
+        let pattern = |(dim, kind): (usize, &PatternKind)| {
             let size = self.shape.size(dim);
-            let size = if recipe.form == Form::Latency { kind.core(size) } else { size };
+            let size = if recipe.form == WalkForm::Latency { kind.core(size) } else { size };
             let pattern = Pattern::new(kind.clone(), size).map_err(|unserved| {
                 ScheduleError::Unserved { shape: self.shape.to_string(), unserved }
             })?;

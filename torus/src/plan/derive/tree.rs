@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use super::pass::{Pass, Scope};
+use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
 use crate::geometry::{Trees, Vertex};
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::WHOLE;
+use crate::plan::ir::torus::Torus;
 
 /// The steps of one lane.
 #[derive(Debug)]
 pub struct TreePass {
-    places: Arc<Places>,
+    torus: Arc<Torus>,
     trees: Arc<Trees>,
     /// Which of the trees.
     tree: usize,
@@ -30,7 +30,7 @@ pub struct TreePass {
 
 impl TreePass {
     /// Tree number `tree`; towards the root if what arrives is combined.
-    pub fn new(places: Arc<Places>, trees: Arc<Trees>, tree: usize, action: Action) -> Self {
+    pub fn new(torus: Arc<Torus>, trees: Arc<Trees>, tree: usize, action: Action) -> Self {
         let depths = trees.depths(tree);
         let deepest = depths.iter().copied().max().unwrap_or(0);
         let mut start = vec![0u32; deepest as usize + 2];
@@ -47,7 +47,7 @@ impl TreePass {
             by_depth[*place as usize] = Vertex(node as u32);
             *place += 1;
         }
-        TreePass { places, trees, tree, action, by_depth, start }
+        TreePass { torus, trees, tree, action, by_depth, start }
     }
 
     fn is_backwards(&self) -> bool {
@@ -70,14 +70,14 @@ impl Pass for TreePass {
         self.action
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let mut visit_edge = |step: usize, parent: Vertex, child: Vertex| {
-            let [parent, child] = [parent, child].map(|node| self.places.rank_on(node));
+            let [parent, child] = [parent, child].map(|node| self.torus.rank_on(node));
             let (from, to) = if self.is_backwards() { (child, parent) } else { (parent, child) };
             visit(step, Message { from, to, runs: &WHOLE });
         };
         match scope {
-            Scope::Step(step, _) => {
+            PassScope::Step(step, _) => {
                 let depth = self.step_of(step);
                 let here = self.start[depth] as usize..self.start[depth + 1] as usize;
                 for &node in &self.by_depth[here] {
@@ -85,8 +85,8 @@ impl Pass for TreePass {
                     children.into_iter().for_each(|child| visit_edge(step, node, child));
                 }
             }
-            Scope::Rank(_, at) => {
-                let node = self.places.shape.vertex(at);
+            PassScope::Rank(_, at) => {
+                let node = self.torus.shape.vertex(at);
                 let depth = self.trees.depth(self.tree, node) as usize;
                 for child in self.trees.children(self.tree, node) {
                     visit_edge(self.step_of(depth), node, child);

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::order::{PositionOrder, Runs};
-use super::pass::{Pass, Scope};
-use super::paths::Moves;
+use super::order::{PositionOrder, RunBuffer};
+use super::pass::{Pass, PassScope};
+use super::routing::Moves;
 use super::walk::{GlobalStep, Walk};
-use crate::collectives::{Action, Paths, Phase};
+use crate::collectives::{Action, Routing, WalkPhase};
 use crate::geometry::{Coord, MAX_DIMS, Vertex};
 use crate::names::Rank;
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::members::{Members, Tile};
-use crate::plan::ir::places::Places;
+use crate::plan::ir::members::{CoordSet, Tile};
 use crate::plan::ir::runs::WHOLE;
+use crate::plan::ir::torus::Torus;
 
 /// Sets of one dimension are kept if there are at most this many of them; longer rings make
 /// theirs when they are asked for, each in constant time.
@@ -24,20 +24,20 @@ const MOST_KEPT_SETS: usize = 1 << 14;
 /// One pass over a walk.
 #[derive(Debug)]
 pub struct WalkPass {
-    places: Arc<Places>,
+    torus: Arc<Torus>,
     walk: Arc<Walk>,
     order: Arc<PositionOrder>,
-    phase: Phase,
+    phase: WalkPhase,
     root: Coord,
     /// The space has one position, which every message carries.
     is_whole: bool,
     /// For each step, how many steps each dimension has done before.
     done: Vec<SmallVec<[u32; 4]>>,
-    /// By dimension, if kept: the set beside coordinate `a` after `done` steps at
+    /// By dimension, if kept: the set resident at coordinate `a` after `done` steps at
     /// `done * size + a`.
-    beside: Vec<Option<Vec<Members>>>,
+    resident: Vec<Option<Vec<CoordSet>>>,
     /// By dimension, if kept: by step and target, the moving sets of all coordinates.
-    moving: Vec<Option<Vec<Vec<Vec<Members>>>>>,
+    moving: Vec<Option<Vec<Vec<Vec<CoordSet>>>>>,
     /// For folds of whole vectors, by step: the least coordinate of every coordinate's group.
     groups: Option<Vec<Vec<u32>>>,
 }
@@ -45,10 +45,10 @@ pub struct WalkPass {
 impl WalkPass {
     /// The pass of `phase` over `walk`, from or to `root`, with blocks in `order`.
     pub fn new(
-        places: Arc<Places>,
+        torus: Arc<Torus>,
         walk: Arc<Walk>,
         order: Arc<PositionOrder>,
-        phase: Phase,
+        phase: WalkPhase,
         root: Coord,
         is_whole: bool,
     ) -> Self {
@@ -59,14 +59,14 @@ impl WalkPass {
             counts[step.dim] += 1;
         }
         let mut pass = WalkPass {
-            places,
+            torus,
             walk,
             order,
             phase,
             root,
             is_whole,
             done,
-            beside: Vec::new(),
+            resident: Vec::new(),
             moving: Vec::new(),
             groups: None,
         };
@@ -76,18 +76,18 @@ impl WalkPass {
 
     /// With the operands of folds in an order in which all ranks compute the same expression.
     pub fn in_fold_order(mut self) -> Self {
-        if self.phase.paths == Paths::Everything {
+        if self.phase.routing == Routing::Everything {
             self.groups = Some(group_leaders(&self.walk));
         }
         self
     }
 
     fn moves(&self) -> Moves<'_> {
-        Moves { walk: &self.walk, order: &self.order, paths: self.phase.paths, root: self.root }
+        Moves { walk: &self.walk, order: &self.order, routing: self.phase.routing, root: self.root }
     }
 
     fn keep_sets(&mut self) {
-        let mut beside = Vec::new();
+        let mut resident = Vec::new();
         let mut moving = Vec::new();
         let moves = self.moves();
         let many_dims = self.walk.visited().len() > 1;
@@ -95,7 +95,7 @@ impl WalkPass {
             let pattern = self.walk.pattern(dim);
             let n_steps = pattern.n_steps();
             let is_small = n_steps as usize * size as usize <= MOST_KEPT_SETS;
-            beside.push((is_small && many_dims).then(|| moves.all_beside(dim)));
+            resident.push((is_small && many_dims).then(|| moves.all_resident(dim)));
             moving.push(is_small.then(|| {
                 let of_step = |t| {
                     let n_targets = pattern.targets(t, 0).len() as u32;
@@ -104,17 +104,17 @@ impl WalkPass {
                 (0..n_steps).map(of_step).collect()
             }));
         }
-        (self.beside, self.moving) = (beside, moving);
+        (self.resident, self.moving) = (resident, moving);
     }
 
-    fn beside(&self, dim: usize, done: u32, a: u32) -> Cow<'_, Members> {
-        match &self.beside[dim] {
+    fn resident(&self, dim: usize, done: u32, a: u32) -> Cow<'_, CoordSet> {
+        match &self.resident[dim] {
             Some(kept) => Cow::Borrowed(&kept[(done * self.walk.sizes()[dim] + a) as usize]),
-            None => Cow::Owned(self.moves().beside(dim, done, a)),
+            None => Cow::Owned(self.moves().resident(dim, done, a)),
         }
     }
 
-    fn moving(&self, step: GlobalStep, target: u32, a: u32) -> Cow<'_, Members> {
+    fn moving(&self, step: GlobalStep, target: u32, a: u32) -> Cow<'_, CoordSet> {
         let GlobalStep { dim, t } = step;
         match &self.moving[dim] {
             Some(kept) => Cow::Borrowed(&kept[t as usize][target as usize][a as usize]),
@@ -124,7 +124,7 @@ impl WalkPass {
 
     /// Whether what moves depends on where a node stands in the other dimensions.
     fn needs_others(&self) -> bool {
-        !self.is_whole || self.phase.paths == Paths::ToRoot
+        !self.is_whole || self.phase.routing == Routing::ToRoot
     }
 
     /// The step of the walk that a step of the pass is.
@@ -140,24 +140,24 @@ impl WalkPass {
     /// The messages of the rank at a coordinate.
     fn own_messages(&self, rank: Rank, at: Coord, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let (n_dims, needs_others) = (self.walk.sizes().len(), self.needs_others());
-        let (whole, nothing) = (self.order.whole_tile(), Members::default());
-        let mut runs = Runs::from_slice(&WHOLE);
+        let (whole, nothing) = (self.order.whole_tile(), CoordSet::default());
+        let mut runs = RunBuffer::from_slice(&WHOLE);
         // By dimension, the set for so many steps done.
-        type Beside<'a> = Option<(u32, Cow<'a, Members>)>;
-        let mut beside: SmallVec<[Beside<'_>; 4]> = (0..n_dims).map(|_| None).collect();
+        type Resident<'a> = Option<(u32, Cow<'a, CoordSet>)>;
+        let mut resident: SmallVec<[Resident<'_>; 4]> = (0..n_dims).map(|_| None).collect();
         for step in 0..self.n_steps() {
             let number = self.walk_step(step);
             let now @ GlobalStep { dim, t } = self.walk.steps()[number];
             let others = || (0..n_dims).filter(|&other| needs_others && other != dim);
             for other in others() {
                 let done = self.done[number][other];
-                if beside[other].as_ref().is_none_or(|(at, _)| *at != done) {
-                    beside[other] = Some((done, self.beside(other, done, at[other])));
+                if resident[other].as_ref().is_none_or(|(at, _)| *at != done) {
+                    resident[other] = Some((done, self.resident(other, done, at[other])));
                 }
             }
             let mut sets = [&nothing; MAX_DIMS];
             for other in others() {
-                sets[other] = beside[other].as_ref().map_or(&nothing, |(_, set)| set);
+                sets[other] = resident[other].as_ref().map_or(&nothing, |(_, set)| set);
             }
             if others().any(|other| sets[other].is_empty()) {
                 continue;
@@ -174,7 +174,7 @@ impl WalkPass {
                     self.order.runs_in(&whole, &sets[..n_dims], &mut runs);
                 }
                 let is_sent = (from == at[dim]) != self.phase.backwards;
-                let peer = self.places.rank(at.with(dim, peer));
+                let peer = self.torus.rank(at.with(dim, peer));
                 let (from, to) = if is_sent { (rank, peer) } else { (peer, rank) };
                 visit(step, Message { from, to, runs: &runs });
             };
@@ -198,11 +198,11 @@ impl WalkPass {
         let n_dims = self.walk.sizes().len();
         let needs_others = self.needs_others();
         // Whom the tile concerns, dimension by dimension, with their sets.
-        let concerns = |set: &Members, dim| match self.is_whole {
+        let concerns = |set: &CoordSet, dim| match self.is_whole {
             true => !set.is_empty(),
             false => set.covers(tile.box_[dim]).is_some(),
         };
-        type Concerned<'a> = Vec<(u32, u32, Cow<'a, Members>)>;
+        type Concerned<'a> = Vec<(u32, u32, Cow<'a, CoordSet>)>;
         let concerned: Vec<Concerned<'_>> = (0..n_dims)
             .map(|dim| {
                 let size = self.walk.sizes()[dim];
@@ -225,25 +225,25 @@ impl WalkPass {
                 } else if needs_others {
                     let done = self.done[number][dim];
                     (0..size)
-                        .map(|a| (a, a, self.beside(dim, done, a)))
+                        .map(|a| (a, a, self.resident(dim, done, a)))
                         .filter(|(.., set)| concerns(set, dim))
                         .collect()
                 } else {
-                    (0..size).map(|a| (a, a, Cow::Owned(Members::default()))).collect()
+                    (0..size).map(|a| (a, a, Cow::Owned(CoordSet::default()))).collect()
                 }
             })
             .collect();
         if concerned.iter().any(Vec::is_empty) {
             return;
         }
-        let mut product = Product {
+        let mut product = SenderProduct {
             pass: self,
             dim: step.dim,
             tile,
             concerned: &concerned,
             sets: SmallVec::new(),
             last: SmallVec::new(),
-            runs: Runs::new(),
+            runs: RunBuffer::new(),
             visit,
         };
         product.descend(0, Vertex(0), Vertex(0));
@@ -262,7 +262,7 @@ impl Pass for WalkPass {
     /// Operands of the step's fold whose groups come before the node's own.
     fn own_at(&self, step: usize, rank: Rank) -> u32 {
         let Some(groups) = &self.groups else { return 0 };
-        let at = self.places.coord(rank);
+        let at = self.torus.coord(rank);
         if !self.takes_part(at) {
             return 0;
         }
@@ -277,34 +277,34 @@ impl Pass for WalkPass {
         (!self.is_whole).then(|| self.order.tiles(most))
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         match scope {
-            Scope::Step(step, tile) => {
+            PassScope::Step(step, tile) => {
                 self.all_messages(step, tile, &mut |message| visit(step, message));
             }
-            Scope::Rank(rank, at) if self.takes_part(at) => self.own_messages(rank, at, visit),
-            Scope::Rank(..) => {}
+            PassScope::Rank(rank, at) if self.takes_part(at) => self.own_messages(rank, at, visit),
+            PassScope::Rank(..) => {}
         }
     }
 }
 
 /// The product over the dimensions of who is concerned.
-struct Product<'a, 'b> {
+struct SenderProduct<'a, 'b> {
     pass: &'a WalkPass,
     dim: usize,
     tile: &'a Tile,
-    concerned: &'a [Vec<(u32, u32, Cow<'a, Members>)>],
-    sets: SmallVec<[&'a Members; MAX_DIMS]>,
+    concerned: &'a [Vec<(u32, u32, Cow<'a, CoordSet>)>],
+    sets: SmallVec<[&'a CoordSet; MAX_DIMS]>,
     /// The sets of the last message, whose runs these are.
-    last: SmallVec<[&'a Members; MAX_DIMS]>,
-    runs: Runs,
+    last: SmallVec<[&'a CoordSet; MAX_DIMS]>,
+    runs: RunBuffer,
     visit: &'b mut dyn FnMut(Message<'_>),
 }
 
-impl Product<'_, '_> {
+impl SenderProduct<'_, '_> {
     fn descend(&mut self, dim: usize, from: Vertex, to: Vertex) {
         let Some(here) = self.concerned.get(dim) else { return self.meet(from, to) };
-        let size = self.pass.places.shape.size(dim);
+        let size = self.pass.torus.shape.size(dim);
         for (a, peer, set) in here {
             self.sets.push(set);
             let peer = if dim == self.dim { *peer } else { *a };
@@ -324,7 +324,7 @@ impl Product<'_, '_> {
                 false => pass.order.runs_in(self.tile, &self.sets, &mut self.runs),
             }
         }
-        let (from, to) = (pass.places.rank_on(from), pass.places.rank_on(to));
+        let (from, to) = (pass.torus.rank_on(from), pass.torus.rank_on(to));
         let (from, to) = if pass.phase.backwards { (to, from) } else { (from, to) };
         (self.visit)(Message { from, to, runs: &self.runs });
     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::rounds::{self, displaced};
 use crate::geometry::{Coord, Vertex};
 use crate::names::{Position, Rank};
-use crate::plan::derive::pass::{Pass, Scope};
+use crate::plan::derive::pass::{Pass, PassScope};
 use crate::plan::ir::flow::Message;
-use crate::plan::ir::places::Places;
 use crate::plan::ir::runs::Run;
+use crate::plan::ir::torus::Torus;
 
 /// Messages of a step: the root must be able to post their receives at once.
 const PER_STEP: usize = 64;
@@ -21,7 +21,7 @@ const PER_STEP: usize = 64;
 /// The steps of one lane.
 #[derive(Debug)]
 pub struct LinearPass {
-    places: Arc<Places>,
+    torus: Arc<Torus>,
     root: Coord,
     /// The root sends.
     from_root: bool,
@@ -30,20 +30,19 @@ pub struct LinearPass {
 }
 
 /// The passes of `n_lanes` lanes.
-pub fn passes(places: &Arc<Places>, root: Coord, from_root: bool, n_lanes: u32) -> Vec<LinearPass> {
-    let lane =
-        |displacements| LinearPass { places: places.clone(), root, from_root, displacements };
-    rounds::displacements(&places.shape, n_lanes).into_iter().map(lane).collect()
+pub fn passes(torus: &Arc<Torus>, root: Coord, from_root: bool, n_lanes: u32) -> Vec<LinearPass> {
+    let lane = |displacements| LinearPass { torus: torus.clone(), root, from_root, displacements };
+    rounds::displacements(&torus.shape, n_lanes).into_iter().map(lane).collect()
 }
 
 impl LinearPass {
     /// The ranks that the root communicates with in a step.
     fn ranks(&self, step: usize) -> impl Iterator<Item = Rank> {
-        let Places { shape, .. } = &*self.places;
+        let Torus { shape, .. } = &*self.torus;
         let end = self.displacements.len().min((step + 1) * PER_STEP);
         self.displacements[step * PER_STEP..end].iter().map(|&by| {
             let by = shape.coord(Vertex(by));
-            self.places.rank_on(displaced(shape, self.root, by))
+            self.torus.rank_on(displaced(shape, self.root, by))
         })
     }
 }
@@ -53,15 +52,15 @@ impl Pass for LinearPass {
         self.displacements.len().div_ceil(PER_STEP)
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
-        let root = self.places.rank(self.root);
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let root = self.torus.rank(self.root);
         let steps = match scope {
-            Scope::Step(step, _) => step..step + 1,
-            Scope::Rank(..) => 0..self.n_steps(),
+            PassScope::Step(step, _) => step..step + 1,
+            PassScope::Rank(..) => 0..self.n_steps(),
         };
         let is_wanted = |peer: &Rank| match scope {
-            Scope::Step(_, tile) => tile.positions().contains(&peer.0),
-            Scope::Rank(rank, _) => rank == root || rank == *peer,
+            PassScope::Step(_, tile) => tile.positions().contains(&peer.0),
+            PassScope::Rank(rank, _) => rank == root || rank == *peer,
         };
         for step in steps {
             for peer in self.ranks(step).filter(is_wanted) {

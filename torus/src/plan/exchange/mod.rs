@@ -18,7 +18,7 @@
 //! opposite direction. So ports use different links all the time.
 
 pub(super) mod linear;
-pub(super) mod parlinna;
+mod parlinna;
 pub(super) mod rounds;
 
 use std::borrow::Cow;
@@ -28,29 +28,29 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use self::rounds::{dealt, rounds};
-use super::derive::pass::{Pass, Scope};
+use super::derive::pass::{Pass, PassScope};
 use super::ir::flow::Message;
 use super::ir::grid::{Grid, NodeGroups};
 use super::ir::members::clip;
-use super::ir::places::Places;
-use super::ir::runs::Blocks;
+use super::ir::runs::Runs;
+use super::ir::torus::Torus;
 use crate::geometry::Shape;
 use crate::names::Rank;
 
 /// How the ranks of a torus exchange blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Exchange {
+pub struct ExchangeRecipe {
     /// Which ranks of a node belong together.
     pub groups: NodeGroups,
     /// Along which axes each exchange goes.
-    pub stages: Stages,
+    pub stages: ExchangeStages,
     /// Messages that a rank has under way at a time in an exchange; all if `None`.
     pub batch: Option<u32>,
 }
 
 /// Along which axes each exchange goes, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stages {
+pub enum ExchangeStages {
     /// All at once: everybody with everybody.
     Together,
     /// All but those inside groups, then inside groups: or between nodes, then between the groups
@@ -58,16 +58,32 @@ pub enum Stages {
     NodesFirst,
     /// One dimension after the other, the node axis last.
     Dimensions,
+    /// Inside nodes by digits, then between nodes straight to the owners: ParLinNa (Fan et al. 2025,
+    /// section 4). Never more than one message to the same rank at a time.
+    InsideFirst {
+        /// The radix of the digits, 2 or more.
+        radix: u32,
+        /// Between nodes one message for each block.
+        staggered: bool,
+    },
 }
 
-impl Exchange {
+impl ExchangeRecipe {
     /// Everybody with everybody, one at a time.
-    pub const PAIRWISE: Exchange =
-        Exchange { groups: NodeGroups::OfSize(1), stages: Stages::Together, batch: Some(1) };
+    pub const PAIRWISE: ExchangeRecipe = ExchangeRecipe {
+        groups: NodeGroups::OfSize(1),
+        stages: ExchangeStages::Together,
+        batch: Some(1),
+    };
 
     /// True if every block goes straight to its owner.
     pub fn is_straight(&self) -> bool {
-        self.stages == Stages::Together && matches!(self.groups, NodeGroups::OfSize(_))
+        self.stages == ExchangeStages::Together && !self.has_leaders()
+    }
+
+    /// True if leaders handle the blocks of others.
+    pub fn has_leaders(&self) -> bool {
+        matches!(self.groups, NodeGroups::WithLeaders(_))
     }
 
     /// Messages of a step.
@@ -105,38 +121,42 @@ pub struct Shift {
     /// The displacement on the grid.
     pub by: u32,
     /// Its positions.
-    pub blocks: Blocks,
+    pub runs: Runs,
 }
 
 /// The positions that a group sends.
-type SentBy<'a> = dyn Fn(u32) -> Cow<'a, Blocks> + 'a;
+type SentBy<'a> = dyn Fn(u32) -> Cow<'a, Runs> + 'a;
 /// Who sends them on behalf of a group, and to whom.
-type Ends<'a> = dyn Fn(u32) -> [Rank; 2] + 'a;
+type EndRanks<'a> = dyn Fn(u32) -> [Rank; 2] + 'a;
 
 /// By exchange, the axes that it is along.
-fn axes(exchange: &Exchange, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
+fn axes(exchange: &ExchangeRecipe, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
     let n_axes = grid.n_axes();
     let mask = |along: &dyn Fn(usize) -> bool| (0..n_axes).map(along).collect();
     // Members on their own, or else the groups of a node, are the last axis.
     let has_inner = shape.node_dim().is_some();
     match exchange.stages {
-        Stages::Together => vec![mask(&|_| true)],
-        Stages::NodesFirst if has_inner => {
+        ExchangeStages::Together => vec![mask(&|_| true)],
+        ExchangeStages::NodesFirst if has_inner => {
             vec![mask(&|axis| axis + 1 < n_axes), mask(&|axis| axis + 1 == n_axes)]
         }
-        Stages::NodesFirst => vec![mask(&|_| true)],
-        Stages::Dimensions => (0..n_axes).map(|dim| mask(&|axis| axis == dim)).collect(),
+        ExchangeStages::NodesFirst => vec![mask(&|_| true)],
+        ExchangeStages::Dimensions => (0..n_axes).map(|dim| mask(&|axis| axis == dim)).collect(),
+        ExchangeStages::InsideFirst { .. } => Vec::new(),
     }
 }
 
 /// The passes of `n_lanes` lanes, and into how many parts they cut the blocks.
 pub fn passes(
-    exchange: &Exchange,
-    places: &Arc<Places>,
+    exchange: &ExchangeRecipe,
+    torus: &Arc<Torus>,
     grid: &Arc<Grid>,
     n_lanes: u32,
 ) -> (Vec<ExchangePass>, u32) {
-    let shape = &places.shape;
+    if let ExchangeStages::InsideFirst { radix, staggered } = exchange.stages {
+        return (parlinna::passes(radix, exchange.batch, staggered, grid, n_lanes), 1);
+    }
+    let shape = &torus.shape;
     // Displacements of groups stand for those of their leaders; all groups are as large there.
     let even = grid.even_shape();
     let rounds = |along: &[bool]| {
@@ -154,7 +174,7 @@ pub fn passes(
         order.chunks(exchange.per_step().max(1)).map(step).collect()
     };
     let stages = axes(exchange, grid, shape);
-    if let ([along], NodeGroups::OfSize(_)) = (&stages[..], exchange.groups) {
+    if let ([along], false) = (&stages[..], exchange.has_leaders()) {
         let lane = |order: Vec<u32>| ExchangePass {
             grid: grid.clone(),
             steps: along_steps(along, &order),
@@ -164,8 +184,8 @@ pub fn passes(
     let stages: Vec<_> = stages.into_iter().map(|along| (rounds(&along), along)).collect();
     // Dimensions with links take turns.
     let turns = match exchange.stages {
-        Stages::Dimensions => shape.active_dims(),
-        Stages::Together | Stages::NodesFirst => Vec::new(),
+        ExchangeStages::Dimensions => shape.active_dims(),
+        _ => Vec::new(),
     };
     let lane = |lane: usize| {
         let mut order = turns.clone();
@@ -210,7 +230,7 @@ impl ExchangePass {
         match step {
             ExchangeStep::Members { .. } => {}
             ExchangeStep::Hops(hops) => {
-                hops.iter().for_each(|hop| visit(hop.by, &|_| Cow::Borrowed(&hop.blocks)));
+                hops.iter().for_each(|hop| visit(hop.by, &|_| Cow::Borrowed(&hop.runs)));
             }
             ExchangeStep::Along { along, by } => {
                 for &by in by {
@@ -227,54 +247,49 @@ impl Pass for ExchangePass {
         self.steps.len()
     }
 
-    fn messages(&self, scope: Scope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let grid = &*self.grid;
-        let mut send = |step, own: &[u32], blocks: &SentBy<'_>, ends: &Ends<'_>| {
-            let mut visit = |group, runs: &Blocks| {
+        let mut send = |step, own: &[u32], sent: &SentBy<'_>, ends: &EndRanks<'_>| {
+            let mut visit = |group, runs: &Runs| {
                 if !runs.is_empty() {
                     let [from, to] = ends(group);
                     visit(step, Message { from, to, runs });
                 }
             };
             match scope {
-                Scope::Step(_, tile) => grid.alike().for_each(|first| {
-                    let runs = blocks(first);
+                PassScope::Step(_, tile) => grid.alike().for_each(|first| {
+                    let runs = sent(first);
                     let runs = runs.iter().filter_map(|run| clip(*run, tile)).collect();
                     grid.like(first).for_each(|group| visit(group, &runs));
                 }),
-                Scope::Rank(..) => own.iter().for_each(|&group| visit(group, &blocks(group))),
+                PassScope::Rank(..) => own.iter().for_each(|&group| visit(group, &sent(group))),
             }
         };
         let (steps, (own, member)) = match scope {
-            Scope::Step(step, _) => (step..step + 1, (0, 0)),
-            Scope::Rank(rank, _) => (0..self.n_steps(), grid.member(rank)),
+            PassScope::Step(step, _) => (step..step + 1, (0, 0)),
+            PassScope::Rank(rank, _) => (0..self.n_steps(), grid.member(rank)),
         };
         for number in steps {
             match self.steps[number] {
                 ExchangeStep::Members { in_the_end } => {
                     let members = if member == 0 { 1..grid.served() } else { member..member + 1 };
                     for member in members {
-                        let blocks =
+                        let sent =
                             |group| Cow::Owned(grid.member_positions(group, member, in_the_end));
                         let inwards = |group| [member, 0].map(|member| grid.rank(group, member));
                         let outwards = |group| [0, member].map(|member| grid.rank(group, member));
-                        send(
-                            number,
-                            &[own],
-                            &blocks,
-                            if in_the_end { &outwards } else { &inwards },
-                        );
+                        send(number, &[own], &sent, if in_the_end { &outwards } else { &inwards });
                     }
                 }
                 // Only leaders exchange, if there are any.
                 _ if member > 0 => {}
-                ref hops => self.for_each_hop(hops, &mut |by, blocks| {
+                ref hops => self.for_each_hop(hops, &mut |by, sent| {
                     let from = grid.displaced(own, by, false);
                     let ends = |group| {
                         let to = if group == from { own } else { grid.displaced(group, by, true) };
                         [group, to].map(|group| grid.rank(group, 0))
                     };
-                    send(number, &[own, from], blocks, &ends);
+                    send(number, &[own, from], sent, &ends);
                 }),
             }
         }

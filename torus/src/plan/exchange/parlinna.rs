@@ -10,54 +10,41 @@
 //! space and have their node displacements, dealt so that concurrent messages leave on different
 //! links, as in the pairwise alltoall.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::rounds::displacements;
 use super::{ExchangePass, Shift};
 use crate::plan::ir::grid::Grid;
-use crate::plan::ir::runs::{Blocks, Run};
+use crate::plan::ir::runs::{Run, Runs};
 
-/// How ParLinNa goes about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ParLinNa {
-    /// The radix inside nodes, 2 or more.
-    pub radix: u32,
-    /// Messages that a rank has under way between nodes at a time, 1 or more; all if `None`.
-    /// Never more than one to the same rank.
-    pub batch: Option<u32>,
-    /// Between nodes one message for each block.
-    pub staggered: bool,
-}
-
-impl ParLinNa {
-    /// Steps under way at a time: a step has a batch.
-    pub(crate) fn window(&self) -> Option<NonZeroU32> {
-        self.batch.and(Some(NonZeroU32::MIN))
-    }
-}
-
-/// The passes of `n_lanes` lanes over `grid`, on which nobody leads and groups are nodes.
-pub fn passes(recipe: ParLinNa, grid: &Arc<Grid>, n_lanes: u32) -> Vec<ExchangePass> {
-    let shape = &grid.places().shape;
-    let rows = Rows { per_node: shape.ranks_per_node() };
+/// The passes of `n_lanes` lanes over `grid`, on which nobody leads and groups are nodes. Between
+/// nodes a step has `batch` messages; all if `None`.
+pub fn passes(
+    radix: u32,
+    batch: Option<u32>,
+    staggered: bool,
+    grid: &Arc<Grid>,
+    n_lanes: u32,
+) -> Vec<ExchangePass> {
+    let shape = &grid.torus().shape;
+    let rows = NodeRows { per_node: shape.ranks_per_node() };
     let lanes = displacements(&shape.without_node_axis(), n_lanes).into_iter().enumerate();
     let pass = |(lane, between): (usize, Vec<u32>)| {
         // Blocks that stay on the node are the first lane's.
         let within = (lane == 0).then_some(0).into_iter().chain(between.iter().copied());
-        let mut steps = rows.inside(recipe.radix, &within.collect::<Vec<_>>());
-        steps.extend(rows.between(recipe, &between));
+        let mut steps = rows.inside(radix, &within.collect::<Vec<_>>());
+        steps.extend(rows.between(batch, staggered, &between));
         ExchangePass::of_hops(grid.clone(), steps)
     };
     lanes.map(pass).collect()
 }
 
 /// Positions as rows of places, one for each node displacement.
-struct Rows {
+struct NodeRows {
     per_node: u32,
 }
 
-impl Rows {
+impl NodeRows {
     /// A step for each digit, with a message for each of its values.
     fn inside(&self, radix: u32, rows: &[u32]) -> Vec<Vec<Shift>> {
         let powers = std::iter::successors(Some(1u32), |power| power.checked_mul(radix.max(2)));
@@ -66,28 +53,28 @@ impl Rows {
             let values = (1..radix).take_while(move |digit| digit * power < self.per_node);
             let hop = |digit: u32| {
                 let moves = |place: &u32| place / power % radix == digit;
-                let mut blocks = Blocks::new();
+                let mut runs = Runs::new();
                 for row in rows {
                     for place in (0..self.per_node).filter(moves) {
-                        push(&mut blocks, row * self.per_node + place);
+                        push(&mut runs, row * self.per_node + place);
                     }
                 }
-                Shift { by: digit * power, blocks }
+                Shift { by: digit * power, runs }
             };
-            values.map(hop).filter(|hop| !hop.blocks.is_empty()).collect()
+            values.map(hop).filter(|hop| !hop.runs.is_empty()).collect()
         };
         powers.map(hops).collect()
     }
 
     /// Batches of messages, none of them with two to one node.
-    fn between(&self, recipe: ParLinNa, rows: &[u32]) -> Vec<Vec<Shift>> {
-        let size = recipe.batch.unwrap_or(u32::MAX).max(1) as usize;
+    fn between(&self, batch: Option<u32>, staggered: bool, rows: &[u32]) -> Vec<Vec<Shift>> {
+        let size = batch.unwrap_or(u32::MAX).max(1) as usize;
         let (n_messages, n_blocks) =
-            if recipe.staggered { (self.per_node, 1) } else { (1, self.per_node) };
+            if staggered { (self.per_node, 1) } else { (1, self.per_node) };
         let messages = |place: u32| {
             let hop = move |row: &u32| {
-                let blocks = Blocks::from_slice(&[Run::new(row * self.per_node + place, n_blocks)]);
-                Shift { by: row * self.per_node, blocks }
+                let runs = Runs::from_slice(&[Run::new(row * self.per_node + place, n_blocks)]);
+                Shift { by: row * self.per_node, runs }
             };
             rows.chunks(size).map(move |batch| batch.iter().map(hop).collect())
         };
@@ -95,9 +82,9 @@ impl Rows {
     }
 }
 
-fn push(blocks: &mut Blocks, position: u32) {
-    match blocks.last_mut() {
+fn push(runs: &mut Runs, position: u32) {
+    match runs.last_mut() {
         Some(last) if last.end() == position => last.len += 1,
-        _ => blocks.push(Run::new(position, 1)),
+        _ => runs.push(Run::new(position, 1)),
     }
 }

@@ -41,12 +41,12 @@ pub enum Defect {
         parts: u32,
     },
     /// Positions do not fit the collective.
-    #[error("{found} positions of {cut} do not fit {expected}")]
+    #[error("{found} positions of {payload} do not fit {expected}")]
     Space {
         /// Positions of the lane.
         found: u32,
         /// What they are made of.
-        cut: &'static str,
+        payload: &'static str,
         /// What they should be.
         expected: String,
     },

@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::places::Places;
-use super::runs::{Blocks, Run};
+use super::runs::{Run, Runs};
+use super::torus::Torus;
 use crate::geometry::{Shape, Vertex};
 use crate::names::{Position, Rank};
 
@@ -34,6 +34,8 @@ use crate::names::{Position, Rank};
 pub enum NodeGroups {
     /// So many, a divisor of the ranks on a node; everybody handles blocks of its own.
     OfSize(u32),
+    /// All ranks of a node; everybody handles blocks of its own.
+    WholeNode,
     /// So many groups on each node, as even as they can be, the larger ones first. The first
     /// member of each handles the blocks of all.
     WithLeaders(u32),
@@ -42,7 +44,7 @@ pub enum NodeGroups {
 /// See the module documentation.
 #[derive(Debug)]
 pub struct Grid {
-    places: Arc<Places>,
+    torus: Arc<Torus>,
     /// Sizes of the axes, that of the members last; nodes are numbered row-major.
     sizes: SmallVec<[u32; 8]>,
     /// Members of the largest group whose leader handles their blocks; 1 if everybody is on its own.
@@ -53,18 +55,19 @@ pub struct Grid {
 
 impl Grid {
     /// The grid of a shape whose node axis, if it has one, is split into groups.
-    pub fn new(places: Arc<Places>, groups: NodeGroups) -> Self {
-        let mut sizes: SmallVec<[u32; 8]> = places.shape.sizes().into_iter().collect();
-        let per_node = places.shape.ranks_per_node();
+    pub fn new(torus: Arc<Torus>, groups: NodeGroups) -> Self {
+        let mut sizes: SmallVec<[u32; 8]> = torus.shape.sizes().into_iter().collect();
+        let per_node = torus.shape.ranks_per_node();
         let (n_groups, largest, served) = match groups {
             NodeGroups::OfSize(size) => (per_node / size, size, 1),
+            NodeGroups::WholeNode => (1, per_node, 1),
             NodeGroups::WithLeaders(n_groups) => {
                 let largest = per_node.div_ceil(n_groups);
                 (n_groups, largest, largest)
             }
         };
         // A leader of itself alone is one of the node.
-        if places.shape.node_dim().is_some()
+        if torus.shape.node_dim().is_some()
             && !(matches!(groups, NodeGroups::WithLeaders(_)) && served == 1)
         {
             let last = sizes.len() - 1;
@@ -72,13 +75,13 @@ impl Grid {
             sizes.push(largest);
         }
         let n_large = n_groups - (n_groups * largest - per_node);
-        Grid { places, sizes, served, n_large }
+        Grid { torus, sizes, served, n_large }
     }
 
     /// Groups of each node.
     fn per_node(&self) -> u32 {
         match self.served {
-            1 => self.places.shape.ranks_per_node(),
+            1 => self.torus.shape.ranks_per_node(),
             _ => self.sizes[self.n_axes() - 1],
         }
     }
@@ -96,19 +99,19 @@ impl Grid {
         }
     }
 
-    /// The first groups of all kinds that differ in who is where.
+    /// One group for each layout: those of the first node, or group 0 if all groups are equally large.
     pub fn alike(&self) -> std::ops::Range<u32> {
         0..if self.is_even() { 1 } else { self.per_node() }
     }
 
-    /// All groups like a first one.
+    /// All groups with the layout of group `first`.
     pub fn like(&self, first: u32) -> impl Iterator<Item = u32> {
         (first..self.n_groups()).step_by(self.alike().len())
     }
 
     /// The shape with nodes on which all groups are as large as the largest.
     pub fn even_shape(&self) -> Cow<'_, Shape> {
-        let shape = &self.places.shape;
+        let shape = &self.torus.shape;
         if self.is_even() {
             return Cow::Borrowed(shape);
         }
@@ -121,9 +124,9 @@ impl Grid {
         self.sizes.len() - usize::from(self.served > 1)
     }
 
-    /// The places of the ranks.
-    pub fn places(&self) -> &Places {
-        &self.places
+    /// The shape and the rank map.
+    pub fn torus(&self) -> &Torus {
+        &self.torus
     }
 
     /// Members of a group that has a leader; 1 if there are none.
@@ -138,7 +141,7 @@ impl Grid {
 
     /// Number of ranks.
     pub fn n_ranks(&self) -> u32 {
-        self.places.shape.n_ranks()
+        self.torus.shape.n_ranks()
     }
 
     /// Number of positions.
@@ -182,11 +185,11 @@ impl Grid {
 
     /// The group of a rank, and its number there.
     pub fn member(&self, rank: Rank) -> (u32, u32) {
-        let at = self.places.vertex(rank).0;
+        let at = self.torus.vertex(rank).0;
         if self.is_even() {
             return (at / self.served, at % self.served);
         }
-        let per_node = self.places.shape.ranks_per_node();
+        let per_node = self.torus.shape.ranks_per_node();
         let (first, at) = (at / per_node * self.per_node(), at % per_node);
         let in_large = self.n_large * self.served;
         let (group, member) = match at.checked_sub(in_large) {
@@ -206,10 +209,10 @@ impl Grid {
             false => {
                 let (node, group) = (group / self.per_node(), group % self.per_node());
                 let before = group * self.served - group.saturating_sub(self.n_large);
-                node * self.places.shape.ranks_per_node() + before
+                node * self.torus.shape.ranks_per_node() + before
             }
         };
-        self.places.rank_on(Vertex(first + member))
+        self.torus.rank_on(Vertex(first + member))
     }
 
     /// The member that gives what is in a position, the displacement, the member that gets it.
@@ -257,7 +260,7 @@ impl Grid {
     }
 
     /// All numbers with some digits fixed, as runs.
-    fn runs(&self, mut digits: SmallVec<[(u32, Option<u32>); 8]>) -> Blocks {
+    fn runs(&self, mut digits: SmallVec<[(u32, Option<u32>); 8]>) -> Runs {
         let mut len = 1;
         while let Some(&(size, None)) = digits.last() {
             len *= size;
@@ -277,12 +280,7 @@ impl Grid {
 
     /// Of these positions those that stand for something at the leader of `group`, before they
     /// move along the last axis; or in the end.
-    pub fn standing<'a>(
-        &self,
-        runs: Cow<'a, Blocks>,
-        group: u32,
-        in_the_end: bool,
-    ) -> Cow<'a, Blocks> {
+    pub fn standing<'a>(&self, runs: Cow<'a, Runs>, group: u32, in_the_end: bool) -> Cow<'a, Runs> {
         if self.is_even() {
             return runs;
         }
@@ -293,7 +291,7 @@ impl Grid {
             own < self.size(group) && others < self.size(self.displaced(group, by, !in_the_end))
         };
         let all = runs.iter().flat_map(|run| run.start..run.end()).filter(stands);
-        let mut runs = Blocks::new();
+        let mut runs = Runs::new();
         for position in all {
             match runs.last_mut() {
                 Some(run) if run.end() == position => run.len += 1,
@@ -305,7 +303,7 @@ impl Grid {
 
     /// All positions that are displaced `by` along these axes, whatever they are along the others,
     /// along which `by` is 0.
-    pub fn displaced_positions(&self, by: u32, along: &[bool]) -> Blocks {
+    pub fn displaced_positions(&self, by: u32, along: &[bool]) -> Runs {
         let axes = self.axes().iter().zip(self.digits(by)).zip(along);
         let axes = axes.map(|((&size, digit), &along)| (size, along.then_some(digit)));
         let members = || std::iter::once((self.served, None));
@@ -314,7 +312,7 @@ impl Grid {
 
     /// The positions that a member of `group` gives, or gets, but the one that it gives itself; none
     /// if the group is too small to have the member.
-    pub fn member_positions(&self, group: u32, member: u32, gets: bool) -> Blocks {
+    pub fn member_positions(&self, group: u32, member: u32, gets: bool) -> Runs {
         let all = self.runs(self.digits_of(member, gets));
         let own = (member * self.n_groups()) * self.served + member;
         let others = all.into_iter().flat_map(|run| without(run, own)).collect();

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::runs::Run;
 use super::types::Lane;
-use crate::collectives::Cut;
+use crate::collectives::Payload;
 use crate::names::{Block, Position, Rank};
 
 /// The elements of piece `index` when `count` elements are cut into `pieces`.
@@ -52,7 +52,7 @@ impl Counts {
 /// Positions follow one another: where one starts is the sum of what those before it have room
 /// for. A position has room for the block that stands there at the start and for the one that
 /// stands there in the end; these differ only where a position is a displacement
-/// ([`Cut::Pairs`]). Blocks that pass through it may need more: [`Extent::for_passing`].
+/// ([`Payload::Pairs`]). Blocks that pass through it may need more: [`Extent::for_passing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     n_positions: u32,
@@ -83,7 +83,7 @@ fn bounds(lens: impl Iterator<Item = u64>) -> Box<[u64]> {
 impl Extent {
     /// The extent of `lane` on `rank`, which has blocks of `given` elements at the start and of
     /// `gotten` elements in the end. Both are the same unless positions are displacements; a
-    /// vector has the length of the first; [`Cut::Token`] has none.
+    /// vector has the length of the first; [`Payload::Token`] has none.
     pub fn new(lane: &Lane, rank: Rank, given: &Counts, gotten: &Counts) -> Self {
         let Lane { part, parts, ref space, .. } = *lane;
         let part_len = |count: u64| {
@@ -96,10 +96,10 @@ impl Extent {
         };
         let at_start = |at| len(space.block_at_start(rank, at), given);
         let at_end = |at| len(space.block_at_end(rank, at), gotten);
-        let lens = match (space.cut, given, gotten) {
-            (Cut::Token, ..) => Lens::None,
-            (Cut::Vector, ..) => Lens::Vector(part_len(given.of(Block(0)))),
-            (Cut::Blocks | Cut::Pairs, Counts::Equal(count), Counts::Equal(_)) => {
+        let lens = match (space.payload, given, gotten) {
+            (Payload::Token, ..) => Lens::None,
+            (Payload::Vector, ..) => Lens::Vector(part_len(given.of(Block(0)))),
+            (Payload::Blocks | Payload::Pairs, Counts::Equal(count), Counts::Equal(_)) => {
                 let len = part_len(*count);
                 match space.is_full() {
                     true => Lens::Equal(len),
@@ -110,10 +110,10 @@ impl Extent {
                     }
                 }
             }
-            (Cut::Blocks, ..) => {
+            (Payload::Blocks, ..) => {
                 Lens::Bounds { bounds: bounds(positions().map(at_start)), is_loose: false }
             }
-            (Cut::Pairs, ..) => {
+            (Payload::Pairs, ..) => {
                 let rooms = positions().map(|at| at_start(at).max(at_end(at)));
                 Lens::Bounds { bounds: bounds(rooms), is_loose: true }
             }
@@ -215,8 +215,8 @@ mod tests {
         }
     }
 
-    fn lane(cut: Cut, order: BlockOrder, part: u32, parts: u32) -> Lane {
-        let space = Arc::new(Space { cut, n_positions: 4, order });
+    fn lane(payload: Payload, order: BlockOrder, part: u32, parts: u32) -> Lane {
+        let space = Arc::new(Space { payload, n_positions: 4, order });
         Lane { port: 0, part, parts, space, window: None, steps: Vec::new() }
     }
 
@@ -226,7 +226,7 @@ mod tests {
         let order = vec![Block(2), Block(1), Block(0), Block(3)];
         let order = BlockOrder::Listed(Arc::new(Listing::new(order).unwrap()));
         let extent = |part| {
-            Extent::new(&lane(Cut::Blocks, order.clone(), part, 2), Rank(0), &counts, &counts)
+            Extent::new(&lane(Payload::Blocks, order.clone(), part, 2), Rank(0), &counts, &counts)
         };
         let offsets = |extent: &Extent| (0..5).map(|at| extent.offset(at)).collect::<Vec<_>>();
         assert_eq!(offsets(&extent(0)), [0, 500, 500, 502, 502]);
@@ -245,7 +245,7 @@ mod tests {
         let order = BlockOrder::Own { start, end, room: [].into() };
         let per_block = |counts: [u64; 4]| Counts::PerBlock(counts.into());
         let extent = Extent::new(
-            &lane(Cut::Pairs, order, 0, 1),
+            &lane(Payload::Pairs, order, 0, 1),
             Rank(0),
             &per_block(given),
             &per_block(gotten),

@@ -5,7 +5,7 @@ use super::members::{Tile, clip};
 use super::runs::n_positions;
 use super::space::Space;
 use super::types::{Lane, Plan};
-use crate::collectives::{Action, Collective, Cut};
+use crate::collectives::{Action, Collective, Payload};
 use crate::names::Rank;
 
 /// The plans of all ranks.
@@ -46,15 +46,15 @@ impl Listed {
                 return mixed("the number of lanes");
             }
             for (a, b) in plan.lanes.iter().zip(&first.lanes) {
-                let ways =
+                let header =
                     |lane: &Lane| (lane.port, lane.part, lane.parts, lane.window, lane.steps.len());
-                if ways(a) != ways(b) {
+                if header(a) != header(b) {
                     return mixed("port, part, window or number of steps of a lane");
                 }
-                let kinds = |space: &Space| (space.cut, space.n_positions);
+                let kinds = |space: &Space| (space.payload, space.n_positions);
                 let agree = kinds(&a.space) == kinds(&b.space)
                     // Pairs stand in different positions on different ranks.
-                    && (a.space.cut == Cut::Pairs || a.space.equals_on(&b.space, rank));
+                    && (a.space.payload == Payload::Pairs || a.space.equals_on(&b.space, rank));
                 if !agree {
                     return mixed("the positions of a lane or the order of their blocks");
                 }
@@ -119,7 +119,7 @@ impl Flow for Listed {
                 let sends = &sender.lanes[lane].steps[step].sends;
                 let Some(send) = sends.iter().find(|send| send.peer == plan.rank) else { continue };
                 clipped.clear();
-                clipped.extend(send.blocks.iter().filter_map(|run| clip(*run, tile)));
+                clipped.extend(send.runs.iter().filter_map(|run| clip(*run, tile)));
                 if n_positions(&clipped) > 0 {
                     visit(Message { from: recv.peer, to: plan.rank, runs: &clipped });
                 }

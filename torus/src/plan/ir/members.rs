@@ -10,12 +10,12 @@ use crate::geometry::MAX_DIMS;
 /// A set of coordinates of one dimension: disjoint intervals of places, ascending, none
 /// touching the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members(pub SmallVec<[Interval; 2]>);
+pub struct CoordSet(pub SmallVec<[Interval; 2]>);
 
-impl Members {
+impl CoordSet {
     /// The places `range`.
     pub fn interval(range: Range<u32>) -> Self {
-        let mut members = Members::default();
+        let mut members = CoordSet::default();
         if !range.is_empty() {
             members.0.push(Interval { start: range.start, end: range.end });
         }
@@ -24,7 +24,7 @@ impl Members {
 
     /// The set of some places below `size`, in any order, each once.
     pub fn from_places(size: u32, mut places: SmallVec<[u32; 16]>) -> Self {
-        let mut members = Members::default();
+        let mut members = CoordSet::default();
         if places.len() <= 64 {
             places.sort_unstable();
             places.into_iter().for_each(|place| members.append(place, place + 1));
@@ -55,7 +55,7 @@ impl Members {
 
     /// All places below `size` that are not members.
     pub fn complement(&self, size: u32) -> Self {
-        let mut others = Members::default();
+        let mut others = CoordSet::default();
         let mut at = 0;
         for interval in self.0.iter().copied().chain([Interval { start: size, end: size }]) {
             if interval.start > at {

@@ -34,9 +34,9 @@ impl Run {
 pub const WHOLE: [Run; 1] = [Run::new(0, 1)];
 
 /// The positions of one transfer: disjoint runs in the order in which they travel.
-pub type Blocks = SmallVec<[Run; 1]>;
+pub type Runs = SmallVec<[Run; 1]>;
 
-/// Number of positions in `blocks`.
-pub fn n_positions(blocks: &[Run]) -> u64 {
-    blocks.iter().map(|run| u64::from(run.len)).sum()
+/// Number of positions in `runs`.
+pub fn n_positions(runs: &[Run]) -> u64 {
+    runs.iter().map(|run| u64::from(run.len)).sum()
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::grid::Grid;
-use super::places::Places;
-use super::runs::{Blocks, Run};
-use crate::collectives::{Cut, Share};
+use super::runs::{Run, Runs};
+use super::torus::Torus;
+use crate::collectives::{Payload, Share};
 use crate::geometry::Vertex;
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
@@ -17,7 +17,7 @@ use crate::patterns::Pattern;
 #[derive(Clone, Debug)]
 pub struct Space {
     /// What a position is made of: a piece of one vector, a block of each rank, nothing.
-    pub cut: Cut,
+    pub payload: Payload,
     /// Number of positions.
     pub n_positions: u32,
     /// Which block stands where.
@@ -31,10 +31,10 @@ pub enum BlockOrder {
     Identity,
     /// The same list for the start and the end, on all ranks.
     Listed(Arc<Listing>),
-    /// A position is a displacement ([`Cut::Pairs`]).
+    /// A position is a displacement ([`Payload::Pairs`]).
     Displaced(Arc<Displaced>),
     /// A position is a displacement along axes, and between members of groups that have leaders
-    /// ([`Cut::Pairs`]).
+    /// ([`Payload::Pairs`]).
     Grid(Arc<Grid>),
     /// A displacement as one rank sees it: the block that it sends from each position, and
     /// the block that it has there in the end. Only that rank can say so.
@@ -74,7 +74,7 @@ impl Listing {
 /// coordinate to 0 takes another coordinate to its displacement from there.
 #[derive(Debug)]
 pub struct Displaced {
-    pub(crate) places: Arc<Places>,
+    pub(crate) torus: Arc<Torus>,
     pub(crate) patterns: Vec<Pattern>,
     /// Which displacement a position is: the coordinate of this node.
     pub(crate) displacements: Vec<Vertex>,
@@ -84,7 +84,7 @@ impl Displaced {
     /// The rank whose coordinate is `at(pattern, here, by)` in each dimension, for a rank that is
     /// `here` and a position that is displaced `by`.
     fn rank(&self, rank: Rank, position: Position, at: impl Fn(&Pattern, u32, u32) -> u32) -> Rank {
-        let mut here = self.places.vertex(rank).0;
+        let mut here = self.torus.vertex(rank).0;
         let mut by = self.displacements[position.index()].0;
         let (mut stride, mut node) = (1, 0);
         for pattern in self.patterns.iter().rev() {
@@ -92,7 +92,7 @@ impl Displaced {
             node += at(pattern, here % size, by % size) * stride;
             (here, by, stride) = (here / size, by / size, stride * size);
         }
-        self.places.rank_on(Vertex(node))
+        self.torus.rank_on(Vertex(node))
     }
 
     /// Whose block stands in `position` on `rank` at the start.
@@ -110,27 +110,27 @@ impl Space {
     /// The block in `position` on `rank` at the start, if it gives that; `None` if no block of
     /// this rank's ever stands there at the start.
     pub fn block_at_start(&self, rank: Rank, position: Position) -> Option<Block> {
-        let block = |rank: Rank| Block(rank.0);
-        match &self.order {
-            BlockOrder::Identity => Some(Block(position.0)),
-            BlockOrder::Listed(list) => Some(list.block_at[position.index()]),
-            BlockOrder::Displaced(displaced) => Some(block(displaced.destination(rank, position))),
-            BlockOrder::Grid(grid) => grid.destination(rank, position).map(block),
-            BlockOrder::Own { start, .. } => start[position.index()],
-        }
+        self.block(rank, position, false)
     }
 
     /// The block in `position` on `rank` in the end, if it gets that; `None` if no block of this
     /// rank's ever stands there in the end.
     pub fn block_at_end(&self, rank: Rank, position: Position) -> Option<Block> {
-        let block = |rank: Rank| Block(rank.0);
-        match &self.order {
-            BlockOrder::Identity => Some(Block(position.0)),
-            BlockOrder::Listed(list) => Some(list.block_at[position.index()]),
-            BlockOrder::Displaced(displaced) => Some(block(displaced.source(rank, position))),
-            BlockOrder::Grid(grid) => grid.source(rank, position).map(block),
-            BlockOrder::Own { end, .. } => end[position.index()],
-        }
+        self.block(rank, position, true)
+    }
+
+    fn block(&self, rank: Rank, position: Position, at_end: bool) -> Option<Block> {
+        let owner = match (&self.order, at_end) {
+            (BlockOrder::Identity, _) => return Some(Block(position.0)),
+            (BlockOrder::Listed(list), _) => return Some(list.block_at[position.index()]),
+            (BlockOrder::Own { start, .. }, false) => return start[position.index()],
+            (BlockOrder::Own { end, .. }, true) => return end[position.index()],
+            (BlockOrder::Displaced(by), false) => Some(by.destination(rank, position)),
+            (BlockOrder::Displaced(by), true) => Some(by.source(rank, position)),
+            (BlockOrder::Grid(grid), false) => grid.destination(rank, position),
+            (BlockOrder::Grid(grid), true) => grid.source(rank, position),
+        };
+        owner.map(|rank| Block(rank.0))
     }
 
     /// The same space as `rank` sees it, by lists; `None` if there are no displacements.
@@ -210,11 +210,11 @@ impl Space {
 
     /// All positions with room on `rank`, ascending, if some of them hold none of its own blocks at
     /// the start or in the end; else nothing.
-    pub(crate) fn room_for_others(&self, rank: Rank) -> Blocks {
+    pub(crate) fn room_for_others(&self, rank: Rank) -> Runs {
         if self.is_full() {
-            return Blocks::new();
+            return Runs::new();
         }
-        let (mut room, mut has_more) = (Blocks::new(), false);
+        let (mut room, mut has_more) = (Runs::new(), false);
         for position in Position::first(self.n_positions) {
             if !self.has_room(rank, position) {
                 continue;
@@ -226,7 +226,7 @@ impl Space {
                 _ => room.push(Run::new(position.0, 1)),
             }
         }
-        if has_more { room } else { Blocks::new() }
+        if has_more { room } else { Runs::new() }
     }
 
     /// True if every position is one of a rank's blocks at the start and in the end.
@@ -259,16 +259,16 @@ impl Space {
     /// # Errors
     /// What is wrong, in the words of a sentence about the order.
     pub(crate) fn check_order(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
-        match (&self.order, self.cut) {
-            (BlockOrder::Identity, Cut::Vector | Cut::Blocks | Cut::Token) => Ok(()),
-            (BlockOrder::Listed(list), Cut::Blocks) => {
+        match (&self.order, self.payload) {
+            (BlockOrder::Identity, Payload::Vector | Payload::Blocks | Payload::Token) => Ok(()),
+            (BlockOrder::Listed(list), Payload::Blocks) => {
                 let fits = list.block_at.len() == self.n_positions as usize;
                 if fits { Ok(()) } else { Err("is not as long as there are positions") }
             }
-            (BlockOrder::Identity, Cut::Pairs) => Err("of pairs is missing: start and end"),
+            (BlockOrder::Identity, Payload::Pairs) => Err("of pairs is missing: start and end"),
             (
                 BlockOrder::Displaced(_) | BlockOrder::Grid(_) | BlockOrder::Own { .. },
-                Cut::Pairs,
+                Payload::Pairs,
             ) => self.check_pairs(rank, n_ranks),
             _ => Err("is listed where positions have one order only"),
         }
@@ -302,10 +302,7 @@ impl Space {
             let own = self.positions(Share::All, rank, at_end);
             let mut own = own.into_iter().peekable();
             for position in Position::first(self.n_positions) {
-                let block = match at_end {
-                    false => self.block_at_start(rank, position),
-                    true => self.block_at_end(rank, position),
-                };
+                let block = self.block(rank, position, at_end);
                 while own.next_if(|range| range.end <= position.0).is_some() {}
                 let is_own = own.peek().is_some_and(|range| range.start <= position.0);
                 let place = block.map(|block| is_there.get_mut(block.index()));
@@ -328,7 +325,7 @@ impl Space {
 
     /// True if both spaces hold the same blocks in the same positions on `rank`.
     pub fn equals_on(&self, other: &Space, rank: Rank) -> bool {
-        (self.cut, self.n_positions) == (other.cut, other.n_positions)
+        (self.payload, self.n_positions) == (other.payload, other.n_positions)
             && match (&self.order, &other.order) {
                 (BlockOrder::Identity, BlockOrder::Identity) => true,
                 (BlockOrder::Listed(a), BlockOrder::Listed(b)) => Arc::ptr_eq(a, b) || a == b,
@@ -347,7 +344,7 @@ impl Space {
 mod tests {
     use super::*;
     use crate::geometry::RankMap;
-    use crate::plan::check::{Expect, Fault, check};
+    use crate::plan::check::{Expect, PlanFault, check};
     use crate::plan::{Defect, Flow, Lane, Listed, Plan, Step, Transfer};
     use crate::registry::{self, Request};
     use crate::{Collective, Shape};
@@ -367,13 +364,13 @@ mod tests {
         let space = expansion.lanes()[0].space.clone();
         let BlockOrder::Displaced(right) = &space.order else { panic!("{space:?}") };
         let wrong = Displaced {
-            places: right.places.clone(),
+            torus: right.torus.clone(),
             patterns: right.patterns.clone(),
             displacements: [0, 1, 1].map(Vertex).to_vec(),
         };
         let next = |rank| wrong.destination(rank, Position(1));
         let previous = |rank| wrong.source(rank, Position(1));
-        let transfer = |peer| Transfer { peer, blocks: Blocks::from_slice(&[Run::new(1, 2)]) };
+        let transfer = |peer| Transfer { peer, runs: Runs::from_slice(&[Run::new(1, 2)]) };
         let steps: Vec<Vec<Step>> = Rank::first(3)
             .map(|rank| {
                 let mut step = Step::default();
@@ -392,8 +389,8 @@ mod tests {
             ..expansion.plan(rank)
         });
         let found = check(&Listed::new(plans.collect()).unwrap(), Expect::default());
-        let faults: Vec<Fault> = found.into_iter().map(|violation| violation.fault).collect();
+        let faults: Vec<PlanFault> = found.into_iter().map(|violation| violation.fault).collect();
         let what = "does not hold every block once";
-        assert_eq!(faults, [0; 3].map(|_| Fault::Local(Defect::Order { what })));
+        assert_eq!(faults, [0; 3].map(|_| PlanFault::Local(Defect::Order { what })));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::runs::Blocks;
+use super::runs::Runs;
 use super::space::Space;
 use crate::collectives::{Action, Collective};
 use crate::names::Rank;
@@ -22,7 +22,7 @@ pub struct Transfer {
     /// The other rank.
     pub peer: Rank,
     /// Positions read by the sender and written by the receiver.
-    pub blocks: Blocks,
+    pub runs: Runs,
 }
 
 /// The transfers of a step in one direction; one for most patterns.

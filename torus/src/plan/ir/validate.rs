@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::defect::{Defect, Invalid};
 use super::runs::{Run, n_positions};
 use super::types::{Lane, Plan, Step, Transfer};
-use crate::collectives::{Action, Cut};
+use crate::collectives::{Action, Payload};
 use crate::names::{Position, Rank};
 
 impl Plan {
@@ -70,23 +70,23 @@ impl Rules<'_> {
     fn check_space(&mut self, index: usize, lane: &Lane) {
         let Plan { collective, n_ranks, .. } = *self.plan;
         let space = &*lane.space;
-        let cut = collective.cut();
-        let fits = space.cut == cut
-            && match cut {
-                Cut::Blocks => space.n_positions == n_ranks,
-                Cut::Pairs => space.n_blocks() == n_ranks,
-                Cut::Vector => space.n_positions >= 1,
-                Cut::Token => space.n_positions == 1,
+        let payload = collective.payload();
+        let fits = space.payload == payload
+            && match payload {
+                Payload::Blocks => space.n_positions == n_ranks,
+                Payload::Pairs => space.n_blocks() == n_ranks,
+                Payload::Vector => space.n_positions >= 1,
+                Payload::Token => space.n_positions == 1,
             };
         if !fits {
-            let expected = match cut {
-                Cut::Blocks => format!("{n_ranks} blocks, one for each rank"),
-                Cut::Pairs => format!("{n_ranks} blocks for this rank's pairs"),
-                Cut::Vector => "pieces of a vector".to_owned(),
-                Cut::Token => "one token".to_owned(),
+            let expected = match payload {
+                Payload::Blocks => format!("{n_ranks} blocks, one for each rank"),
+                Payload::Pairs => format!("{n_ranks} blocks for this rank's pairs"),
+                Payload::Vector => "pieces of a vector".to_owned(),
+                Payload::Token => "one token".to_owned(),
             };
-            let (found, cut) = (space.n_positions, space.cut.name());
-            self.report(Some(index), None, Defect::Space { found, cut, expected });
+            let (found, payload) = (space.n_positions, space.payload.name());
+            self.report(Some(index), None, Defect::Space { found, payload, expected });
             return;
         }
         if !self.has_rank() {
@@ -110,14 +110,14 @@ impl Rules<'_> {
     fn check_step(&mut self, index: usize, lane: &Lane, number: usize, step: &Step) {
         let at = (Some(index), Some(number));
         for transfers in [&step.sends, &step.recvs] {
-            for Transfer { peer, blocks } in transfers {
+            for Transfer { peer, runs } in transfers {
                 if peer.0 >= self.plan.n_ranks || *peer == self.plan.rank {
                     self.report(at.0, at.1, Defect::Peer { peer: *peer });
                 }
-                if blocks.is_empty() {
+                if runs.is_empty() {
                     self.report(at.0, at.1, Defect::NoBlocks { peer: *peer });
                 }
-                self.check_runs(at, lane.space.n_positions, blocks);
+                self.check_runs(at, lane.space.n_positions, runs);
             }
             if transfers.len() < 2 {
                 continue;
@@ -129,7 +129,8 @@ impl Rules<'_> {
             }
         }
         if step.action == Action::Reduce {
-            let is_combining = self.plan.collective.is_reduction() || lane.space.cut == Cut::Token;
+            let is_combining =
+                self.plan.collective.is_reduction() || lane.space.payload == Payload::Token;
             if !is_combining {
                 self.report(at.0, at.1, Defect::NotAReduction);
             }
@@ -162,7 +163,7 @@ impl Rules<'_> {
         if step.recvs.len() < 2 {
             return;
         }
-        let mut lists: Vec<&[Run]> = step.recvs.iter().map(|recv| &recv.blocks[..]).collect();
+        let mut lists: Vec<&[Run]> = step.recvs.iter().map(|recv| &recv.runs[..]).collect();
         if step.action == Action::Reduce {
             lists.sort_unstable();
             lists.dedup();
@@ -195,8 +196,8 @@ impl Rules<'_> {
         let Plan { rank, ref lanes, .. } = *self.plan;
         for (index, lane) in lanes.iter().enumerate() {
             for (number, step) in lane.steps.iter().enumerate() {
-                for &Transfer { peer, ref blocks } in &step.recvs {
-                    if let Some(position) = lane.space.first_without_room(rank, blocks) {
+                for &Transfer { peer, ref runs } in &step.recvs {
+                    if let Some(position) = lane.space.first_without_room(rank, runs) {
                         let defect = Defect::NoRoom { peer, position };
                         self.report(Some(index), Some(number), defect);
                     }
@@ -210,7 +211,7 @@ impl Rules<'_> {
         let mut owner = vec![usize::MAX; n_positions as usize];
         for &index in sharing {
             for (number, step) in self.plan.lanes[index].steps.iter().enumerate() {
-                let runs = step.sends.iter().chain(&step.recvs).flat_map(|t| t.blocks.iter());
+                let runs = step.sends.iter().chain(&step.recvs).flat_map(|t| t.runs.iter());
                 for position in runs.flat_map(|run| run.start..run.end()) {
                     let owner = owner.get_mut(position as usize);
                     let Some(owner) = owner else { continue };
@@ -231,7 +232,7 @@ fn fewest_operands(step: &Step) -> usize {
     if step.action != Action::Reduce {
         return 0;
     }
-    let mut lists: SmallVec<[&[Run]; 8]> = step.recvs.iter().map(|recv| &recv.blocks[..]).collect();
+    let mut lists: SmallVec<[&[Run]; 8]> = step.recvs.iter().map(|recv| &recv.runs[..]).collect();
     lists.sort_unstable();
     lists.chunk_by(|a, b| a == b).map(<[_]>::len).min().unwrap_or(0)
 }
@@ -251,11 +252,11 @@ fn first_overlap(runs: impl Iterator<Item = Run> + Clone) -> Option<Run> {
 /// Positions that a lane sends in all.
 pub fn sent_positions(lane: &Lane) -> u64 {
     let sends = lane.steps.iter().flat_map(|step| &step.sends);
-    sends.map(|send| n_positions(&send.blocks)).sum()
+    sends.map(|send| n_positions(&send.runs)).sum()
 }
 
 /// Positions that a lane receives in all.
 pub fn received_positions(lane: &Lane) -> u64 {
     let recvs = lane.steps.iter().flat_map(|step| &step.recvs);
-    recvs.map(|recv| n_positions(&recv.blocks)).sum()
+    recvs.map(|recv| n_positions(&recv.runs)).sum()
 }

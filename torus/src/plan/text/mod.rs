@@ -30,8 +30,7 @@ use std::fmt;
 
 use super::derive::schedule::{Placement, StepOrder};
 use super::derive::walk::Interleave;
-use super::exchange::Stages;
-use crate::collectives::{Action, Cut, Form};
+use crate::collectives::{Action, Payload, WalkForm};
 
 /// Where a text stops being a plan or schedule, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,11 +69,11 @@ macro_rules! names {
     };
 }
 
-names!(Form, "a form":
-    Form::Butterfly => "butterfly",
-    Form::Tree => "tree",
-    Form::TwoPhase => "two-phase",
-    Form::Latency => "latency",
+names!(WalkForm, "a form":
+    WalkForm::Butterfly => "butterfly",
+    WalkForm::Tree => "tree",
+    WalkForm::TwoPhase => "two-phase",
+    WalkForm::Latency => "latency",
 );
 names!(Placement, "an order of positions":
     Placement::Path => "path",
@@ -89,16 +88,11 @@ names!(Interleave, "an interleaving":
     Interleave::RoundRobin => "round-robin",
     Interleave::Sequential => "sequential",
 );
-names!(Stages, "the stages of an exchange":
-    Stages::Together => "together",
-    Stages::NodesFirst => "nodes-first",
-    Stages::Dimensions => "dimensions",
-);
-names!(Cut, "what positions are":
-    Cut::Vector => "vector",
-    Cut::Blocks => "blocks",
-    Cut::Pairs => "pairs",
-    Cut::Token => "token",
+names!(Payload, "what positions are":
+    Payload::Vector => "vector",
+    Payload::Blocks => "blocks",
+    Payload::Pairs => "pairs",
+    Payload::Token => "token",
 );
 names!(Action, "an action":
     Action::Copy => "copy",
@@ -106,7 +100,7 @@ names!(Action, "an action":
 );
 
 /// Lines of a text that say something.
-struct Lines<'a> {
+struct TextLines<'a> {
     rest: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>,
     line: usize,
     text: &'a str,
@@ -114,9 +108,9 @@ struct Lines<'a> {
     listed: u64,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TextLines<'a> {
     fn new(text: &'a str) -> Self {
-        Lines { rest: text.lines().enumerate().peekable(), line: 0, text: "", listed: 0 }
+        TextLines { rest: text.lines().enumerate().peekable(), line: 0, text: "", listed: 0 }
     }
 
     fn skip_silent(&mut self) {

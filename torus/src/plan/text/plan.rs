@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Lines, TextError};
-use crate::collectives::{Action, Collective, Cut};
+use super::{TextError, TextLines};
+use crate::collectives::{Action, Collective, Payload};
 use crate::names::{Block, Position, Rank};
 use crate::plan::ir::runs::Run;
 use crate::plan::ir::space::{BlockOrder, Listing, Space};
@@ -23,7 +23,7 @@ fn write_runs(f: &mut fmt::Formatter<'_>, runs: impl IntoIterator<Item = Run>) -
     runs.into_iter().try_for_each(|run| write!(f, " {}..{}", run.start, run.end()))
 }
 
-fn parse_runs(lines: &Lines<'_>, text: &str) -> Result<Vec<Run>, TextError> {
+fn parse_runs(lines: &TextLines<'_>, text: &str) -> Result<Vec<Run>, TextError> {
     let run = |word: &str| {
         let (start, end) = word.split_once("..")?;
         let (start, end): (u32, u32) = (start.parse().ok()?, end.parse().ok()?);
@@ -53,7 +53,7 @@ const MOST_LISTED: u64 = 1 << 27;
 
 /// A list of `count` blocks, refused before it is made if it is longer or too long to be made.
 fn parse_blocks(
-    lines: &mut Lines<'_>,
+    lines: &mut TextLines<'_>,
     text: &str,
     count: u32,
 ) -> Result<Vec<Option<Block>>, TextError> {
@@ -87,17 +87,17 @@ impl fmt::Display for Plan {
         writeln!(f, "root {}", self.root)?;
         for lane in &self.lanes {
             let Lane { port, part, parts, space, window, steps } = lane;
-            let Space { cut, n_positions, .. } = &**space;
+            let Space { payload, n_positions, .. } = &**space;
             write!(
                 f,
-                "lane port {port}, part {part} of {parts}, {n_positions} positions of {cut}"
+                "lane port {port}, part {part} of {parts}, {n_positions} positions of {payload}"
             )?;
             window.map_or(Ok(()), |window| write!(f, "{WINDOW}{window}"))?;
             writeln!(f)?;
             if !space.is_identity() {
                 let all = || Position::first(*n_positions);
                 let start: Vec<_> = all().map(|at| space.block_at_start(self.rank, at)).collect();
-                if *cut == Cut::Pairs {
+                if *payload == Payload::Pairs {
                     let end: Vec<_> = all().map(|at| space.block_at_end(self.rank, at)).collect();
                     f.write_str("start")?;
                     write_blocks(f, &start)?;
@@ -121,9 +121,9 @@ impl fmt::Display for Plan {
                 }
                 writeln!(f)?;
                 for (what, transfers) in [("send to", &step.sends), ("recv from", &step.recvs)] {
-                    for Transfer { peer, blocks } in transfers {
+                    for Transfer { peer, runs } in transfers {
                         write!(f, "  {what} {peer}:")?;
-                        write_runs(f, blocks.iter().copied())?;
+                        write_runs(f, runs.iter().copied())?;
                         writeln!(f)?;
                     }
                 }
@@ -137,7 +137,7 @@ impl FromStr for Plan {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let mut lines = Lines::new(text);
+        let mut lines = TextLines::new(text);
         let name = lines.need("plan")?;
         let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
         let ranks = lines.need("rank")?;
@@ -155,7 +155,7 @@ impl FromStr for Plan {
     }
 }
 
-fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
+fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> {
     let form = "`lane port P, part Q of N, K positions of WHAT`, perhaps `, window W`";
     let (text, window) = match text.split_once(WINDOW) {
         Some((text, window)) => (text, Some(window)),
@@ -170,14 +170,14 @@ fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
         let (port, rest) = text.split_once(", part ")?;
         let (part, rest) = rest.split_once(" of ")?;
         let (parts, rest) = rest.split_once(", ")?;
-        let (positions, cut) = rest.split_once(" positions of ")?;
-        Some((port, part, parts, positions, cut))
+        let (positions, payload) = rest.split_once(" positions of ")?;
+        Some((port, part, parts, positions, payload))
     };
-    let (port, part, parts, n_positions, cut) = split().ok_or_else(|| lines.wrong(form))?;
+    let (port, part, parts, n_positions, payload) = split().ok_or_else(|| lines.wrong(form))?;
     let port = port.parse().map_err(|_| lines.wrong("a port of at most 65535"))?;
     let (part, parts) = (lines.number(part)?, lines.number(parts)?);
     let n_positions = lines.number(n_positions)?;
-    let cut = Cut::from_name(cut).map_err(|expected| lines.wrong(expected))?;
+    let payload = Payload::from_name(payload).map_err(|expected| lines.wrong(expected))?;
     let order = if let Some(order) = lines.take("order") {
         let blocks = parse_blocks(lines, order, n_positions)?;
         let listing = blocks.into_iter().collect::<Option<_>>().and_then(Listing::new);
@@ -201,16 +201,16 @@ fn parse_lane(lines: &mut Lines<'_>, text: &str) -> Result<Lane, TextError> {
         let recvs = parse_transfers(lines, "recv from")?;
         steps.push(Step { sends, recvs, action, own_at });
     }
-    let space = Arc::new(Space { cut, n_positions, order });
+    let space = Arc::new(Space { payload, n_positions, order });
     Ok(Lane { port, part, parts, space, window, steps })
 }
 
-fn parse_transfers(lines: &mut Lines<'_>, keyword: &str) -> Result<Transfers, TextError> {
+fn parse_transfers(lines: &mut TextLines<'_>, keyword: &str) -> Result<Transfers, TextError> {
     let mut transfers = Transfers::new();
     while let Some(text) = lines.take(keyword) {
         let (peer, runs) = text.split_once(':').ok_or_else(|| lines.wrong("`RANK: RUNS`"))?;
-        let blocks = parse_runs(lines, runs)?.into();
-        transfers.push(Transfer { peer: Rank(lines.number(peer)?), blocks });
+        let runs = parse_runs(lines, runs)?.into();
+        transfers.push(Transfer { peer: Rank(lines.number(peer)?), runs });
     }
     Ok(transfers)
 }

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Lines, TextError};
-use crate::collectives::{Collective, Form};
+use super::{TextError, TextLines};
+use crate::collectives::{Collective, WalkForm};
 use crate::geometry::{RankMap, Shape, Vertex};
-use crate::patterns::Kind;
+use crate::patterns::PatternKind;
 use crate::plan::derive::schedule::{
     Placement, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe,
 };
 use crate::plan::derive::walk::Interleave;
-use crate::plan::exchange::parlinna::ParLinNa;
-use crate::plan::exchange::{Exchange, Stages};
+use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
 
 /// The names of the recipes that have no walk.
@@ -25,21 +24,41 @@ const TREES: &str = "trees";
 
 const OF: &str = "of";
 const LED: &str = "led";
+/// A group of all ranks of a node.
+const NODE: &str = "node";
 /// A batch of as many messages as there are.
 const ALL: &str = "all";
+/// The stages of an exchange.
+const STAGES: [(&str, ExchangeStages); 3] = [
+    ("together", ExchangeStages::Together),
+    ("nodes-first", ExchangeStages::NodesFirst),
+    ("dimensions", ExchangeStages::Dimensions),
+];
+/// How ParLinNa's messages between nodes are cut.
+const COALESCED: &str = "coalesced";
+const STAGGERED: &str = "staggered";
+
+impl Recipe {
+    /// The name of its form.
+    pub(crate) fn form(&self) -> &'static str {
+        match self {
+            Recipe::Walk(recipe) => recipe.form.name(),
+            Recipe::Exchange(ExchangeRecipe {
+                stages: ExchangeStages::InsideFirst { .. }, ..
+            }) => PARLINNA,
+            Recipe::Exchange(_) => EXCHANGE,
+            Recipe::Linear => LINEAR,
+            Recipe::Prefix(PrefixSteps::Chain) => CHAIN,
+            Recipe::Prefix(PrefixSteps::Sweeps) => SWEEPS,
+            Recipe::Trees => TREES,
+        }
+    }
+}
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "schedule {}", self.collective)?;
-        match &self.recipe {
-            Recipe::Walk(recipe) => writeln!(f, "form {}", recipe.form)?,
-            Recipe::Exchange(_) => writeln!(f, "form {EXCHANGE}")?,
-            Recipe::ParLinNa(_) => writeln!(f, "form {PARLINNA}")?,
-            Recipe::Linear => writeln!(f, "form {LINEAR}")?,
-            Recipe::Prefix(PrefixSteps::Chain) => writeln!(f, "form {CHAIN}")?,
-            Recipe::Prefix(PrefixSteps::Sweeps) => writeln!(f, "form {SWEEPS}")?,
-            Recipe::Trees => writeln!(f, "form {TREES}")?,
-        }
+        writeln!(f, "form {}", self.recipe.form())?;
         writeln!(f, "shape {}", self.shape)?;
         match (&self.map, self.map.as_list()) {
             (RankMap::RowMajor, _) => writeln!(f, "map row-major")?,
@@ -65,21 +84,20 @@ impl fmt::Display for Schedule {
             writeln!(f, "interleave {interleave}")?;
             writeln!(f, "positions {positions}")?;
         }
-        if let Recipe::Exchange(Exchange { groups, stages, batch }) = self.recipe {
-            match groups {
-                NodeGroups::OfSize(size) => writeln!(f, "groups {OF} {size}")?,
-                NodeGroups::WithLeaders(leaders) => writeln!(f, "groups {LED} {leaders}")?,
-            }
-            writeln!(f, "stages {stages}")?;
-            match batch {
-                Some(batch) => writeln!(f, "batch {batch}")?,
-                None => writeln!(f, "batch {ALL}")?,
-            }
-        }
-        if let Recipe::ParLinNa(ParLinNa { radix, batch, staggered }) = self.recipe {
+        if let Recipe::Exchange(ExchangeRecipe { groups, stages, batch }) = self.recipe {
             let batch = batch.map_or(ALL.to_owned(), |batch| batch.to_string());
-            let messages = if staggered { STAGGERED } else { COALESCED };
-            writeln!(f, "radix {radix}\nbatch {batch}\nmessages {messages}")?;
+            if let ExchangeStages::InsideFirst { radix, staggered } = stages {
+                let messages = if staggered { STAGGERED } else { COALESCED };
+                writeln!(f, "radix {radix}\nbatch {batch}\nmessages {messages}")?;
+            } else {
+                match groups {
+                    NodeGroups::OfSize(size) => writeln!(f, "groups {OF} {size}")?,
+                    NodeGroups::WholeNode => writeln!(f, "groups {OF} {NODE}")?,
+                    NodeGroups::WithLeaders(leaders) => writeln!(f, "groups {LED} {leaders}")?,
+                }
+                let name = STAGES.iter().find(|(_, known)| *known == stages);
+                writeln!(f, "stages {}\nbatch {batch}", name.map_or("", |(name, _)| name))?;
+            }
         }
         writeln!(f, "ports {}", self.ports)
     }
@@ -89,14 +107,14 @@ impl FromStr for Schedule {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let mut lines = Lines::new(text);
+        let mut lines = TextLines::new(text);
         let name = lines.need("schedule")?;
         let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
         let form = lines.need("form")?;
         let walk_form = match form {
             EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,
             name => {
-                let form = Form::from_name(name);
+                let form = WalkForm::from_name(name);
                 let known = |known| {
                     format!("{known} {EXCHANGE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES}")
                 };
@@ -122,7 +140,7 @@ impl FromStr for Schedule {
         let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
             None if form == TREES => Recipe::Trees,
-            None if form == PARLINNA => Recipe::ParLinNa(parse_parlinna(&mut lines)?),
+            None if form == PARLINNA => Recipe::Exchange(parse_parlinna(&mut lines)?),
             None if form == LINEAR => Recipe::Linear,
             None if form == CHAIN => Recipe::Prefix(PrefixSteps::Chain),
             None if form == SWEEPS => Recipe::Prefix(PrefixSteps::Sweeps),
@@ -137,11 +155,7 @@ impl FromStr for Schedule {
     }
 }
 
-/// How ParLinNa's messages between nodes are cut.
-const COALESCED: &str = "coalesced";
-const STAGGERED: &str = "staggered";
-
-fn parse_parlinna(lines: &mut Lines<'_>) -> Result<ParLinNa, TextError> {
+fn parse_parlinna(lines: &mut TextLines<'_>) -> Result<ExchangeRecipe, TextError> {
     let radix = lines.need("radix")?;
     let radix: u32 = lines.number(radix)?;
     let batch = parse_batch(lines)?;
@@ -153,10 +167,11 @@ fn parse_parlinna(lines: &mut Lines<'_>) -> Result<ParLinNa, TextError> {
         STAGGERED => true,
         _ => return Err(lines.wrong(format_args!("{COALESCED} or {STAGGERED}"))),
     };
-    Ok(ParLinNa { radix, batch, staggered })
+    let stages = ExchangeStages::InsideFirst { radix, staggered };
+    Ok(ExchangeRecipe { groups: NodeGroups::WholeNode, stages, batch })
 }
 
-fn parse_batch(lines: &mut Lines<'_>) -> Result<Option<u32>, TextError> {
+fn parse_batch(lines: &mut TextLines<'_>) -> Result<Option<u32>, TextError> {
     match lines.need("batch")? {
         ALL => Ok(None),
         batch => match lines.number(batch)? {
@@ -166,9 +181,9 @@ fn parse_batch(lines: &mut Lines<'_>) -> Result<Option<u32>, TextError> {
     }
 }
 
-fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError> {
+fn parse_walk(lines: &mut TextLines<'_>, form: WalkForm) -> Result<WalkRecipe, TextError> {
     let patterns = lines.need("patterns")?;
-    let patterns = patterns.split_whitespace().map(Kind::from_str);
+    let patterns = patterns.split_whitespace().map(PatternKind::from_str);
     let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.refused(error))?;
     let order = lines.need("order")?;
     let order = StepOrder::from_name(order).map_err(|expected| lines.wrong(expected))?;
@@ -179,14 +194,18 @@ fn parse_walk(lines: &mut Lines<'_>, form: Form) -> Result<WalkRecipe, TextError
     Ok(WalkRecipe { form, patterns, order, interleave, positions })
 }
 
-fn parse_exchange(lines: &mut Lines<'_>) -> Result<Exchange, TextError> {
+fn parse_exchange(lines: &mut TextLines<'_>) -> Result<ExchangeRecipe, TextError> {
     let groups = match lines.need("groups")?.split_once(' ') {
+        Some((OF, NODE)) => NodeGroups::WholeNode,
         Some((OF, size)) => NodeGroups::OfSize(lines.number(size)?),
         Some((LED, leaders)) => NodeGroups::WithLeaders(lines.number(leaders)?),
-        _ => return Err(lines.wrong(format_args!("`{OF} SIZE` or `{LED} LEADERS`"))),
+        _ => return Err(lines.wrong(format_args!("`{OF} SIZE`, `{OF} {NODE}` or `{LED} LEADERS`"))),
     };
-    let stages = lines.need("stages")?;
-    let stages = Stages::from_name(stages).map_err(|expected| lines.wrong(expected))?;
+    let name = lines.need("stages")?;
+    let (_, stages) = STAGES.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+        let known = STAGES.map(|(name, _)| name).join(" ");
+        lines.wrong(format_args!("the stages of an exchange: one of {known}"))
+    })?;
     let batch = parse_batch(lines)?;
-    Ok(Exchange { groups, stages, batch })
+    Ok(ExchangeRecipe { groups, stages: *stages, batch })
 }

@@ -1,8 +1,8 @@
 //! The derivations: which blocks a node sends at each step of a walk.
 //!
-//! One rule of algorithms.md section 2 for each [`Paths`]. What `from` sends to a target at
+//! One rule of algorithms.md section 2 for each [`Routing`]. What `from` sends to a target at
 //! the global step (k, t) is a product over the dimensions: the blocks that *move* in
-//! dimension k, and in every other dimension those that stand *beside* it there by now. A
+//! dimension k, and in every other dimension those that are *resident* there by now. A
 //! message exists if no factor is empty. What a node receives is what its sources send.
 
 use std::ops::Range;
@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 
 use super::order::{Level, PositionOrder};
 use super::walk::{GlobalStep, Walk};
-use crate::collectives::Paths;
+use crate::collectives::Routing;
 use crate::geometry::Coord;
-use crate::plan::ir::members::Members;
+use crate::plan::ir::members::CoordSet;
 
 /// The blocks of one pass over a walk, dimension by dimension.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub struct Moves<'a> {
     /// Where blocks stand.
     pub order: &'a PositionOrder,
     /// The rule.
-    pub paths: Paths,
+    pub routing: Routing,
     /// The root, if the rule has one.
     pub root: Coord,
 }
@@ -31,17 +31,17 @@ pub struct Moves<'a> {
 impl Moves<'_> {
     /// What `a` sends to its target number `target` at step `t` of dimension `dim`, as far as
     /// this dimension goes.
-    pub fn moving(&self, dim: usize, t: u32, target: u32, a: u32) -> Members {
+    pub fn moving(&self, dim: usize, t: u32, target: u32, a: u32) -> CoordSet {
         let toward = self.walk.toward(dim);
         let pattern = toward.pattern();
         let hops = |b: &u32| toward.hop(*b).is_some_and(|hop| hop.target == target);
         let hopping = toward.hopping(t).iter().copied().filter(hops);
-        match self.paths {
-            Paths::Everything => self.all(dim),
+        match self.routing {
+            Routing::Everything => self.all(dim),
             // `a` forwards for x what its image forwards for 0.
-            Paths::Toward => self.order.members(dim, hopping.map(|b| pattern.solve(a, b))),
+            Routing::Toward => self.order.members(dim, hopping.map(|b| pattern.solve(a, b))),
             // The same, if the block came by here on its way from the root.
-            Paths::FromRoot => {
+            Routing::FromRoot => {
                 let root = self.root[dim];
                 let through = hopping.filter_map(|b| {
                     let x = pattern.solve(a, b);
@@ -50,18 +50,18 @@ impl Moves<'_> {
                 });
                 self.order.members(dim, through)
             }
-            Paths::ToRoot | Paths::AllToRoot => {
+            Routing::ToRoot | Routing::AllToRoot => {
                 let b = pattern.normalise(a, self.root[dim]);
                 let is_moving =
                     toward.hop(b).is_some_and(|hop| (hop.step, hop.target) == (t, target));
-                match self.paths {
-                    _ if !is_moving => Members::default(),
-                    Paths::AllToRoot => self.all(dim),
+                match self.routing {
+                    _ if !is_moving => CoordSet::default(),
+                    Routing::AllToRoot => self.all(dim),
                     _ => self.held(dim, b, t),
                 }
             }
             // All displacements whose path has this hop, wherever it starts.
-            Paths::Displaced => {
+            Routing::Displaced => {
                 let mut passes = vec![false; pattern.size() as usize];
                 for b in hopping {
                     let Range { start, end } = toward.subtree(b);
@@ -74,30 +74,30 @@ impl Moves<'_> {
     }
 
     /// [`Moves::moving`] for every coordinate `a`.
-    pub fn all_moving(&self, dim: usize, t: u32, target: u32) -> Vec<Members> {
+    pub fn all_moving(&self, dim: usize, t: u32, target: u32) -> Vec<CoordSet> {
         let size = self.walk.sizes()[dim];
-        match self.paths {
+        match self.routing {
             // The same displacements move everywhere.
-            Paths::Displaced => vec![self.moving(dim, t, target, 0); size as usize],
+            Routing::Displaced => vec![self.moving(dim, t, target, 0); size as usize],
             _ => (0..size).map(|a| self.moving(dim, t, target, a)).collect(),
         }
     }
 
     /// What stands at coordinate `a` of dimension `dim` after `done` of its steps.
-    pub fn beside(&self, dim: usize, done: u32, a: u32) -> Members {
+    pub fn resident(&self, dim: usize, done: u32, a: u32) -> CoordSet {
         let toward = self.walk.toward(dim);
         let pattern = toward.pattern();
-        match self.paths {
-            Paths::Everything | Paths::Displaced => self.all(dim),
-            Paths::Toward if done == 0 => self.all(dim),
-            Paths::Toward if done == pattern.n_steps() => {
+        match self.routing {
+            Routing::Everything | Routing::Displaced => self.all(dim),
+            Routing::Toward if done == 0 => self.all(dim),
+            Routing::Toward if done == pattern.n_steps() => {
                 self.order.members(dim, std::iter::once(a))
             }
-            Paths::Toward => {
+            Routing::Toward => {
                 let gone = (0..done).flat_map(|t| toward.hopping(t));
                 self.order.all_but(dim, gone.map(|&b| pattern.solve(a, b)))
             }
-            Paths::FromRoot => {
+            Routing::FromRoot => {
                 let root = self.root[dim];
                 let is_here = |x: &u32| {
                     let from = toward.number(pattern.normalise(root, *x));
@@ -105,24 +105,24 @@ impl Moves<'_> {
                 };
                 self.order.members(dim, (0..pattern.size()).filter(is_here))
             }
-            Paths::ToRoot => self.held(dim, pattern.normalise(a, self.root[dim]), done),
-            Paths::AllToRoot => {
+            Routing::ToRoot => self.held(dim, pattern.normalise(a, self.root[dim]), done),
+            Routing::AllToRoot => {
                 match self.held(dim, pattern.normalise(a, self.root[dim]), done).is_empty() {
-                    true => Members::default(),
+                    true => CoordSet::default(),
                     false => self.all(dim),
                 }
             }
         }
     }
 
-    /// [`Moves::beside`] for every coordinate `a` after `done` steps, at `done * size + a`.
-    pub fn all_beside(&self, dim: usize) -> Vec<Members> {
+    /// [`Moves::resident`] for every coordinate `a` after `done` steps, at `done * size + a`.
+    pub fn all_resident(&self, dim: usize) -> Vec<CoordSet> {
         let toward = self.walk.toward(dim);
         let pattern = toward.pattern();
         let (size, n_steps) = (pattern.size(), pattern.n_steps());
-        if !matches!(self.paths, Paths::FromRoot) {
+        if !matches!(self.routing, Routing::FromRoot) {
             let each = (0..=n_steps).flat_map(|done| (0..size).map(move |a| (done, a)));
-            return each.map(|(done, a)| self.beside(dim, done, a)).collect();
+            return each.map(|(done, a)| self.resident(dim, done, a)).collect();
         }
         // Block by block from where it is to where it goes next: coordinates as they are seen
         // from its destination.
@@ -142,13 +142,13 @@ impl Moves<'_> {
         all
     }
 
-    fn all(&self, dim: usize) -> Members {
-        Members::interval(0..self.walk.sizes()[dim])
+    fn all(&self, dim: usize) -> CoordSet {
+        CoordSet::interval(0..self.walk.sizes()[dim])
     }
 
     /// In a tree's order places are depth-first numbers.
-    fn held(&self, dim: usize, b: u32, done: u32) -> Members {
-        Members::interval(self.walk.toward(dim).held(b, done))
+    fn held(&self, dim: usize, b: u32, done: u32) -> CoordSet {
+        CoordSet::interval(self.walk.toward(dim).held(b, done))
     }
 }
 

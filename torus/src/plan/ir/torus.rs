@@ -1,18 +1,18 @@
-//! Which rank is where.
+//! A torus with its ranks.
 
 use crate::geometry::{Coord, RankMap, Shape, Vertex};
 use crate::names::Rank;
 
-/// Who is where.
+/// A shape, and which rank is at which vertex.
 #[derive(Debug)]
-pub struct Places {
+pub struct Torus {
     /// The shape.
     pub shape: Shape,
     /// The rank map.
     pub map: RankMap,
 }
 
-impl Places {
+impl Torus {
     /// The rank at a coordinate.
     pub fn rank(&self, coord: Coord) -> Rank {
         Rank(self.map.rank_of(&self.shape, self.shape.vertex(coord)))
