@@ -1,7 +1,7 @@
 //! Makes the bindings with bindgen; part of the build script, only with the feature `bindgen`.
 //!
 //! Two things differ from plain bindgen output. Flag macros become `c_ulong`, the type of every
-//! `flags` parameter. Prototypes become function *types* (`utofu_put_fn`), because the functions
+//! `flags` parameter. Prototypes become function *types* of the same names, because the functions
 //! are only known at run time: a declaration could be linked against by mistake, a type cannot.
 
 use std::env;
@@ -73,7 +73,7 @@ fn header(dir: &Path, name: &str) -> String {
     file.to_string_lossy().into_owned()
 }
 
-/// Replaces each `fn name(..) -> r;` of an extern block by `type name_fn = unsafe extern "C" fn(..) -> r`.
+/// Replaces each `fn name(..) -> r;` of an extern block by `type name = unsafe extern "C" fn(..) -> r`.
 fn types_for_prototypes(text: &str) -> String {
     let mut file = syn::parse_file(text).expect("bindgen writes Rust");
     let mut items = Vec::new();
@@ -86,8 +86,8 @@ fn types_for_prototypes(text: &str) -> String {
             let syn::ForeignItem::Fn(f) = foreign else {
                 panic!("the header declares something that is neither type, constant nor function");
             };
-            let name = syn::Ident::new(&format!("{}_fn", f.sig.ident), f.sig.ident.span());
-            let (attrs, inputs, output) = (&f.attrs, &f.sig.inputs, &f.sig.output);
+            let (attrs, name) = (&f.attrs, &f.sig.ident);
+            let (inputs, output) = (&f.sig.inputs, &f.sig.output);
             items.push(syn::parse_quote! {
                 #(#attrs)* pub type #name = unsafe extern "C" fn(#inputs) #output;
             });

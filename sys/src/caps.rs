@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use core::fmt;
 
 use utofu_sys::*;
+pub use utofu_sys::{utofu_barrier_caps as BarrierCaps, utofu_onesided_caps as OnesidedCaps};
 
 use crate::{Api, UtofuError};
 
@@ -34,46 +35,6 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a TNI can do in one-sided communication. Sizes are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnesidedCaps {
-    /// `UTOFU_ONESIDED_CAP_FLAG_*` bits.
-    pub flags: u64,
-    /// `UTOFU_ONESIDED_CAP_ARMW_OP_*` bits.
-    pub armw_ops: u64,
-    /// Component ids are `0..num_cmp_ids`.
-    pub num_cmp_ids: u32,
-    /// Steering tags of a component id are `0..num_reserved_stags`.
-    pub num_reserved_stags: u32,
-    /// Cache line.
-    pub cache_line_size: usize,
-    /// Alignment asked of memory registered under a chosen steering tag.
-    pub stag_address_alignment: usize,
-    /// Longest single descriptor.
-    pub max_toq_desc_size: usize,
-    /// Longest put or get.
-    pub max_putget_size: usize,
-    /// Longest piggybacked put.
-    pub max_piggyback_size: usize,
-    /// Width of edata.
-    pub max_edata_size: usize,
-    /// Largest packet payload.
-    pub max_mtu: usize,
-    /// Largest gap between packets, in the gap parameter's unit.
-    pub max_gap: usize,
-}
-
-/// What a TNI can do in barrier communication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BarrierCaps {
-    /// `UTOFU_BARRIER_CAP_REDUCE_OP_*` bits.
-    pub reduce_ops: u64,
-    /// Most `u64` elements in one reduction.
-    pub max_uint64_reduction: usize,
-    /// Most `f64` elements in one reduction.
-    pub max_double_reduction: usize,
-}
-
 /// The signature that both functions listing TNIs have.
 type ListTnis = unsafe extern "C" fn(*mut *mut utofu_tni_id_t, *mut usize) -> c_int;
 
@@ -99,26 +60,12 @@ impl Api {
     /// # Errors
     /// `INVALID_TNI_ID`.
     pub fn onesided_caps(&self, tni: Tni) -> Result<OnesidedCaps, UtofuError> {
-        let mut p = core::ptr::null_mut();
-        // SAFETY: p is a valid place for the result.
-        let code = unsafe { (self.utofu_query_onesided_caps)(tni, &mut p) };
+        let mut caps = core::ptr::null_mut();
+        // SAFETY: the pointer is valid for the call.
+        let code = unsafe { (self.utofu_query_onesided_caps)(tni, &mut caps) };
         self.check("utofu_query_onesided_caps", code)?;
-        // SAFETY: on success p points to the library's record, which lives as long as the library.
-        let c = unsafe { &*p };
-        Ok(OnesidedCaps {
-            flags: c.flags,
-            armw_ops: c.armw_ops,
-            num_cmp_ids: c.num_cmp_ids,
-            num_reserved_stags: c.num_reserved_stags,
-            cache_line_size: c.cache_line_size,
-            stag_address_alignment: c.stag_address_alignment,
-            max_toq_desc_size: c.max_toq_desc_size,
-            max_putget_size: c.max_putget_size,
-            max_piggyback_size: c.max_piggyback_size,
-            max_edata_size: c.max_edata_size,
-            max_mtu: c.max_mtu,
-            max_gap: c.max_gap,
-        })
+        // SAFETY: on success it points to the library's record, which lives as long as the library.
+        Ok(unsafe { *caps })
     }
 
     /// Barrier capabilities of a TNI.
@@ -126,17 +73,12 @@ impl Api {
     /// # Errors
     /// `INVALID_TNI_ID`.
     pub fn barrier_caps(&self, tni: Tni) -> Result<BarrierCaps, UtofuError> {
-        let mut p = core::ptr::null_mut();
-        // SAFETY: p is a valid place for the result.
-        let code = unsafe { (self.utofu_query_barrier_caps)(tni, &mut p) };
+        let mut caps = core::ptr::null_mut();
+        // SAFETY: the pointer is valid for the call.
+        let code = unsafe { (self.utofu_query_barrier_caps)(tni, &mut caps) };
         self.check("utofu_query_barrier_caps", code)?;
-        // SAFETY: on success p points to the library's record, which lives as long as the library.
-        let c = unsafe { &*p };
-        Ok(BarrierCaps {
-            reduce_ops: c.reduce_ops,
-            max_uint64_reduction: c.max_uint64_reduction,
-            max_double_reduction: c.max_double_reduction,
-        })
+        // SAFETY: on success it points to the library's record, which lives as long as the library.
+        Ok(unsafe { *caps })
     }
 
     /// Version of the interface that the library implements.
@@ -162,11 +104,10 @@ impl Api {
     /// # Errors
     /// What the library returns where it does not know the node.
     pub fn my_coords(&self) -> Result<Coords, UtofuError> {
-        let mut coords = [0; 6];
-        // SAFETY: the array has the six elements that are written.
-        let code = unsafe { (self.utofu_query_my_coords)(coords.as_mut_ptr()) };
-        self.check("utofu_query_my_coords", code)?;
-        Ok(coords)
+        self.ask("utofu_query_my_coords", |coords: &mut Coords| {
+            // SAFETY: the array has the six elements that are written.
+            unsafe { (self.utofu_query_my_coords)(coords.as_mut_ptr()) }
+        })
     }
 }
 

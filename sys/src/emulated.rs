@@ -2,8 +2,14 @@
 
 use utofu_emu::c as device;
 
-use crate::api::functions_of;
 use crate::{Api, Functions};
+
+/// The table with the functions of the device, which has them all.
+macro_rules! functions_of_device {
+    (required { $($req:ident)* } optional { $($opt:ident)* }) => {
+        Functions { $($req: device::$req,)* $($opt: Some(device::$opt),)* }
+    };
+}
 
 impl Api {
     /// The device in software.
@@ -12,7 +18,7 @@ impl Api {
     /// process's rank in the job that the environment describes.
     #[must_use]
     pub fn emulated() -> Api {
-        static FUNCTIONS: Functions = functions_of!(device);
+        static FUNCTIONS: Functions = utofu_sys::functions!(functions_of_device);
         Api::new(&FUNCTIONS, "emulated device")
     }
 }

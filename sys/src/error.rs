@@ -44,6 +44,18 @@ impl Api {
         if code == UTOFU_SUCCESS { Ok(()) } else { Err(self.error(call, code)) }
     }
 
+    /// What a function writes to the place that it is given, if it succeeds.
+    pub(crate) fn ask<T: Default>(
+        &self,
+        call: &'static str,
+        ask: impl FnOnce(&mut T) -> c_int,
+    ) -> Result<T, UtofuError> {
+        let mut answer = T::default();
+        let code = ask(&mut answer);
+        self.check(call, code)?;
+        Ok(answer)
+    }
+
     /// The error that this thread's last call returned. Later calls change the library's text.
     #[cold]
     pub(crate) fn error(&self, call: &'static str, code: c_int) -> UtofuError {

@@ -62,11 +62,10 @@ impl VcqId {
         cq: u16,
         cmp_id: u16,
     ) -> Result<VcqId, UtofuError> {
-        let mut raw = 0;
-        // SAFETY: coords has six elements and raw is a valid place.
-        let code =
-            unsafe { (api.utofu_construct_vcq_id)(coords.as_mut_ptr(), tni, cq, cmp_id, &mut raw) };
-        api.check("utofu_construct_vcq_id", code)?;
+        let raw = api.ask("utofu_construct_vcq_id", |raw| {
+            // SAFETY: coords has six elements and raw is a valid place.
+            unsafe { (api.utofu_construct_vcq_id)(coords.as_mut_ptr(), tni, cq, cmp_id, raw) }
+        })?;
         VcqId::from_raw(api, raw)
     }
 
@@ -111,11 +110,11 @@ impl VcqId {
     /// # Errors
     /// `INVALID_STAG` if the tag is not below `num_reserved_stags`.
     pub fn stadd_of_stag(&self, api: &Api, stag: u32) -> Result<Stadd, UtofuError> {
-        let mut stadd = 0;
-        // SAFETY: stadd is a valid place.
-        let code = unsafe { (api.utofu_query_stadd)(self.raw, stag, &mut stadd) };
-        api.check("utofu_query_stadd", code)?;
-        Ok(Stadd(stadd))
+        let stadd = api.ask("utofu_query_stadd", |stadd| {
+            // SAFETY: stadd is a valid place.
+            unsafe { (api.utofu_query_stadd)(self.raw, stag, stadd) }
+        });
+        stadd.map(Stadd)
     }
 }
 

@@ -125,7 +125,7 @@ fn onesided_info(caps: OnesidedCaps) -> Onesided {
 }
 
 fn barrier_info(caps: BarrierCaps) -> Barrier {
-    let BarrierCaps { reduce_ops, max_uint64_reduction, max_double_reduction } = caps;
+    let BarrierCaps { reduce_ops, max_uint64_reduction, max_double_reduction, .. } = caps;
     Barrier { reduce_ops, max_uint64_reduction, max_double_reduction }
 }
 

@@ -357,60 +357,60 @@ const _: () = {
 };
 /** Lists the TNIs usable for one-sided communication; the caller frees *tni_ids.
 Errors: INVALID_POINTER, OUT_OF_MEMORY.*/
-pub type utofu_get_onesided_tnis_fn = unsafe extern "C" fn(
+pub type utofu_get_onesided_tnis = unsafe extern "C" fn(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
 ) -> ::core::ffi::c_int;
 /** Lists the TNIs usable for barrier communication; the caller frees *tni_ids.
 Errors: INVALID_POINTER, OUT_OF_MEMORY.*/
-pub type utofu_get_barrier_tnis_fn = unsafe extern "C" fn(
+pub type utofu_get_barrier_tnis = unsafe extern "C" fn(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
 ) -> ::core::ffi::c_int;
 /** Points *tni_caps to the library's own record; not to be freed.
 Errors: INVALID_POINTER, INVALID_TNI_ID.*/
-pub type utofu_query_onesided_caps_fn = unsafe extern "C" fn(
+pub type utofu_query_onesided_caps = unsafe extern "C" fn(
     tni_id: utofu_tni_id_t,
     tni_caps: *mut *mut utofu_onesided_caps,
 ) -> ::core::ffi::c_int;
 /** Points *tni_caps to the library's own record; not to be freed.
 Errors: INVALID_POINTER, INVALID_TNI_ID.*/
-pub type utofu_query_barrier_caps_fn = unsafe extern "C" fn(
+pub type utofu_query_barrier_caps = unsafe extern "C" fn(
     tni_id: utofu_tni_id_t,
     tni_caps: *mut *mut utofu_barrier_caps,
 ) -> ::core::ffi::c_int;
 /// Version of the interconnect.
-pub type utofu_query_tofu_version_fn =
+pub type utofu_query_tofu_version =
     unsafe extern "C" fn(major_ver: *mut ::core::ffi::c_int, minor_ver: *mut ::core::ffi::c_int);
 /// Version of the interface that the library implements.
-pub type utofu_query_utofu_version_fn =
+pub type utofu_query_utofu_version =
     unsafe extern "C" fn(major_ver: *mut ::core::ffi::c_int, minor_ver: *mut ::core::ffi::c_int);
 /// Coordinates x, y, z, a, b, c of this process's node. Errors: INVALID_POINTER.
-pub type utofu_query_my_coords_fn = unsafe extern "C" fn(coords: *mut u8) -> ::core::ffi::c_int;
+pub type utofu_query_my_coords = unsafe extern "C" fn(coords: *mut u8) -> ::core::ffi::c_int;
 /// Creates a VCQ on a TNI. Errors: INVALID_POINTER, INVALID_TNI_ID, FULL.
-pub type utofu_create_vcq_fn = unsafe extern "C" fn(
+pub type utofu_create_vcq = unsafe extern "C" fn(
     tni_id: utofu_tni_id_t,
     flags: ::core::ffi::c_ulong,
     vcq_hdl: *mut utofu_vcq_hdl_t,
 ) -> ::core::ffi::c_int;
 /** Creates the VCQ that has this component id.
 Errors: INVALID_POINTER, INVALID_TNI_ID, INVALID_CMP_ID, NOT_SUPPORTED, USED.*/
-pub type utofu_create_vcq_with_cmp_id_fn = unsafe extern "C" fn(
+pub type utofu_create_vcq_with_cmp_id = unsafe extern "C" fn(
     tni_id: utofu_tni_id_t,
     cmp_id: utofu_cmp_id_t,
     flags: ::core::ffi::c_ulong,
     vcq_hdl: *mut utofu_vcq_hdl_t,
 ) -> ::core::ffi::c_int;
 /// Frees a VCQ. Errors: INVALID_VCQ_HDL.
-pub type utofu_free_vcq_fn = unsafe extern "C" fn(vcq_hdl: utofu_vcq_hdl_t) -> ::core::ffi::c_int;
+pub type utofu_free_vcq = unsafe extern "C" fn(vcq_hdl: utofu_vcq_hdl_t) -> ::core::ffi::c_int;
 /// The VCQ's id, without a path. Errors: INVALID_VCQ_HDL, INVALID_POINTER.
-pub type utofu_query_vcq_id_fn = unsafe extern "C" fn(
+pub type utofu_query_vcq_id = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     vcq_id: *mut utofu_vcq_id_t,
 ) -> ::core::ffi::c_int;
 /** Computes the id of any VCQ; nothing needs to exist there.
 Errors: INVALID_POINTER, INVALID_TNI_ID, INVALID_CQ_ID, INVALID_CMP_ID, INVALID_COORDS.*/
-pub type utofu_construct_vcq_id_fn = unsafe extern "C" fn(
+pub type utofu_construct_vcq_id = unsafe extern "C" fn(
     coords: *mut u8,
     tni_id: utofu_tni_id_t,
     cq_id: utofu_cq_id_t,
@@ -419,11 +419,11 @@ pub type utofu_construct_vcq_id_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /** Sets the path in a VCQ id: to the given coordinates a, b, c or, if NULL, to a
 default one. Errors: INVALID_POINTER, INVALID_VCQ_ID, INVALID_PATH.*/
-pub type utofu_set_vcq_id_path_fn =
+pub type utofu_set_vcq_id_path =
     unsafe extern "C" fn(vcq_id: *mut utofu_vcq_id_t, path_coords: *mut u8) -> ::core::ffi::c_int;
 /** Takes a VCQ id apart; ignores the path.
 Errors: INVALID_POINTER, INVALID_VCQ_ID.*/
-pub type utofu_query_vcq_info_fn = unsafe extern "C" fn(
+pub type utofu_query_vcq_info = unsafe extern "C" fn(
     vcq_id: utofu_vcq_id_t,
     coords: *mut u8,
     tni_id: *mut utofu_tni_id_t,
@@ -432,20 +432,20 @@ pub type utofu_query_vcq_info_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /** Path id of path coordinates towards a VCQ; NULL: of the path set in the id.
 Errors: INVALID_POINTER, INVALID_VCQ_ID, INVALID_PATH.*/
-pub type utofu_get_path_id_fn = unsafe extern "C" fn(
+pub type utofu_get_path_id = unsafe extern "C" fn(
     vcq_id: utofu_vcq_id_t,
     path_coords: *mut u8,
     path_id: *mut utofu_path_id_t,
 ) -> ::core::ffi::c_int;
 /// Path coordinates of a path id towards a VCQ. Errors: INVALID_POINTER, INVALID_VCQ_ID.
-pub type utofu_get_path_coords_fn = unsafe extern "C" fn(
+pub type utofu_get_path_coords = unsafe extern "C" fn(
     vcq_id: utofu_vcq_id_t,
     path_id: utofu_path_id_t,
     path_coords: *mut u8,
 ) -> ::core::ffi::c_int;
 /** Registers memory with the VCQ's CQ. Ranges inside pages already registered share
 a STADD. Errors: INVALID_VCQ_HDL, INVALID_ADDRESS, INVALID_SIZE, FULL.*/
-pub type utofu_reg_mem_fn = unsafe extern "C" fn(
+pub type utofu_reg_mem = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     addr: *mut ::core::ffi::c_void,
     size: usize,
@@ -455,7 +455,7 @@ pub type utofu_reg_mem_fn = unsafe extern "C" fn(
 /** Registers memory under a steering tag of the caller's choice, so that others can
 compute its STADD. Errors: INVALID_VCQ_HDL, INVALID_ADDRESS, INVALID_SIZE,
 INVALID_STAG.*/
-pub type utofu_reg_mem_with_stag_fn = unsafe extern "C" fn(
+pub type utofu_reg_mem_with_stag = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     addr: *mut ::core::ffi::c_void,
     size: usize,
@@ -465,19 +465,19 @@ pub type utofu_reg_mem_with_stag_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /** STADD of memory registered under a steering tag by the VCQ's owner.
 Errors: INVALID_VCQ_ID, INVALID_STAG.*/
-pub type utofu_query_stadd_fn = unsafe extern "C" fn(
+pub type utofu_query_stadd = unsafe extern "C" fn(
     vcq_id: utofu_vcq_id_t,
     stag: ::core::ffi::c_uint,
     stadd: *mut utofu_stadd_t,
 ) -> ::core::ffi::c_int;
 /// Takes back one registration. Errors: INVALID_VCQ_HDL, INVALID_STADD.
-pub type utofu_dereg_mem_fn = unsafe extern "C" fn(
+pub type utofu_dereg_mem = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     stadd: utofu_stadd_t,
     flags: ::core::ffi::c_ulong,
 ) -> ::core::ffi::c_int;
 /// Writes local memory to the target.
-pub type utofu_put_fn = unsafe extern "C" fn(
+pub type utofu_put = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -488,7 +488,7 @@ pub type utofu_put_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Put with a chosen packet payload (mtu, bytes) and gap between packets.
-pub type utofu_put_gap_fn = unsafe extern "C" fn(
+pub type utofu_put_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -501,7 +501,7 @@ pub type utofu_put_gap_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Puts num_blocks blocks; block i lies at i * stride on both sides.
-pub type utofu_put_stride_fn = unsafe extern "C" fn(
+pub type utofu_put_stride = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -514,7 +514,7 @@ pub type utofu_put_stride_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Strided put with a chosen mtu and gap.
-pub type utofu_put_stride_gap_fn = unsafe extern "C" fn(
+pub type utofu_put_stride_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -530,7 +530,7 @@ pub type utofu_put_stride_gap_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /** Put of up to max_piggyback_size bytes that travel in the descriptor; `data` needs
 no registration and may be reused at once.*/
-pub type utofu_put_piggyback_fn = unsafe extern "C" fn(
+pub type utofu_put_piggyback = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_data: *mut ::core::ffi::c_void,
@@ -541,7 +541,7 @@ pub type utofu_put_piggyback_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Put of the `length` (at most 8) low bytes of a value.
-pub type utofu_put_piggyback8_fn = unsafe extern "C" fn(
+pub type utofu_put_piggyback8 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_data: u64,
@@ -552,7 +552,7 @@ pub type utofu_put_piggyback8_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Reads the target's memory.
-pub type utofu_get_fn = unsafe extern "C" fn(
+pub type utofu_get = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -563,7 +563,7 @@ pub type utofu_get_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Get with a chosen mtu and gap.
-pub type utofu_get_gap_fn = unsafe extern "C" fn(
+pub type utofu_get_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -576,7 +576,7 @@ pub type utofu_get_gap_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Gets num_blocks blocks; block i lies at i * stride on both sides.
-pub type utofu_get_stride_fn = unsafe extern "C" fn(
+pub type utofu_get_stride = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -589,7 +589,7 @@ pub type utofu_get_stride_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Strided get with a chosen mtu and gap.
-pub type utofu_get_stride_gap_fn = unsafe extern "C" fn(
+pub type utofu_get_stride_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -604,7 +604,7 @@ pub type utofu_get_stride_gap_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Atomic operation on 4 bytes of the target.
-pub type utofu_armw4_fn = unsafe extern "C" fn(
+pub type utofu_armw4 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     armw_op: utofu_armw_op,
@@ -615,7 +615,7 @@ pub type utofu_armw4_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Atomic operation on 8 bytes of the target.
-pub type utofu_armw8_fn = unsafe extern "C" fn(
+pub type utofu_armw8 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     armw_op: utofu_armw_op,
@@ -626,7 +626,7 @@ pub type utofu_armw8_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Atomic compare and swap on 4 bytes of the target.
-pub type utofu_cswap4_fn = unsafe extern "C" fn(
+pub type utofu_cswap4 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     old_value: u32,
@@ -637,7 +637,7 @@ pub type utofu_cswap4_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Atomic compare and swap on 8 bytes of the target.
-pub type utofu_cswap8_fn = unsafe extern "C" fn(
+pub type utofu_cswap8 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     old_value: u64,
@@ -648,13 +648,13 @@ pub type utofu_cswap8_fn = unsafe extern "C" fn(
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Occupies a queue entry and does nothing else.
-pub type utofu_nop_fn = unsafe extern "C" fn(
+pub type utofu_nop = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     flags: ::core::ffi::c_ulong,
     cbdata: *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_put.
-pub type utofu_prepare_put_fn = unsafe extern "C" fn(
+pub type utofu_prepare_put = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -666,7 +666,7 @@ pub type utofu_prepare_put_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_put_gap.
-pub type utofu_prepare_put_gap_fn = unsafe extern "C" fn(
+pub type utofu_prepare_put_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -680,7 +680,7 @@ pub type utofu_prepare_put_gap_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptors of utofu_put_stride.
-pub type utofu_prepare_put_stride_fn = unsafe extern "C" fn(
+pub type utofu_prepare_put_stride = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -694,7 +694,7 @@ pub type utofu_prepare_put_stride_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptors of utofu_put_stride_gap.
-pub type utofu_prepare_put_stride_gap_fn = unsafe extern "C" fn(
+pub type utofu_prepare_put_stride_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -710,7 +710,7 @@ pub type utofu_prepare_put_stride_gap_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_put_piggyback; contains the data.
-pub type utofu_prepare_put_piggyback_fn = unsafe extern "C" fn(
+pub type utofu_prepare_put_piggyback = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_data: *mut ::core::ffi::c_void,
@@ -722,7 +722,7 @@ pub type utofu_prepare_put_piggyback_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_put_piggyback8; contains the data.
-pub type utofu_prepare_put_piggyback8_fn = unsafe extern "C" fn(
+pub type utofu_prepare_put_piggyback8 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_data: u64,
@@ -734,7 +734,7 @@ pub type utofu_prepare_put_piggyback8_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_get.
-pub type utofu_prepare_get_fn = unsafe extern "C" fn(
+pub type utofu_prepare_get = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -746,7 +746,7 @@ pub type utofu_prepare_get_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_get_gap.
-pub type utofu_prepare_get_gap_fn = unsafe extern "C" fn(
+pub type utofu_prepare_get_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -760,7 +760,7 @@ pub type utofu_prepare_get_gap_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptors of utofu_get_stride.
-pub type utofu_prepare_get_stride_fn = unsafe extern "C" fn(
+pub type utofu_prepare_get_stride = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -774,7 +774,7 @@ pub type utofu_prepare_get_stride_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptors of utofu_get_stride_gap.
-pub type utofu_prepare_get_stride_gap_fn = unsafe extern "C" fn(
+pub type utofu_prepare_get_stride_gap = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     lcl_stadd: utofu_stadd_t,
@@ -790,7 +790,7 @@ pub type utofu_prepare_get_stride_gap_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_armw4.
-pub type utofu_prepare_armw4_fn = unsafe extern "C" fn(
+pub type utofu_prepare_armw4 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     armw_op: utofu_armw_op,
@@ -802,7 +802,7 @@ pub type utofu_prepare_armw4_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_armw8.
-pub type utofu_prepare_armw8_fn = unsafe extern "C" fn(
+pub type utofu_prepare_armw8 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     armw_op: utofu_armw_op,
@@ -814,7 +814,7 @@ pub type utofu_prepare_armw8_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_cswap4.
-pub type utofu_prepare_cswap4_fn = unsafe extern "C" fn(
+pub type utofu_prepare_cswap4 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     old_value: u32,
@@ -826,7 +826,7 @@ pub type utofu_prepare_cswap4_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_cswap8.
-pub type utofu_prepare_cswap8_fn = unsafe extern "C" fn(
+pub type utofu_prepare_cswap8 = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     rmt_vcq_id: utofu_vcq_id_t,
     old_value: u64,
@@ -838,14 +838,14 @@ pub type utofu_prepare_cswap8_fn = unsafe extern "C" fn(
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Descriptor of utofu_nop.
-pub type utofu_prepare_nop_fn = unsafe extern "C" fn(
+pub type utofu_prepare_nop = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     flags: ::core::ffi::c_ulong,
     desc: *mut ::core::ffi::c_void,
     desc_size: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Posts desc_size bytes of prepared descriptors. Errors: BUSY, INVALID_DESC.
-pub type utofu_post_toq_fn = unsafe extern "C" fn(
+pub type utofu_post_toq = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     desc: *mut ::core::ffi::c_void,
     desc_size: usize,
@@ -854,41 +854,41 @@ pub type utofu_post_toq_fn = unsafe extern "C" fn(
 /** Takes the oldest noticed completion from the TCQ. Must be called from time to time
 even if no notice was asked for: only polling gives queue entries back.
 Errors: NOT_FOUND (cbdata untouched), TCQ_* (cbdata is that of the failed post).*/
-pub type utofu_poll_tcq_fn = unsafe extern "C" fn(
+pub type utofu_poll_tcq = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     flags: ::core::ffi::c_ulong,
     cbdata: *mut *mut ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Takes the oldest notice from the MRQ. Errors: NOT_FOUND (notice untouched), MRQ_*.
-pub type utofu_poll_mrq_fn = unsafe extern "C" fn(
+pub type utofu_poll_mrq = unsafe extern "C" fn(
     vcq_hdl: utofu_vcq_hdl_t,
     flags: ::core::ffi::c_ulong,
     notice: *mut utofu_mrq_notice,
 ) -> ::core::ffi::c_int;
 /// Number of posted TOQ entries that polling has not passed yet.
-pub type utofu_query_num_unread_tcq_fn =
+pub type utofu_query_num_unread_tcq =
     unsafe extern "C" fn(vcq_hdl: utofu_vcq_hdl_t, count: *mut usize) -> ::core::ffi::c_int;
 /// Number of local MRQ entries of own operations that polling has not passed yet.
-pub type utofu_query_num_unread_mrq_fn =
+pub type utofu_query_num_unread_mrq =
     unsafe extern "C" fn(vcq_hdl: utofu_vcq_hdl_t, count: *mut usize) -> ::core::ffi::c_int;
 /** Allocates one start/end gate (element 0) and num_vbgs - 1 relay gates.
 Errors: INVALID_POINTER, INVALID_TNI_ID, INVALID_NUMBER, FULL.*/
-pub type utofu_alloc_vbg_fn = unsafe extern "C" fn(
+pub type utofu_alloc_vbg = unsafe extern "C" fn(
     tni_id: utofu_tni_id_t,
     num_vbgs: usize,
     flags: ::core::ffi::c_ulong,
     vbg_ids: *mut utofu_vbg_id_t,
 ) -> ::core::ffi::c_int;
 /// Frees what one utofu_alloc_vbg gave. Errors: INVALID_VBG_ID, INVALID_NUMBER.
-pub type utofu_free_vbg_fn =
+pub type utofu_free_vbg =
     unsafe extern "C" fn(vbg_ids: *mut utofu_vbg_id_t, num_vbgs: usize) -> ::core::ffi::c_int;
 /// Connects gates. Errors: INVALID_VBG_ID, INVALID_NUMBER, INVALID_PATH.
-pub type utofu_set_vbg_fn = unsafe extern "C" fn(
+pub type utofu_set_vbg = unsafe extern "C" fn(
     vbg_settings: *mut utofu_vbg_setting,
     num_vbg_settings: usize,
 ) -> ::core::ffi::c_int;
 /// Takes a gate id apart. Errors: INVALID_POINTER, INVALID_VBG_ID.
-pub type utofu_query_vbg_info_fn = unsafe extern "C" fn(
+pub type utofu_query_vbg_info = unsafe extern "C" fn(
     vbg_id: utofu_vbg_id_t,
     coords: *mut u8,
     tni_id: *mut utofu_tni_id_t,
@@ -896,11 +896,11 @@ pub type utofu_query_vbg_info_fn = unsafe extern "C" fn(
     extra_val: *mut u16,
 ) -> ::core::ffi::c_int;
 /// Starts a barrier on a start/end gate. Errors: BUSY, INVALID_VBG_ID.
-pub type utofu_barrier_fn =
+pub type utofu_barrier =
     unsafe extern "C" fn(vbg_id: utofu_vbg_id_t, flags: ::core::ffi::c_ulong) -> ::core::ffi::c_int;
 /** Starts a reduction of integers. Errors: BUSY, INVALID_VBG_ID, INVALID_OP,
 INVALID_NUMBER.*/
-pub type utofu_reduce_uint64_fn = unsafe extern "C" fn(
+pub type utofu_reduce_uint64 = unsafe extern "C" fn(
     vbg_id: utofu_vbg_id_t,
     op: utofu_reduce_op,
     data: *mut u64,
@@ -909,7 +909,7 @@ pub type utofu_reduce_uint64_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /** Starts a reduction of doubles. Errors: BUSY, INVALID_VBG_ID, INVALID_OP,
 INVALID_NUMBER.*/
-pub type utofu_reduce_double_fn = unsafe extern "C" fn(
+pub type utofu_reduce_double = unsafe extern "C" fn(
     vbg_id: utofu_vbg_id_t,
     op: utofu_reduce_op,
     data: *mut f64,
@@ -918,18 +918,18 @@ pub type utofu_reduce_double_fn = unsafe extern "C" fn(
 ) -> ::core::ffi::c_int;
 /** Looks whether the barrier is over. Errors: NOT_COMPLETED, BUSY (nothing is in
 flight), BARRIER_*.*/
-pub type utofu_poll_barrier_fn =
+pub type utofu_poll_barrier =
     unsafe extern "C" fn(vbg_id: utofu_vbg_id_t, flags: ::core::ffi::c_ulong) -> ::core::ffi::c_int;
 /** Looks whether the integer reduction is over; writes the result when it is.
 Errors: NOT_COMPLETED, BUSY (nothing is in flight), BARRIER_*.*/
-pub type utofu_poll_reduce_uint64_fn = unsafe extern "C" fn(
+pub type utofu_poll_reduce_uint64 = unsafe extern "C" fn(
     vbg_id: utofu_vbg_id_t,
     flags: ::core::ffi::c_ulong,
     data: *mut u64,
 ) -> ::core::ffi::c_int;
 /** Looks whether the floating-point reduction is over; writes the result when it is.
 Errors: NOT_COMPLETED, BUSY (nothing is in flight), BARRIER_*.*/
-pub type utofu_poll_reduce_double_fn = unsafe extern "C" fn(
+pub type utofu_poll_reduce_double = unsafe extern "C" fn(
     vbg_id: utofu_vbg_id_t,
     flags: ::core::ffi::c_ulong,
     data: *mut f64,
@@ -1117,38 +1117,38 @@ impl Default for jtofu_path_coords {
     }
 }
 /// Announces the calling process: its job, its rank and the job's map.
-pub type jtofu_initialize_fn = unsafe extern "C" fn(
+pub type jtofu_initialize = unsafe extern "C" fn(
     job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
     mapinfo: *const ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Ends the use of this interface.
-pub type jtofu_finalize_fn = unsafe extern "C" fn() -> ::core::ffi::c_int;
+pub type jtofu_finalize = unsafe extern "C" fn() -> ::core::ffi::c_int;
 /// Physical coordinates of a rank.
-pub type jtofu_query_phys_coords_fn = unsafe extern "C" fn(
+pub type jtofu_query_phys_coords = unsafe extern "C" fn(
     job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
     coords: *mut jtofu_phys_coords,
 ) -> ::core::ffi::c_int;
 /// Logical coordinates of a rank.
-pub type jtofu_query_log_coords_fn = unsafe extern "C" fn(
+pub type jtofu_query_log_coords = unsafe extern "C" fn(
     job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
     coords: *mut jtofu_log_coords,
 ) -> ::core::ffi::c_int;
 /// Extent of the job in physical coordinates.
-pub type jtofu_query_phys_size_fn =
+pub type jtofu_query_phys_size =
     unsafe extern "C" fn(size: *mut jtofu_phys_coords) -> ::core::ffi::c_int;
 /// Extent of the job in logical coordinates.
-pub type jtofu_query_log_size_fn =
+pub type jtofu_query_log_size =
     unsafe extern "C" fn(size: *mut jtofu_log_coords) -> ::core::ffi::c_int;
 /// Extent of the whole system in physical coordinates.
-pub type jtofu_query_sys_size_fn =
+pub type jtofu_query_sys_size =
     unsafe extern "C" fn(size: *mut jtofu_phys_coords) -> ::core::ffi::c_int;
 /// Returns the largest number of ranks on one node.
-pub type jtofu_query_max_proc_per_node_fn = unsafe extern "C" fn() -> ::core::ffi::c_int;
+pub type jtofu_query_max_proc_per_node = unsafe extern "C" fn() -> ::core::ffi::c_int;
 /// Ranks at physical coordinates: at most max_ranks; how many in *num_ranks.
-pub type jtofu_query_ranks_from_phys_coords_fn = unsafe extern "C" fn(
+pub type jtofu_query_ranks_from_phys_coords = unsafe extern "C" fn(
     job_id: jtofu_job_id_t,
     coords: *mut jtofu_phys_coords,
     max_ranks: usize,
@@ -1156,7 +1156,7 @@ pub type jtofu_query_ranks_from_phys_coords_fn = unsafe extern "C" fn(
     num_ranks: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Ranks at logical coordinates: at most max_ranks; how many in *num_ranks.
-pub type jtofu_query_ranks_from_log_coords_fn = unsafe extern "C" fn(
+pub type jtofu_query_ranks_from_log_coords = unsafe extern "C" fn(
     job_id: jtofu_job_id_t,
     coords: *mut jtofu_log_coords,
     max_ranks: usize,
@@ -1164,47 +1164,47 @@ pub type jtofu_query_ranks_from_log_coords_fn = unsafe extern "C" fn(
     num_ranks: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Paths towards a node: at most max_paths; how many in *num_paths.
-pub type jtofu_query_onesided_paths_fn = unsafe extern "C" fn(
+pub type jtofu_query_onesided_paths = unsafe extern "C" fn(
     coords: *mut jtofu_phys_coords,
     max_paths: usize,
     paths: *mut jtofu_path_coords,
     num_paths: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Number of hops to a node along the default path.
-pub type jtofu_query_onesided_hops_fn = unsafe extern "C" fn(
+pub type jtofu_query_onesided_hops = unsafe extern "C" fn(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Announces another job with its map.
-pub type jtofu_add_job_fn = unsafe extern "C" fn(
+pub type jtofu_add_job = unsafe extern "C" fn(
     job_id: jtofu_job_id_t,
     mapinfo: *const ::core::ffi::c_void,
 ) -> ::core::ffi::c_int;
 /// Forgets a job that was added.
-pub type jtofu_delete_job_fn = unsafe extern "C" fn(job_id: jtofu_job_id_t) -> ::core::ffi::c_int;
+pub type jtofu_delete_job = unsafe extern "C" fn(job_id: jtofu_job_id_t) -> ::core::ffi::c_int;
 /// For each physical axis of the system, 1 if it is a ring and 0 if it is not.
-pub type jtofu_query_sys_torus_fn =
+pub type jtofu_query_sys_torus =
     unsafe extern "C" fn(torus: *mut jtofu_phys_coords) -> ::core::ffi::c_int;
 /// Physical coordinates from which those of the job are counted.
-pub type jtofu_query_ref_coords_fn =
+pub type jtofu_query_ref_coords =
     unsafe extern "C" fn(coords: *mut jtofu_phys_coords) -> ::core::ffi::c_int;
 /// Paths of barriers towards a node: at most max_paths; how many in *num_paths.
-pub type jtofu_query_barrier_paths_fn = unsafe extern "C" fn(
+pub type jtofu_query_barrier_paths = unsafe extern "C" fn(
     coords: *mut jtofu_phys_coords,
     max_paths: usize,
     paths: *mut jtofu_path_coords,
     num_paths: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Number of hops of a barrier's packets to a node along the default path.
-pub type jtofu_query_barrier_hops_fn = unsafe extern "C" fn(
+pub type jtofu_query_barrier_hops = unsafe extern "C" fn(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,
 ) -> ::core::ffi::c_int;
 /// Version of the interface that the library implements.
-pub type jtofu_query_jtofu_version_fn =
+pub type jtofu_query_jtofu_version =
     unsafe extern "C" fn(major_ver: *mut ::core::ffi::c_int, minor_ver: *mut ::core::ffi::c_int);
 /// Makes the map of the job that the environment describes; the caller frees *mapinfo.
-pub type jtofu_create_mapinfo_by_envvars_fn = unsafe extern "C" fn(
+pub type jtofu_create_mapinfo_by_envvars = unsafe extern "C" fn(
     mapinfo: *mut *mut ::core::ffi::c_void,
     mapinfo_size: *mut usize,
     num_proc: *mut ::core::ffi::c_uint,

@@ -4,7 +4,8 @@
 //! The names are those of the C headers (`sys/include/utofu.h`, `jtofu.h`); the reference is
 //! Fujitsu's "Development Studio uTofu User's Guide", uTofu 1.0. Enumerations are integer types
 //! with plain constants, since a library may return a number that no header lists. Functions
-//! appear as types only (`utofu_put_fn`): this crate needs no symbol of any library.
+//! appear as types only, under their own names: this crate needs no symbol of any library.
+//! [`functions`] lists them.
 //!
 //! This room must not know how a library is found or what it does. It has no dependencies and
 //! needs no libclang: the bindings are checked in. `regenerate.sh` makes them anew; the feature
@@ -49,4 +50,51 @@ pub const fn UTOFU_ONESIDED_FLAG_PATH(id: utofu_path_id_t) -> core::ffi::c_ulong
 /// Copies text about the calling thread's last error; 1 KiB of room is enough. Fujitsu's headers do
 /// not declare this function: programs do so, with a pointer to constant bytes that are written.
 #[allow(non_camel_case_types)] // as all names of the interface
-pub type utofu_get_last_error_fn = unsafe extern "C" fn(message: *const core::ffi::c_char);
+pub type utofu_get_last_error = unsafe extern "C" fn(message: *const core::ffi::c_char);
+
+/// Calls a macro with the names of all functions, as they are the same in every place that needs
+/// one entry for each: `required { NAME... } optional { NAME... }`. Not every library has the
+/// optional ones.
+#[macro_export]
+macro_rules! functions {
+    ($callback:ident) => {
+        $callback! {
+            required {
+                utofu_get_onesided_tnis utofu_get_barrier_tnis
+                utofu_query_onesided_caps utofu_query_barrier_caps
+                utofu_query_tofu_version utofu_query_utofu_version utofu_query_my_coords
+                utofu_create_vcq utofu_create_vcq_with_cmp_id utofu_free_vcq
+                utofu_query_vcq_id utofu_construct_vcq_id utofu_set_vcq_id_path
+                utofu_query_vcq_info utofu_get_path_id utofu_get_path_coords
+                utofu_reg_mem utofu_reg_mem_with_stag utofu_query_stadd utofu_dereg_mem
+                utofu_put utofu_put_gap utofu_put_stride utofu_put_stride_gap
+                utofu_put_piggyback utofu_put_piggyback8
+                utofu_get utofu_get_gap utofu_get_stride utofu_get_stride_gap
+                utofu_armw4 utofu_armw8 utofu_cswap4 utofu_cswap8 utofu_nop
+                utofu_prepare_put utofu_prepare_put_gap
+                utofu_prepare_put_stride utofu_prepare_put_stride_gap
+                utofu_prepare_put_piggyback utofu_prepare_put_piggyback8
+                utofu_prepare_get utofu_prepare_get_gap
+                utofu_prepare_get_stride utofu_prepare_get_stride_gap
+                utofu_prepare_armw4 utofu_prepare_armw8
+                utofu_prepare_cswap4 utofu_prepare_cswap8 utofu_prepare_nop
+                utofu_post_toq utofu_poll_tcq utofu_poll_mrq
+                utofu_query_num_unread_tcq utofu_query_num_unread_mrq
+                utofu_alloc_vbg utofu_free_vbg utofu_set_vbg utofu_query_vbg_info
+                utofu_barrier utofu_reduce_uint64 utofu_reduce_double
+                utofu_poll_barrier utofu_poll_reduce_uint64 utofu_poll_reduce_double
+            }
+            optional {
+                utofu_get_last_error
+                jtofu_initialize jtofu_finalize jtofu_add_job jtofu_delete_job
+                jtofu_query_phys_coords jtofu_query_log_coords
+                jtofu_query_phys_size jtofu_query_log_size jtofu_query_sys_size
+                jtofu_query_sys_torus jtofu_query_ref_coords jtofu_query_max_proc_per_node
+                jtofu_query_ranks_from_phys_coords jtofu_query_ranks_from_log_coords
+                jtofu_query_onesided_paths jtofu_query_onesided_hops
+                jtofu_query_barrier_paths jtofu_query_barrier_hops
+                jtofu_query_jtofu_version jtofu_create_mapinfo_by_envvars
+            }
+        }
+    };
+}

@@ -82,3 +82,26 @@ fn flags_and_codes_have_the_documented_values() {
     assert_eq!((UTOFU_ERR_OUT_OF_MEMORY, UTOFU_ERR_FATAL), (-641, -768));
     assert_eq!(UTOFU_VBG_ID_NULL, u64::MAX);
 }
+
+macro_rules! names {
+    (required { $($req:ident)* } optional { $($opt:ident)* }) => {
+        [$(stringify!($req),)* $(stringify!($opt)),*]
+    };
+}
+
+#[test]
+fn every_prototype_of_the_headers_is_listed() {
+    let headers =
+        concat!(include_str!("../../include/utofu.h"), include_str!("../../include/jtofu.h"));
+    let prototypes =
+        headers.lines().filter_map(|l| l.strip_prefix("int ").or_else(|| l.strip_prefix("void ")));
+    let mut declared: Vec<_> = prototypes
+        .filter_map(|l| l.split_once('(').map(|(name, _)| name))
+        // Exported and not declared, as by Fujitsu's libraries: see utofu_emu.h.
+        .chain(["utofu_get_last_error"])
+        .collect();
+    let mut listed = functions!(names);
+    declared.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(declared, listed);
+}

@@ -1,6 +1,5 @@
 //! Memory that one-sided operations may touch.
 
-use core::ffi::c_void;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -58,20 +57,12 @@ impl Vcq {
         len: usize,
         access: Access,
     ) -> Result<Registration, UtofuError> {
-        let mut stadd = 0;
-        let core = &self.core;
-        // SAFETY: the handle is live, stadd is a valid place, and the caller vouches for the memory.
-        let code = unsafe {
-            (core.api.utofu_reg_mem)(
-                core.hdl,
-                addr.cast::<c_void>(),
-                len,
-                access.flags(),
-                &mut stadd,
-            )
-        };
-        core.api.check("utofu_reg_mem", code)?;
-        Ok(Registration { core: Arc::clone(core), stadd: Stadd(stadd), len })
+        let Core { api, hdl } = &*self.core;
+        let stadd = api.ask("utofu_reg_mem", |stadd| {
+            // SAFETY: the handle is live, stadd a valid place, and the caller vouches for the memory.
+            unsafe { (api.utofu_reg_mem)(*hdl, addr.cast(), len, access.flags(), stadd) }
+        })?;
+        Ok(Registration { core: Arc::clone(&self.core), stadd: Stadd(stadd), len })
     }
 
     /// Registers memory under a steering tag, so that others can compute its STADD
@@ -93,21 +84,13 @@ impl Vcq {
         if stag >= self.caps().num_reserved_stags {
             return Err(UtofuError::new("utofu_reg_mem_with_stag", UTOFU_ERR_INVALID_STAG));
         }
-        let mut stadd = 0;
-        let core = &self.core;
-        // SAFETY: the handle is live, stadd is a valid place, and the caller vouches for the memory.
-        let code = unsafe {
-            (core.api.utofu_reg_mem_with_stag)(
-                core.hdl,
-                addr.cast::<c_void>(),
-                len,
-                stag,
-                access.flags(),
-                &mut stadd,
-            )
-        };
-        core.api.check("utofu_reg_mem_with_stag", code)?;
-        Ok(Registration { core: Arc::clone(core), stadd: Stadd(stadd), len })
+        let Core { api, hdl } = &*self.core;
+        let stadd = api.ask("utofu_reg_mem_with_stag", |stadd| {
+            let flags = access.flags();
+            // SAFETY: as in `register`.
+            unsafe { (api.utofu_reg_mem_with_stag)(*hdl, addr.cast(), len, stag, flags, stadd) }
+        })?;
+        Ok(Registration { core: Arc::clone(&self.core), stadd: Stadd(stadd), len })
     }
 }
 

@@ -86,6 +86,17 @@ pub(super) fn before_post() {
     fence(Ordering::Release);
 }
 
+/// Posts by a function of the table. All take the queue first, and last what a mark says.
+macro_rules! post {
+    ($vcq:ident, $call:ident($($arg:expr),*), $mark:ident) => {{
+        before_post();
+        let core = &$vcq.core;
+        let (edata, flags, cookie) = ($mark.edata(), $mark.flags(), $mark.cookie());
+        let code = (core.api.$call)(core.hdl, $($arg,)* edata, flags, cookie);
+        posted(&core.api, stringify!($call), code)
+    }};
+}
+
 impl Vcq {
     /// Writes local memory to the target's.
     ///
@@ -96,20 +107,8 @@ impl Vcq {
     /// See [`Vcq`].
     pub unsafe fn put(&mut self, to: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
         fits(what.length, self.caps().max_putget_size)?;
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
-        posted(&self.core.api, "utofu_put", unsafe {
-            (self.core.api.utofu_put)(
-                self.core.hdl,
-                to.raw(),
-                what.local.0,
-                what.remote.0,
-                what.length,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe { post!(self, utofu_put(to.raw(), what.local.0, what.remote.0, what.length), mark) }
     }
 
     /// Reads the target's memory into local memory.
@@ -121,20 +120,10 @@ impl Vcq {
     /// See [`Vcq`].
     pub unsafe fn get(&mut self, from: VcqId, what: Transfer, mark: Mark) -> Result<(), PostError> {
         fits(what.length, self.caps().max_putget_size)?;
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the memory on both sides.
-        posted(&self.core.api, "utofu_get", unsafe {
-            (self.core.api.utofu_get)(
-                self.core.hdl,
-                from.raw(),
-                what.local.0,
-                what.remote.0,
-                what.length,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe {
+            post!(self, utofu_get(from.raw(), what.local.0, what.remote.0, what.length), mark)
+        }
     }
 
     /// Writes a few bytes that travel in the descriptor. `data` may be reused at once and needs no
@@ -153,21 +142,20 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         fits(data.len(), self.caps().max_piggyback_size)?;
-        before_post();
         // SAFETY: the handle is live; data is only read, during the call (the C prototype merely
         // lacks the const); the caller vouches for the remote memory.
-        posted(&self.core.api, "utofu_put_piggyback", unsafe {
-            (self.core.api.utofu_put_piggyback)(
-                self.core.hdl,
-                to.raw(),
-                data.as_ptr().cast_mut().cast(),
-                remote.0,
-                data.len(),
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
+        unsafe {
+            post!(
+                self,
+                utofu_put_piggyback(
+                    to.raw(),
+                    data.as_ptr().cast_mut().cast(),
+                    remote.0,
+                    data.len()
+                ),
+                mark
             )
-        })
+        }
     }
 
     /// Writes the eight bytes of a value, in one queue entry.
@@ -184,20 +172,8 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted(&self.core.api, "utofu_put_piggyback8", unsafe {
-            (self.core.api.utofu_put_piggyback8)(
-                self.core.hdl,
-                to.raw(),
-                value,
-                remote.0,
-                8,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe { post!(self, utofu_put_piggyback8(to.raw(), value, remote.0, 8), mark) }
     }
 
     /// Atomic operation on eight bytes of the target, aligned to eight.
@@ -215,20 +191,8 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted(&self.core.api, "utofu_armw8", unsafe {
-            (self.core.api.utofu_armw8)(
-                self.core.hdl,
-                to.raw(),
-                op.code(),
-                value,
-                remote.0,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe { post!(self, utofu_armw8(to.raw(), op.code(), value, remote.0), mark) }
     }
 
     /// Atomic operation on four bytes of the target, aligned to four.
@@ -246,20 +210,8 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted(&self.core.api, "utofu_armw4", unsafe {
-            (self.core.api.utofu_armw4)(
-                self.core.hdl,
-                to.raw(),
-                op.code(),
-                value,
-                remote.0,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe { post!(self, utofu_armw4(to.raw(), op.code(), value, remote.0), mark) }
     }
 
     /// Stores `new` in eight bytes of the target if they hold `old`; the local notice says what was
@@ -278,20 +230,8 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted(&self.core.api, "utofu_cswap8", unsafe {
-            (self.core.api.utofu_cswap8)(
-                self.core.hdl,
-                to.raw(),
-                old,
-                new,
-                remote.0,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe { post!(self, utofu_cswap8(to.raw(), old, new, remote.0), mark) }
     }
 
     /// As [`Vcq::cswap8`], on four bytes aligned to four.
@@ -309,20 +249,8 @@ impl Vcq {
         remote: Stadd,
         mark: Mark,
     ) -> Result<(), PostError> {
-        before_post();
         // SAFETY: the handle is live; the caller vouches for the remote memory.
-        posted(&self.core.api, "utofu_cswap4", unsafe {
-            (self.core.api.utofu_cswap4)(
-                self.core.hdl,
-                to.raw(),
-                old,
-                new,
-                remote.0,
-                mark.edata(),
-                mark.flags(),
-                mark.cookie(),
-            )
-        })
+        unsafe { post!(self, utofu_cswap4(to.raw(), old, new, remote.0), mark) }
     }
 
     /// Occupies a queue entry and moves nothing. MRQ flags have no effect.

@@ -257,12 +257,7 @@ impl GateSet {
     /// # Errors
     /// [`GateError::NotRunning`], [`GateError::Mismatch`]; what the library returns.
     pub fn poll_barrier(&mut self) -> Result<bool, GateError> {
-        if self.running != Some(Operation::Barrier) {
-            return Err(GateError::NotRunning {
-                polled: Operation::Barrier,
-                running: self.running,
-            });
-        }
+        self.ready_for(Operation::Barrier)?;
         // SAFETY: the gate is allocated and a barrier is what it is busy with.
         let code = unsafe { (self.api.utofu_poll_barrier)(self.ids[0], 0) };
         self.finished("utofu_poll_barrier", code)
@@ -274,16 +269,7 @@ impl GateSet {
     /// [`GateError::NotRunning`], [`GateError::ShortResult`],
     /// [`GateError::Mismatch`]; what the library returns.
     pub fn poll_reduce_u64(&mut self, out: &mut [u64]) -> Result<bool, GateError> {
-        match self.running {
-            Some(Operation::Uint64(n)) if n <= out.len() => {}
-            Some(running @ Operation::Uint64(_)) => {
-                return Err(GateError::ShortResult { running, room: out.len() });
-            }
-            running => {
-                let polled = Operation::Uint64(out.len());
-                return Err(GateError::NotRunning { polled, running });
-            }
-        }
+        self.ready_for(Operation::Uint64(out.len()))?;
         // SAFETY: a reduction of u64 is in flight and out has room for its elements.
         let code = unsafe { (self.api.utofu_poll_reduce_uint64)(self.ids[0], 0, out.as_mut_ptr()) };
         self.finished("utofu_poll_reduce_uint64", code)
@@ -294,16 +280,7 @@ impl GateSet {
     /// # Errors
     /// As [`GateSet::poll_reduce_u64`].
     pub fn poll_sum_f64(&mut self, out: &mut [f64]) -> Result<bool, GateError> {
-        match self.running {
-            Some(Operation::Double(n)) if n <= out.len() => {}
-            Some(running @ Operation::Double(_)) => {
-                return Err(GateError::ShortResult { running, room: out.len() });
-            }
-            running => {
-                let polled = Operation::Double(out.len());
-                return Err(GateError::NotRunning { polled, running });
-            }
-        }
+        self.ready_for(Operation::Double(out.len()))?;
         // SAFETY: a reduction of f64 is in flight and out has room for its elements.
         let code = unsafe { (self.api.utofu_poll_reduce_double)(self.ids[0], 0, out.as_mut_ptr()) };
         self.finished("utofu_poll_reduce_double", code)
@@ -317,6 +294,20 @@ impl GateSet {
             return Err(GateError::TooMany { operation, max });
         }
         Ok(())
+    }
+
+    /// Whether what is in flight may be polled as `polled`, which says for how many elements there is room.
+    fn ready_for(&self, polled: Operation) -> Result<(), GateError> {
+        use Operation::{Barrier, Double, Uint64};
+        match (self.running, polled) {
+            (Some(Barrier), Barrier) => Ok(()),
+            (Some(running @ Uint64(n)), Uint64(room))
+            | (Some(running @ Double(n)), Double(room)) => match n <= room {
+                true => Ok(()),
+                false => Err(GateError::ShortResult { running, room }),
+            },
+            (running, polled) => Err(GateError::NotRunning { polled, running }),
+        }
     }
 
     fn started(&mut self, call: &'static str, code: c_int, op: Operation) -> Result<(), GateError> {

@@ -57,10 +57,10 @@ impl Vcq {
     /// # Errors
     /// `INVALID_TNI_ID`, `FULL`.
     pub fn create(api: Api, tni: Tni, flags: VcqFlags) -> Result<Vcq, UtofuError> {
-        let mut hdl = 0;
-        // SAFETY: hdl is a valid place for the result.
-        let code = unsafe { (api.utofu_create_vcq)(tni, flags.0, &mut hdl) };
-        api.check("utofu_create_vcq", code)?;
+        let hdl = api.ask("utofu_create_vcq", |hdl| {
+            // SAFETY: hdl is a valid place for the result.
+            unsafe { (api.utofu_create_vcq)(tni, flags.0, hdl) }
+        })?;
         Vcq::own(Core { api, hdl }, tni)
     }
 
@@ -75,19 +75,19 @@ impl Vcq {
         cmp_id: u16,
         flags: VcqFlags,
     ) -> Result<Vcq, UtofuError> {
-        let mut hdl = 0;
-        // SAFETY: hdl is a valid place for the result.
-        let code = unsafe { (api.utofu_create_vcq_with_cmp_id)(tni, cmp_id, flags.0, &mut hdl) };
-        api.check("utofu_create_vcq_with_cmp_id", code)?;
+        let hdl = api.ask("utofu_create_vcq_with_cmp_id", |hdl| {
+            // SAFETY: hdl is a valid place for the result.
+            unsafe { (api.utofu_create_vcq_with_cmp_id)(tni, cmp_id, flags.0, hdl) }
+        })?;
         Vcq::own(Core { api, hdl }, tni)
     }
 
     fn own(core: Core, tni: Tni) -> Result<Vcq, UtofuError> {
         let api = core.api;
-        let mut raw = 0;
-        // SAFETY: the handle is live and raw is a valid place for the result.
-        let code = unsafe { (api.utofu_query_vcq_id)(core.hdl, &mut raw) };
-        api.check("utofu_query_vcq_id", code)?;
+        let raw = api.ask("utofu_query_vcq_id", |raw| {
+            // SAFETY: the handle is live and raw is a valid place for the result.
+            unsafe { (api.utofu_query_vcq_id)(core.hdl, raw) }
+        })?;
         let caps = api.onesided_caps(tni)?;
         let words = MOST_TOGETHER * caps.max_toq_desc_size.div_ceil(8);
         Ok(Vcq {
@@ -129,10 +129,10 @@ impl Vcq {
     /// # Errors
     /// What the library returns.
     pub fn unread_tcq(&mut self) -> Result<usize, UtofuError> {
-        let mut n = 0;
+        let Core { api, hdl } = &*self.core;
         // SAFETY: the handle is live and n is a valid place for the result.
-        let code = unsafe { (self.core.api.utofu_query_num_unread_tcq)(self.core.hdl, &mut n) };
-        self.core.api.check("utofu_query_num_unread_tcq", code)?;
-        Ok(n)
+        api.ask("utofu_query_num_unread_tcq", |n| unsafe {
+            (api.utofu_query_num_unread_tcq)(*hdl, n)
+        })
     }
 }

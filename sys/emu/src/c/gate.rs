@@ -24,9 +24,6 @@ unsafe fn list<T: Copy>(from: *const T, n: usize, what: &str) -> Result<Vec<T>> 
 
 /// Allocates gates: the first can start and end operations, the others relay. INVALID_POINTER,
 /// INVALID_TNI_ID, INVALID_NUMBER, FULL.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_alloc_vbg(
     tni_id: utofu_tni_id_t,
     num_vbgs: usize,
@@ -43,9 +40,6 @@ pub unsafe extern "C" fn utofu_alloc_vbg(
 }
 
 /// Frees gates: all or, with INVALID_VBG_ID, none. INVALID_POINTER, INVALID_NUMBER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_free_vbg(vbg_ids: *mut utofu_vbg_id_t, num_vbgs: usize) -> c_int {
     // SAFETY: the caller's promise.
     call(|| gate::free(&unsafe { list(vbg_ids, num_vbgs, "vbg_ids")? }))
@@ -53,9 +47,6 @@ pub unsafe extern "C" fn utofu_free_vbg(vbg_ids: *mut utofu_vbg_id_t, num_vbgs: 
 
 /// Connects gates. The ranks synchronise between connecting and the first operation.
 /// INVALID_POINTER, INVALID_NUMBER, INVALID_VBG_ID, INVALID_PATH.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_set_vbg(
     vbg_settings: *mut utofu_vbg_setting,
     num_vbg_settings: usize,
@@ -65,9 +56,6 @@ pub unsafe extern "C" fn utofu_set_vbg(
 }
 
 /// Takes a gate id apart; null pointers are skipped. INVALID_VBG_ID.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_vbg_info(
     vbg_id: utofu_vbg_id_t,
     coords: *mut u8,
@@ -88,9 +76,6 @@ pub unsafe extern "C" fn utofu_query_vbg_info(
 }
 
 /// Starts a barrier. BUSY, INVALID_VBG_ID.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_barrier(vbg_id: utofu_vbg_id_t, _flags: c_ulong) -> c_int {
     call(|| gate::start(vbg_id, Packet::barrier()))
 }
@@ -104,9 +89,6 @@ fn at_most(n: usize, most: usize) -> Result<()> {
 
 /// Starts a reduction of integers. BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER,
 /// INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_reduce_uint64(
     vbg_id: utofu_vbg_id_t,
     op: utofu_reduce_op,
@@ -124,9 +106,6 @@ pub unsafe extern "C" fn utofu_reduce_uint64(
 
 /// Starts a reduction of doubles. BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER,
 /// INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_reduce_double(
     vbg_id: utofu_vbg_id_t,
     op: utofu_reduce_op,
@@ -157,9 +136,6 @@ fn finish(
 
 /// Whether a barrier is over. NOT_COMPLETED, BUSY (nothing in flight), BARRIER_MISMATCH,
 /// INVALID_VBG_ID, INVALID_OP (a reduction is in flight).
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_poll_barrier(vbg_id: utofu_vbg_id_t, _flags: c_ulong) -> c_int {
     call(|| finish(vbg_id, Kind::Barrier, |_| Ok(())))
 }

@@ -39,9 +39,6 @@ fn ranked(rank: jtofu_rank_t) -> Result<Context> {
 
 /// Begins the use of jTofu. The environment or the thread's job says which rank this is; another one
 /// is INVALID_ARG. `mapinfo` is not looked at.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_initialize(
     _job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
@@ -59,9 +56,6 @@ pub unsafe extern "C" fn jtofu_initialize(
 }
 
 /// Ends the use of jTofu; changes nothing. EXCESS_FINALIZE if it did not begin.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_finalize() -> c_int {
     let less = |n: u32| n.checked_sub(1);
     match INITIALISED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
@@ -75,17 +69,11 @@ fn one_job() -> Result<()> {
 }
 
 /// Announces another job: NOT_IMPLEMENTED.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_add_job(_job_id: jtofu_job_id_t, _mapinfo: *const c_void) -> c_int {
     answer(one_job)
 }
 
 /// Forgets an added job: NOT_IMPLEMENTED.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_delete_job(_job_id: jtofu_job_id_t) -> c_int {
     answer(one_job)
 }
@@ -95,9 +83,6 @@ const MAP_MARK: u64 = u64::from_le_bytes(*b"hopbine\0");
 
 /// Makes a map of this job, which the caller frees with C's `free`. INVALID_POINTER,
 /// OUT_OF_MEMORY.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_create_mapinfo_by_envvars(
     mapinfo: *mut *mut c_void,
     mapinfo_size: *mut usize,
@@ -125,18 +110,12 @@ pub unsafe extern "C" fn jtofu_create_mapinfo_by_envvars(
 }
 
 /// Version of the interface: 0.0. Null pointers are skipped.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_jtofu_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { super::query::version(major, minor, JTOFU_VERSION_MAJOR, JTOFU_VERSION_MINOR) }
 }
 
 /// Tofu coordinates of a rank. INVALID_ARG, INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_phys_coords(
     _job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
@@ -150,9 +129,6 @@ pub unsafe extern "C" fn jtofu_query_phys_coords(
 }
 
 /// Logical coordinates of a rank. INVALID_ARG, INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_log_coords(
     _job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
@@ -167,9 +143,6 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
 }
 
 /// Sizes of the job in Tofu coordinates. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> c_int {
     answer(|| {
         // 256 does not fit.
@@ -180,9 +153,6 @@ pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> 
 }
 
 /// Logical sizes of the job. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_log_size(size: *mut jtofu_log_coords) -> c_int {
     answer(|| {
         let a = current()?.job.layout.shape;
@@ -192,27 +162,18 @@ pub unsafe extern "C" fn jtofu_query_log_size(size: *mut jtofu_log_coords) -> c_
 }
 
 /// Sizes of the whole system: those of the job. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_sys_size(size: *mut jtofu_phys_coords) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { jtofu_query_phys_size(size) }
 }
 
 /// Which axes of the system are rings: x, y, z and b. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_sys_torus(torus: *mut jtofu_phys_coords) -> c_int {
     // SAFETY: the caller's promise.
     answer(|| unsafe { store(torus, jtofu_phys_coords { a: [1, 1, 1, 0, 1, 0] }, "torus") })
 }
 
 /// The least coordinates of the job. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) -> c_int {
     answer(|| {
         let me = current()?;
@@ -224,9 +185,6 @@ pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) 
 }
 
 /// Most ranks on one node; a negative code if there is no job.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_max_proc_per_node() -> c_int {
     let mut most = 0;
     let code = answer(|| {
@@ -237,9 +195,6 @@ pub unsafe extern "C" fn jtofu_query_max_proc_per_node() -> c_int {
 }
 
 /// Writes the ranks of a node: at most `max`; `n` is how many were written.
-///
-/// # Safety
-/// As [`crate::c`].
 unsafe fn ranks(
     me: &Context,
     node: Option<usize>,
@@ -260,9 +215,6 @@ unsafe fn ranks(
 }
 
 /// Ranks at Tofu coordinates; none if there is no node of the job. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_ranks_from_phys_coords(
     _job_id: jtofu_job_id_t,
     coords: *mut jtofu_phys_coords,
@@ -281,9 +233,6 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_phys_coords(
 }
 
 /// Ranks at logical coordinates; none outside the job. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_ranks_from_log_coords(
     _job_id: jtofu_job_id_t,
     coords: *mut jtofu_log_coords,
@@ -307,9 +256,6 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_log_coords(
 
 /// Path coordinates towards a node, the target's own a, b, c first. INVALID_COORDS,
 /// INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_onesided_paths(
     coords: *mut jtofu_phys_coords,
     max_paths: usize,
@@ -350,9 +296,6 @@ fn node_of(c: [u8; 6]) -> Result<usize> {
 }
 
 /// Hops to a node of the job. INVALID_COORDS, INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn jtofu_query_onesided_hops(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,

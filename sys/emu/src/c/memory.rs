@@ -68,9 +68,6 @@ pub unsafe extern "C" fn utofu_reg_mem_with_stag(
 
 /// STADD of what a VCQ's owner registers under a STag. INVALID_VCQ_ID, INVALID_STAG,
 /// INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_stadd(
     vcq_id: utofu_vcq_id_t,
     stag: c_uint,
@@ -84,9 +81,6 @@ pub unsafe extern "C" fn utofu_query_stadd(
 }
 
 /// Takes one registration back. INVALID_VCQ_HDL, INVALID_STADD.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_dereg_mem(
     vcq_hdl: utofu_vcq_hdl_t,
     stadd: utofu_stadd_t,

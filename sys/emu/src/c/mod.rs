@@ -8,7 +8,10 @@
 //! Pointers are null or point to memory of the size that the uTofu manual asks for. Without
 //! THREAD_SAFE a VCQ is used by one thread at a time for posting and polling the TCQ, and by one
 //! thread at a time for polling the MRQ. Registered memory stays mapped while operations on it
-//! are in flight.
+//! are in flight. A function that asks for more says so.
+
+// Stated above, once for all.
+#![allow(clippy::missing_safety_doc)]
 
 mod gate;
 mod jtofu;

@@ -9,9 +9,6 @@ use utofu_sys::*;
 
 /// The next noticed completion: 0 or its TCQ code, and its cbdata. NOT_FOUND, INVALID_VCQ_HDL,
 /// INVALID_POINTER, TCQ_*.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_poll_tcq(
     vcq_hdl: utofu_vcq_hdl_t,
     _flags: c_ulong,
@@ -43,9 +40,6 @@ pub unsafe extern "C" fn utofu_poll_tcq(
 
 /// The next notice: 0 or its MRQ code. With a code the notice says which operation failed: type,
 /// VCQ id of the other side, edata. NOT_FOUND, INVALID_VCQ_HDL, INVALID_POINTER, MRQ_*.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_poll_mrq(
     vcq_hdl: utofu_vcq_hdl_t,
     _flags: c_ulong,
@@ -99,9 +93,6 @@ pub unsafe extern "C" fn utofu_poll_mrq(
 }
 
 /// Operations posted and not yet walked over by polling the TCQ. INVALID_VCQ_HDL, INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_num_unread_tcq(
     vcq_hdl: utofu_vcq_hdl_t,
     count: *mut usize,
@@ -117,9 +108,6 @@ pub unsafe extern "C" fn utofu_query_num_unread_tcq(
 
 /// Local MRQ entries of operations posted here, noticed or not, that polling the MRQ has not
 /// passed. INVALID_VCQ_HDL, INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_num_unread_mrq(
     vcq_hdl: utofu_vcq_hdl_t,
     count: *mut usize,

@@ -20,9 +20,6 @@ macro_rules! operations {
     ($(#[doc = $doc:literal] $post:ident, $prepare:ident
        ($($arg:ident: $ty:ty),+) $blocks:expr;)+) => {$(
         #[doc = $doc]
-        ///
-        /// # Safety
-        /// As [`crate::c`].
         // The parameters are those of the C interface.
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $post(
@@ -131,9 +128,6 @@ operations! {
 
 /// Posts prepared descriptors: all of them, or none with BUSY. Every completion gives `cbdata`.
 /// INVALID_VCQ_HDL, INVALID_POINTER, INVALID_DESC, NOT_SUPPORTED, BUSY.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_post_toq(
     vcq_hdl: utofu_vcq_hdl_t,
     desc: *mut c_void,
@@ -213,9 +207,6 @@ impl Blocks {
     }
 
     /// Posts to a VCQ.
-    ///
-    /// # Safety
-    /// As [`crate::c`].
     #[inline]
     unsafe fn post(mut self, handle: utofu_vcq_hdl_t, cbdata: *mut c_void) -> Result<()> {
         // SAFETY: the caller's promise.
@@ -239,9 +230,6 @@ impl Blocks {
     }
 
     /// Writes the descriptors.
-    ///
-    /// # Safety
-    /// As [`crate::c`].
     #[inline]
     unsafe fn prepare(
         mut self,

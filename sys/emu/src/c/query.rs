@@ -52,9 +52,6 @@ static BARRIER: Own<utofu_barrier_caps> = Own(utofu_barrier_caps {
 });
 
 /// Gives a new array of these TNI ids, which the caller frees with C's `free`.
-///
-/// # Safety
-/// As [`crate::c`].
 unsafe fn list(tnis: Range<usize>, ids: *mut *mut utofu_tni_id_t, n: *mut usize) -> Result<()> {
     not_null(ids, "tni_ids")?;
     not_null(n, "num_tnis")?;
@@ -78,9 +75,6 @@ unsafe fn list(tnis: Range<usize>, ids: *mut *mut utofu_tni_id_t, n: *mut usize)
 
 /// Lists the rank's TNIs for one-sided communication: all, or a part where many ranks share the
 /// node. The caller frees the list. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_get_onesided_tnis(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
@@ -95,9 +89,6 @@ pub unsafe extern "C" fn utofu_get_onesided_tnis(
 }
 
 /// Lists the TNIs for barriers; the caller frees the list. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_get_barrier_tnis(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
@@ -144,18 +135,12 @@ pub unsafe extern "C" fn utofu_query_barrier_caps(
 }
 
 /// Version of the interconnect: 3.0. Null pointers are skipped.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_tofu_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { version(major, minor, 3, 0) }
 }
 
 /// Version of the interface: 1.0. Null pointers are skipped.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_utofu_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { version(major, minor, UTOFU_VERSION_MAJOR, UTOFU_VERSION_MINOR) }
@@ -178,9 +163,6 @@ pub(super) unsafe fn version(
 }
 
 /// Coordinates of the rank's node, six bytes. INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
     call(|| {
         let me = current()?;

@@ -26,9 +26,6 @@ fn create(
 }
 
 /// Creates a VCQ. INVALID_POINTER, INVALID_TNI_ID, FULL.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_create_vcq(
     tni_id: utofu_tni_id_t,
     flags: c_ulong,
@@ -39,9 +36,6 @@ pub unsafe extern "C" fn utofu_create_vcq(
 
 /// Creates the VCQ with a component id. INVALID_POINTER, INVALID_TNI_ID, INVALID_CMP_ID,
 /// NOT_SUPPORTED, USED.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_create_vcq_with_cmp_id(
     tni_id: utofu_tni_id_t,
     cmp_id: utofu_cmp_id_t,
@@ -64,9 +58,6 @@ pub unsafe extern "C" fn utofu_free_vcq(vcq_hdl: utofu_vcq_hdl_t) -> c_int {
 }
 
 /// The VCQ's id, without a path. INVALID_VCQ_HDL, INVALID_POINTER.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_vcq_id(
     vcq_hdl: utofu_vcq_hdl_t,
     vcq_id: *mut utofu_vcq_id_t,
@@ -100,9 +91,6 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
 
 /// Computes a VCQ's id; nothing needs to exist there. INVALID_POINTER, INVALID_TNI_ID,
 /// INVALID_CQ_ID, INVALID_CMP_ID, INVALID_COORDS.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_construct_vcq_id(
     coords: *mut u8,
     tni_id: utofu_tni_id_t,
@@ -125,9 +113,6 @@ pub unsafe extern "C" fn utofu_construct_vcq_id(
 ///
 /// As with Fujitsu's library, choosing a default path towards another node of the job changes the
 /// id: compare ids as their owners query them.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_set_vcq_id_path(
     vcq_id: *mut utofu_vcq_id_t,
     path_coords: *mut u8,
@@ -154,9 +139,6 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
 }
 
 /// Takes a VCQ id apart; null pointers are skipped. INVALID_VCQ_ID.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_query_vcq_info(
     vcq_id: utofu_vcq_id_t,
     coords: *mut u8,
@@ -190,9 +172,6 @@ pub(super) unsafe fn maybe<T>(to: *mut T, value: T) -> Result<()> {
 
 /// Path id of path coordinates towards a VCQ; NULL: of the path in the id. INVALID_POINTER,
 /// INVALID_VCQ_ID, INVALID_PATH.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_get_path_id(
     vcq_id: utofu_vcq_id_t,
     path_coords: *mut u8,
@@ -214,9 +193,6 @@ pub unsafe extern "C" fn utofu_get_path_id(
 }
 
 /// Path coordinates of a path id towards a VCQ. INVALID_POINTER, INVALID_VCQ_ID.
-///
-/// # Safety
-/// As [`crate::c`].
 pub unsafe extern "C" fn utofu_get_path_coords(
     vcq_id: utofu_vcq_id_t,
     path_id: utofu_path_id_t,
