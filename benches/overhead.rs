@@ -18,7 +18,7 @@ const WARM_UP: usize = 100;
 /// Seconds that `n` calls take, on rank 0.
 fn time(ranks: u32, what: &str, n: usize) -> f64 {
     let shape = Shape::torus(&[ranks]).expect("a shape");
-    let config = EmulationConfig { drive: Drive::Inline, ..EmulationConfig::new(shape) };
+    let config = EmulationConfig::new(shape).with(|config| config.drive = Drive::Inline);
     let times = emulate(&config, |comm| {
         let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
         calls(&by_plan, what, WARM_UP);

@@ -53,7 +53,7 @@ fn main() -> Outcome<()> {
 }
 
 fn threads(what: &Repeated, wire: Wire) -> Outcome<()> {
-    let config = EmulationConfig { wire, ..EmulationConfig::new(Shape::torus(&[2])?) };
+    let config = EmulationConfig::new(Shape::torus(&[2])?).with(|config| config.wire = wire);
     emulate(&config, |comm| what.run(comm))?.into_iter().collect::<Result<(), Error>>()?;
     Ok(())
 }

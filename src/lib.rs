@@ -8,28 +8,42 @@
 //!
 //! - `world`: start-up;
 //! - `comm`: communicators, calls, which algorithm;
-//! - [`engine`]: plans become programs, and programs run;
+//! - `engine`: plans become programs, and programs run;
 //! - [`reduce`]: element types and operators;
-//! - [`memory`]: the registration cache;
-//! - [`endpoint`]: messages over uTofu.
+//! - `memory`: the registration cache;
+//! - `endpoint`: messages over four wires.
 //!
 //! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]); the uTofu interface,
 //! Fujitsu's or the emulated device's, is the crate `utofu`.
 
 mod comm;
-pub mod endpoint;
-pub mod engine;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz;
-pub mod memory;
 mod numbered;
 #[doc(hidden)]
 pub mod planted;
 pub mod reduce;
 mod sync;
 mod world;
+
+// No user needs these rooms; the repository's own tests and benchmarks do.
+#[cfg(not(feature = "internals"))]
+mod endpoint;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod endpoint;
+#[cfg(not(feature = "internals"))]
+mod engine;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod engine;
+#[cfg(not(feature = "internals"))]
+mod memory;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod memory;
 
 pub use comm::{
     Blocks, Call, CallOptions, Choice, Communicator, Explanation, Form, GatesInfo, Hardware,
@@ -38,6 +52,7 @@ pub use comm::{
 };
 pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
+pub use memory::{CacheMode, CacheStats};
 pub use world::{
     Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, OnTimeout, Onesided, World,
     emulate, init, init_over, n_ranks_said,

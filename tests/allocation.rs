@@ -48,8 +48,8 @@ static ALLOCATOR: Counting = Counting;
 #[test]
 fn nothing_is_allocated_in_the_steady_state() {
     for drive in [Drive::Inline, Drive::Workers] {
-        let config =
-            EmulationConfig { drive, ..EmulationConfig::new(Shape::torus(&[2, 2]).unwrap()) };
+        let config = EmulationConfig::new(Shape::torus(&[2, 2]).unwrap())
+            .with(|config| config.drive = drive);
         let meet = Barrier::new(4);
         let counted = emulate(&config, |comm| {
             let rank = u64::from(comm.rank());

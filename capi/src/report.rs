@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use hopbine::{Call, Explanation};
 use hopbine::{Communicator, Error, World};
+use hopbine_meet::variables::{REPORT, from_environment};
 
 use crate::calls::dtype;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
@@ -14,7 +15,10 @@ use crate::handles::{comm as find, hopbine_comm_t};
 
 /// Whether a report was asked for.
 static WANTED: LazyLock<bool> = LazyLock::new(|| {
-    std::env::var("HOPBINE_REPORT").is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
+    REPORT.switch(&from_environment, false).unwrap_or_else(|error| {
+        eprintln!("hopbine: {error}");
+        true
+    })
 });
 
 /// Whether a report was asked for.

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use hopbine::memory::CacheMode;
-use hopbine::{GatesInfo, Info};
+use hopbine::{CacheMode, GatesInfo, Info};
 
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;

@@ -12,6 +12,7 @@ mod cells;
 mod chaos;
 mod check;
 mod counts;
+mod env;
 mod error;
 mod host;
 mod info;
@@ -51,7 +52,8 @@ Examples:
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine launch -n 8 --torus 2x2x2 ./program
 
-Shapes are written 4x6x4; an `m` behind a size (4x6x4m) is a dimension that does not wrap.";
+Shapes are written 4x6x4; an `m` behind a size (4x6x4m) is a dimension that does not wrap.
+`hopbine env` lists the environment variables.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -63,6 +65,7 @@ enum Command {
     Chaos(chaos::Args),
     Launch(launch::Args),
     Info(info::Args),
+    Env(env::Args),
 }
 
 /// Parses the command line, does what it says and turns the outcome into an exit status.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),
+        Command::Env(args) => env::run(args),
     };
     match outcome {
         Ok(Outcome::Well) => ExitCode::SUCCESS,

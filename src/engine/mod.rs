@@ -45,6 +45,7 @@ mod run;
 #[cfg(all(test, feature = "emu"))]
 mod tests;
 
+#[cfg(feature = "internals")]
 pub use crate::error::CompileError;
 pub use compile::checked::CheckedPlan;
 pub use compile::compile;
@@ -52,13 +53,18 @@ pub use compile::emit::{compile_sizes, learnt, log_words};
 pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
 pub use compile::passing::positions;
 pub use compile::pieces::MIN_SEPARATE_RUN_BYTES;
-pub use compile::program::{Buffer, Fold, Move, PortProgram, Program, Region, Span, Task};
+pub use compile::program::Program;
+#[cfg(feature = "internals")]
+pub use compile::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
 pub use diagnosis::watchdog::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
 pub use run::failure::Failure;
 pub use run::group::{Advance, EngineConfig, OnIdle, OnTimeout};
+#[cfg(feature = "internals")]
 pub use run::memories::Memory;
 pub use run::operation::Operation;
-pub use run::port_run::{Order, PortRun};
+pub use run::port_run::Order;
+#[cfg(feature = "internals")]
+pub use run::port_run::PortRun;
 pub use run::user_memory::{UserKeys, UserMemory};

@@ -44,10 +44,13 @@ mod stats;
 mod uffd;
 
 pub use cache::{Cache, CacheConfig, Keep, Settled};
+#[cfg(feature = "internals")]
 pub use events::{EventLog, EventSource};
 pub use lease::{CacheError, Lease};
+#[cfg(feature = "internals")]
 pub use monitor::ProcessEvents;
 pub(crate) use pages::Pages;
+#[cfg(feature = "internals")]
 pub use span::Span;
 pub use stats::{CacheMode, CacheStats};
 

@@ -40,7 +40,10 @@ impl Span {
     }
 
     /// Length in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "a span is never empty")]
+    #[cfg_attr(
+        feature = "internals",
+        expect(clippy::len_without_is_empty, reason = "a span is never empty")
+    )]
     pub fn len(self) -> usize {
         self.end - self.start
     }

@@ -24,6 +24,7 @@ pub enum CacheMode {
 
 /// Figures of one cache. Counters grow from its creation on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CacheStats {
     /// Whether registrations are kept.
     pub mode: CacheMode,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use hopbine_meet::{Exchange, Place, from_environment};
+use hopbine_meet::variables::{BACKEND, from_environment};
+use hopbine_meet::{Exchange, Place};
 
 use super::backend::Backend;
 use super::mpi::Session;
@@ -61,11 +62,9 @@ pub(super) fn choose(
                     .to_owned(),
             )),
         },
-        Some(other) => Err(Error::Setting {
-            setting: "HOPBINE_BACKEND",
-            found: other.to_owned(),
-            valid: "tofu, shm, emu, mpi or auto".to_owned(),
-        }),
+        Some(other) => {
+            Err(BACKEND.wrong_here(other, "tofu, shm, emu, mpi or auto, for ranks that are processes").into())
+        }
     }
 }
 

@@ -1,19 +1,13 @@
-//! Settings, from code or from the environment.
-//!
-//! | variable | meaning |
-//! | --- | --- |
-//! | `HOPBINE_DRIVE` | `workers`, `inline` or `auto` |
-//! | `HOPBINE_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long; 60 if unset |
-//! | `HOPBINE_ON_TIMEOUT` | what becomes of it then: `warn` (the default; it fails all the same if a rank is gone or makes another call) or `fail` |
-//! | `HOPBINE_ALGORITHM` | algorithms that are preferred to the library's choice, for instance `allreduce=bine,alltoall=bruck:4` |
-//! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
-//! | `HOPBINE_CORES` | cores for the workers, for instance `2,3,8-11` |
+//! Settings, from code or from the environment ([`hopbine_meet::variables`]).
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use hopbine_meet::{Lookup, from_environment, number_of, timeout};
+use hopbine_meet::variables::{
+    ALGORITHM, BACKEND, CORES, DRIVE, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
+    REG_CACHE_MAX_REGIONS, UNEXPECTED_BYTES, from_environment, timeout,
+};
 use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
 #[cfg(feature = "emu")]
@@ -46,21 +40,17 @@ impl FromStr for Drive {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "workers" => Ok(Drive::Workers),
-            "inline" => Ok(Drive::Inline),
-            "auto" => Ok(Drive::Auto),
-            _ => Err(Error::Setting {
-                setting: "HOPBINE_DRIVE",
-                found: text.to_owned(),
-                valid: "workers, inline or auto".to_owned(),
-            }),
-        }
+        Ok(match DRIVE.parse_word(text)? {
+            "workers" => Drive::Workers,
+            "inline" => Drive::Inline,
+            _ => Drive::Auto,
+        })
     }
 }
 
 /// A torus of ranks that are threads of this process.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EmulationConfig {
     /// The torus.
     pub shape: Shape,
@@ -119,6 +109,13 @@ impl EmulationConfig {
         }
     }
 
+    /// With the fields that `set` sets.
+    #[must_use]
+    pub fn with(mut self, set: impl FnOnce(&mut Self)) -> Self {
+        set(&mut self);
+        self
+    }
+
     /// As [`new`](EmulationConfig::new), with what the environment says instead of defaults.
     ///
     /// # Errors
@@ -126,47 +123,42 @@ impl EmulationConfig {
     pub fn from_env(shape: Shape) -> Result<Self, Error> {
         let mut config = EmulationConfig::new(shape);
         let get = from_environment;
-        if let Some(text) = get("HOPBINE_BACKEND") {
-            config.wire = match &text[..] {
-                "auto" | "emu" => Wire::Network,
-                "shm" => Wire::Memory,
-                _ => {
-                    return Err(Error::Setting {
-                        setting: "HOPBINE_BACKEND",
-                        found: text,
-                        valid: "emu or shm, for ranks that are threads".to_owned(),
-                    });
-                }
-            };
-        }
-        if let Some(text) = get("HOPBINE_DRIVE") {
-            config.drive = text.parse()?;
-        }
+        config.wire = match BACKEND.word(&get)? {
+            None | Some("auto" | "emu") => Wire::Network,
+            Some("shm") => Wire::Memory,
+            Some(word) => {
+                let wanted = "emu or shm, for ranks that are threads";
+                return Err(BACKEND.wrong_here(word, wanted).into());
+            }
+        };
+        config.drive = drive(&get)?;
         if let Some(timeout) = timeout(&get)? {
             config.timeout = timeout;
         }
-        if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
-            config.on_timeout = parse_on_timeout(&text)?;
-        }
-        if let Some(bytes) = parse_unexpected(&get)? {
-            config.unexpected_bytes = bytes;
-        }
-        if let Some(text) = get("HOPBINE_ALGORITHM") {
-            config.preferred = text.parse()?;
-        }
-        if let Some(text) = get("HOPBINE_CORES") {
-            config.cores = parse_cores(&text)?;
-        }
+        config.on_timeout = on_timeout(&get)?;
+        config.unexpected_bytes = unexpected_bytes(&get)?;
+        config.preferred = ALGORITHM.get(&get).unwrap_or_default().parse()?;
+        config.cores = cores(&get)?;
         Ok(config)
     }
 }
 
-/// What the environment says of messages that come before their calls.
-///
-/// # Errors
-/// [`Error::Setting`].
-pub(super) fn parse_unexpected(get: Lookup<'_>) -> Result<Option<usize>, Error> {
-    Ok(number_of(get, "HOPBINE_UNEXPECTED_BYTES", 1..=usize::MAX)?)
+/// Who drives the ports, by the environment.
+pub(super) fn drive(get: Lookup<'_>) -> Result<Drive, Error> {
+    DRIVE.get(get).map_or(Ok(Drive::Auto), |text| text.parse())
+}
+
+/// What becomes of a wait that is too long, by the environment.
+pub(super) fn on_timeout(get: Lookup<'_>) -> Result<OnTimeout, Error> {
+    Ok(match ON_TIMEOUT.word(get)? {
+        Some("fail") => OnTimeout::Fail,
+        _ => OnTimeout::Warn,
+    })
+}
+
+/// The bound of unexpected messages at a port, by the environment.
+pub(super) fn unexpected_bytes(get: Lookup<'_>) -> Result<usize, Error> {
+    Ok(UNEXPECTED_BYTES.number(get)?.unwrap_or(DEFAULT_LIMIT))
 }
 
 /// What the environment says of the registration cache.
@@ -174,45 +166,26 @@ pub(super) fn parse_unexpected(get: Lookup<'_>) -> Result<Option<usize>, Error> 
 /// # Errors
 /// [`Error::Setting`].
 pub(super) fn parse_cache(get: Lookup<'_>) -> Result<CacheConfig, Error> {
-    let setting = "HOPBINE_REG_CACHE";
-    let enabled = match get(setting).as_deref() {
-        None | Some("1") => true,
-        Some("0") => false,
-        Some(other) => {
-            let valid = "0 (off) or 1 (on)".to_owned();
-            return Err(Error::Setting { setting, found: other.to_owned(), valid });
-        }
-    };
-    let max_bytes = number_of(get, "HOPBINE_REG_CACHE_MAX_BYTES", 1..=u64::MAX)?;
-    let max_regions =
-        number_of(get, "HOPBINE_REG_CACHE_MAX_REGIONS", 1..=u32::MAX)?.and_then(NonZeroU32::new);
+    let enabled = REG_CACHE.switch(get, true)?;
+    let max_bytes = REG_CACHE_MAX_BYTES.number(get)?;
+    let max_regions = REG_CACHE_MAX_REGIONS.number(get)?.and_then(NonZeroU32::new);
     let max_regions = max_regions.unwrap_or(CacheConfig::default().max_regions);
     Ok(CacheConfig { enabled, max_bytes, max_regions })
 }
 
-pub(super) fn parse_on_timeout(text: &str) -> Result<OnTimeout, Error> {
-    match text {
-        "warn" => Ok(OnTimeout::Warn),
-        "fail" => Ok(OnTimeout::Fail),
-        _ => Err(Error::Setting {
-            setting: "HOPBINE_ON_TIMEOUT",
-            found: text.to_owned(),
-            valid: "warn or fail".to_owned(),
-        }),
-    }
-}
-
-pub(super) fn parse_cores(text: &str) -> Result<Vec<usize>, Error> {
+/// The cores for workers, by the environment; none if it says nothing.
+pub(super) fn cores(get: Lookup<'_>) -> Result<Vec<usize>, Error> {
+    let Some(text) = CORES.get(get) else { return Ok(Vec::new()) };
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         (first <= last && last < MOST_CORES).then_some(first..=last)
     };
     let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-    ranges.map(|ranges| ranges.into_iter().flatten().collect()).ok_or_else(|| Error::Setting {
-        setting: "HOPBINE_CORES",
-        found: text.to_owned(),
-        valid: format!("core numbers below {MOST_CORES} and ranges like 2,3,8-11"),
+    ranges.map(|ranges| ranges.into_iter().flatten().collect()).ok_or_else(|| {
+        CORES
+            .wrong_here(text, format!("core numbers below {MOST_CORES} and ranges like 2,3,8-11"))
+            .into()
     })
 }
 
@@ -231,10 +204,11 @@ mod tests {
     #[test]
     fn settings_are_read_or_refused() {
         assert_eq!("inline".parse::<Drive>().unwrap(), Drive::Inline);
-        assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("workers, inline"));
-        assert_eq!(parse_cores("2,4-6").unwrap(), [2, 4, 5, 6]);
+        assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("workers or inline"));
+        let with = |text: &'static str| cores(&move |_| Some(text.to_owned()));
+        assert_eq!(with("2,4-6").unwrap(), [2, 4, 5, 6]);
         for cores in ["6-4", "", "1024", "0-18446744073709551615"] {
-            assert!(parse_cores(cores).is_err(), "{cores}");
+            assert!(with(cores).is_err(), "{cores}");
         }
     }
 
@@ -284,15 +258,15 @@ mod tests {
                 Ok(())
             };
             let get = |_: &str| Some(text.clone());
-            parse_cores(&text).map_or_else(|error| named(error, "HOPBINE_CORES"), |cores| {
+            cores(&get).map_or_else(|error| named(error, "HOPBINE_CORES"), |cores| {
                 prop_assert!(cores.iter().all(|&core| core < MOST_CORES));
                 Ok(())
             })?;
-            parse_on_timeout(&text)
+            on_timeout(&get)
                 .map_or_else(|error| named(error, "HOPBINE_ON_TIMEOUT"), |_| Ok(()))?;
-            text.parse::<Drive>().map_or_else(|error| named(error, "HOPBINE_DRIVE"), |_| Ok(()))?;
+            drive(&get).map_or_else(|error| named(error, "HOPBINE_DRIVE"), |_| Ok(()))?;
             parse_cache(&get).map_or_else(|error| named(error, "HOPBINE_REG_CACHE"), |_| Ok(()))?;
-            parse_unexpected(&get)
+            unexpected_bytes(&get)
                 .map_or_else(|error| named(error, "HOPBINE_UNEXPECTED_BYTES"), |_| Ok(()))?;
             for text in [&text, &algorithm] {
                 text.parse::<Preferred>()

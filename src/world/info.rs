@@ -8,6 +8,7 @@ use crate::memory::CacheStats;
 
 /// A world as it is now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Info {
     /// Version of this library.
     pub hopbine: &'static str,
@@ -56,6 +57,7 @@ pub struct Info {
 
 /// A device as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DeviceInfo {
     /// The file of the uTofu library, or `emulated device`.
     pub library: String,
@@ -118,6 +120,7 @@ impl DeviceInfo {
 
 /// A backend that was passed over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Attempt {
     /// Its name.
     pub backend: String,
@@ -128,6 +131,7 @@ pub struct Attempt {
 /// One-sided capabilities; sizes in bytes. Names as in the manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the fields' names are the manual's, whose words we would repeat")]
+#[non_exhaustive]
 pub struct Onesided {
     pub num_cmp_ids: u32,
     pub num_reserved_stags: u32,
@@ -144,6 +148,7 @@ pub struct Onesided {
 /// Barrier capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the fields' names are the manual's, whose words we would repeat")]
+#[non_exhaustive]
 pub struct Barrier {
     pub reduce_ops: u64,
     pub max_uint64_reduction: usize,

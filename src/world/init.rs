@@ -28,14 +28,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopbine_meet::{Exchange, Lookup, from_environment, number_of, ranks_per_node, timeout};
+use hopbine_meet::Exchange;
+use hopbine_meet::variables::{
+    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, TORUS, from_environment, timeout,
+};
 
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
-use super::config::{
-    DEFAULT_TIMEOUT, Drive, parse_cache, parse_cores, parse_on_timeout, parse_unexpected,
-};
+use super::config::{self, DEFAULT_TIMEOUT, parse_cache};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
 use super::info::{Attempt, Info, environment};
@@ -52,8 +53,7 @@ use crate::comm::state::members::Members;
 use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
 use crate::comm::state::small::GatesInfo;
 use crate::endpoint::shm::Reading;
-use crate::endpoint::unexpected::DEFAULT_LIMIT;
-use crate::engine::{Engine, EngineConfig, Failure, OnTimeout};
+use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
 
 /// This process as one of the ranks of a job.
@@ -153,17 +153,16 @@ impl World {
     /// As far as this rank can tell: others may not join.
     fn join_alone(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
         let timeout = timeout(get)?.unwrap_or(DEFAULT_TIMEOUT);
-        let drive = get("HOPBINE_DRIVE").map_or(Ok(Drive::Auto), |text| text.parse())?;
-        let on_timeout =
-            get("HOPBINE_ON_TIMEOUT").map_or(Ok(OnTimeout::Warn), |t| parse_on_timeout(&t))?;
-        let wanted_cores = get("HOPBINE_CORES").map_or(Ok(Vec::new()), |t| parse_cores(&t))?;
+        let drive = config::drive(get)?;
+        let on_timeout = config::on_timeout(get)?;
+        let wanted_cores = config::cores(get)?;
         let cache = parse_cache(get)?;
-        let unexpected_bytes = parse_unexpected(get)?.unwrap_or(DEFAULT_LIMIT);
-        let ports = number_of(get, "HOPBINE_PORTS", 1..=u32::MAX)?;
-        let wanted = get("HOPBINE_ALGORITHM").unwrap_or_default();
+        let unexpected_bytes = config::unexpected_bytes(get)?;
+        let ports: Option<u32> = PORTS.number(get)?;
+        let wanted = ALGORITHM.get(get).unwrap_or_default();
         let preferred: Preferred = wanted.parse()?;
-        let per_node = ranks_per_node(get)?.unwrap_or(1);
-        let per_node_said = get("HOPBINE_RANKS_PER_NODE").unwrap_or_default();
+        let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
+        let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
         let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
         let (mut exchange, session) = match by {
             Meeting::Environment => (meet(get, timeout)?, None),
@@ -171,13 +170,11 @@ impl World {
             Meeting::Mpi(session) => (session.exchange(timeout), Some(session)),
         };
         exchange.set_timeout(timeout);
-        let name = get("HOPBINE_BACKEND");
-        let (backend, tried) =
-            choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
-        let drive = backend.drive(drive).map_err(|valid| Error::Setting {
-            setting: "HOPBINE_DRIVE",
-            found: get("HOPBINE_DRIVE").unwrap_or_default(),
-            valid: format!("inline or auto: {valid}"),
+        let name = BACKEND.word(get)?;
+        let (backend, tried) = choice::choose(name, cache, session.as_ref(), exchange.as_mut())?;
+        let drive = backend.drive(drive).map_err(|valid| {
+            let found = DRIVE.get(get).unwrap_or_default();
+            DRIVE.wrong_here(found, format!("inline or auto: {valid}"))
         })?;
         let (rank, n_ranks) = (exchange.rank() as u32, exchange.size() as u32);
         let startup = |source: WireError| Error::Startup { rank, source };
@@ -200,7 +197,7 @@ impl World {
             settings: format!(
                 "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
                  HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} backend={}",
-                get("HOPBINE_TORUS").unwrap_or_default(),
+                TORUS.get(get).unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
                 wanted_map.told(),
                 if near.is_some() { "on" } else { "off" },
@@ -242,15 +239,12 @@ impl World {
             (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
         };
         let (on_node, place_on_node) = among(&|other| other.coords == coords);
-        let set = get("HOPBINE_RANKS_PER_NODE").filter(|_| backend.is_physical());
+        let set = RANKS_PER_NODE.get(get).filter(|_| backend.is_physical());
         if let Some(found) = set.filter(|_| on_node != per_node as usize) {
-            return Err(Error::Setting {
-                setting: "HOPBINE_RANKS_PER_NODE",
-                found,
-                valid: format!(
-                    "{on_node}, the number of ranks that the device has on rank {rank}'s node, or unset"
-                ),
-            });
+            let wanted = format!(
+                "{on_node}, the number of ranks that the device has on rank {rank}'s node, or unset"
+            );
+            return Err(RANKS_PER_NODE.wrong_here(found, wanted).into());
         }
         let (sharers, place) = among(&|other| other.cores == card.cores);
         let n_ports = n_ports(ports, &shape, backend.n_interfaces().map_err(startup)?)?;
@@ -264,7 +258,7 @@ impl World {
             wanted: &wanted_cores,
         });
         // Where no device says which node a rank is on, the setting does.
-        let nodes: Vec<u64> = match get("HOPBINE_RANKS_PER_NODE") {
+        let nodes: Vec<u64> = match RANKS_PER_NODE.get(get) {
             Some(_) if !backend.is_physical() => {
                 (0..u64::from(n_ranks)).map(|rank| rank / u64::from(per_node)).collect()
             }

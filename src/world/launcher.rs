@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hopbine_meet::{BootstrapError, Exchange, LocalExchange, Lookup, Place, from_environment};
+use hopbine_meet::variables::{Lookup, from_environment};
+use hopbine_meet::{BootstrapError, Exchange, LocalExchange, Place};
 
 use crate::error::Error;
 

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use super::place::by_host;
 use crate::comm::choice::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
-use hopbine_meet::Lookup;
+use hopbine_meet::variables::{Lookup, PORTS, RANK_MAP, TORUS};
 use hopbine_torus::geometry::near_cubic;
 use hopbine_torus::geometry::{RankMap, Shape};
 
@@ -23,7 +23,7 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
             "{n_ranks} ranks cannot be {per_node} on each node (HOPBINE_RANKS_PER_NODE)"
         ));
     }
-    let Some(text) = get("HOPBINE_TORUS") else { return Ok(None) };
+    let Some(text) = TORUS.get(get) else { return Ok(None) };
     let torus: Shape = text.parse().map_err(|error| format!("HOPBINE_TORUS: {error}"))?;
     let nodes = n_ranks / per_node;
     if torus.n_ranks() != nodes {
@@ -48,7 +48,7 @@ pub(super) enum WantedMap {
 
 impl WantedMap {
     pub(super) fn read(get: Lookup<'_>) -> Self {
-        match get("HOPBINE_RANK_MAP") {
+        match RANK_MAP.get(get) {
             None => WantedMap::Unset,
             Some(word) if word == "column-major" => WantedMap::Word(RankMap::ColumnMajor),
             Some(word) if word == "row-major" => WantedMap::Word(RankMap::RowMajor),
@@ -145,11 +145,10 @@ pub(super) fn n_ports(
     let most = hopbine_torus::plan::max_ports(shape);
     match wanted {
         Some(ports) if ports <= most => Ok(ports as usize),
-        Some(ports) => Err(Error::Setting {
-            setting: "HOPBINE_PORTS",
-            found: ports.to_string(),
-            valid: format!("1 to {most}, two for each dimension of {shape}"),
-        }),
+        Some(ports) => {
+            let wanted = format!("1 to {most}, two for each dimension of {shape}");
+            Err(PORTS.wrong_here(ports.to_string(), wanted).into())
+        }
         None => Ok((most as usize).min(n_interfaces).max(1)),
     }
 }

@@ -7,7 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::router::Router;
 use crate::endpoint::shm::{Reading, ShmConfig, connect};
 use crate::error::{Error, WireError};
-use hopbine_meet::Lookup;
+use hopbine_meet::variables::{Lookup, SHM};
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]
@@ -18,19 +18,12 @@ pub(super) struct Near {
     pub(super) may_read: bool,
 }
 
-/// What `HOPBINE_SHM` says: `on` (also if unset) or `off`.
+/// What `HOPBINE_SHM` says.
 ///
 /// # Errors
 /// [`Error::Setting`].
 pub(super) fn is_wanted(get: Lookup<'_>) -> Result<bool, Error> {
-    let setting = "HOPBINE_SHM";
-    match get(setting).as_deref() {
-        None | Some("on") => Ok(true),
-        Some("off") => Ok(false),
-        Some(other) => {
-            Err(Error::Setting { setting, found: other.to_owned(), valid: "on or off".to_owned() })
-        }
-    }
+    Ok(SHM.switch(get, true)?)
 }
 
 /// The ports over `far`, and whether near ranks read each other's memory, with the ranks of the node as near as `near` says; collective over

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hopbine_meet::Exchange;
+use hopbine_meet::variables::{BACKEND, Lookup};
 
 use super::backend::Backend;
 use crate::error::{Error, WireError};
-use hopbine_meet::Lookup;
 
 /// None.
 pub(super) struct Session(Infallible);
 
 pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
-    if get("HOPBINE_BACKEND").as_deref() != Some("mpi") {
+    if BACKEND.get(get).as_deref() != Some("mpi") {
         return Ok(None);
     }
     let reason = "this build has no MPI backend (feature mpi); use tofu, shm or emu".to_owned();

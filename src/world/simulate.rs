@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use hopbine_torus::geometry::{RankMap, Shape};
 
-use hopbine_meet::{from_environment, timeout};
+use hopbine_meet::variables::{ALGORITHM, from_environment, timeout};
 
-use super::config::{DEFAULT_TIMEOUT, parse_on_timeout};
+use super::config::{DEFAULT_TIMEOUT, on_timeout};
 use super::emulate::{n_ports, panic_text};
 use super::tofu::Emulation;
 use crate::Rank;
@@ -107,12 +107,8 @@ impl SimulationConfig {
         if let Some(timeout) = timeout(&get)? {
             config.timeout = timeout;
         }
-        if let Some(text) = get("HOPBINE_ON_TIMEOUT") {
-            config.on_timeout = parse_on_timeout(&text)?;
-        }
-        if let Some(text) = get("HOPBINE_ALGORITHM") {
-            config.preferred = text.parse()?;
-        }
+        config.on_timeout = on_timeout(&get)?;
+        config.preferred = ALGORITHM.get(&get).unwrap_or_default().parse()?;
         Ok(config)
     }
 }

@@ -21,5 +21,5 @@ pub use api::{Api, Functions};
 pub use caps::{BarrierCaps, Coords, OnesidedCaps, Tni, Version};
 pub use error::UtofuError;
 pub use ids::{Cookie, Stadd, VcqId, VcqInfo};
-pub use load::{ENV_LIBRARY, LoadError};
+pub use load::LoadError;
 pub use utofu_sys as abi;

@@ -6,12 +6,10 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+use hopbine_meet::variables::UTOFU_LIB;
 use libloading::Library;
 
 use crate::{Api, Functions, Version};
-
-/// Names the library file to open; nothing else is tried then.
-pub const ENV_LIBRARY: &str = "HOPBINE_UTOFU_LIB";
 
 /// What is tried without `HOPBINE_UTOFU_LIB`: first wherever the dynamic linker looks, then the
 /// place where compute nodes of Fugaku have it (the one that UCX's build for uTofu probes).
@@ -22,7 +20,8 @@ const PLACES: [&str; 2] = ["libtofucom.so", "/lib64/libtofucom.so"];
 pub enum LoadError {
     /// No candidate could be opened.
     #[error(
-        "no uTofu library could be opened; set {ENV_LIBRARY} to its path where it exists. Tried: {}",
+        "no uTofu library could be opened; set {} to its path where it exists. Tried: {}",
+        UTOFU_LIB.name,
         Attempts(tried)
     )]
     NotFound {
@@ -70,7 +69,7 @@ impl Api {
     /// [`LoadError`] lists what was tried or what the library lacks.
     pub fn vendor() -> Result<Api, LoadError> {
         static VENDOR: OnceLock<Result<Api, LoadError>> = OnceLock::new();
-        VENDOR.get_or_init(|| load(candidates(std::env::var_os(ENV_LIBRARY)))).clone()
+        VENDOR.get_or_init(|| load(candidates(std::env::var_os(UTOFU_LIB.name)))).clone()
     }
 
     /// Opens the uTofu library at `path`, whoever made it.
@@ -149,7 +148,7 @@ mod tests {
         let e = load(vec!["/nowhere/a.so".into(), "/nowhere/b.so".into()]).unwrap_err();
         let text = e.to_string();
         assert!(text.contains("/nowhere/a.so") && text.contains("/nowhere/b.so"), "{text}");
-        assert!(text.contains(ENV_LIBRARY), "{text}");
+        assert!(text.contains(UTOFU_LIB.name), "{text}");
     }
 
     #[test]

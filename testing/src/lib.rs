@@ -1,5 +1,6 @@
 //! What the tests of all packages share: [`skip`] counts a test that this machine cannot do,
-//! [`processes`] starts programs that cannot hang their test, and [`cores`] binds a test to one core.
+//! [`processes`] starts programs and [`ranks`] threads that cannot hang their test, and [`cores`] binds a test
+//! to one core.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -9,6 +10,7 @@ use std::path::Path;
 
 pub mod cores;
 pub mod processes;
+pub mod ranks;
 
 /// Names the file to which [`skip`] appends. `test.sh` sets it and prints the file at its end.
 pub const SKIPPED: &str = "HOPBINE_TEST_SKIPPED";

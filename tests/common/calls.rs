@@ -20,7 +20,10 @@ pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
         "shm" => Wire::Memory,
         _ => Wire::Network,
     };
-    let mut config = EmulationConfig { drive, wire, ..EmulationConfig::new(shape) };
+    let mut config = EmulationConfig::new(shape).with(|config| {
+        config.drive = drive;
+        config.wire = wire;
+    });
     if let Ok(bytes) = std::env::var("HOPBINE_UNEXPECTED_BYTES") {
         config.unexpected_bytes = bytes.parse().expect("a number of bytes");
     }

@@ -51,12 +51,11 @@ impl Planned {
     }
 
     fn options(&self) -> CallOptions {
-        CallOptions {
-            algorithm: self.algorithm.as_deref().map(Into::into),
-            ports: self.ports,
-            segment_bytes: self.segment_bytes,
-            ..CallOptions::new()
-        }
+        let mut options = CallOptions::new();
+        options.algorithm = self.algorithm.as_deref().map(Into::into);
+        options.ports = self.ports;
+        options.segment_bytes = self.segment_bytes;
+        options
     }
 
     /// What tells the data of this round from that of any other.

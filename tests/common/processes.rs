@@ -6,6 +6,7 @@
 use std::process::Command;
 
 use hopbine_testing::processes::{Ended, Process, wait};
+use hopbine_testing::ranks::{assert_all_well, start as start_ranks};
 
 /// The backend of tests that do not say, `emu` if unset.
 pub const BACKEND: &str = "HOPBINE_TEST_BACKEND";
@@ -21,19 +22,15 @@ const SCENARIO: &str = "HOPBINE_TEST_SCENARIO";
 /// Starts `n` ranks, each running `scenario` with the further variables `env`.
 pub fn start(n: usize, scenario: &str, env: &[(&str, &str)]) -> (tempfile::TempDir, Vec<Process>) {
     let dir = tempfile::tempdir().expect("a directory for the rendezvous");
-    let children = (0..n).map(|rank| {
+    let children = start_ranks(n, &dir.path().join("rendezvous"), |_| {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command
             .args(["scenarios", "--nocapture", "--test-threads=1"])
             .env(SCENARIO, scenario)
             .env("HOPBINE_BACKEND", backend())
-            .env("HOPBINE_RANK", rank.to_string())
-            .env("HOPBINE_SIZE", n.to_string())
-            .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
             .envs(env.iter().copied());
-        Process::start(&mut command)
+        command
     });
-    let children = children.collect();
     (dir, children)
 }
 
@@ -46,10 +43,10 @@ pub fn ranks(n: usize, scenario: &str, env: &[(&str, &str)]) -> Vec<Ended> {
 /// Waits for all ranks of `scenario` and panics unless all of them end well.
 pub fn all_well(scenario: &str, processes: Vec<Process>) -> Vec<Ended> {
     let ended = wait(processes);
+    assert_all_well(scenario, &ended);
     for (rank, each) in ended.iter().enumerate() {
-        let (n, status, text) = (ended.len(), each.status, each.text());
-        assert!(status.success(), "{scenario}, rank {rank} of {n}: {status}\n{text}");
-        assert!(text.contains(DONE), "{scenario}, rank {rank} of {n} ran no scenario:\n{text}");
+        let text = each.text();
+        assert!(text.contains(DONE), "{scenario}, rank {rank} ran no scenario:\n{text}");
     }
     ended
 }

@@ -80,7 +80,7 @@ fn same_results(comm: &Communicator) {
 }
 
 fn config(shape: &str, drive: Drive) -> EmulationConfig {
-    EmulationConfig { drive, ..EmulationConfig::new(shape.parse::<Shape>().unwrap()) }
+    EmulationConfig::new(shape.parse::<Shape>().unwrap()).with(|config| config.drive = drive)
 }
 
 #[test]
@@ -203,11 +203,10 @@ fn waiting_at_the_gates_does_not_stop_what_is_under_way() {
 
 #[test]
 fn a_rank_that_does_not_come_is_a_timeout() {
-    let config = EmulationConfig {
-        timeout: std::time::Duration::from_millis(300),
-        on_timeout: OnTimeout::Fail,
-        ..config("3", Drive::Inline)
-    };
+    let config = config("3", Drive::Inline).with(|config| {
+        config.timeout = std::time::Duration::from_millis(300);
+        config.on_timeout = OnTimeout::Fail;
+    });
     let n_failed = AtomicUsize::new(0);
     let outcomes = emulate(&config, |comm| match comm.rank() {
         2 => {

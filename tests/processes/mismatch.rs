@@ -8,9 +8,7 @@ use crate::common::processes::{backend, ranks, run_scenario};
 use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
-use hopbine::{
-    Blame, CallOptions, Communicator, Drive, EmulationConfig, Error, Fault, Hardware, emulate, init,
-};
+use hopbine::{Blame, CallOptions, Communicator, Drive, Error, Fault, Hardware, emulate, init};
 
 /// The rank that thinks differently.
 const ODD: u32 = 2;
@@ -115,7 +113,7 @@ fn whatever_differs_is_an_error_everywhere() {
         for (what, most, odd) in pairs() {
             // Nobody is to wait that long.
             let config =
-                EmulationConfig { timeout: Duration::from_secs(600), ..config(&[2, 3], drive) };
+                config(&[2, 3], drive).with(|config| config.timeout = Duration::from_secs(600));
             let outcomes = emulate(&config, |comm| outcome(comm, &most, &odd)).unwrap();
             for (rank, outcome) in outcomes.into_iter().enumerate() {
                 check(what, rank as u32, outcome);

@@ -76,7 +76,7 @@ fn steady(comm: &Communicator) {
 fn repeated_calls_register_nothing() {
     on_device(4, "steady", &[("HOPBINE_TORUS", "2x2")]);
     let shape = Shape::torus(&[3]).unwrap();
-    let config = EmulationConfig { reg_cache: true, ..EmulationConfig::new(shape) };
+    let config = EmulationConfig::new(shape).with(|config| config.reg_cache = true);
     emulate(&config, steady).unwrap();
 }
 

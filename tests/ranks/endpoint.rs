@@ -8,6 +8,7 @@ use hopbine::endpoint::{
     WireRegion,
 };
 use hopbine_meet::LocalExchange;
+use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -35,16 +36,7 @@ fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
         );
         endpoints.unwrap().pop().unwrap()
     };
-    let open = &open;
-    let endpoints: Vec<UtofuEndpoint> = std::thread::scope(|threads| {
-        let opened: Vec<_> = exchanges
-            .into_iter()
-            .enumerate()
-            .map(|(rank, exchange)| threads.spawn(move || open(rank, exchange)))
-            .collect();
-        opened.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    endpoints.try_into().unwrap_or_else(|_| panic!("two"))
+    ranks(exchanges, open).try_into().unwrap_or_else(|_| panic!("two"))
 }
 
 /// A buffer, registered with an endpoint, out of which messages are cut.

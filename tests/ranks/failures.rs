@@ -163,15 +163,14 @@ impl Story {
             Fate::Panics => 500,
             Fate::OtherCount | Fate::OtherCollective => 20_000,
         });
-        let config = EmulationConfig {
-            drive,
-            reg_cache,
-            latency,
-            ports: Some(1 + self.seed as u32 % 2),
-            timeout,
-            on_timeout: OnTimeout::Fail,
-            ..EmulationConfig::new(shape)
-        };
+        let config = EmulationConfig::new(shape).with(|config| {
+            config.drive = drive;
+            config.reg_cache = reg_cache;
+            config.latency = latency;
+            config.ports = Some(1 + self.seed as u32 % 2);
+            config.timeout = timeout;
+            config.on_timeout = OnTimeout::Fail;
+        });
         let gone = Mutex::new(Vec::new());
         let failed = AtomicUsize::new(0);
         let outcome = emulate(&config, |comm| {
@@ -284,14 +283,13 @@ fn one_thread_frees_while_another_finds_out() {
     four_at_a_time(lens.enumerate(), |(round, len)| {
         let latency = Latency { put_ns: WIRE.as_nanos() as u64, ..Latency::default() };
         let drive = if round % 3 == 0 { Drive::Workers } else { Drive::Inline };
-        let config = EmulationConfig {
-            drive,
-            latency,
-            ports: Some(1),
-            timeout: Duration::from_millis(150),
-            on_timeout: OnTimeout::Fail,
-            ..EmulationConfig::new(Shape::torus(&[2]).unwrap())
-        };
+        let config = EmulationConfig::new(Shape::torus(&[2]).unwrap()).with(|config| {
+            config.drive = drive;
+            config.latency = latency;
+            config.ports = Some(1);
+            config.timeout = Duration::from_millis(150);
+            config.on_timeout = OnTimeout::Fail;
+        });
         let ended = emulate(&config, |comm| {
             let comm = comm.with(CallOptions::new().hardware(Hardware::Never));
             let allreduce = |comm: &Communicator, len| {
@@ -336,11 +334,10 @@ fn more_operations_under_way_than_any_queue_has_room_for() {
     for (drive, n, len) in
         [(Drive::Inline, 1500, 700), (Drive::Workers, 700, 3), (Drive::Inline, 600, 300)]
     {
-        let config = EmulationConfig {
-            drive,
-            ports: Some(1),
-            ..EmulationConfig::new(Shape::torus(&[3]).unwrap())
-        };
+        let config = EmulationConfig::new(Shape::torus(&[3]).unwrap()).with(|config| {
+            config.drive = drive;
+            config.ports = Some(1);
+        });
         emulate(&config, |comm| {
             let rank = u64::from(comm.rank());
             let comm = comm.with(CallOptions::new().hardware(Hardware::Never));

@@ -23,12 +23,11 @@ fn fill(comm: &Communicator, memory: &mut [u8]) -> Vec<Registered> {
 }
 
 fn config(shape: &str) -> EmulationConfig {
-    EmulationConfig {
-        ports: Some(1),
-        timeout: PATIENCE,
-        on_timeout: OnTimeout::Fail,
-        ..EmulationConfig::new(shape.parse().unwrap())
-    }
+    EmulationConfig::new(shape.parse().unwrap()).with(|config| {
+        config.ports = Some(1);
+        config.timeout = PATIENCE;
+        config.on_timeout = OnTimeout::Fail;
+    })
 }
 
 /// Nobody has heard of a call that could not register its memory: it can be made again.

@@ -4,13 +4,16 @@ use crate::common::calls::config;
 use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine::{Blocks, Drive, EmulationConfig, Wire, emulate};
+use hopbine::{Blocks, Drive, Wire, emulate};
 
 #[test]
 fn what_is_preferred_serves_where_it_can() {
     for wire in [Wire::Network, Wire::Memory] {
         let preferred = "allreduce=doubling,alltoall=bruck:2,scatter=linear".parse().unwrap();
-        let config = EmulationConfig { preferred, wire, ..config(&[4, 2], Drive::Inline) };
+        let config = config(&[4, 2], Drive::Inline).with(|config| {
+            config.preferred = preferred;
+            config.wire = wire;
+        });
         emulate(&config, |comm| {
             let call = |collective: Collective| {
                 let op = collective.is_reduction().then_some(Op::Sum);

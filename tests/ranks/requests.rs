@@ -311,11 +311,10 @@ fn a_panic_in_a_scope_waits_too() {
 fn a_lost_peer_ends_in_a_timeout_that_names_it() {
     for drive in DRIVES {
         for len in [1, 10_000] {
-            let config = EmulationConfig {
-                timeout: Duration::from_millis(300),
-                on_timeout: OnTimeout::Fail,
-                ..config(&[2], drive)
-            };
+            let config = config(&[2], drive).with(|config| {
+                config.timeout = Duration::from_millis(300);
+                config.on_timeout = OnTimeout::Fail;
+            });
             let has_failed = AtomicBool::new(false);
             let errors = emulate(&config, |comm| {
                 // The barrier gates would not know who is missing.
@@ -418,13 +417,13 @@ fn test_and_compute(
 #[test]
 fn who_computes_is_waited_for_by_those_who_have_gone_on() {
     let timeout = Duration::from_millis(600);
-    let gates = EmulationConfig { timeout, ..EmulationConfig::new("3".parse().unwrap()) };
-    let left = EmulationConfig {
-        wire: Wire::Memory,
+    let gates = EmulationConfig::new("3".parse().unwrap()).with(|config| config.timeout = timeout);
+    let left = EmulationConfig::new("4".parse().unwrap()).with(|config| {
+        config.timeout = timeout;
+        config.wire = Wire::Memory;
         // Rank 3 waits for rank 2, and that one for rank 0.
-        preferred: "bcast=doubling-tree".parse().unwrap(),
-        ..EmulationConfig { timeout, ..EmulationConfig::new("4".parse().unwrap()) }
-    };
+        config.preferred = "bcast=doubling-tree".parse().unwrap();
+    });
     for (config, tester) in [(gates, 1), (left, 2)] {
         let has_come = AtomicBool::new(false);
         let results = emulate(&config, |comm| {
@@ -454,7 +453,7 @@ fn who_computes_is_waited_for_by_those_who_have_gone_on() {
 #[test]
 fn who_has_tested_and_computes_is_waited_for() {
     let timeout = Duration::from_millis(300);
-    let config = EmulationConfig { timeout, ..EmulationConfig::new("2".parse().unwrap()) };
+    let config = EmulationConfig::new("2".parse().unwrap()).with(|config| config.timeout = timeout);
     for computes_before in [true, false] {
         let has_come = AtomicBool::new(false);
         let results = emulate(&config, |comm| {

@@ -10,21 +10,15 @@ use hopbine::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Status, Tag, WireRegion,
 };
 use hopbine_meet::LocalExchange;
+use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
-    let exchanges = LocalExchange::group(n_ranks, Duration::from_secs(60));
-    std::thread::scope(|threads| {
-        let open = |mut exchange: LocalExchange| {
-            threads.spawn(move || {
-                let config = ShmConfig { n_ports: 1, node: 0, may_read };
-                connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()
-            })
-        };
-        let opened: Vec<_> = exchanges.into_iter().map(open).collect();
-        opened.into_iter().map(|thread| thread.join().unwrap()).collect()
+    ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), |_, mut exchange| {
+        let config = ShmConfig { n_ports: 1, node: 0, may_read };
+        connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()
     })
 }
 

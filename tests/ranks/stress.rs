@@ -26,7 +26,7 @@ impl Run {
 }
 
 fn on(sizes: &[u32], drive: Drive) -> EmulationConfig {
-    EmulationConfig { ports: Some(2), ..config(sizes, drive) }
+    config(sizes, drive).with(|config| config.ports = Some(2))
 }
 
 const NO_PAUSE: Duration = Duration::ZERO;
@@ -46,7 +46,7 @@ fn ten_thousand_calls_of_skewed_ranks() {
 
 #[test]
 fn ten_thousand_calls_over_a_slow_wire() {
-    let config = EmulationConfig { latency: latency(3), ..on(&[2, 2], Drive::Inline) };
+    let config = on(&[2, 2], Drive::Inline).with(|config| config.latency = latency(3));
     Run { config, calls: 10_000, seed: 3, longest_pause: SHORT }.go();
 }
 
@@ -54,21 +54,21 @@ fn ten_thousand_calls_over_a_slow_wire() {
 fn wires_of_many_kinds() {
     for seed in 10..30 {
         let sizes: &[u32] = [&[2_u32, 2][..], &[2], &[3], &[2, 3]][seed as usize % 4];
-        let config = EmulationConfig { latency: latency(seed), ..config(sizes, Drive::Inline) };
+        let config = config(sizes, Drive::Inline).with(|config| config.latency = latency(seed));
         Run { config, calls: 500, seed, longest_pause: SHORT }.go();
     }
 }
 
 #[test]
 fn workers_meet_skew_and_delay() {
-    let config = EmulationConfig { latency: latency(4), ..on(&[2, 2], Drive::Workers) };
+    let config = on(&[2, 2], Drive::Workers).with(|config| config.latency = latency(4));
     Run { config, calls: 4000, seed: 4, longest_pause: SHORT }.go();
 }
 
 #[test]
 fn sixteen_ranks() {
     for (seed, latency) in [(5, Latency::default()), (6, latency(6))] {
-        let config = EmulationConfig { latency, ..config(&[4, 4], Drive::Inline) };
+        let config = config(&[4, 4], Drive::Inline).with(|config| config.latency = latency);
         Run { config, calls: 500, seed, longest_pause: SHORT }.go();
     }
 }
@@ -76,7 +76,7 @@ fn sixteen_ranks() {
 #[test]
 fn sixty_four_ranks() {
     for (seed, latency) in [(7, Latency::default()), (8, latency(8))] {
-        let config = EmulationConfig { latency, ..on(&[4, 4, 4], Drive::Inline) };
+        let config = on(&[4, 4, 4], Drive::Inline).with(|config| config.latency = latency);
         Run { config, calls: 50, seed, longest_pause: SHORT }.go();
     }
 }
@@ -94,7 +94,7 @@ fn a_late_device() {
         (&[4, 4], Drive::Inline, 54),
     ] {
         let latency = Latency { late: Some(seed), checked: true, ..Latency::default() };
-        let config = EmulationConfig { latency, ..config(sizes, drive) };
+        let config = config(sizes, drive).with(|config| config.latency = latency);
         Run { config, calls: 300, seed, longest_pause: SHORT }.go();
     }
 }
@@ -104,7 +104,7 @@ fn a_late_device() {
 #[ignore = "takes minutes: cargo test --test ranks -- --ignored"]
 fn ten_thousand_calls_of_sixty_four_ranks() {
     for (sizes, seed) in [(&[2_u32, 2, 2][..], 40), (&[4, 4], 41), (&[4, 4, 4], 42)] {
-        let config = EmulationConfig { latency: latency(seed), ..on(sizes, Drive::Inline) };
+        let config = on(sizes, Drive::Inline).with(|config| config.latency = latency(seed));
         Run { config, calls: 10_000, seed, longest_pause: SHORT }.go();
     }
 }
@@ -114,7 +114,7 @@ fn ten_thousand_calls_of_sixty_four_ranks() {
 fn a_sleeping_root_is_flooded_and_loses_nothing() {
     const ROUNDS: u64 = 3000;
     let algorithm = CallOptions::new().algorithm("direct");
-    let config = EmulationConfig { latency: latency(9), ..config(&[8], Drive::Inline) };
+    let config = config(&[8], Drive::Inline).with(|config| config.latency = latency(9));
     emulate(&config, |comm| {
         let comm = comm.with(algorithm.clone());
         let mut all = vec![0; if comm.rank() == 0 { 24 } else { 0 }];
@@ -139,7 +139,7 @@ fn a_sleeping_root_is_flooded_and_loses_nothing() {
 fn hundreds_of_peers() {
     const RANKS: u32 = 300;
     let algorithm = CallOptions::new().algorithm("pairwise");
-    let config = EmulationConfig { ports: Some(1), ..config(&[RANKS], Drive::Inline) };
+    let config = config(&[RANKS], Drive::Inline).with(|config| config.ports = Some(1));
     emulate(&config, |comm| {
         let comm = comm.with(algorithm.clone());
         // Inside descriptors, in eager slots, and of a kind that waits for its receive.

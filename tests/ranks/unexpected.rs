@@ -14,6 +14,7 @@ use hopbine::endpoint::{
 };
 use hopbine::{Drive, EmulationConfig, Wire, emulate};
 use hopbine_meet::LocalExchange;
+use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -22,16 +23,7 @@ use utofu_emu::{Job, Model};
 
 /// Opens a port for each of some ranks, each by a thread.
 fn open<E: Send>(n_ranks: usize, open: impl Fn(usize, LocalExchange) -> E + Sync) -> Vec<E> {
-    let exchanges = LocalExchange::group(n_ranks, Duration::from_secs(60));
-    std::thread::scope(|threads| {
-        let open = &open;
-        let opened: Vec<_> = exchanges
-            .into_iter()
-            .enumerate()
-            .map(|(rank, exchange)| threads.spawn(move || open(rank, exchange)))
-            .collect();
-        opened.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
+    ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), open)
 }
 
 fn of_utofu(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
@@ -246,7 +238,10 @@ fn messages_are_received_in_any_order_in_memory() {
 
 /// A torus of ranks whose ports keep this much.
 fn keeping(sizes: &[u32], drive: Drive, wire: Wire, unexpected_bytes: usize) -> EmulationConfig {
-    EmulationConfig { wire, unexpected_bytes, ..config(sizes, drive) }
+    config(sizes, drive).with(|config| {
+        config.wire = wire;
+        config.unexpected_bytes = unexpected_bytes;
+    })
 }
 
 const WIRES: [Wire; 2] = [Wire::Network, Wire::Memory];
@@ -280,10 +275,8 @@ fn collectives_need_no_room_for_early_messages() {
     for (seed, limit) in (50..).zip([1, 1, 1, 300]) {
         for wire in WIRES {
             let sizes: &[u32] = [&[2_u32, 2][..], &[5], &[3, 3], &[2, 3]][seed as usize % 4];
-            let config = EmulationConfig {
-                latency: latency(seed),
-                ..keeping(sizes, Drive::Inline, wire, limit)
-            };
+            let config = keeping(sizes, Drive::Inline, wire, limit)
+                .with(|config| config.latency = latency(seed));
             let mixed = Mixed { calls: 1000, seed, longest_pause: pause, first: 0 };
             emulate(&config, |comm| {
                 mixed.run(comm);

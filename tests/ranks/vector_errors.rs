@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use crate::common::calls::{config, config_on};
 use hopbine::reduce::Op;
-use hopbine::{
-    BlockProblem, Blocks, CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, emulate,
-};
+use hopbine::{BlockProblem, Blocks, CallOptions, Communicator, Drive, Error, Wire, emulate};
 
 #[test]
 fn blocks_that_make_no_sense() {
@@ -42,7 +40,7 @@ fn blocks_that_make_no_sense() {
 #[test]
 fn empty_blocks_may_start_anywhere() {
     for wire in [Wire::Memory, Wire::Network] {
-        let config = EmulationConfig { wire, ..config(&[3], Drive::Inline) };
+        let config = config(&[3], Drive::Inline).with(|config| config.wire = wire);
         emulate(&config, |comm| {
             let (me, odd) = (u64::from(comm.rank()), u64::MAX - 3);
             // Rank 1 has nothing.
@@ -90,7 +88,10 @@ fn texts(outcomes: Vec<Result<(), Error>>) -> Vec<String> {
 /// and nobody waits for ever.
 fn disagree(wire: Wire, shape: &str, algorithm: &str, sent: u64, expected: u64) {
     let base = config_on(shape.parse().unwrap(), Drive::Inline);
-    let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
+    let config = base.with(|config| {
+        config.wire = wire;
+        config.timeout = Duration::from_secs(600);
+    });
     let outcomes = emulate(&config, |comm| {
         let me = comm.rank();
         let n = comm.size() as usize;
@@ -159,7 +160,10 @@ fn ranks_that_disagree_with_the_root() {
 
 fn root_disagrees(wire: Wire, algorithm: &str, at_root: u64, own: u64, gathers: bool) {
     let base = config(&[5], Drive::Inline);
-    let config = EmulationConfig { wire, timeout: Duration::from_secs(600), ..base };
+    let config = base.with(|config| {
+        config.wire = wire;
+        config.timeout = Duration::from_secs(600);
+    });
     let (root, other) = (1, 4);
     let outcomes = emulate(&config, |comm| {
         let (me, mut counts) = (comm.rank(), [3u64; 5]);
@@ -199,7 +203,7 @@ fn counts_that_differ_between_ranks() {
     ];
     for (name, call) in forms {
         for wire in [Wire::Memory, Wire::Network] {
-            let config = EmulationConfig { wire, ..config(&[4], Drive::Inline) };
+            let config = config(&[4], Drive::Inline).with(|config| config.wire = wire);
             let outcomes = emulate(&config, |comm| {
                 let counts = if comm.rank() == 1 { [4, 4, 4, 5] } else { [4; 4] };
                 let mut own = vec![0u16; counts[comm.rank() as usize] as usize];

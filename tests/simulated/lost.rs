@@ -22,7 +22,7 @@ fn circle_beside_a_dead_rank(comm: &Communicator, rank: &Simulated) -> Result<()
         rank.meets(Fate::Dies, Duration::ZERO);
         rank.sleep(Duration::from_secs(1));
     }
-    let tree = CallOptions { algorithm: Some("doubling-tree".into()), ..CallOptions::new() };
+    let tree = CallOptions::new().algorithm("doubling-tree");
     let (mine, mut sum) = ([1], [0]);
     comm.with(tree).scope(|scope| {
         let reduced = scope.reduce(&mine, &mut sum, Op::Sum, 0)?;

@@ -105,8 +105,7 @@ fn requests_of_several_operations_are_waited_for_in_any_order() {
         let config = config(&[3], seed);
         let run = simulate(&config, |comm, _| {
             // Blocks pass through others, who have to know their sizes.
-            let comm =
-                comm.with(CallOptions { algorithm: Some("bruck:2".into()), ..CallOptions::new() });
+            let comm = comm.with(CallOptions::new().algorithm("bruck:2"));
             let n = comm.size() as usize;
             let counts = vec![2u64; n];
             let mine = vec![u64::from(comm.rank()); 2 * n];

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hopbine_testing::processes::{Process, wait};
+use hopbine_testing::processes::wait;
+use hopbine_testing::ranks;
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -69,21 +70,13 @@ pub fn run_with(
     variables: &[(&str, &str)],
 ) -> (String, String) {
     let dir = tempfile::tempdir().expect("a directory");
-    let ranks = (0..size).map(|rank| {
+    let ranks = ranks::start(size, &dir.path().join("rendezvous"), |_| {
         let mut command = Command::new(program);
+        command.args(arguments).env("HOPBINE_BACKEND", "shm").envs(variables.iter().copied());
         command
-            .args(arguments)
-            .env("HOPBINE_BACKEND", "shm")
-            .env("HOPBINE_RANK", rank.to_string())
-            .env("HOPBINE_SIZE", size.to_string())
-            .env("HOPBINE_RENDEZVOUS", dir.path().join("rendezvous"))
-            .envs(variables.iter().copied());
-        Process::start(&mut command)
     });
-    let mut ended = wait(ranks.collect());
-    for (rank, each) in ended.iter().enumerate() {
-        assert!(each.status.success(), "rank {rank} of {size}: {}\n{}", each.status, each.stderr);
-    }
+    let mut ended = wait(ranks);
+    ranks::assert_all_well(&program.display().to_string(), &ended);
     let first = ended.swap_remove(0);
     (first.stdout, first.stderr)
 }

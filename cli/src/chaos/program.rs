@@ -138,14 +138,12 @@ impl Made {
             .algorithm
             .and_then(|pick| served.one(spec.collective, comm, pick))
             .filter(|_| !differs);
-        let options = CallOptions {
-            algorithm,
-            ports: spec.ports.map(|ports| ports.min(comm.n_ports()).min(max_ports(comm.shape()))),
-            segment_bytes: spec
-                .segment
-                .map(|segment| segment.max((size * spec.count) as u64 / MOST_SEGMENTS)),
-            ..CallOptions::new()
-        };
+        let mut options = CallOptions::new();
+        options.algorithm = algorithm;
+        options.ports =
+            spec.ports.map(|ports| ports.min(comm.n_ports()).min(max_ports(comm.shape())));
+        options.segment_bytes =
+            spec.segment.map(|segment| segment.max((size * spec.count) as u64 / MOST_SEGMENTS));
         let comm = comm.with(options);
         let lists = Lists::new(&case, rank);
         let mut made = {

@@ -10,6 +10,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hopbine_meet::variables::{
+    BACKEND, RANK, RANKS_PER_NODE, RENDEZVOUS, SIZE, TIMEOUT, TORUS, from_environment,
+};
+
 use super::directory::Directory;
 use super::guardian::{self, Guardian};
 use super::messages::Messages;
@@ -97,10 +101,10 @@ impl Job {
         let mut command = Command::new(&settings.program);
         command
             .args(&settings.arguments)
-            .env("HOPBINE_RANK", rank.to_string())
-            .env("HOPBINE_SIZE", settings.ranks.to_string())
-            .env("HOPBINE_RENDEZVOUS", self.directory.rendezvous())
-            .env("HOPBINE_RANKS_PER_NODE", settings.ranks_per_node.to_string())
+            .env(RANK.name, rank.to_string())
+            .env(SIZE.name, settings.ranks.to_string())
+            .env(RENDEZVOUS.name, self.directory.rendezvous())
+            .env(RANKS_PER_NODE.name, settings.ranks_per_node.to_string())
             .stdin(input(rank))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -108,19 +112,17 @@ impl Job {
             .process_group(0);
         // What is started on one host is meant for the emulator, unless someone says otherwise.
         match settings.backend {
-            Some(backend) => _ = command.env("HOPBINE_BACKEND", backend.name()),
-            None if cfg!(feature = "emu")
-                && std::env::var_os("HOPBINE_BACKEND").is_none_or(|name| name.is_empty()) =>
-            {
-                command.env("HOPBINE_BACKEND", "emu");
+            Some(backend) => _ = command.env(BACKEND.name, backend.name()),
+            None if cfg!(feature = "emu") && BACKEND.get(&from_environment).is_none() => {
+                command.env(BACKEND.name, "emu");
             }
             None => {}
         }
         if let Some(torus) = &settings.torus {
-            command.env("HOPBINE_TORUS", torus.to_string());
+            command.env(TORUS.name, torus.to_string());
         }
         if let Some(timeout) = settings.timeout {
-            command.env("HOPBINE_TIMEOUT", timeout.to_string());
+            command.env(TIMEOUT.name, timeout.to_string());
         }
         if let Some(libraries) = libraries {
             command.env("LD_LIBRARY_PATH", libraries);

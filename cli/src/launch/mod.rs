@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hopbine_meet::variables::{BACKEND, RANK, RANKS_PER_NODE, TORUS, from_environment};
 use hopbine_torus::Shape;
 
 use super::args::Backend;
@@ -124,11 +125,11 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     let nodes = ranks / per_node;
     let is_shared = match args.backend {
         Some(backend) => backend == Backend::Shm,
-        None => std::env::var("HOPBINE_BACKEND").is_ok_and(|name| name == "shm"),
+        None => BACKEND.get(&from_environment).is_some_and(|name| name == "shm"),
     };
     let torus = match args.torus {
         // The ranks find what the environment says; where all of them share a host, they choose.
-        None if is_shared || said("HOPBINE_TORUS").is_some() => None,
+        None if is_shared || TORUS.get(&said).is_some() => None,
         Some(torus) => Some(torus),
         None => Some(
             Shape::torus(&hopbine::torus::geometry::near_cubic(nodes))
@@ -177,13 +178,12 @@ fn settings(args: Args) -> Result<Settings, CliError> {
 /// What the user says of a job in the environment, if it is not empty; what a rank finds there is of the job
 /// that it is in.
 fn said(variable: &str) -> Option<String> {
-    let value = std::env::var(variable).ok().filter(|value| !value.is_empty());
-    value.filter(|_| std::env::var_os("HOPBINE_RANK").is_none())
+    from_environment(variable).filter(|_| RANK.get(&from_environment).is_none())
 }
 
 /// Ranks on each node as the environment says, or 1.
 fn ranks_per_node_said() -> Result<u32, CliError> {
-    let said = hopbine_meet::ranks_per_node(&said);
+    let said = RANKS_PER_NODE.number(&said);
     said.map(|n| n.unwrap_or(1)).map_err(|error| CliError::Usage(error.to_string()))
 }
 

@@ -283,14 +283,11 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
         for (task, chosen) in tasks.iter().zip(&mut chosen) {
             let bytes = total_bytes(case);
             bar.say(&format!("{} {}", sizes::show(bytes), chosen.algorithm));
-            let options = CallOptions {
-                algorithm: task.algorithm.as_deref().map(Into::into),
-                ports: task.ports,
-                segment_bytes: args.segment,
-                // The table names plans, so plans are what is run.
-                hardware: hopbine::Hardware::Never,
-                ..CallOptions::new()
-            };
+            // The table names plans, so plans are what is run.
+            let mut options = CallOptions::new().hardware(hopbine::Hardware::Never);
+            options.algorithm = task.algorithm.as_deref().map(Into::into);
+            options.ports = task.ports;
+            options.segment_bytes = args.segment;
             let measured =
                 measure::measure(&reference, ranks, &options, iterations).map_err(|source| {
                     CliError::Run { algorithm: chosen.algorithm.clone(), bytes, source }

@@ -2,6 +2,10 @@
 
 use clap::ValueEnum;
 use hopbine::{Drive, EmulationConfig, SimulatedWire, SimulationConfig, Wire, World};
+use hopbine_meet::variables::{
+    self, BACKEND, DRIVE, PORTS, RANK, RANK_MAP, RANKS_PER_NODE, RENDEZVOUS, Reader, SIZE, TORUS,
+    Variable, from_environment,
+};
 use hopbine_torus::plan::max_ports;
 
 use super::{Args, DEFAULT_PORTS};
@@ -21,17 +25,15 @@ pub struct Ranks {
 /// More ranks are simulated on a wire without moods, which is quicker.
 const MOST_MOODY: u32 = 256;
 
-/// Settings of ranks that are processes, beside those of their emulated device.
-const OF_PROCESSES: [&str; 3] = ["HOPBINE_PORTS", "HOPBINE_REG_CACHE", "HOPBINE_SHM"];
-
 impl Ranks {
     /// As the environment says; see [`n_ranks_said`](hopbine::n_ranks_said).
     ///
     /// # Errors
     /// [`CliError`].
     pub fn new(args: &Args) -> Result<Self, CliError> {
-        let said = std::env::var("HOPBINE_BACKEND").ok();
-        let said = said.and_then(|name| Backend::from_str(&name, false).ok());
+        let said =
+            BACKEND.word(&from_environment).map_err(|error| CliError::Usage(error.to_string()))?;
+        let said = said.and_then(|name| Backend::from_str(name, false).ok());
         if let Some(wire) = args.backend.or(said).and_then(Backend::simulated) {
             return Ranks::simulated(args, wire);
         }
@@ -81,12 +83,12 @@ impl Ranks {
             Drive::Auto => "auto",
         });
         let settings = [
-            ("HOPBINE_TORUS", Some(torus.as_ref())),
-            ("HOPBINE_RANKS_PER_NODE", per_node.as_deref().map(AsRef::as_ref)),
-            ("HOPBINE_RANK_MAP", Some(args.place.map.as_setting())),
-            ("HOPBINE_PORTS", ports.as_deref().map(AsRef::as_ref)),
-            ("HOPBINE_DRIVE", drive.map(AsRef::as_ref)),
-            ("HOPBINE_BACKEND", args.backend.map(|backend| backend.name().as_ref())),
+            (TORUS.name, Some(torus.as_ref())),
+            (RANKS_PER_NODE.name, per_node.as_deref().map(AsRef::as_ref)),
+            (RANK_MAP.name, Some(args.place.map.as_setting())),
+            (PORTS.name, ports.as_deref().map(AsRef::as_ref)),
+            (DRIVE.name, drive.map(AsRef::as_ref)),
+            (BACKEND.name, args.backend.map(|backend| backend.name().as_ref())),
         ];
         for (name, value) in settings {
             if let Some(value) = value {
@@ -122,12 +124,17 @@ impl Ranks {
         if self.world.is_some() {
             return None;
         }
-        let names = std::env::vars_os().filter(|(_, value)| !value.is_empty());
-        let names = names.filter_map(|(name, _)| name.into_string().ok());
-        let mut unread: Vec<String> = names
-            .filter(|name| OF_PROCESSES.contains(&&**name) || name.starts_with("HOPBINE_EMU_"))
+        let of_processes = |variable: &&&Variable| {
+            matches!(variable.reader, Reader::Process | Reader::EmulatedDevice)
+                && ![RANK, SIZE, RENDEZVOUS].contains(variable)
+        };
+        let set = |variable: &&&Variable| variable.get(&from_environment).is_some();
+        let unread: Vec<&str> = variables::ALL
+            .iter()
+            .filter(of_processes)
+            .filter(set)
+            .map(|variable| variable.name)
             .collect();
-        unread.sort_unstable();
         (!unread.is_empty()).then(|| {
             let names = unread.join(", ");
             format!(

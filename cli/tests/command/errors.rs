@@ -13,6 +13,7 @@ use hopbine_testing::processes::OutputInTime;
 fn errors_say_what_would_be_right() {
     for (args, expected) in [
         ("list foo", "known are allreduce, reduce-scatter"),
+        ("env HOPBINE_NONE", "hopbine reads no variable HOPBINE_NONE"),
         ("list --torus 4x0x4", "every dimension of a torus has at least 1 coordinate"),
         ("list --torus 4*4", "write sizes joined by `x`"),
         ("run allreduce --torus 4x4 --bytes 3", "use 8 or another multiple of 8"),

@@ -3,6 +3,7 @@
 mod chaos;
 mod check;
 mod documents;
+mod env;
 mod errors;
 mod launch;
 mod list;

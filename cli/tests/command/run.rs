@@ -93,7 +93,7 @@ fn settings_that_threads_do_not_read_are_named() {
             .output_in_time();
         text(&output.stdout).to_owned()
     };
-    let remark = "Ranks that are threads do not read HOPBINE_EMU_PUT_NS, HOPBINE_PORTS;";
+    let remark = "Ranks that are threads do not read HOPBINE_PORTS, HOPBINE_EMU_PUT_NS;";
     let table = said("1");
     assert!(table.contains(remark), "{table}");
     assert!(!said("").contains("do not read"));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 /// Choices for calls; whatever is `None` is chosen by the library. All ranks must choose alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CallOptions {
     /// The algorithm's name in the registry.
     pub algorithm: Option<Arc<str>>,

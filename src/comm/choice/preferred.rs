@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use hopbine_meet::variables::ALGORITHM;
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Shape};
 
@@ -30,16 +31,11 @@ impl FromStr for Preferred {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let wrong = |valid: String| Error::Setting {
-            setting: "HOPBINE_ALGORITHM",
-            found: text.to_owned(),
-            valid,
-        };
+        let wrong = |wanted: String| Error::from(ALGORITHM.wrong_here(text, wanted));
         let mut preferred = Preferred::default();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-            let (collective, name) = entry.split_once('=').ok_or_else(|| {
-                wrong("COLLECTIVE=ALGORITHM, with a comma before the next".to_owned())
-            })?;
+            let (collective, name) =
+                entry.split_once('=').ok_or_else(|| wrong(ALGORITHM.values.to_string()))?;
             let collective: Collective = collective.trim().parse().map_err(|_| {
                 let known = Collective::ALL.map(Collective::name).join(", ");
                 wrong(format!("one of {known} before the `=`"))

@@ -134,6 +134,7 @@ impl Wanted {
 
 /// What a call does not say.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Choice {
     /// The algorithm.
     pub algorithm: Algorithm,

@@ -10,6 +10,7 @@ use crate::error::Error;
 
 /// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Explanation {
     /// The algorithm's name in the registry, or what does without one.
     pub by: String,

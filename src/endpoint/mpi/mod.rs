@@ -73,6 +73,7 @@ use std::time::{Duration, Instant};
 
 use mpi::ffi;
 
+#[cfg(feature = "internals")]
 pub use header::EAGER_BYTES;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use header::play as play_headers;

@@ -15,6 +15,7 @@ const SILENT: Mark =
     Mark { edata: 0, flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION), cookie: Cookie(0) };
 
 impl UtofuEndpoint {
+    #[cfg(feature = "internals")]
     /// Puts to channels and mailboxes so far, and the calls of the library that have posted them.
     pub fn posted(&self) -> (u64, u64) {
         self.n_posted

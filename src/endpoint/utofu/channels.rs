@@ -120,6 +120,7 @@ impl Channels {
         Ok(memory)
     }
 
+    #[cfg(feature = "internals")]
     /// Bytes registered.
     pub(super) fn bytes(&self) -> usize {
         self.slabs.iter().chain(&self.copies).map(|slab| slab.pages.len()).sum()

@@ -70,7 +70,9 @@ mod tests;
 mod views;
 mod wire;
 
-pub use registrar::{CacheView, Registrar};
+#[cfg(feature = "internals")]
+pub use registrar::CacheView;
+pub use registrar::Registrar;
 pub use setup::connect;
 
 use std::collections::VecDeque;
@@ -359,6 +361,7 @@ impl UtofuEndpoint {
         Ok(index)
     }
 
+    #[cfg(feature = "internals")]
     /// Bytes of this port's own that are registered, of which a device may pin all, and the number
     /// of ranks that it has met.
     pub fn footprint(&self) -> (usize, usize) {

@@ -31,21 +31,12 @@ impl Port {
     fn open() -> Self {
         let job = Job::with_model(Job::coords_for_shape(&[2]).unwrap(), Model::default()).unwrap();
         let exchanges = LocalExchange::group(2, Duration::from_secs(60));
-        let mut endpoints = std::thread::scope(|threads| {
-            let opened: Vec<_> = exchanges
-                .into_iter()
-                .enumerate()
-                .map(|(rank, mut exchange)| {
-                    let job = &job;
-                    threads.spawn(move || {
-                        let _entered = job.enter(rank);
-                        let (registrars, time) = (vec![Registrar::default()], Time::default());
-                        connect(Api::emulated(), &mut exchange, 0, registrars, &time).unwrap()
-                    })
-                })
-                .collect();
-            opened.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        let opened = hopbine_testing::ranks::ranks(exchanges, |rank, mut exchange| {
+            let _entered = job.enter(rank);
+            let (registrars, time) = (vec![Registrar::default()], Time::default());
+            connect(Api::emulated(), &mut exchange, 0, registrars, &time).unwrap()
         });
+        let mut endpoints: Vec<_> = opened.into_iter().flatten().collect();
         let (mut endpoint, _other) = (endpoints.pop().unwrap(), endpoints.pop().unwrap());
         let mut region = Box::new([0; LEN]);
         let into = WireRegion { ptr: region.as_mut_ptr(), len: LEN, key: 0 };

@@ -46,8 +46,8 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
         closing.extend(moves);
     }
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
-    let (collective, rank) = (plan.collective, plan.rank.0);
-    Ok(Program { collective, rank, ports, closing: closing.into(), work_bytes, call: 0 })
+    let rank = plan.rank.0;
+    Ok(Program { rank, ports, closing: closing.into(), work_bytes, call: 0 })
 }
 
 /// The working spaces of the lanes, at their places in the working buffer, which some have in common.

@@ -6,7 +6,6 @@
 //! element type (only the element's size) and no endpoint.
 
 use crate::Rank;
-use hopbine_torus::collectives::Collective;
 
 /// The memory that a region lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,8 +152,6 @@ impl PortProgram {
 /// What one rank executes in one collective.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The collective.
-    pub collective: Collective,
     /// This rank.
     pub rank: Rank,
     /// One entry per port.

@@ -206,8 +206,6 @@ impl Drop for WorkMemory {
 mod tests {
     use std::collections::BTreeMap;
 
-    use hopbine_torus::collectives::Collective;
-
     use super::*;
     use crate::Rank;
     use crate::endpoint::{Endpoint, Event, Posted, RecvPost, Registry, SendPost, WireError};
@@ -287,7 +285,6 @@ mod tests {
             ..PortProgram::default()
         };
         Program {
-            collective: Collective::Allreduce,
             rank: 0,
             ports: vec![port(101), port(100)],
             closing: Box::default(),

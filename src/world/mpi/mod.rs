@@ -6,7 +6,8 @@ pub(super) mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopbine_meet::{Exchange, Launched, Lookup, Place};
+use hopbine_meet::variables::{BACKEND, Lookup};
+use hopbine_meet::{Exchange, Launched, Place};
 use mpi::ffi;
 
 pub(super) use session::Session;
@@ -26,7 +27,7 @@ use exchange::MpiExchange;
 /// # Errors
 /// [`Error::Backend`].
 pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
-    let asks = get("HOPBINE_BACKEND").as_deref() == Some("mpi");
+    let asks = BACKEND.get(get).as_deref() == Some("mpi");
     let is_said = Place::is_said(get);
     if is_running() {
         // SAFETY: all ranks of the program, in a communicator that always exists.

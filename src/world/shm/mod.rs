@@ -18,7 +18,7 @@ use hopbine_meet::host;
 use crate::endpoint::shm::{ShmConfig, connect};
 use crate::error::{Error, WireError};
 use board::{Places, SharedBoard};
-use hopbine_meet::from_environment;
+use hopbine_meet::variables::{SHM_READ, from_environment};
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]
@@ -28,21 +28,12 @@ pub(super) struct Shm {
 }
 
 impl Shm {
-    /// As the environment says: `HOPBINE_SHM_READ` is `on` (also if unset) or `off`.
+    /// As `HOPBINE_SHM_READ` says.
     ///
     /// # Errors
     /// [`Error::Setting`].
     pub(super) fn from_env() -> Result<Self, Error> {
-        let setting = "HOPBINE_SHM_READ";
-        match from_environment(setting).as_deref() {
-            None | Some("on") => Ok(Shm { may_read: true }),
-            Some("off") => Ok(Shm { may_read: false }),
-            Some(other) => Err(Error::Setting {
-                setting,
-                found: other.to_owned(),
-                valid: "on or off".to_owned(),
-            }),
-        }
+        Ok(Shm { may_read: SHM_READ.switch(&from_environment, true)? })
     }
 }
 

@@ -61,13 +61,8 @@ fn on_ranks(levels: usize, body: impl Fn(usize, u64, &Barrier) + Sync) {
         .collect();
     butterfly(&all);
     let barrier = Barrier::new(n);
-    std::thread::scope(|s| {
-        for (r, mine) in all.iter().enumerate() {
-            let (body, barrier) = (&body, &barrier);
-            // No thread enters the job: gate ids are enough.
-            s.spawn(move || body(r, mine[0], barrier));
-        }
-    });
+    // No thread enters the job: gate ids are enough.
+    hopbine_testing::ranks::ranks(&all, |r, mine| body(r, mine[0], &barrier));
 }
 
 #[test]

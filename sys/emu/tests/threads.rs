@@ -16,19 +16,14 @@ fn ranks(
     let coords = Job::coords_for_shape(shape).unwrap();
     let n = coords.len();
     let (job, ends) = (Job::threads(coords), Exchange::new(n));
-    std::thread::scope(|s| {
-        for rank in 0..n {
-            let (job, ends, play) = (&job, &ends, &play);
-            s.spawn(move || {
-                let _me = job.enter(rank);
-                let mut buf = vec![0u64; words];
-                let ep = EndPoint::open(&mut buf);
-                let all = ends.gather(rank, (ep.id, ep.stadd));
-                play(rank, &ep, &mut buf, &all);
-                ends.gather(rank, (0, 0));
-                ep.close();
-            });
-        }
+    hopbine_testing::ranks::ranks(0..n, |rank, _| {
+        let _me = job.enter(rank);
+        let mut buf = vec![0u64; words];
+        let ep = EndPoint::open(&mut buf);
+        let all = ends.gather(rank, (ep.id, ep.stadd));
+        play(rank, &ep, &mut buf, &all);
+        ends.gather(rank, (0, 0));
+        ep.close();
     });
 }
 

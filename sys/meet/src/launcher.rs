@@ -98,7 +98,7 @@ impl Launched {
         let path = name.and_then(|name| own::path_for(&name).map_err(|error| error.to_string()));
         path.map_err(|why| {
             let wanted = format!("the path of a file, the same for all {} ranks: {why}", self.size);
-            VariableError { name: "HOPBINE_RENDEZVOUS", value: None, wanted }.into()
+            crate::variables::RENDEZVOUS.unset(wanted).into()
         })
     }
 }

@@ -4,23 +4,18 @@
 //! * [`Exchange`]: a collective exchange of small messages, through files ([`Bootstrap`]) or in the memory
 //!   of one process ([`LocalExchange`]);
 //! * [`create_memory`], [`open_memory`] and [`Mapping`]: memory without a name that ranks of one host map;
+//! * [`variables`]: every environment variable that hopbine reads, and how;
 //! * [`Leave`]: permission to reach this process's memory, where Yama asks for it.
 //!
 //! Before the first one-sided operation every rank must learn the others' addresses. Any launcher will do
-//! that starts the processes and sets three variables:
-//!
-//! | variable | meaning |
-//! | --- | --- |
-//! | `HOPBINE_RANK` | this rank, from 0 |
-//! | `HOPBINE_SIZE` | number of ranks |
-//! | `HOPBINE_RENDEZVOUS` | path on a file system that all ranks share |
+//! that starts the processes and sets `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`.
 //!
 //! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the launcher's
 //! unless `HOPBINE_SIZE` or `HOPBINE_RANK` is set. Ranks of one host then need no `HOPBINE_RENDEZVOUS`: they
 //! meet by files in `$XDG_RUNTIME_DIR/hopbine-USER` (else in `/dev/shm`, else in the directory for temporary
 //! files), which go when all have met. With nothing set and no launcher a process is a job of one rank.
 //!
-//! A variable that is set to nothing counts as unset. Nothing that another process wrote is used before it
+//! All environment variables of hopbine are in [`variables`]. Nothing that another process wrote is used before it
 //! has been checked: files and memory must be this user's own.
 //!
 //! This crate knows nothing of devices: it moves what ranks say at start-up, with file system time, not
@@ -36,7 +31,7 @@ mod memory;
 mod own;
 mod place;
 mod reach;
-mod variables;
+pub mod variables;
 
 pub use error::{BootstrapError, Phase, Refusal, VariableError};
 pub use exchange::Exchange;
@@ -48,8 +43,5 @@ pub use host::{fresh_number, host, kernel, number};
 pub use launcher::Launched;
 pub use local::LocalExchange;
 pub use memory::{Mapping, create_memory, open_memory};
-pub use place::{ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Place};
+pub use place::Place;
 pub use reach::{Leave, yama_scope};
-pub use variables::{
-    ENV_RANKS_PER_NODE, ENV_TIMEOUT, Lookup, from_environment, number_of, ranks_per_node, timeout,
-};

@@ -6,14 +6,7 @@ use std::time::Duration;
 use crate::error::{BootstrapError, VariableError};
 use crate::files::Bootstrap;
 use crate::launcher::Launched;
-use crate::variables::{Lookup, number_of};
-
-/// Variable with the rank.
-pub const ENV_RANK: &str = "HOPBINE_RANK";
-/// Variable with the number of ranks.
-pub const ENV_SIZE: &str = "HOPBINE_SIZE";
-/// Variable with the rendezvous file.
-pub const ENV_RENDEZVOUS: &str = "HOPBINE_RENDEZVOUS";
+use crate::variables::{Lookup, RANK, RENDEZVOUS, SIZE, number_of};
 
 /// Most ranks of a job: many more than rounds through files are for, few enough to make room for.
 const MOST_RANKS: usize = 1 << 20;
@@ -32,7 +25,7 @@ pub struct Place {
 impl Place {
     /// Whether variables of our own say who this is.
     pub fn is_said(get: Lookup<'_>) -> bool {
-        [ENV_RANK, ENV_SIZE].iter().any(|name| get(name).is_some())
+        [&RANK, &SIZE].iter().any(|variable| variable.get(get).is_some())
     }
 
     /// Number of ranks as the environment says, whichever of them this is; 1 if it says nothing.
@@ -42,7 +35,7 @@ impl Place {
     pub fn size_said(get: Lookup<'_>) -> Result<usize, VariableError> {
         match launched(get)? {
             Some(launched) => Ok(launched.size),
-            None => Ok(number_of(get, ENV_SIZE, 1..=MOST_RANKS)?.unwrap_or(1)),
+            None => Ok(SIZE.number(get)?.unwrap_or(1)),
         }
     }
 
@@ -55,22 +48,18 @@ impl Place {
             let Launched { rank, size, .. } = launched;
             return Ok(Place { rank, size, launched: Some(launched) });
         }
-        let size = number_of(get, ENV_SIZE, 1..=MOST_RANKS)?;
-        let rank = number_of(get, ENV_RANK, 0..=size.unwrap_or(MOST_RANKS) - 1)?;
+        let size = SIZE.number(get)?;
+        let rank = number_of(get, RANK.name, 0..=size.unwrap_or(MOST_RANKS) - 1)?;
         let is_one = matches!((rank, size), (None | Some(0), None | Some(1)));
-        if is_one && (size.is_some() || get(ENV_RENDEZVOUS).is_none()) {
+        if is_one && (size.is_some() || RENDEZVOUS.get(get).is_none()) {
             return Ok(Place { rank: 0, size: 1, launched: None });
         }
-        let unset = |name| VariableError {
-            name,
-            value: None,
-            wanted: format!(
-                "set by a launcher, together with {ENV_RANK}, {ENV_SIZE} and {ENV_RENDEZVOUS} (a path \
-                 on a file system that all ranks share)"
-            ),
-        };
-        let size = size.ok_or_else(|| unset(ENV_SIZE))?;
-        let rank = rank.ok_or_else(|| unset(ENV_RANK))?;
+        let wanted = format!(
+            "set by a launcher, together with {}, {} and {} ({})",
+            RANK.name, SIZE.name, RENDEZVOUS.name, RENDEZVOUS.values
+        );
+        let size = size.ok_or_else(|| SIZE.unset(&wanted))?;
+        let rank = rank.ok_or_else(|| RANK.unset(&wanted))?;
         Ok(Place { rank, size, launched: None })
     }
 
@@ -91,14 +80,14 @@ impl Place {
             PathBuf::from(path)
         };
         let Place { rank, size, .. } = *self;
-        if let Some(said) = get(ENV_RENDEZVOUS) {
+        if let Some(said) = RENDEZVOUS.get(get) {
             // A path need not be text.
-            let path = std::env::var_os(ENV_RENDEZVOUS).unwrap_or_else(|| said.into());
+            let path = std::env::var_os(RENDEZVOUS.name).unwrap_or_else(|| said.into());
             return Bootstrap::join(&at(path.into()), rank, size, timeout);
         }
         let Some(launched) = &self.launched else {
             let wanted = format!("the path of a file, the same for all {size} ranks");
-            return Err(VariableError { name: ENV_RENDEZVOUS, value: None, wanted }.into());
+            return Err(RENDEZVOUS.unset(wanted).into());
         };
         Bootstrap::join_once(&at(launched.meeting_place()?), rank, size, timeout)
     }

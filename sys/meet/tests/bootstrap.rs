@@ -20,11 +20,7 @@ fn in_time<R>(attempt: impl Fn(Duration) -> Option<R>) -> R {
 
 /// Runs `body` as every rank, each in a thread; returns what the ranks return.
 fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    thread::scope(|s| {
-        let body = &body;
-        let all: Vec<_> = (0..size).map(|rank| s.spawn(move || body(rank))).collect();
-        all.into_iter().map(|t| t.join().expect("no rank panics")).collect()
-    })
+    hopbine_testing::ranks::ranks(0..size, |rank, _| body(rank))
 }
 
 fn by_file(path: &Path, rank: usize, size: usize) -> Bootstrap {
@@ -53,11 +49,7 @@ fn check(x: &mut dyn Exchange) {
 fn threads_exchange_in_memory() {
     for size in [1, 2, 5] {
         let group = LocalExchange::group(size, PATIENCE);
-        thread::scope(|s| {
-            for mut x in group {
-                s.spawn(move || check(&mut x));
-            }
-        });
+        hopbine_testing::ranks::ranks(group, |_, mut x| check(&mut x));
     }
 }
 
@@ -282,19 +274,15 @@ fn in_memory_a_missing_and_a_departed_rank_are_named() {
 #[test]
 fn everyone_agrees_on_who_lacks_something() {
     let group = LocalExchange::group(4, PATIENCE);
-    std::thread::scope(|threads| {
-        for mut exchange in group {
-            threads.spawn(move || {
-                let rank = exchange.rank();
-                let lacking = |reason: &str| Err(format!("{reason} on {rank}"));
-                let mine = if rank % 2 == 1 { lacking("no luck") } else { Ok(&[7u8][..]) };
-                let refusal = exchange.agree(mine).unwrap().unwrap_err();
-                assert_eq!(refusal.to_string(), "rank 1: no luck on 1");
-                // The exchange is still in step; what is given may be empty, or differ in length.
-                let mine = vec![rank as u8; rank];
-                let all = exchange.agree(Ok(&mine)).unwrap().unwrap();
-                assert_eq!(all, [vec![], vec![1], vec![2; 2], vec![3; 3]]);
-            });
-        }
+    hopbine_testing::ranks::ranks(group, |_, mut exchange| {
+        let rank = exchange.rank();
+        let lacking = |reason: &str| Err(format!("{reason} on {rank}"));
+        let mine = if rank % 2 == 1 { lacking("no luck") } else { Ok(&[7u8][..]) };
+        let refusal = exchange.agree(mine).unwrap().unwrap_err();
+        assert_eq!(refusal.to_string(), "rank 1: no luck on 1");
+        // The exchange is still in step; what is given may be empty, or differ in length.
+        let mine = vec![rank as u8; rank];
+        let all = exchange.agree(Ok(&mine)).unwrap().unwrap();
+        assert_eq!(all, [vec![], vec![1], vec![2; 2], vec![3; 3]]);
     });
 }

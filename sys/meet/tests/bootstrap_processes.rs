@@ -4,14 +4,13 @@
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use hopbine_meet::{
-    Bootstrap, BootstrapError, ENV_RANK, ENV_RENDEZVOUS, ENV_SIZE, Exchange, Place,
-    from_environment,
-};
-use hopbine_testing::processes::{Process, run, wait};
+use hopbine_meet::variables::{RANK, RENDEZVOUS, SIZE, from_environment};
+use hopbine_meet::{Bootstrap, BootstrapError, Exchange, Place};
+use hopbine_testing::processes::{run, wait};
+use hopbine_testing::ranks;
 
 fn main() -> ExitCode {
-    if std::env::var_os(ENV_RANK).is_some() {
+    if std::env::var_os(RANK.name).is_some() {
         return rank();
     }
     without_a_launcher_the_variable_is_named();
@@ -52,34 +51,24 @@ fn processes_meet() {
     let dir = tempfile::tempdir().expect("a directory");
     let me = std::env::current_exe().expect("known");
     for size in [1usize, 4] {
-        let children: Vec<_> = (0..size)
-            .map(|r| {
-                let mut command = Command::new(&me);
-                command
-                    .env(ENV_RANK, r.to_string())
-                    .env(ENV_SIZE, size.to_string())
-                    .env(ENV_RENDEZVOUS, dir.path().join("meet"));
-                Process::start(&mut command)
-            })
-            .collect();
+        let children = ranks::start(size, &dir.path().join("meet"), |_| Command::new(&me));
         let want: String =
             children.iter().enumerate().map(|(r, c)| format!("{r} is {}\n", c.id())).collect();
-        for ended in wait(children) {
-            assert!(ended.status.success(), "{}", ended.stderr);
-            assert_eq!(ended.stdout, want);
-        }
+        let ended = wait(children);
+        ranks::assert_all_well("processes meet", &ended);
+        assert!(ended.iter().all(|each| each.stdout == want), "{ended:?}");
     }
 }
 
 fn without_a_launcher_the_variable_is_named() {
     let mut command = Command::new(std::env::current_exe().expect("known"));
-    let ended = run(command.env(ENV_RANK, "1"));
+    let ended = run(command.env(RANK.name, "1"));
     assert!(ended.stderr.contains("HOPBINE_SIZE is not set"), "{}", ended.stderr);
 }
 
 fn a_wrong_rank_is_refused() {
     let mut command = Command::new(std::env::current_exe().expect("known"));
-    command.envs([(ENV_RANK, "7"), (ENV_SIZE, "2"), (ENV_RENDEZVOUS, "/nowhere/meet")]);
+    command.envs([(RANK.name, "7"), (SIZE.name, "2"), (RENDEZVOUS.name, "/nowhere/meet")]);
     let ended = run(&mut command);
     assert!(!ended.status.success());
     let text = ended.stderr;

@@ -92,7 +92,7 @@ fn rows_columns_and_planes_keep_their_shape() {
     let map = "0,1\n1,1\n0,0\n1,0\n0,2\n1,2\n".replace(',', " ");
     let shape = Shape::torus(&[2, 3]).unwrap();
     let map = hopbine::torus::geometry::RankMap::parse(&shape, &map).unwrap();
-    let config = EmulationConfig { map, ..EmulationConfig::new(shape) };
+    let config = EmulationConfig::new(shape).with(|config| config.map = map);
     emulate(&config, rows_and_columns).unwrap();
 }
 
@@ -137,7 +137,7 @@ fn groups_are_what_their_lists_say() {
 
 #[test]
 fn any_thread_can_make_and_drop() {
-    let config = EmulationConfig { ports: Some(1), ..config(&[2, 2], Drive::Inline) };
+    let config = config(&[2, 2], Drive::Inline).with(|config| config.ports = Some(1));
     emulate(&config, |comm| {
         std::thread::scope(|threads| {
             // Neither thread is the rank's own.

@@ -11,7 +11,7 @@ use crate::common::calls::{checked, config};
 use crate::common::mixed::{Mixed, latency};
 use crate::common::processes::{ranks, run_scenario};
 use hopbine::reduce::Op;
-use hopbine::{Communicator, Drive, EmulationConfig, OnTimeout, emulate, init};
+use hopbine::{Communicator, Drive, OnTimeout, emulate, init};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -71,7 +71,7 @@ fn two_at_once(comm: &Communicator, calls: usize, seed: u64, longest_pause: Dura
 fn two_threads_of_every_rank() {
     for (seed, sizes) in [&[2][..], &[3], &[2, 2], &[2, 3]].into_iter().enumerate() {
         for (drive, calls) in [(Drive::Inline, 2000), (Drive::Workers, 500)] {
-            let config = EmulationConfig { ports: Some(2), ..config(sizes, drive) };
+            let config = config(sizes, drive).with(|config| config.ports = Some(2));
             let pause = Duration::from_micros(100 * seed as u64);
             emulate(&config, |comm| two_at_once(comm, calls, seed as u64, pause)).unwrap();
         }
@@ -83,7 +83,7 @@ fn two_threads_of_every_rank_over_slow_wires() {
     for seed in 10..16 {
         let sizes: &[u32] = [&[2_u32][..], &[2, 2], &[2, 3]][seed as usize % 3];
         let drive = DRIVES[seed as usize / 3 % 2];
-        let config = EmulationConfig { latency: latency(seed), ..config(sizes, drive) };
+        let config = config(sizes, drive).with(|config| config.latency = latency(seed));
         emulate(&config, |comm| two_at_once(comm, 300, seed, Duration::from_micros(500))).unwrap();
     }
 }
@@ -150,7 +150,10 @@ fn one_thread_waits_in_opposite_orders() {
         for sizes in [&[2][..], &[2, 2], &[5]] {
             let timeout = Duration::from_secs(10);
             let on_timeout = OnTimeout::Fail;
-            let config = EmulationConfig { timeout, on_timeout, ..config(sizes, drive) };
+            let config = config(sizes, drive).with(|config| {
+                config.timeout = timeout;
+                config.on_timeout = on_timeout;
+            });
             emulate(&config, opposite_orders).unwrap();
         }
     }
@@ -199,11 +202,10 @@ fn dropped_in_any_order(comm: &Communicator) {
 fn ranks_drop_in_different_orders() {
     for drive in DRIVES {
         for seed in 0..10 {
-            let config = EmulationConfig {
-                ports: Some(2),
-                latency: latency(seed),
-                ..config(&[2, 2], drive)
-            };
+            let config = config(&[2, 2], drive).with(|config| {
+                config.ports = Some(2);
+                config.latency = latency(seed);
+            });
             emulate(&config, dropped_in_any_order).unwrap();
         }
     }
@@ -241,7 +243,10 @@ fn two_hundred_one_after_the_other() {
         (&[2], Drive::Workers, true),
         (&[1], Drive::Inline, false),
     ] {
-        let config = EmulationConfig { reg_cache, ports: Some(2), ..config(sizes, drive) };
+        let config = config(sizes, drive).with(|config| {
+            config.reg_cache = reg_cache;
+            config.ports = Some(2);
+        });
         emulate(&config, |comm| one_after_the_other(comm, 200)).unwrap();
     }
 }
@@ -262,7 +267,7 @@ fn take_vcqs(tni: usize, n: usize) -> Vec<Vcq> {
 /// No part of the device is left, and none is needed.
 #[test]
 fn a_communicator_costs_no_vcq() {
-    let config = EmulationConfig { ports: Some(1), ..config(&[2, 2], Drive::Inline) };
+    let config = config(&[2, 2], Drive::Inline).with(|config| config.ports = Some(1));
     emulate(&config, |comm| {
         let taken = take_vcqs(0, VCQS - 1);
         let second = comm.duplicate().unwrap();

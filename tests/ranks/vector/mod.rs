@@ -8,7 +8,7 @@ use crate::common::calls::config;
 use case::{Case, DISTRIBUTIONS, Form, NONE, Size};
 use hopbine::reduce::Op;
 use hopbine::torus::Collective;
-use hopbine::{Blocks, CallOptions, Drive, EmulationConfig, Wire, emulate};
+use hopbine::{Blocks, CallOptions, Drive, Wire, emulate};
 
 #[test]
 fn what_the_library_chooses() {
@@ -37,7 +37,7 @@ fn what_the_library_chooses() {
 #[test]
 fn short_and_long_blocks_in_turn() {
     let base = config(&[5], Drive::Inline);
-    emulate(&EmulationConfig { wire: Wire::Memory, ..base }, |comm| {
+    emulate(&base.with(|config| config.wire = Wire::Memory), |comm| {
         for round in 0..30 {
             let size: Size = match round {
                 7 | 20..24 => |_, from, to| if (from, to / 2) == (3, 0) { 2000 } else { to },
@@ -58,7 +58,7 @@ fn short_and_long_blocks_in_turn() {
 #[test]
 fn what_the_library_chooses_when_it_knows_the_sizes() {
     let base = config(&[17], Drive::Inline);
-    let config = EmulationConfig { wire: Wire::Network, ..base };
+    let config = base.with(|config| config.wire = Wire::Network);
     emulate(&config, |comm| {
         let p = u64::from(comm.size());
         let sizes: [Size; 4] = [

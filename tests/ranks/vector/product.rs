@@ -137,11 +137,10 @@ impl Product {
 
     /// Executes calls in one world, whether all are right.
     fn run(&self, calls: &[Call]) -> bool {
-        let config = EmulationConfig {
-            on_timeout: OnTimeout::Fail,
-            timeout: Duration::from_secs(300),
-            ..config_on(self.shape.clone(), Drive::Inline)
-        };
+        let config = config_on(self.shape.clone(), Drive::Inline).with(|config| {
+            config.on_timeout = OnTimeout::Fail;
+            config.timeout = Duration::from_secs(300);
+        });
         let each = |comm: &Communicator| calls.iter().for_each(|call| self.run_one(comm, call));
         emulate(&config, each).is_ok()
     }

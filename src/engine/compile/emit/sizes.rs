@@ -38,8 +38,8 @@ pub fn compile_sizes(plan: &Plan) -> Program {
     let ports: Vec<PortProgram> =
         ports.into_iter().map(|(port, lanes)| port.run_sizes(lanes, &mut packed)).collect();
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
-    let (collective, rank) = (plan.collective, plan.rank.0);
-    Program { collective, rank, ports, closing: Box::default(), work_bytes, call: 0 }
+    let rank = plan.rank.0;
+    Program { rank, ports, closing: Box::default(), work_bytes, call: 0 }
 }
 
 /// Words of the log of a plan's sizes.

@@ -1,19 +1,6 @@
 //! The job that the environment describes: each process is one rank. Who it is and where the ranks meet,
-//! [`hopbine_meet`] reads; further variables are
-//!
-//! | variable | meaning | default |
-//! | --- | --- | --- |
-//! | `HOPBINE_TORUS` | logical shape, as `4x2x2`; all dimensions wrap, also those marked as a mesh (`4m`) | `1xNx1` for N nodes |
-//! | `HOPBINE_RANKS_PER_NODE` | ranks on each node | 1 |
-//! | `HOPBINE_TIMEOUT` | seconds to wait for the other ranks | 60 |
-//! | `HOPBINE_EMU_LATE` | seed of the late mode ([`crate::Model::late`]) | not late |
-//! | `HOPBINE_EMU_BUSY` | posts that are refused as if the TOQ were full, of 256 ([`crate::Model::busy`]) | 0 |
-//! | `HOPBINE_EMU_CHECKED` | 1: misuse ends the process with a message ([`crate::Model::checked`]) | 0 |
-//! | `HOPBINE_EMU_WATCHED` | `first` or `last`: the end of a packet that the program watches without a notice; it is written last ([`crate::Watched`]) | of what lies within 256 bytes the first, else the last |
-//! | `HOPBINE_EMU_CQS` | the first CQs of the ranks that share a TNI, such as `0,3,6,9` for programs that compute them as on Fugaku | as Fujitsu's library has them over its simulated device |
-//! | `HOPBINE_EMU_PUT_NS`, `HOPBINE_EMU_HOP_NS`, `HOPBINE_EMU_JITTER_NS`, `HOPBINE_EMU_TNI_MBPS`, `HOPBINE_EMU_LINK_MBPS` | the latency model ([`crate::Model`]) | 0: off |
-//! | `HOPBINE_EMU_OVERHEAD_NS`, `HOPBINE_EMU_GAP_NS` | its cost of a message: for the processors at both ends, for the TNIs at both ends | 0: none |
-//! | `HOPBINE_EMU_NODE_PUT_NS`, `HOPBINE_EMU_NODE_OVERHEAD_NS`, `HOPBINE_EMU_NODE_MBPS` | the link between ranks of one node ([`crate::NodeLink`]); those not set are 0 | none set: as between nodes |
+//! [`hopbine_meet`] reads; `HOPBINE_TORUS`, `HOPBINE_RANKS_PER_NODE`, `HOPBINE_TIMEOUT` and the
+//! `HOPBINE_EMU_` variables are read here. [`hopbine_meet::variables`] has them all.
 
 use crate::job::core::Job;
 use crate::job::meet;
@@ -23,9 +10,9 @@ use crate::limits::coords;
 use crate::limits::error::JobError;
 use crate::shared::watched::Watched;
 use crate::timing::model::{Model, NodeLink};
-use hopbine_meet::{
-    Launched, Lookup, Place, VariableError, from_environment, number_of, ranks_per_node, timeout,
-};
+use hopbine_meet::variables::*;
+use hopbine_meet::{Launched, Place, VariableError};
+use hopbine_torus::Shape;
 use std::time::Duration;
 
 /// What the variables say.
@@ -39,107 +26,75 @@ struct Settings {
     first_cqs: Option<Vec<u8>>,
 }
 
-/// A variable with a value that cannot be used.
-fn wrong<T>(
-    name: &'static str,
-    value: String,
-    wanted: impl Into<String>,
-) -> Result<T, VariableError> {
-    Err(VariableError { name, value: Some(value), wanted: wanted.into() })
-}
-
-/// Longest time of a single cost, a thousand seconds: sums of many of them stay below 2^64 ns.
-const LONGEST_NS: u64 = 1_000_000_000_000;
-
-fn nanoseconds(get: Lookup<'_>, name: &'static str) -> Result<u64, VariableError> {
-    Ok(number_of(get, name, 0..=LONGEST_NS)?.unwrap_or(0))
-}
-
-fn mbps(get: Lookup<'_>, name: &'static str) -> Result<u64, VariableError> {
-    Ok(number_of(get, name, 0..=u64::MAX)?.unwrap_or(0))
+/// A cost in ns, or a bandwidth in MB/s; none if unset.
+fn cost(get: Lookup<'_>, variable: &Variable) -> Result<u64, VariableError> {
+    Ok(variable.number(get)?.unwrap_or(0))
 }
 
 fn watched(get: Lookup<'_>) -> Result<Watched, VariableError> {
-    const NAME: &str = "HOPBINE_EMU_WATCHED";
-    let Some(value) = get(NAME) else { return Ok(Watched::default()) };
-    match value.trim() {
-        "first" => Ok(Watched::First),
-        "last" => Ok(Watched::Last),
-        _ => wrong(NAME, value, "first or last, the end of a put that the program watches"),
-    }
+    Ok(match EMU_WATCHED.word(get)? {
+        None => Watched::default(),
+        Some("first") => Watched::First,
+        Some(_) => Watched::Last,
+    })
 }
 
-/// Name of the variable with the first CQs of the ranks that share a TNI.
-const FIRST_CQS: &str = "HOPBINE_EMU_CQS";
-
 fn first_cqs(get: Lookup<'_>) -> Result<Option<Vec<u8>>, VariableError> {
-    let Some(value) = get(FIRST_CQS) else { return Ok(None) };
+    let Some(value) = EMU_CQS.get(get) else { return Ok(None) };
     let numbers: Result<Vec<u8>, _> = value.split(',').map(|cq| cq.trim().parse()).collect();
     match numbers {
         Ok(cqs) if cqs[0] == 0 && cqs.is_sorted_by(|a, b| a < b && *b < CQS as u8) => Ok(Some(cqs)),
-        _ => {
-            let most = CQS - 1;
-            let wanted = format!("increasing numbers of CQs from 0 to {most}, such as 0,3,6,9");
-            wrong(FIRST_CQS, value, wanted)
-        }
+        _ => Err(EMU_CQS.wrong(value)),
     }
 }
 
 /// The link between ranks of one node, if any of its variables is set.
 fn node_link(get: Lookup<'_>) -> Result<Option<NodeLink>, VariableError> {
-    const NAMES: [&str; 3] =
-        ["HOPBINE_EMU_NODE_PUT_NS", "HOPBINE_EMU_NODE_OVERHEAD_NS", "HOPBINE_EMU_NODE_MBPS"];
-    if NAMES.iter().all(|name| get(name).is_none()) {
+    let variables = [&EMU_NODE_PUT_NS, &EMU_NODE_OVERHEAD_NS, &EMU_NODE_MBPS];
+    if variables.iter().all(|variable| variable.get(get).is_none()) {
         return Ok(None);
     }
-    let [put_ns, overhead_ns] = [NAMES[0], NAMES[1]].map(|name| nanoseconds(get, name));
-    let mbps = mbps(get, NAMES[2])?;
-    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps }))
-}
-
-/// The number of nodes of a shape; None if that is too large for a number.
-fn product(sizes: &[u32]) -> Option<usize> {
-    sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size as usize))
+    let [put_ns, overhead_ns, mbps] = variables.map(|variable| cost(get, variable));
+    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps: mbps? }))
 }
 
 /// The sizes that `HOPBINE_TORUS` says; a row if it says nothing.
 fn shape(get: Lookup<'_>, nodes: usize) -> Result<Vec<u32>, VariableError> {
-    const NAME: &str = "HOPBINE_TORUS";
-    let Some(value) = get(NAME) else { return Ok(vec![1, nodes as u32, 1]) };
-    let size = |s: &str| s.trim().trim_end_matches('m').parse();
-    let sizes: Result<Vec<u32>, _> = value.split('x').map(size).collect();
-    match sizes {
-        Ok(sizes) if product(&sizes) == Some(nodes) => Ok(sizes),
+    let Some(value) = TORUS.get(get) else { return Ok(vec![1, nodes as u32, 1]) };
+    match value.trim().parse::<Shape>() {
+        Ok(shape) if shape.n_ranks() as usize == nodes && shape.node_dim().is_none() => {
+            Ok(shape.axes().iter().map(|axis| axis.size).collect())
+        }
         _ => {
             let wanted = format!(
-                "sizes such as 4x2x2 whose product is the number of nodes, {nodes} (HOPBINE_SIZE / \
-                 HOPBINE_RANKS_PER_NODE)"
+                "{}; their product is the number of nodes, {nodes} ({} / {})",
+                TORUS.values, SIZE.name, RANKS_PER_NODE.name
             );
-            wrong(NAME, value, wanted)
+            Err(TORUS.wrong_here(value, wanted))
         }
     }
 }
 
 fn settings(get: Lookup<'_>) -> Result<Settings, VariableError> {
     let place = Place::find(get)?;
-    let per_node = ranks_per_node(get)?.unwrap_or(1) as usize;
+    let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
     Ok(Settings {
         shape: shape(get, place.size.div_ceil(per_node))?,
         place,
         per_node,
         timeout: timeout(get)?.unwrap_or(Duration::from_secs(60)),
         model: Model {
-            put_ns: nanoseconds(get, "HOPBINE_EMU_PUT_NS")?,
-            hop_ns: nanoseconds(get, "HOPBINE_EMU_HOP_NS")?,
-            jitter_ns: nanoseconds(get, "HOPBINE_EMU_JITTER_NS")?,
-            tni_mbps: mbps(get, "HOPBINE_EMU_TNI_MBPS")?,
-            link_mbps: mbps(get, "HOPBINE_EMU_LINK_MBPS")?,
-            overhead_ns: nanoseconds(get, "HOPBINE_EMU_OVERHEAD_NS")?,
-            gap_ns: nanoseconds(get, "HOPBINE_EMU_GAP_NS")?,
+            put_ns: cost(get, &EMU_PUT_NS)?,
+            hop_ns: cost(get, &EMU_HOP_NS)?,
+            jitter_ns: cost(get, &EMU_JITTER_NS)?,
+            tni_mbps: cost(get, &EMU_TNI_MBPS)?,
+            link_mbps: cost(get, &EMU_LINK_MBPS)?,
+            overhead_ns: cost(get, &EMU_OVERHEAD_NS)?,
+            gap_ns: cost(get, &EMU_GAP_NS)?,
             node: node_link(get)?,
-            busy: number_of(get, "HOPBINE_EMU_BUSY", 0..=u8::MAX)?.unwrap_or(0),
-            late: number_of(get, "HOPBINE_EMU_LATE", 0..=u64::MAX)?,
-            checked: number_of(get, "HOPBINE_EMU_CHECKED", 0..=1)? == Some(1),
+            busy: EMU_BUSY.number(get)?.unwrap_or(0),
+            late: EMU_LATE.number(get)?,
+            checked: EMU_CHECKED.switch(get, false)?,
             watched: watched(get)?,
         },
         first_cqs: first_cqs(get)?,
@@ -154,9 +109,10 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let ranks: Vec<_> = (0..size).map(|r| nodes[r / s.per_node]).collect();
     let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
     if let Some(cqs) = &s.first_cqs {
-        let sharing = layout.sharing.with_cqs(cqs).or_else(|n| {
+        let sharing = layout.sharing.with_cqs(cqs).map_err(|n| {
             let value = cqs.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
-            wrong(FIRST_CQS, value, format!("{n} numbers at least: so many ranks share a TNI"))
+            let wanted = format!("{n} numbers at least: so many ranks share a TNI");
+            EMU_CQS.wrong_here(value, wanted)
         });
         layout.sharing = sharing?;
     }
@@ -261,7 +217,8 @@ mod tests {
             match settings(&get) {
                 Ok(s) => {
                     prop_assert!(s.place.rank < s.place.size);
-                    prop_assert_eq!(product(&s.shape), Some(s.place.size.div_ceil(s.per_node)));
+                    let nodes: usize = s.shape.iter().map(|&size| size as usize).product();
+                    prop_assert_eq!(nodes, s.place.size.div_ceil(s.per_node));
                 }
                 Err(e) => prop_assert!(e.to_string().contains("it must be"), "{}", e),
             }

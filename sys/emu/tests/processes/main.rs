@@ -47,11 +47,7 @@ fn part_of_job(
 }
 
 fn all_fine(ended: &[Ended]) {
-    // All failures: a rank often fails only since another has.
-    let failed = ended.iter().enumerate().filter(|(_, o)| !o.status.success());
-    let texts: Vec<_> =
-        failed.map(|(r, o)| format!("rank {r}: {} {}", o.status, o.stderr)).collect();
-    assert!(texts.is_empty(), "{}", texts.join("\n"));
+    hopbine_testing::ranks::assert_all_well("the job", ended);
 }
 
 fn playing(test: &str) -> bool {

@@ -1,0 +1,71 @@
+//! `hopbine env`, and the reference page that it writes.
+
+use std::path::{Path, PathBuf};
+
+use hopbine_meet::variables::ALL;
+
+use super::{json, well};
+
+/// Files of the product below a folder of the repository, without those of tests.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !["tests", "target", "conformance"].contains(&&*name) {
+                files(&path, found);
+            }
+        } else if [".rs", ".c"].iter().any(|end| name.ends_with(end)) && !name.contains("tests") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn variables_are_read_through_the_table() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let mut found = Vec::new();
+    for folder in ["src", "cli/src", "capi/src", "capi/mpi", "sys"] {
+        files(&root.join(folder), &mut found);
+    }
+    assert!(found.len() > 300, "{} files", found.len());
+    // Names of codes and handles, what a compiler is given, what tests ask for.
+    let is_other = |name: &str| {
+        let beginnings = ["ERR_", "SUCCESS", "COMM_NULL", "VERSION", "TEST_"];
+        beginnings.iter().any(|beginning| name.starts_with(beginning))
+    };
+    for path in found.iter().filter(|path| !path.ends_with("variables/table.rs")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let is_c = path.extension().is_some_and(|extension| extension == "c");
+        let before = if is_c { "getenv(\"HOPBINE_" } else { "\"HOPBINE_" };
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        let names = text.split(before).skip(1).filter_map(|rest| rest.split_once('"'));
+        let names = names.map(|(name, _)| name).filter(|name| {
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+                && !is_other(name)
+        });
+        for name in names {
+            let known = ALL.iter().any(|variable| variable.name == format!("HOPBINE_{name}"));
+            assert!(is_c && known, "{}: HOPBINE_{name}: read it through its row", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_reference_page_is_the_tables() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/environment.md"));
+    let page = well("env --format markdown");
+    if std::env::var_os("HOPBINE_TEST_BLESS").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let is_same = std::fs::read_to_string(path).is_ok_and(|text| text == page);
+    assert!(is_same, "docs/environment.md is old: HOPBINE_TEST_BLESS=1 writes it anew");
+}
+
+#[test]
+fn one_variable_is_shown() {
+    let rows = json("env HOPBINE_SHM --format json")["rows"].clone();
+    assert_eq!(rows[0]["name"], "HOPBINE_SHM");
+    assert_eq!(rows.as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,274 @@
+//! The environment variables that hopbine reads.
+//!
+//! [`ALL`] is the one table of them: name, values, default, reader, meaning. Whoever reads a variable does so
+//! through its row, so errors, `hopbine env` and `docs/environment.md` say the same. A variable that is set to
+//! nothing counts as unset.
+
+mod table;
+
+use std::fmt::{self, Display};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+pub use table::*;
+
+use crate::error::VariableError;
+
+/// Looks a variable up; a function of its own in tests.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Some thirty years, so that sums of times do not overflow.
+const LONGEST_SECONDS: u64 = 1_000_000_000;
+
+/// An environment variable: a row of [`ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// As the environment has it.
+    pub name: &'static str,
+    /// What it can be.
+    pub values: Values,
+    /// What holds if it is not set, in words.
+    pub default: &'static str,
+    /// Who reads it.
+    pub reader: Reader,
+    /// What it says, in one or two sentences.
+    pub meaning: &'static str,
+    /// A value that somebody may want.
+    pub example: &'static str,
+}
+
+/// What a variable can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// `on` or `1`, `off` or `0`.
+    Switch,
+    /// A whole number, from the first to the last.
+    Number(u64, u64),
+    /// A number of seconds, whole or not, above 0.
+    Seconds,
+    /// Text of this form.
+    Text(&'static str),
+}
+
+impl Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Values::Words([first @ .., last]) if !first.is_empty() => {
+                write!(f, "{} or {last}", first.join(", "))
+            }
+            Values::Words(words) => f.write_str(&words.concat()),
+            Values::Switch => f.write_str("on or off (1 or 0)"),
+            Values::Number(least, u64::MAX) => write!(f, "a whole number from {least}"),
+            Values::Number(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Values::Seconds => write!(f, "a number of seconds above 0, up to {LONGEST_SECONDS}"),
+            Values::Text(form) => f.write_str(form),
+        }
+    }
+}
+
+/// Who reads a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Every program that uses hopbine, be its ranks processes or threads.
+    Program,
+    /// Ranks that are processes.
+    Process,
+    /// MPI programs: HB_ calls and `libhopbine_mpi.so`.
+    MpiProgram,
+    /// The emulated Tofu device of ranks that are processes.
+    EmulatedDevice,
+}
+
+impl Reader {
+    /// All, in the order of the reference page.
+    pub const ALL: [Reader; 4] =
+        [Reader::Program, Reader::Process, Reader::MpiProgram, Reader::EmulatedDevice];
+}
+
+impl Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reader::Program => "every program",
+            Reader::Process => "ranks that are processes",
+            Reader::MpiProgram => "MPI programs: HB_ calls and libhopbine_mpi.so",
+            Reader::EmulatedDevice => "the emulated device of ranks that are processes",
+        })
+    }
+}
+
+impl Variable {
+    /// What it is set to.
+    pub fn get(&self, get: Lookup<'_>) -> Option<String> {
+        get(self.name)
+    }
+
+    /// That it cannot be `value`.
+    pub fn wrong(&self, value: impl Into<String>) -> VariableError {
+        self.wrong_here(value, self.values.to_string())
+    }
+
+    /// That it cannot be `value` where it must be what is `wanted`.
+    pub fn wrong_here(&self, value: impl Into<String>, wanted: impl Into<String>) -> VariableError {
+        VariableError { name: self.name, value: Some(value.into()), wanted: wanted.into() }
+    }
+
+    /// That it is not set, and must be what is `wanted`.
+    pub fn unset(&self, wanted: impl Into<String>) -> VariableError {
+        VariableError { name: self.name, value: None, wanted: wanted.into() }
+    }
+
+    /// The word of its row that it is set to.
+    ///
+    /// # Errors
+    /// [`VariableError`] if it is another.
+    pub fn word(&self, get: Lookup<'_>) -> Result<Option<&'static str>, VariableError> {
+        self.get(get).map(|text| self.parse_word(&text)).transpose()
+    }
+
+    /// The word of its row that `text` is.
+    ///
+    /// # Errors
+    /// [`VariableError`] if it is none.
+    pub fn parse_word(&self, text: &str) -> Result<&'static str, VariableError> {
+        let words = if let Values::Words(words) = self.values { words } else { &[] };
+        let found = words.iter().find(|&&word| word == text.trim());
+        found.copied().ok_or_else(|| self.wrong(text))
+    }
+
+    /// Whether it is on, or `unset`.
+    ///
+    /// # Errors
+    /// [`VariableError`].
+    pub fn switch(&self, get: Lookup<'_>, unset: bool) -> Result<bool, VariableError> {
+        let Some(text) = self.get(get) else { return Ok(unset) };
+        match text.trim() {
+            "on" | "1" => Ok(true),
+            "off" | "0" => Ok(false),
+            _ => Err(self.wrong(text)),
+        }
+    }
+
+    /// The number that it is set to.
+    ///
+    /// # Errors
+    /// [`VariableError`] if it is no number of its row's range.
+    pub fn number<N>(&self, get: Lookup<'_>) -> Result<Option<N>, VariableError>
+    where
+        N: TryFrom<u64>,
+    {
+        let Values::Number(least, most) = self.values else { return Ok(None) };
+        let Some(number) = number_of(get, self.name, least..=most)? else { return Ok(None) };
+        N::try_from(number).map(Some).map_err(|_| self.wrong(number.to_string()))
+    }
+}
+
+/// A variable of this process's environment, unless it is empty. What is no text is shown as well as
+/// can be, so that whoever reads a setting refuses it.
+pub fn from_environment(name: &str) -> Option<String> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+    Some(value.to_string_lossy().into_owned())
+}
+
+/// The whole number that a variable holds, if it is set.
+///
+/// # Errors
+/// [`VariableError`] if it is no number in `range`.
+pub(crate) fn number_of<N: FromStr + PartialOrd + Display>(
+    get: Lookup<'_>,
+    name: &'static str,
+    range: RangeInclusive<N>,
+) -> Result<Option<N>, VariableError> {
+    let Some(value) = get(name) else { return Ok(None) };
+    match value.trim().parse() {
+        Ok(number) if range.contains(&number) => Ok(Some(number)),
+        _ => {
+            let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+            Err(VariableError { name, value: Some(value), wanted })
+        }
+    }
+}
+
+/// How long `HOPBINE_TIMEOUT` lets a rank wait for others, if it is set.
+///
+/// # Errors
+/// [`VariableError`].
+pub fn timeout(get: Lookup<'_>) -> Result<Option<Duration>, VariableError> {
+    let Some(value) = TIMEOUT.get(get) else { return Ok(None) };
+    let time = value.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let longest = Duration::from_secs(LONGEST_SECONDS);
+    let time = time.filter(|time| !time.is_zero() && *time <= longest);
+    time.map(Some).ok_or_else(|| TIMEOUT.wrong(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_are_read_or_refused() {
+        let with = |text: &str| timeout(&|_| Some(text.to_owned()));
+        assert_eq!(with("0.5").unwrap(), Some(Duration::from_millis(500)));
+        for text in ["-1", "0", "1e10", "soon"] {
+            let error = with(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("HOPBINE_TIMEOUT={text}")), "{error}");
+        }
+        assert_eq!(timeout(&|_| None), Ok(None));
+    }
+
+    #[test]
+    fn words_and_switches_are_read_or_refused() {
+        let set = |text: &'static str| move |_: &str| Some(text.to_owned());
+        assert_eq!(DRIVE.word(&set("inline")), Ok(Some("inline")));
+        let error = DRIVE.word(&set("fast")).unwrap_err().to_string();
+        assert_eq!(error, "HOPBINE_DRIVE=fast is not valid; it must be auto, workers or inline");
+        assert_eq!(SHM.switch(&set("0"), true), Ok(false));
+        assert_eq!(SHM.switch(&|_| None, true), Ok(true));
+        assert!(SHM.switch(&set("maybe"), true).is_err());
+        assert_eq!(EMU_BUSY.number::<u8>(&set("255")), Ok(Some(255)));
+        assert!(EMU_BUSY.number::<u8>(&set("256")).is_err());
+    }
+
+    #[test]
+    fn every_variable_has_one_row_whose_example_is_valid() {
+        let names: HashSet<_> = ALL.iter().map(|variable| variable.name).collect();
+        assert_eq!(names.len(), ALL.len());
+        for variable in ALL {
+            let get = |_: &str| Some(variable.example.to_owned());
+            let is_valid = match variable.values {
+                Values::Words(_) => variable.word(&get).is_ok(),
+                Values::Switch => variable.switch(&get, true).is_ok(),
+                Values::Number(..) => variable.number::<u64>(&get).is_ok(),
+                Values::Seconds => timeout(&get).is_ok(),
+                Values::Text(_) => !variable.example.is_empty(),
+            };
+            assert!(is_valid, "{}", variable.name);
+            assert!(variable.name.starts_with("HOPBINE_") && variable.meaning.ends_with('.'));
+        }
+    }
+
+    proptest! {
+        /// Whatever a variable holds, the answer is a value or an error that names it.
+        #[test]
+        fn no_setting_does_harm(text in "[0-9]{0,21}|-?[0-9.]{0,9}e?[0-9]{0,4}|\\PC{0,8}") {
+            let get = |_: &str| Some(text.clone());
+            match timeout(&get) {
+                Ok(time) => {
+                    let time = time.expect("it is set");
+                    prop_assert!(!time.is_zero() && time.as_secs() <= LONGEST_SECONDS);
+                }
+                Err(error) => prop_assert!(error.to_string().contains("it must be"), "{}", error),
+            }
+            match EMU_BUSY.number::<u8>(&get) {
+                Ok(number) => prop_assert!(number.is_some()),
+                Err(error) => prop_assert!(error.to_string().contains("from 0 to 255"), "{}", error),
+            }
+        }
+    }
+}

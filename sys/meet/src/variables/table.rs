@@ -1,0 +1,132 @@
+//! The table of environment variables.
+
+use super::Reader::{EmulatedDevice, MpiProgram, Process, Program};
+use super::Values::{Number, Seconds, Switch, Text, Words};
+use super::Variable;
+
+/// Longest time of a single cost, a thousand seconds: sums of many of them stay below 2^64 ns.
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+/// One static for each row, and [`ALL`] of them.
+macro_rules! variables {
+    ($($id:ident: $values:expr, $default:literal, $reader:ident, $example:literal, $meaning:literal;)*) => {
+        $(
+            #[doc = concat!("`HOPBINE_", stringify!($id), "`: ", $meaning)]
+            pub static $id: Variable = Variable {
+                name: concat!("HOPBINE_", stringify!($id)),
+                values: $values,
+                default: $default,
+                reader: $reader,
+                meaning: $meaning,
+                example: $example,
+            };
+        )*
+        /// All variables, by reader.
+        pub static ALL: &[&Variable] = &[$(&$id),*];
+    };
+}
+
+variables! {
+    BACKEND: Words(&["auto", "tofu", "shm", "mpi", "emu", "sim", "sim-utofu"]),
+        "auto: Tofu where it is, else the memory of one host, else MPI", Program, "shm",
+        "What messages travel through. `emu` is the emulated Tofu device; `sim` and `sim-utofu` are for \
+         `hopbine run` only, with all ranks in one thread.";
+    ALGORITHM: Text("COLLECTIVE=ALGORITHM, separated by commas"),
+        "the library chooses", Program, "allreduce=bine,alltoall=bruck:4",
+        "Algorithms preferred to the library's choice. Where one does not serve a call, the library \
+         chooses. The same on all ranks; `hopbine list` has the names.";
+    DRIVE: Words(&["auto", "workers", "inline"]),
+        "auto: workers where each has a core to spare", Program, "inline",
+        "Who drives the ports of a rank: a thread for each port, or the caller while it waits and tests.";
+    CORES: Text("core numbers and ranges, separated by commas"),
+        "spread over the cores that are free", Program, "54-59",
+        "Cores for the workers, port by port.";
+    TIMEOUT: Seconds, "60", Program, "20",
+        "How long nothing may move before a wait is too long; also how long ranks wait for each other at \
+         start-up.";
+    ON_TIMEOUT: Words(&["warn", "fail"]), "warn", Program, "fail",
+        "What becomes of a wait that is too long. With `warn` it goes on after a message, unless a rank is \
+         gone or makes another call; with `fail` the call fails.";
+    UNEXPECTED_BYTES: Number(1, u64::MAX), "1048576", Program, "4194304",
+        "Bytes of short messages that come before their calls which a port keeps before it asks their \
+         senders to wait. What a sender sends before it hears that comes on top: up to 20 KiB on Tofu, 1.9 \
+         MiB over MPI.";
+    TORUS: Text("sizes such as 4x2x2, with m behind a size for a dimension that does not wrap"),
+        "the machine's, else nearly a cube (one row for the emulated device)", Process, "4x2x2",
+        "The shape of the nodes. Its product is the number of nodes, HOPBINE_SIZE / \
+         HOPBINE_RANKS_PER_NODE. The emulated device wraps all dimensions.";
+    RANK_MAP: Text("column-major, row-major, hosts or the path of a file"),
+        "column-major", Process, "row-major",
+        "Which rank is where on the torus. A file has one line of coordinates for each rank.";
+    RANKS_PER_NODE: Number(1, u32::MAX as u64),
+        "over MPI the ranks of each host where all have equally many, else 1", Process, "4",
+        "Ranks on each node.";
+    PORTS: Number(1, u32::MAX as u64),
+        "two for each dimension, as many as there are interfaces at most", Process, "6",
+        "Ports of each rank.";
+    SHM: Switch, "on", Process, "off",
+        "Whether ranks of one node exchange messages through memory, beside Tofu or MPI.";
+    SHM_READ: Switch, "on", Process, "off",
+        "Whether long messages are read from their sender's memory (cross-memory attach), where the system \
+         permits.";
+    REG_CACHE: Switch, "on", Process, "off",
+        "Whether registrations of users' memory are kept for later calls.";
+    REG_CACHE_MAX_BYTES: Number(1, u64::MAX), "no bound", Process, "4294967296",
+        "Bytes that kept registrations hold at most.";
+    REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
+        "Regions that kept registrations are of at most.";
+    UTOFU_LIB: Text("a path"),
+        "libtofucom.so as the dynamic loader finds it, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
+        "Fujitsu's uTofu library.";
+    RANK: Number(0, u64::MAX), "the launcher's, of MPI or Slurm; else 0", Process, "0",
+        "This rank. `hopbine launch` sets it.";
+    SIZE: Number(1, 1 << 20), "the launcher's, of MPI or Slurm; else 1", Process, "8",
+        "Number of ranks. `hopbine launch` sets it.";
+    RENDEZVOUS: Text("a path on a file system that all ranks share"),
+        "for ranks of one host that a launcher started: a place of this user", Process, "/shared/job-7",
+        "Where ranks meet at start-up. `hopbine launch` sets it.";
+    REPORT: Switch, "off", MpiProgram, "1",
+        "Whether each rank says at its end what served which calls, how long they took, and why.";
+    START: Words(&["init", "call"]), "init", MpiProgram, "call",
+        "When HB_ calls start hopbine: in `MPI_Init`, or with `HB_Init` or the first blocking call on all \
+         ranks.";
+    ONLY: Text("names of collectives, separated by commas"), "all", MpiProgram, "allreduce,bcast",
+        "The collectives that hopbine serves; MPI serves the others.";
+    EXCEPT: Text("names of collectives, and requests, separated by commas"),
+        "none", MpiProgram, "alltoall,requests",
+        "The collectives that MPI serves. `requests` are all non-blocking and persistent calls.";
+    EMU_LATE: Number(0, u64::MAX), "not late", EmulatedDevice, "7",
+        "Seed of the late mode: data move just before their notice can be seen, sources are read just \
+         before their completion.";
+    EMU_BUSY: Number(0, u8::MAX as u64), "0", EmulatedDevice, "64",
+        "Of 256 posts, how many are refused as if the queue (TOQ) were full.";
+    EMU_CHECKED: Switch, "off", EmulatedDevice, "1",
+        "Whether misuse of the device ends the process with a message.";
+    EMU_WATCHED: Words(&["first", "last"]),
+        "the first of what lies within 256 bytes, else the last", EmulatedDevice, "last",
+        "The end of a put that the program watches without a notice; it is written last.";
+    EMU_CQS: Text("increasing numbers of CQs from 0 to 10, such as 0,3,6,9"),
+        "as Fujitsu's library has them over its simulated device", EmulatedDevice, "0,3,6,9",
+        "The first CQs of the ranks that share a TNI, for programs that compute them as on Fugaku.";
+    EMU_PUT_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
+        "Delay of every operation in ns (LogGP's L without hops).";
+    EMU_HOP_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
+        "Delay of each hop in ns.";
+    EMU_JITTER_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
+        "Largest random delay in ns: operations without STRONG_ORDER overtake each other.";
+    EMU_OVERHEAD_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
+        "What a message takes of the processors at both ends in ns (LogGP's o).";
+    EMU_GAP_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
+        "What a message takes of the TNIs at both ends in ns (LogGP's g).";
+    EMU_TNI_MBPS: Number(0, u64::MAX), "0", EmulatedDevice, "6800",
+        "Bandwidth of a TNI in MB/s (LogGP's 1/G); 0 is no bound.";
+    EMU_LINK_MBPS: Number(0, u64::MAX), "0", EmulatedDevice, "6800",
+        "Bandwidth of links and receiving TNIs in MB/s, for which messages wait; 0 is no bound.";
+    EMU_NODE_PUT_NS: Number(0, LONGEST_NS), "as between nodes", EmulatedDevice, "200",
+        "As HOPBINE_EMU_PUT_NS, between ranks of one node. If one of the three HOPBINE_EMU_NODE_ variables \
+         is set, the others are 0.";
+    EMU_NODE_OVERHEAD_NS: Number(0, LONGEST_NS), "as between nodes", EmulatedDevice, "100",
+        "As HOPBINE_EMU_OVERHEAD_NS, between ranks of one node.";
+    EMU_NODE_MBPS: Number(0, u64::MAX), "as between nodes", EmulatedDevice, "20000",
+        "As HOPBINE_EMU_TNI_MBPS, between ranks of one node.";
+}
