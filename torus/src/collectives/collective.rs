@@ -4,10 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::row::{Action, CollectiveRow, Holders, Payload, Share, Sums, WalkForm, WalkPhase};
-use super::{
-    allgather, allreduce, alltoall, barrier, bcast, exscan, gather, reduce, reduce_scatter, scan,
-    scatter,
-};
+use super::rows::ROWS;
 use crate::names::Rank;
 
 /// A collective operation, in MPI's sense of the word.
@@ -55,19 +52,7 @@ impl Collective {
 
     #[inline]
     const fn row(self) -> &'static CollectiveRow {
-        match self {
-            Collective::Allreduce => &allreduce::ROW,
-            Collective::ReduceScatter => &reduce_scatter::ROW,
-            Collective::Allgather => &allgather::ROW,
-            Collective::Bcast => &bcast::ROW,
-            Collective::Reduce => &reduce::ROW,
-            Collective::Gather => &gather::ROW,
-            Collective::Scatter => &scatter::ROW,
-            Collective::Alltoall => &alltoall::ROW,
-            Collective::Scan => &scan::ROW,
-            Collective::Exscan => &exscan::ROW,
-            Collective::Barrier => &barrier::ROW,
-        }
+        &ROWS[self as usize]
     }
 
     /// The name used in text forms and on the command line.
@@ -213,5 +198,16 @@ impl FromStr for Collective {
             .into_iter()
             .find(|collective| collective.name() == wanted)
             .ok_or_else(|| UnknownCollective(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_collectives() {
+        let names = Collective::ALL.map(|collective| format!("{collective:?}").to_lowercase());
+        assert_eq!(ROWS.each_ref().map(|row| row.name.replace('-', "")), names);
     }
 }

@@ -73,6 +73,31 @@ pub enum Recipe {
     Trees,
 }
 
+/// The names of the forms that have no walk.
+pub(in crate::plan) const EXCHANGE: &str = "exchange";
+pub(in crate::plan) const PARLINNA: &str = "parlinna";
+pub(in crate::plan) const LINEAR: &str = "linear";
+pub(in crate::plan) const CHAIN: &str = "chain";
+pub(in crate::plan) const SWEEPS: &str = "sweeps";
+pub(in crate::plan) const TREES: &str = "trees";
+
+impl Recipe {
+    /// The name of its form.
+    pub(crate) fn form(&self) -> &'static str {
+        match self {
+            Recipe::Walk(recipe) => recipe.form.name(),
+            Recipe::Exchange(ExchangeRecipe {
+                stages: ExchangeStages::InsideFirst { .. }, ..
+            }) => PARLINNA,
+            Recipe::Exchange(_) => EXCHANGE,
+            Recipe::Linear => LINEAR,
+            Recipe::Prefix(PrefixSteps::Chain) => CHAIN,
+            Recipe::Prefix(PrefixSteps::Sweeps) => SWEEPS,
+            Recipe::Trees => TREES,
+        }
+    }
+}
+
 /// What the walks of a schedule are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WalkRecipe {
@@ -127,31 +152,13 @@ pub enum ScheduleError {
         /// The shape.
         shape: String,
     },
-    /// The collective has no such form.
-    #[error("{collective} has no {form:?} form")]
+    /// The collective cannot be performed in such a form.
+    #[error("{collective} has no {form} form")]
     Form {
         /// The collective.
         collective: Collective,
-        /// The form.
-        form: WalkForm,
-    },
-    /// The collective is not made of single messages between all pairs of ranks.
-    #[error("{collective} is not made of single messages between all pairs of ranks")]
-    Pairwise {
-        /// The collective.
-        collective: Collective,
-    },
-    /// The collective is not made of single messages between the root and the others.
-    #[error("{collective} is not made of single messages between the root and every rank")]
-    Linear {
-        /// The collective.
-        collective: Collective,
-    },
-    /// The collective is no scan.
-    #[error("{collective} does not combine prefixes of the ranks; scan and exscan do")]
-    Prefix {
-        /// The collective.
-        collective: Collective,
+        /// The name of the form.
+        form: &'static str,
     },
     /// Messages that meet in one step of a reduction would carry different blocks.
     #[error(
@@ -204,12 +211,6 @@ pub enum ScheduleError {
         /// The blocks.
         n_positions: u64,
     },
-    /// The collective does not move whole vectors from or to one rank.
-    #[error("{collective} moves no whole vectors along trees; bcast and reduce do")]
-    Trees {
-        /// The collective.
-        collective: Collective,
-    },
     /// The latency form would give different bits on different ranks.
     #[error(
         "the latency form needs groups that nest, which {kind} has not on a dimension of size \
@@ -250,6 +251,7 @@ impl Schedule {
             return Err(ScheduleError::Root { root: self.root, last, shape: shape() });
         }
         let collective = self.collective;
+        let no_form = Err(ScheduleError::Form { collective, form: self.recipe.form() });
         let recipe = match &self.recipe {
             Recipe::Walk(recipe) => recipe,
             Recipe::Exchange(exchange) if collective.is_pairwise() => {
@@ -258,20 +260,15 @@ impl Schedule {
             Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
             Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
-            Recipe::Prefix(_) => return Err(ScheduleError::Prefix { collective }),
-            Recipe::Exchange(_) => return Err(ScheduleError::Pairwise { collective }),
-            Recipe::Linear => return Err(ScheduleError::Linear { collective }),
-            Recipe::Trees => return Err(ScheduleError::Trees { collective }),
+            _ => return no_form,
         };
+        let Some(phases) = collective.phases(recipe.form) else { return no_form };
         if recipe.patterns.len() != self.shape.n_dims() {
             return Err(ScheduleError::Patterns {
                 found: recipe.patterns.len(),
                 expected: self.shape.n_dims(),
             });
         }
-        let Some(phases) = collective.phases(recipe.form) else {
-            return Err(ScheduleError::Form { collective, form: recipe.form });
-        };
         let patterns = self.ring_patterns(recipe, false)?;
         let adds_blocks = phases.iter().any(|phase| {
             phase.routing == Routing::Toward && phase.action == Action::Reduce && !phase.backwards
@@ -289,26 +286,26 @@ impl Schedule {
     }
 
     fn validate_exchange(&self, exchange: &ExchangeRecipe) -> Result<(), ScheduleError> {
-        let (shape, per_node) = (self.shape.to_string(), self.shape.ranks_per_node());
+        let (shape, per_node) = (|| self.shape.to_string(), self.shape.ranks_per_node());
         if (exchange.has_leaders() || exchange.stages == ExchangeStages::NodesFirst)
             && self.shape.node_dim().is_none()
         {
-            return Err(ScheduleError::NoNodes { shape });
+            return Err(ScheduleError::NoNodes { shape: shape() });
         }
         match exchange.groups {
             NodeGroups::OfSize(group) | NodeGroups::WithLeaders(group)
                 if matches!(exchange.stages, ExchangeStages::InsideFirst { .. }) =>
             {
                 let sizes = per_node.to_string();
-                Err(ScheduleError::Groups { group, per_node, shape, sizes })
+                Err(ScheduleError::Groups { group, per_node, shape: shape(), sizes })
             }
             NodeGroups::OfSize(group) if group == 0 || !per_node.is_multiple_of(group) => {
                 let sizes = divisors(per_node);
-                Err(ScheduleError::Groups { group, per_node, shape, sizes })
+                Err(ScheduleError::Groups { group, per_node, shape: shape(), sizes })
             }
             NodeGroups::OfSize(_) | NodeGroups::WholeNode => Ok(()),
             NodeGroups::WithLeaders(leaders) if leaders == 0 || leaders > per_node => {
-                Err(ScheduleError::Leaders { leaders, per_node, shape })
+                Err(ScheduleError::Leaders { leaders, per_node, shape: shape() })
             }
             NodeGroups::WithLeaders(leaders) => {
                 let group = u64::from(per_node.div_ceil(leaders));

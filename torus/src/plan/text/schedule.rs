@@ -8,19 +8,12 @@ use crate::collectives::{Collective, WalkForm};
 use crate::geometry::{RankMap, Shape, Vertex};
 use crate::patterns::PatternKind;
 use crate::plan::derive::schedule::{
-    Placement, PrefixSteps, Recipe, Schedule, StepOrder, WalkRecipe,
+    CHAIN, EXCHANGE, LINEAR, PARLINNA, Placement, PrefixSteps, Recipe, SWEEPS, Schedule, StepOrder,
+    TREES, WalkRecipe,
 };
 use crate::plan::derive::walk::Interleave;
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
-
-/// The names of the recipes that have no walk.
-const EXCHANGE: &str = "exchange";
-const PARLINNA: &str = "parlinna";
-const LINEAR: &str = "linear";
-const CHAIN: &str = "chain";
-const SWEEPS: &str = "sweeps";
-const TREES: &str = "trees";
 
 const OF: &str = "of";
 const LED: &str = "led";
@@ -37,23 +30,6 @@ const STAGES: [(&str, ExchangeStages); 3] = [
 /// How ParLinNa's messages between nodes are cut.
 const COALESCED: &str = "coalesced";
 const STAGGERED: &str = "staggered";
-
-impl Recipe {
-    /// The name of its form.
-    pub(crate) fn form(&self) -> &'static str {
-        match self {
-            Recipe::Walk(recipe) => recipe.form.name(),
-            Recipe::Exchange(ExchangeRecipe {
-                stages: ExchangeStages::InsideFirst { .. }, ..
-            }) => PARLINNA,
-            Recipe::Exchange(_) => EXCHANGE,
-            Recipe::Linear => LINEAR,
-            Recipe::Prefix(PrefixSteps::Chain) => CHAIN,
-            Recipe::Prefix(PrefixSteps::Sweeps) => SWEEPS,
-            Recipe::Trees => TREES,
-        }
-    }
-}
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
