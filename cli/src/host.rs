@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use hopbine_torus::Shape;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::error::CliError;
 
@@ -47,7 +48,7 @@ pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
 /// Bytes that this process can get at most, where the host says so: what is free, or what its control
 /// groups and `ulimit -v` allow.
 fn available_memory() -> Option<u64> {
-    let limits = [control_groups("memory.max"), resource_limit(libc::RLIMIT_AS)];
+    let limits = [control_groups("memory.max"), getrlimit(Resource::As).current];
     limits.into_iter().chain([free_memory()]).flatten().min()
 }
 
@@ -84,7 +85,7 @@ pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), 
         ("kernel.pid_max", number("/proc/sys/kernel/pid_max")),
         ("kernel.threads-max", number("/proc/sys/kernel/threads-max")),
         ("pids.max of the control group", control_groups("pids.max")),
-        ("ulimit -u", resource_limit(libc::RLIMIT_NPROC)),
+        ("ulimit -u", getrlimit(Resource::Nproc).current),
     ];
     for (name, limit) in limits {
         let most = limit.map(|limit| limit.saturating_sub(OTHER_TASKS));
@@ -99,16 +100,13 @@ pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), 
 /// # Errors
 /// [`CliError::Host`] naming the limit.
 pub fn check_files(what: &str, files: u64, instead: &'static str) -> Result<(), CliError> {
-    // SAFETY: both calls get a limit that lives through them.
-    unsafe {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < files {
-            limit.rlim_cur = limit.rlim_max.min(files);
-            // If it fails, the limit stays, and is found below.
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|most| most < files) {
+        let current = Some(maximum.map_or(files, |most| most.min(files)));
+        // If it fails, the limit stays, and is found below.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     }
-    within(what, "open files", files, resource_limit(libc::RLIMIT_NOFILE), "ulimit -n", instead)
+    within(what, "open files", files, getrlimit(Resource::Nofile).current, "ulimit -n", instead)
 }
 
 fn within(
@@ -130,14 +128,6 @@ fn within(
 
 fn number(file: impl AsRef<Path>) -> Option<u64> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
-}
-
-/// `None` if there is no limit.
-fn resource_limit(which: libc::__rlimit_resource_t) -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit lives through the call.
-    let known = unsafe { libc::getrlimit(which, &mut limit) } == 0;
-    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 /// The least limit of that name that this process's control group and those around it have (version 2).

@@ -1,12 +1,12 @@
 //! Where output goes: standard output, at once; or a file that is written whole or not at all.
 
-use std::ffi::CString;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::error::CliError;
 
@@ -62,12 +62,8 @@ impl OutputArg {
 }
 
 fn terminal_width() -> Option<usize> {
-    // SAFETY: a winsize of zeros is one, and the kernel writes one there.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) == 0).then_some(size)
-    };
-    size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
 /// Output that is open.
@@ -222,10 +218,8 @@ fn standard_stream(found: &Metadata) -> Option<io::Result<File>> {
 
 /// Whether this process may make files in a directory.
 fn may_be_written(directory: &Path) -> bool {
-    let Ok(name) = CString::new(directory.as_os_str().as_bytes()) else { return false };
-    let wanted = libc::W_OK | libc::X_OK;
-    // SAFETY: a C string, which lives through the call.
-    unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS) == 0 }
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    accessat(CWD, directory, wanted, AtFlags::EACCESS).is_ok()
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -281,9 +275,8 @@ mod tests {
         assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pipe");
-        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-        // SAFETY: a C string, which lives through the call.
-        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        use rustix::fs::{FileType, Mode, mknodat};
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         std::thread::scope(|threads| {
             let reader = threads.spawn(|| std::fs::read_to_string(&path).unwrap());
             OutputArg::file(&path).write("through").unwrap();

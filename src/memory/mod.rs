@@ -56,7 +56,5 @@ pub use stats::{CacheMode, CacheStats};
 
 /// Size of a page of this machine, in bytes.
 pub fn page_bytes() -> usize {
-    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).expect("the C library knows the page size")
+    rustix::param::page_size()
 }

@@ -1,7 +1,7 @@
 //! The library's own memory that wires read and write: whole pages from the operating system, to
 //! which no Rust reference exists.
 
-use std::ptr::NonNull;
+use hopbine_meet::Mapping;
 
 use super::span::Span;
 use crate::error::WireError;
@@ -13,15 +13,7 @@ use crate::error::WireError;
 /// registration on real hardware). An allocator's zeroed memory with the alignment of a page
 /// would be written, and so touched, at once.
 #[derive(Debug)]
-pub(crate) struct Pages {
-    ptr: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: plain memory; who may access it when is agreed on by its users.
-unsafe impl Send for Pages {}
-// SAFETY: as above: a shared reference gives out nothing but the address.
-unsafe impl Sync for Pages {}
+pub(crate) struct Pages(Mapping);
 
 impl Pages {
     /// At least `len` bytes, in whole pages. A child of this process does not get them: a fork
@@ -39,42 +31,24 @@ impl Pages {
             .ok()
             .and_then(|len| len.checked_next_multiple_of(super::page_bytes()));
         let len = whole.ok_or_else(|| failed(&"more than the address space"))?;
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a mapping of its own, at an address that the kernel chooses.
-        let ptr = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0) };
-        if ptr == libc::MAP_FAILED {
-            return Err(failed(&std::io::Error::last_os_error()));
-        }
-        // SAFETY: the new mapping; the advice changes nothing in this process. A refusal leaves it to
-        // the forking user to be careful.
-        unsafe { libc::madvise(ptr, len, libc::MADV_DONTFORK) };
-        let ptr = NonNull::new(ptr.cast()).expect("the kernel never chooses address 0");
-        Ok(Pages { ptr, len })
+        let mapping = Mapping::promised(len).map_err(|error| failed(&error))?;
+        Ok(Pages(mapping.without_children()))
     }
 
     /// The first byte.
     pub(crate) fn ptr(&self) -> *mut u8 {
-        self.ptr.as_ptr()
+        self.0.base().as_ptr()
     }
 
     /// Number of bytes.
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.0.n_bytes()
     }
 
     /// Where they are.
     pub(super) fn span(&self) -> Span {
-        let start = self.ptr.as_ptr().addr();
-        Span::raw(start, start + self.len)
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length, and unmapped nowhere else.
-        let code = unsafe { libc::munmap(self.ptr.as_ptr().cast(), self.len) };
-        debug_assert_eq!(code, 0, "munmap: {}", std::io::Error::last_os_error());
+        let start = self.ptr().addr();
+        Span::raw(start, start + self.len())
     }
 }
 

@@ -9,14 +9,17 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 
 use bytemuck::{Pod, Zeroable};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::mm::{UserfaultfdFlags, userfaultfd};
 
 use super::span::Span;
 
 const API: u64 = 0xAA;
-const USER_MODE_ONLY: libc::c_int = 1;
+const USER_MODE_ONLY: UserfaultfdFlags = UserfaultfdFlags::from_bits_retain(1);
 
 const FEATURE_WRITE_PROTECT: u64 = 1 << 0;
 const FEATURE_REMAP: u64 = 1 << 2;
@@ -125,17 +128,11 @@ impl Uffd {
     pub(super) fn open(mode: WatchMode) -> io::Result<Self> {
         let (flags, wanted) = match mode {
             WatchMode::WriteProtect => (USER_MODE_ONLY, FEATURE_WRITE_PROTECT),
-            WatchMode::Missing => (0, 0),
+            WatchMode::Missing => (UserfaultfdFlags::empty(), 0),
         };
-        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | flags;
-        // SAFETY: the call takes one integer and touches no memory of ours.
-        let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let fd = i32::try_from(fd).map_err(io::Error::other)?;
-        // SAFETY: the kernel has just given this descriptor to us alone.
-        let uffd = Self { file: unsafe { File::from_raw_fd(fd) }, mode };
+        let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK | flags;
+        // SAFETY: the call makes a descriptor and touches no memory of ours.
+        let uffd = Self { file: File::from(unsafe { userfaultfd(flags)? }), mode };
         let features = FEATURE_UNMAP | FEATURE_REMAP | FEATURE_REMOVE | wanted;
         uffd.ioctl(IOC_API, [API, features, 0])?;
         Ok(uffd)
@@ -202,18 +199,13 @@ impl Uffd {
     /// # Errors
     /// What the kernel says; an interruption by a signal is none.
     pub(super) fn wait(&self) -> io::Result<()> {
-        let fd = self.file.as_raw_fd();
-        let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry, which lives through the call.
-        if unsafe { libc::poll(&mut entry, 1, -1) } < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        } else if entry.revents & libc::POLLIN == 0 {
-            return Err(io::Error::other("userfaultfd reports an error condition"));
+        let mut entry = [PollFd::new(&self.file, PollFlags::IN)];
+        match poll(&mut entry, None) {
+            Ok(_) if entry[0].revents().contains(PollFlags::IN) => Ok(()),
+            Ok(_) => Err(io::Error::other("userfaultfd reports an error condition")),
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
     }
 
     /// Reads waiting messages; fewer than there is room for, or none, is no error.

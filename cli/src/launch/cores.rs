@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::thread::{CpuSet, sched_setaffinity};
+
 /// Where the ranks of a job run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum BindTo {
@@ -23,7 +25,7 @@ impl Shares {
     /// `None` if there are fewer cores than ranks, or if the system does not say which there are.
     pub(super) fn of_job(ranks: u32) -> Option<Self> {
         let cores = core_affinity::get_core_ids()?.into_iter().map(|core| core.id);
-        Shares::new(cores.filter(|&core| core < libc::CPU_SETSIZE as usize).collect(), ranks)
+        Shares::new(cores.filter(|&core| core < CpuSet::MAX_CPU).collect(), ranks)
     }
 
     fn new(cores: Vec<usize>, ranks: u32) -> Option<Self> {
@@ -38,15 +40,11 @@ impl Shares {
     /// What binds a rank in its process, between fork and exec. A rank that the system does not bind
     /// runs wherever it is put.
     pub(super) fn binder(&self, rank: u32) -> impl FnMut() -> io::Result<()> + use<> {
-        // SAFETY: a set of bits, for which zeros stand for none.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        for &core in self.of(rank) {
-            // SAFETY: the set is initialised, and the core within it.
-            unsafe { libc::CPU_SET(core, &mut set) };
-        }
+        let mut set = CpuSet::new();
+        self.of(rank).iter().for_each(|&core| set.set(core));
         move || {
-            // SAFETY: the set lives through the call, which may be made between fork and exec.
-            unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
+            // The call may be made between fork and exec.
+            let _ = sched_setaffinity(None, &set);
             Ok(())
         }
     }

@@ -3,10 +3,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::TempDir;
 
 const PREFIX: &str = "hopbine-launch-";
@@ -32,9 +32,7 @@ impl Directory {
         // Under its name it has been locked from the start.
         let new = directory.path().join("lock.new");
         let lock = options().create_new(true).mode(0o600).open(&new)?;
-        if !is_locked_now(&lock) {
-            return Err(io::Error::last_os_error());
-        }
+        lock_now(&lock)?;
         std::fs::rename(new, directory.path().join(LOCK))?;
         Ok(Directory { directory, _lock: lock })
     }
@@ -50,14 +48,14 @@ impl Directory {
 
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.read(true).write(true).custom_flags(flags.bits() as i32);
     options
 }
 
 /// Takes the lock, unless another process has it.
-fn is_locked_now(lock: &File) -> bool {
-    // SAFETY: an open descriptor.
-    unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+fn lock_now(lock: &File) -> io::Result<()> {
+    Ok(flock(lock, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 /// Removes what launchers of this user have left in `place` that do not live any more.
@@ -76,13 +74,12 @@ fn sweep(place: &Path) {
 /// The lock of a directory of this user's that nobody looks after; none of one that is being made.
 fn left_behind(path: &Path) -> Option<File> {
     let about = std::fs::symlink_metadata(path).ok()?;
-    // SAFETY: has no preconditions.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     if !about.is_dir() || about.uid() != user || about.mode() & 0o077 != 0 {
         return None;
     }
     let lock = options().open(path.join(LOCK)).ok()?;
-    is_locked_now(&lock).then_some(lock)
+    lock_now(&lock).is_ok().then_some(lock)
 }
 
 #[cfg(test)]
@@ -112,7 +109,7 @@ mod tests {
         std::os::unix::fs::symlink(&kept[2], &link).unwrap();
         let alive = make("hopbine-launch-alive", 0o700, true);
         let lock = File::open(alive.join(LOCK)).unwrap();
-        assert!(is_locked_now(&lock));
+        lock_now(&lock).unwrap();
         sweep(place.path());
         assert!(!stale.exists());
         assert!(kept.iter().all(|path| path.exists()) && alive.exists() && link.exists());

@@ -5,10 +5,16 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, geteuid, kill_process, pidfd_open, pidfd_send_signal,
+    setsid, waitpid,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 /// Searches for processes of the job, until one finds none: those that are found may have started others.
 const SEARCHES: usize = 200;
@@ -16,7 +22,7 @@ const BETWEEN: Duration = Duration::from_millis(5);
 
 /// Dropping it says that the launcher ends in an orderly way.
 pub(super) struct Guardian {
-    pid: libc::pid_t,
+    pid: Option<Pid>,
     /// The process waits for its end.
     launcher: File,
 }
@@ -30,13 +36,8 @@ impl Guardian {
     /// # Safety
     /// No other thread may exist.
     pub(super) unsafe fn start(directory: &Path, rendezvous: &Path) -> io::Result<Self> {
-        let mut ends = [0; 2];
-        // SAFETY: room for two descriptors.
-        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: new descriptors, nobody else's.
-        let [mut told, launcher] = ends.map(|end| unsafe { File::from_raw_fd(end) });
+        let (told, launcher) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (mut told, launcher) = (File::from(told), File::from(launcher));
         // SAFETY: by the caller's promise nothing is locked that the child may need.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
@@ -52,7 +53,7 @@ impl Guardian {
                 // SAFETY: ends this process, without what the launcher does at its end.
                 unsafe { libc::_exit(0) }
             }
-            pid => Ok(Guardian { pid, launcher }),
+            pid => Ok(Guardian { pid: Pid::from_raw(pid), launcher }),
         }
     }
 }
@@ -61,18 +62,17 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         // If it has been killed there is nothing to say.
         let _ = self.launcher.write_all(&[1]);
-        // SAFETY: a child of this process, which ends now.
-        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
+        // Nor if it cannot be waited for.
+        let _ = waitpid(self.pid, WaitOptions::empty());
     }
 }
 
 /// In the guardian: signals to the launcher's group do not reach it, and it keeps no output open.
 fn let_go() {
-    // SAFETY: changes this process only; the descriptors are not used here.
-    unsafe {
-        libc::setsid();
-        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-        (0..3).for_each(|fd| _ = libc::dup2(null, fd));
+    // What fails stays as it is.
+    let _ = setsid();
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
     }
 }
 
@@ -93,31 +93,24 @@ pub(super) fn end_all(rendezvous: &Path) {
 
 /// Kills a process of this user's with this in its environment; whether there was one.
 fn kill_marked(process: u32, mark: &[u8]) -> bool {
-    // SAFETY: has no preconditions.
-    let user = unsafe { libc::geteuid() };
+    let user = geteuid().as_raw();
+    let Some(number) = Pid::from_raw(process as i32) else { return false };
     let place = format!("/proc/{process}");
     if !std::fs::metadata(&place).is_ok_and(|about| about.uid() == user) {
         return false;
     }
     // The descriptor is that of the process whose environment is read: it is none of another one which may
     // get the number meanwhile.
-    // SAFETY: no memory is involved.
-    let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
-    // SAFETY: a new descriptor, nobody else's.
-    let handle = (handle >= 0).then(|| unsafe { File::from_raw_fd(handle as libc::c_int) });
+    let handle = pidfd_open(number, PidfdFlags::empty());
     // That of one that has ended is empty.
     let environment = std::fs::read(format!("{place}/environ")).unwrap_or_default();
     if !environment.split(|&byte| byte == 0).any(|variable| variable == mark) {
         return false;
     }
-    let none = std::ptr::null::<libc::siginfo_t>();
-    let send = libc::SYS_pidfd_send_signal;
-    let code = match &handle {
-        // SAFETY: an open descriptor; without a siginfo_t the signal is as kill's.
-        Some(handle) => unsafe { libc::syscall(send, handle.as_raw_fd(), libc::SIGKILL, none, 0) },
+    let sent = match handle {
+        Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
         // Systems before Linux 5.3.
-        // SAFETY: no memory is involved.
-        None => unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL).into() },
+        Err(_) => kill_process(number, Signal::KILL),
     };
-    code == 0
+    sent.is_ok()
 }

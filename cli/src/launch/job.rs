@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +12,8 @@ use std::time::{Duration, Instant};
 use hopbine_meet::variables::{
     BACKEND, RANK, RANKS_PER_NODE, RENDEZVOUS, SIZE, TIMEOUT, TORUS, from_environment,
 };
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::directory::Directory;
 use super::guardian::{self, Guardian};
@@ -286,27 +287,13 @@ impl Drop for Job {
 
 /// Waits for the end of a child, which stays to be reaped.
 fn end_of(child: u32) -> io::Result<ExitStatus> {
-    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-    loop {
-        // SAFETY: the system writes what it knows to `info`, of which zeros are a value.
-        let code = unsafe {
-            libc::waitid(libc::P_PID, child, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT)
-        };
-        match code {
-            0 => break,
-            _ => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                error => return Err(error),
-            },
-        }
-    }
-    // SAFETY: written for a child that has ended.
-    let (how, status) = unsafe {
-        let info = info.assume_init();
-        (info.si_code, info.si_status())
-    };
+    let child = Pid::from_raw(child as i32).ok_or(io::ErrorKind::NotFound)?;
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let status = retry_on_intr(|| waitid(WaitId::Pid(child), options))?;
+    let status = status.ok_or(io::ErrorKind::NotFound)?;
     // As wait() gives it: the status of an exit above the number of a signal.
-    Ok(ExitStatus::from_raw(if how == libc::CLD_EXITED { status << 8 } else { status }))
+    let exit = status.exit_status().map(|code| code << 8);
+    Ok(ExitStatus::from_raw(exit.or(status.terminating_signal()).unwrap_or_default()))
 }
 
 /// How the ranks are brought to an end.

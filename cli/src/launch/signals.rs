@@ -3,6 +3,8 @@
 use std::io;
 use std::mem::MaybeUninit;
 
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
 /// Signals that are passed on.
 const FORWARDED: [libc::c_int; 7] = [
     libc::SIGINT,
@@ -85,13 +87,12 @@ pub(super) fn prepare_child(launcher: u32) -> io::Result<()> {
     unsafe {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
-        if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // It may have died before.
-        if libc::getppid() as u32 != launcher {
-            libc::_exit(1);
-        }
+    }
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have died before.
+    if getppid() != Pid::from_raw(launcher as i32) {
+        // SAFETY: as above.
+        unsafe { libc::_exit(1) };
     }
     Ok(())
 }

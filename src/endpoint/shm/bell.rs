@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
+use rustix::thread::futex::{self, Timespec};
+use rustix::thread::{MembarrierCommand, membarrier};
+
 use super::layout::{LINE, Layout};
 use super::segment::Segment;
 use crate::endpoint::Bell;
@@ -75,8 +78,8 @@ impl Doorbell {
         }
         let number = self.word(NUMBER);
         number.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the word is mapped; waking reads nothing else.
-        unsafe { libc::syscall(libc::SYS_futex, number.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        // What fails has woken nobody, and nobody sleeps for long.
+        let _ = futex::wake(number, futex::Flags::empty(), i32::MAX as u32);
     }
 }
 
@@ -94,15 +97,10 @@ impl Bell for Doorbell {
     }
 
     fn sleep(&self, number: u32, longest: Duration) {
-        let longest = libc::timespec {
-            tv_sec: longest.as_secs() as libc::time_t,
-            tv_nsec: longest.subsec_nanos().into(),
-        };
-        let word = self.word(NUMBER).as_ptr();
-        // SAFETY: the word is mapped, and the time lives until the call returns.
-        unsafe {
-            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, number, &raw const longest)
-        };
+        // A time that no number holds is for ever.
+        let longest = Timespec::try_from(longest).ok();
+        // However it ends, the sleeper looks again.
+        let _ = futex::wait(self.word(NUMBER), futex::Flags::empty(), number, longest.as_ref());
     }
 
     fn disarm(&self) {
@@ -119,22 +117,14 @@ impl Bell for Doorbell {
     }
 }
 
-const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
-const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
-
-fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: no memory is involved.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
-
 /// From now on this process takes part in the barriers of others. False if the system has none:
 /// then sleepers are served as well as can be.
 pub(super) fn take_part() -> bool {
-    membarrier(REGISTER_GLOBAL_EXPEDITED)
+    membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
 
 fn barrier_everywhere() {
-    if !membarrier(GLOBAL_EXPEDITED) {
+    if membarrier(MembarrierCommand::GlobalExpedited).is_err() {
         fence(Ordering::SeqCst);
     }
 }

@@ -1,8 +1,12 @@
 //! Processes of this host: who they are, and whether they live.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 
 /// A process, told apart from a later one of the same number by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +36,7 @@ impl Process {
 
     /// False if it has ended, or only its exit status is left of it.
     pub(super) fn is_alive(self) -> bool {
-        // SAFETY: signal 0 only asks.
-        let exists = || unsafe { libc::kill(self.pid as libc::pid_t, 0) } == 0;
+        let exists = || number(self.pid).is_some_and(|pid| test_kill_process(pid).is_ok());
         match stat(self.shown) {
             Ok(Some((state, started))) => {
                 !matches!(state, b'Z' | b'X' | b'x')
@@ -71,25 +74,23 @@ impl Watch {
         let open = || open_pidfd(self.process.pid).filter(|_| self.process.is_alive());
         // The number is the process's after it has been opened, and so it was before.
         let Some(pidfd) = self.pidfd.get_or_init(open) else { return self.process.is_alive() };
-        let mut entry = libc::pollfd { fd: pidfd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry, which lives through the call, which does not wait.
-        match unsafe { libc::poll(&mut entry, 1, 0) } {
+        match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&Timespec::default())) {
             // The descriptor becomes readable when the process ends.
-            0 => true,
-            1.. => false,
+            Ok(n) => n == 0,
             // A signal has come between, for instance.
-            _ => self.process.is_alive(),
+            Err(_) => self.process.is_alive(),
         }
     }
 }
 
 /// A descriptor that stands for the process that has this number now.
 fn open_pidfd(pid: u32) -> Option<OwnedFd> {
-    // SAFETY: the call takes two integers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
-    let fd = i32::try_from(fd).ok().filter(|&fd| fd >= 0)?;
-    // SAFETY: the kernel has just given this descriptor to the caller alone.
-    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+    pidfd_open(number(pid)?, PidfdFlags::empty()).ok()
+}
+
+/// As the system's calls take it.
+fn number(pid: u32) -> Option<Pid> {
+    Pid::from_raw(pid.try_into().ok()?)
 }
 
 /// State and start of a process, by its number in `/proc`; `None` if there is no such process.
@@ -101,7 +102,7 @@ fn stat(pid: u32) -> io::Result<Option<(u8, u64)>> {
     let text = match std::fs::read(format!("/proc/{pid}/task/{pid}/stat")) {
         Ok(text) => text,
         // It may end between the opening and the reading.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH)) => {
             return Ok(None);
         }
         Err(error) => return Err(error),

@@ -150,9 +150,7 @@ fn runnable() -> Option<usize> {
 
 /// A clock that goes by the system's ticks, of 1 to 10 ms: a fifth of the price of the exact one.
 fn coarse_now() -> Duration {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` lives until the call returns.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::ptr::{NonNull, null_mut};
 
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::process::{Resource, getrlimit};
 
 use crate::own::user;
@@ -90,11 +90,31 @@ impl Mapping {
     /// # Errors
     /// What the system says.
     pub fn private(len: usize) -> io::Result<Mapping> {
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-        let flags = flags | MapFlags::NORESERVE;
+        Mapping::anonymous(len, MapFlags::NORESERVE)
+    }
+
+    /// As [`Mapping::private`], but where the system counts what is promised it must have that much.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn promised(len: usize) -> io::Result<Mapping> {
+        Mapping::anonymous(len, MapFlags::empty())
+    }
+
+    fn anonymous(len: usize, flags: MapFlags) -> io::Result<Mapping> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | flags);
         // SAFETY: a mapping of its own.
         let base = unsafe { mmap_anonymous(null_mut(), len, protection, flags) }?;
         Mapping::at(base.cast(), len)
+    }
+
+    /// Children of this process do not get it: a fork would otherwise leave pages that are registered to
+    /// whoever writes last. Where the system refuses, the forking user has to be careful.
+    #[must_use]
+    pub fn without_children(self) -> Mapping {
+        // SAFETY: the advice changes nothing in this process.
+        let _ = unsafe { madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxDontFork) };
+        self
     }
 
     fn at(base: *mut u8, len: usize) -> io::Result<Mapping> {

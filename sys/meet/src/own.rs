@@ -5,6 +5,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
 /// This process's user.
 pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -21,12 +24,12 @@ const NO_FILE: &str = "is no regular file: name a new one";
 /// [`io::ErrorKind::Other`].
 pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Without NONBLOCK the opening of a pipe would wait for its other end.
-    let file =
-        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let file = file.map_err(|e| match e.raw_os_error() {
-        Some(libc::ELOOP) => io::Error::other("is a symbolic link: name a file itself"),
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(flags.bits() as i32).open(path);
+    let file = file.map_err(|e| match Errno::from_io_error(&e) {
+        Some(Errno::LOOP) => io::Error::other("is a symbolic link: name a file itself"),
         // A pipe without a reader, or a socket.
-        Some(libc::ENXIO) => io::Error::other(NO_FILE),
+        Some(Errno::NXIO) => io::Error::other(NO_FILE),
         _ => e,
     })?;
     let about = file.metadata()?;

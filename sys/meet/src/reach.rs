@@ -90,6 +90,7 @@ fn common_ancestor(others: &[u32]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Signal, kill_process};
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
@@ -116,8 +117,8 @@ mod tests {
         assert_eq!(common_ancestor(&[]), Some(this));
         assert_eq!(common_ancestor(&[this, ranks[0]]), Some(this));
         for (rank, child) in ranks.iter().zip(&mut children) {
-            // SAFETY: a process that this test has started, whose parent has not reaped it.
-            unsafe { libc::kill(*rank as libc::pid_t, libc::SIGKILL) };
+            // One that this test has started, whose parent has not reaped it.
+            kill_process(Pid::from_raw(*rank as i32).unwrap(), Signal::KILL).unwrap();
             child.wait().unwrap();
         }
         assert_eq!(common_ancestor(&[u32::MAX]), None);

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use hopbine_meet::{Bootstrap, BootstrapError, Exchange, LocalExchange, Phase};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -102,9 +103,7 @@ fn files_of_others_are_refused() {
     std::fs::set_permissions(at("open"), PermissionsExt::from_mode(0o666)).expect("can be set");
     assert!(refused(&at("open")).contains("written by others"));
     refused(dir.path());
-    let pipe = std::ffi::CString::new(at("pipe").to_str().expect("is text")).expect("has no zero");
-    // SAFETY: a path that ends in zero.
-    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+    mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
     assert!(refused(&at("pipe")).contains("no regular file"));
     // Rank 0's file beside a good one.
     symlink(at("victim"), at("good.all")).expect("can be made");
