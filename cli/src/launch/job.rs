@@ -14,11 +14,12 @@ use hopbine_meet::variables::{
 };
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use signal_hook::iterator::Signals;
 
 use super::directory::Directory;
 use super::guardian::{self, Guardian};
 use super::messages::Messages;
-use super::signals::{self, Watched};
+use super::signals;
 use super::threads::{all_finish, thread};
 use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
 use crate::error::{CliError, Outcome};
@@ -59,7 +60,7 @@ impl Job {
     ///
     /// # Errors
     /// [`CliError::Start`] naming the program.
-    pub(super) fn start(settings: &Settings, signals: &Watched) -> Result<Job, CliError> {
+    pub(super) fn start(settings: &Settings, signals: &mut Signals) -> Result<Job, CliError> {
         let directory = Directory::new()
             .map_err(|source| CliError::Write { path: std::env::temp_dir(), source })?;
         // SAFETY: threads are started below only.
@@ -82,7 +83,7 @@ impl Job {
             directory,
         };
         for rank in 0..settings.ranks {
-            job.interrupted = signals.pending().filter(|&signal| signals::is_end(signal));
+            job.interrupted = signals.pending().find(|&signal| signals::is_end(signal));
             if job.interrupted.is_some() {
                 break;
             }
@@ -169,15 +170,12 @@ impl Job {
     ///
     /// # Errors
     /// [`CliError::Output`] if the ranks' output cannot be written any more.
-    pub(super) fn watch(mut self, watched: Watched) -> Result<Outcome, CliError> {
+    pub(super) fn watch(mut self, mut signals: Signals) -> Result<Outcome, CliError> {
         let sender = self.sender.clone();
-        // Ends with the process: sigwait cannot be interrupted from within.
+        // Ends with the process.
         std::thread::spawn(move || {
-            while let Ok(signal) = watched.wait() {
-                if sender.send(Event::Signal(signal)).is_err() {
-                    return;
-                }
-            }
+            let mut received = signals.forever();
+            received.all(|signal| sender.send(Event::Signal(signal)).is_ok())
         });
         let mut first_failure = None;
         let mut lost = None;

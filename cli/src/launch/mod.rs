@@ -99,10 +99,9 @@ struct Settings {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let settings = settings(args)?;
-    // Before any thread exists: signals are taken from one place only.
-    let signals = signals::Watched::block()
+    let mut signals = signals::forwarded()
         .map_err(|error| CliError::Usage(format!("signals cannot be watched for: {error}")))?;
-    let job = Job::start(&settings, &signals)?;
+    let job = Job::start(&settings, &mut signals)?;
     job.watch(signals)
 }
 
