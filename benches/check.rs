@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use hopbine_torus::geometry::RankMap;
 use hopbine_torus::plan::Checker;
-use hopbine_torus::{Request, registry};
+use hopbine_torus::{Rank, Request, registry};
 
 fn prove(shape: &str, algorithm: &str, collective: &str) {
     let collective = collective.parse().expect("a collective");
@@ -19,7 +19,7 @@ fn prove(shape: &str, algorithm: &str, collective: &str) {
     let request = Request {
         shape: shape.parse().expect("a shape"),
         map: RankMap::RowMajor,
-        root: 0,
+        root: Rank(0),
         ports: None,
     };
     let schedule = algorithm.schedule(&request).expect("it serves the shape");

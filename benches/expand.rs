@@ -19,7 +19,7 @@ const SHAPES: [&str; 6] = ["4x4x4", "8x8x8", "16x16x16", "24x23x24", "32x32x32",
 fn schedule(algorithm: &Algorithm, shape: &str) -> Option<Schedule> {
     let shape: hopbine_torus::Shape = shape.parse().expect("a shape");
     let root = if algorithm.collective.is_rooted() { shape.n_ranks() / 3 } else { 0 };
-    let request = Request { shape, map: RankMap::RowMajor, root, ports: None };
+    let request = Request { shape, map: RankMap::RowMajor, root: Rank(root), ports: None };
     algorithm.schedule(&request).ok()
 }
 

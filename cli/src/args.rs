@@ -8,7 +8,7 @@ use std::str::FromStr;
 use hopbine::SimulatedWire;
 use hopbine_torus::plan::{Schedule, ScheduleError, TextError};
 use hopbine_torus::registry;
-use hopbine_torus::{Algorithm, Collective, RankMap, Request, Shape};
+use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape};
 
 use super::error::CliError;
 use super::host;
@@ -312,10 +312,10 @@ pub fn unserved(
 ///
 /// # Errors
 /// [`CliError::Rank`].
-pub fn existing_rank(rank: u32, shape: &Shape) -> Result<u32, CliError> {
+pub fn existing_rank(rank: u32, shape: &Shape) -> Result<Rank, CliError> {
     let last = shape.n_ranks() - 1;
     if rank <= last {
-        Ok(rank)
+        Ok(Rank(rank))
     } else {
         Err(CliError::Rank { rank, last, shape: shape.to_string() })
     }

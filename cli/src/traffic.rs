@@ -102,7 +102,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         let expansion = schedule.expand().expect("the registry's schedules are valid");
         let place = |rank: Rank| match network.of_ranks {
             true => Vertex(rank.0),
-            false => schedule.map.vertex_of(&schedule.shape, rank.0),
+            false => schedule.map.vertex_of(&schedule.shape, rank),
         };
         let found = traffic(&expansion, &*network.topology, place);
         bar.advance(1);

@@ -55,7 +55,7 @@ impl Communicator {
 
     /// This rank's place in the torus.
     pub fn coordinates(&self) -> Coord {
-        self.inner.members.map.coord_of(self.shape(), self.rank())
+        self.inner.members.map.coord_of(self.shape(), hopbine_torus::Rank(self.rank()))
     }
 
     /// Number of ports that operations can use.

@@ -23,7 +23,7 @@ pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engin
     let request = Request {
         shape: Shape::torus(&[2]).unwrap(),
         map: RankMap::RowMajor,
-        root: 0,
+        root: hopbine_torus::Rank(0),
         ports: Some(1),
     };
     let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
@@ -171,7 +171,8 @@ impl Registry for Odd {
 fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
     let wire = MemoryWire::default();
     let shape = Shape::torus(&[2]).unwrap();
-    let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+    let request =
+        Request { shape, map: RankMap::RowMajor, root: hopbine_torus::Rank(0), ports: Some(1) };
     let algorithm = registry::find(Collective::Allreduce, "mixed").unwrap();
     let schedule = algorithm.schedule(&request).unwrap();
     let expansion = schedule.expand().unwrap();

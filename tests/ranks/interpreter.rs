@@ -261,7 +261,8 @@ fn interpret(collective: Collective) {
         for algorithm in registry::algorithms(collective) {
             for (&root, ports) in roots.iter().zip([most, 1]).chain([(&roots[0], 1)]) {
                 let (map, shape) = (RankMap::ColumnMajor, shape.clone());
-                let request = Request { shape, map, root, ports: Some(ports) };
+                let request =
+                    Request { shape, map, root: hopbine_torus::Rank(root), ports: Some(ports) };
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let expansion = schedule.expand().unwrap();
                 let is_vector = expansion.lanes()[0].space.payload.name() == "vector";
@@ -323,7 +324,8 @@ fn batches_bound_what_is_under_way() {
     let mut most = |name: &str, text: &str| {
         let algorithm = registry::find(Collective::Alltoall, name).unwrap();
         let shape: Shape = text.parse().unwrap();
-        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let request =
+            Request { shape, map: RankMap::RowMajor, root: hopbine_torus::Rank(0), ports: Some(1) };
         let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
         let p = expansion.n_ranks();
         let case = Case { collective: Collective::Alltoall, n_ranks: p, count: 3, root: 0 };

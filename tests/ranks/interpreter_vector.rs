@@ -144,7 +144,7 @@ fn interpret_vector(collective: Collective) {
             let root = if collective.is_rooted() { number as u32 % p } else { 0 };
             let ports = Some(if number % 3 == 0 { 1 } else { most });
             let (map, shape) = (RankMap::ColumnMajor, shape.clone());
-            let request = Request { shape, map, root, ports };
+            let request = Request { shape, map, root: hopbine_torus::Rank(root), ports };
             let Ok(schedule) = algorithm.schedule(&request) else { continue };
             let expansion = schedule.expand().unwrap();
             for in_place in [false, true] {

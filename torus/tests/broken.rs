@@ -209,7 +209,7 @@ fn a_flow_executes_its_plans() {
         let request = Request {
             shape: shape.parse().unwrap(),
             map: Default::default(),
-            root: 0,
+            root: Rank(0),
             ports: Some(2),
         };
         let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();

@@ -49,7 +49,8 @@ fn check_collective(collective: Collective) {
             cases
                 .extend(maps(&shape).map(|map| (map, last / 2 * u32::from(roots.len() > 1), most)));
             for (map, root, ports) in cases {
-                let request = Request { shape: shape.clone(), map, root, ports: Some(ports) };
+                let request =
+                    Request { shape: shape.clone(), map, root: Rank(root), ports: Some(ports) };
                 let schedule = algorithm.schedule(&request).unwrap();
                 let expansion = schedule.expand().unwrap();
                 let expect = algorithm.promises(&shape);
@@ -99,7 +100,7 @@ fn nodes_exchange_no_more_than_they_must() {
                     continue;
                 }
                 let map = RankMap::RowMajor;
-                let request = Request { shape: shape.clone(), map, root: 0, ports: None };
+                let request = Request { shape: shape.clone(), map, root: Rank(0), ports: None };
                 let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
                 let mut sent = vec![0.0; n_nodes as usize];
                 for_each_message(&expansion, |lane, _, message| {
@@ -122,8 +123,12 @@ fn trees_share_no_link() {
     for text in ["3", "2x3", "4x4", "5x3x2", "4x6x4", "3x3x3", "4x6mx3", "4x4+2"] {
         let shape: Shape = text.parse().unwrap();
         for collective in [Collective::Bcast, Collective::Reduce] {
-            let request =
-                Request { shape: shape.clone(), map: RankMap::RowMajor, root: 1, ports: None };
+            let request = Request {
+                shape: shape.clone(),
+                map: RankMap::RowMajor,
+                root: Rank(1),
+                ports: None,
+            };
             let trees = registry::find(collective, "trees").unwrap();
             let expansion = trees.schedule(&request).unwrap().expand().unwrap();
             let traffic = traffic(&expansion, &shape, |rank| Vertex(rank.0));
@@ -141,7 +146,7 @@ fn no_row_is_a_copy() {
     let plans = |algorithm: &Algorithm, text: &str| {
         let shape: Shape = text.parse().unwrap();
         let root = if algorithm.collective.is_rooted() { shape.n_ranks() / 2 } else { 0 };
-        let request = Request { shape, map: RankMap::RowMajor, root, ports: Some(2) };
+        let request = Request { shape, map: RankMap::RowMajor, root: Rank(root), ports: Some(2) };
         let expansion = algorithm.schedule(&request).ok()?.expand().ok()?;
         Some(Rank::first(expansion.n_ranks()).map(|rank| expansion.plan(rank)).collect::<Vec<_>>())
     };

@@ -37,7 +37,7 @@ fn plans(dice: &mut Dice) -> Vec<Plan> {
         let n = shape.n_ranks();
         let root = if algorithm.collective.is_rooted() { dice.below(n as usize) as u32 } else { 0 };
         let ports = Some(1 + dice.below(max_ports(&shape) as usize) as u32);
-        let request = Request { shape, map: RankMap::RowMajor, root, ports };
+        let request = Request { shape, map: RankMap::RowMajor, root: Rank(root), ports };
         if let Ok(schedule) = algorithm.schedule(&request) {
             let expansion = schedule.expand().unwrap();
             return Rank::first(n).map(|rank| expansion.plan(rank)).collect();

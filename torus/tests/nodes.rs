@@ -19,7 +19,7 @@ fn shape(nodes: &str, per_node: u32) -> Shape {
 }
 
 fn expand(name: &str, shape: &Shape, ports: Option<u32>) -> Result<Expansion, ScheduleError> {
-    let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root: 0, ports };
+    let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root: Rank(0), ports };
     registry::find(Collective::Alltoall, name).unwrap().schedule(&request)?.expand()
 }
 

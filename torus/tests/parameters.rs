@@ -6,7 +6,7 @@ use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Rank, Request};
 
 fn request(shape: &Shape, root: u32, ports: Option<u32>) -> Request {
-    Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports }
+    Request { shape: shape.clone(), map: RankMap::RowMajor, root: Rank(root), ports }
 }
 
 /// Proves an algorithm on a shape for some roots and all numbers of ports.

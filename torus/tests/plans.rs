@@ -15,8 +15,12 @@ use proptest::prelude::*;
 
 fn schedule(collective: &str, algorithm: &str, shape: &str, ports: u32, root: u32) -> Schedule {
     let collective: Collective = collective.parse().unwrap();
-    let request =
-        Request { shape: shape.parse().unwrap(), map: RankMap::RowMajor, root, ports: Some(ports) };
+    let request = Request {
+        shape: shape.parse().unwrap(),
+        map: RankMap::RowMajor,
+        root: Rank(root),
+        ports: Some(ports),
+    };
     registry::find(collective, algorithm).unwrap().schedule(&request).unwrap()
 }
 
@@ -126,7 +130,7 @@ fn the_number_of_steps_is_logarithmic_on_every_shape() {
         let shape: Shape = text.parse().unwrap();
         let bound: u32 =
             shape.sizes().iter().map(|size| size.next_power_of_two().trailing_zeros()).sum();
-        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let request = Request { shape, map: RankMap::RowMajor, root: Rank(0), ports: Some(1) };
         let mixed = registry::find(Collective::ReduceScatter, "mixed").unwrap();
         let plan = mixed.schedule(&request).unwrap().expand().unwrap().plan(Rank(0));
         assert!(plan.n_steps() as u32 <= bound, "{text}: {} > {bound}", plan.n_steps());
@@ -140,8 +144,12 @@ fn powers_of_two_send_single_runs() {
     for text in ["8", "16", "32", "4x4", "8x4", "4x4x4", "2x4x8", "16x16x16"] {
         let shape: Shape = text.parse().unwrap();
         for family in ["bine", "doubling", "mixed", "multiplying"] {
-            let request =
-                Request { shape: shape.clone(), map: RankMap::RowMajor, root: 0, ports: None };
+            let request = Request {
+                shape: shape.clone(),
+                map: RankMap::RowMajor,
+                root: Rank(0),
+                ports: None,
+            };
             let algorithm = registry::find(Collective::Allreduce, family).unwrap();
             let schedule = algorithm.schedule(&request).unwrap();
             for rank in [0, 1, shape.n_ranks() / 2, shape.n_ranks() - 1] {
@@ -199,7 +207,7 @@ fn nothing_reaches_the_root_of_a_bcast() {
             if algorithm.serves(&shape).is_err() {
                 continue;
             }
-            let request = Request { shape, map: RankMap::RowMajor, root, ports: None };
+            let request = Request { shape, map: RankMap::RowMajor, root: Rank(root), ports: None };
             let plan = algorithm.schedule(&request).unwrap().expand().unwrap().plan(Rank(root));
             let mut steps = plan.lanes.iter().flat_map(|lane| &lane.steps);
             assert!(
@@ -277,7 +285,7 @@ proptest! {
         let root = if algorithm.collective.is_rooted() { (seed >> 20) as u32 % n } else { 0 };
         let ports = Some(1 + (seed >> 40) as u32 % max_ports(&shape));
         let expect = algorithm.promises(&shape);
-        let request = Request { shape, map, root, ports };
+        let request = Request { shape, map, root: Rank(root), ports };
         let schedule = algorithm.schedule(&request).unwrap();
         prop_assert_eq!(&schedule.to_string().parse::<Schedule>().unwrap(), &schedule);
         let expansion = schedule.expand().unwrap();
@@ -329,7 +337,7 @@ proptest! {
         let served: Vec<_> =
             registry::all().into_iter().filter(|a| a.serves(&shape).is_ok()).collect();
         let algorithm = which.get(&served);
-        let request = Request { shape, map: RankMap::ColumnMajor, root: 0, ports: None };
+        let request = Request { shape, map: RankMap::ColumnMajor, root: Rank(0), ports: None };
         let schedule = algorithm.schedule(&request).unwrap();
         let named = |text: &str, error: TextError| {
             let has_line = error.line >= 1 && error.line <= text.lines().count() + 1;

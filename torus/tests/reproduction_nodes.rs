@@ -11,7 +11,8 @@ use hopbine_torus::plan::{Expansion, Flow, Step, n_positions};
 use hopbine_torus::{Collective, Plan, Rank, Request, registry};
 
 fn expand(collective: Collective, name: &str, shape: &Shape) -> Expansion {
-    let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root: 0, ports: Some(1) };
+    let request =
+        Request { shape: shape.clone(), map: RankMap::RowMajor, root: Rank(0), ports: Some(1) };
     registry::find(collective, name).unwrap().schedule(&request).unwrap().expand().unwrap()
 }
 

@@ -9,7 +9,7 @@ use hopbine_torus::{Collective, Rank, Request};
 
 fn plan(shape: &str, name: &str, rank: u32) -> Plan {
     let shape = shape.parse().unwrap();
-    let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+    let request = Request { shape, map: RankMap::RowMajor, root: Rank(0), ports: Some(1) };
     let algorithm = registry::find(Collective::Alltoall, name).unwrap();
     algorithm.schedule(&request).unwrap().expand().unwrap().plan(Rank(rank))
 }
@@ -99,7 +99,7 @@ fn sizes_travel_in_few_messages() {
         for rank in [0, 1, n * q - 1] {
             let [data, sizes] = [data.clone(), data.for_sizes()].map(|algorithm| {
                 let (shape, map) = (shape.clone(), RankMap::RowMajor);
-                let request = Request { shape, map, root: 0, ports: Some(1) };
+                let request = Request { shape, map, root: Rank(0), ports: Some(1) };
                 algorithm.schedule(&request).unwrap().expand().unwrap().plan(Rank(rank))
             });
             let arrivals = |plan: &Plan| {
@@ -128,7 +128,7 @@ fn parlinna_is_proved() {
             names.iter().flat_map(|name| (1..=max_ports(&shape)).map(move |ports| (name, ports)))
         {
             let (shape, map) = (shape.clone(), RankMap::ColumnMajor);
-            let request = Request { shape, map, root: 0, ports: Some(ports) };
+            let request = Request { shape, map, root: Rank(0), ports: Some(ports) };
             let algorithm = registry::find(Collective::Alltoall, name).unwrap();
             let schedule = algorithm.schedule(&request).unwrap();
             let violations = check(&schedule.expand().unwrap(), Expect::default());

@@ -22,18 +22,18 @@ pub struct Verdict {
     /// The least that the busiest rank must send, whatever the algorithm, as a multiple of n.
     pub minimum: Option<f64>,
     /// What is wrong, with the root at which it shows.
-    pub violations: Vec<(u32, Violation)>,
+    pub violations: Vec<(Rank, Violation)>,
 }
 
 /// Judges a schedule for each of the roots.
 pub fn schedule(
     schedule: &Schedule,
-    roots: &[u32],
+    roots: &[Rank],
     expect: Expect,
     counts: Option<(CountsArg, u64)>,
     bar: &Bar,
 ) -> Verdict {
-    let judge = |&root: &u32| {
+    let judge = |&root: &Rank| {
         let schedule = Schedule { root, ..schedule.clone() };
         let expansion = schedule.expand().expect("the schedule and its roots were validated");
         flow(&expansion, &schedule.shape, &schedule.map, expect, counts, bar)
@@ -49,7 +49,7 @@ pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar
         Err(Mixed { rank, what }) => {
             let fault = PlanFault::Inconsistent { what };
             let violation = Violation { rank, lane: None, step: None, position: None, fault };
-            Verdict { traffic: None, minimum: None, violations: vec![(0, violation)] }
+            Verdict { traffic: None, minimum: None, violations: vec![(Rank(0), violation)] }
         }
     }
 }
@@ -71,7 +71,7 @@ fn flow(
         found
     };
     let count = || {
-        let place = |rank: Rank| map.vertex_of(shape, rank.0);
+        let place = |rank: Rank| map.vertex_of(shape, rank);
         let found = match counts {
             None => {
                 let minimum = flow.collective().minimal_volume(flow.n_ranks());
@@ -90,7 +90,7 @@ fn flow(
     };
     let prove = || (0..checker.n_units()).into_par_iter().map(work).collect::<Vec<_>>();
     let (findings, (traffic, minimum)) = rayon::join(prove, count);
-    let root = flow.root().0;
+    let root = flow.root();
     let violations = checker.conclude(findings).into_iter().map(|found| (root, found)).collect();
     Verdict { traffic: Some(traffic), minimum: Some(minimum), violations }
 }
@@ -135,7 +135,7 @@ mod tests {
 
     fn bine() -> (Schedule, Vec<Plan>) {
         let shape: Shape = "4x2".parse().unwrap();
-        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: None };
+        let request = Request { shape, map: RankMap::RowMajor, root: Rank(0), ports: None };
         let algorithm = registry::find(Collective::Allreduce, "bine").unwrap();
         let schedule = algorithm.schedule(&request).unwrap();
         let expansion = schedule.expand().unwrap();
@@ -162,13 +162,13 @@ mod tests {
         let list = [0, 1, 1, 0, 6, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0];
         let counts = CountsArg::Listed(Box::leak(Box::new(list)));
         let shape: Shape = "4".parse().unwrap();
-        let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+        let request = Request { shape, map: RankMap::RowMajor, root: Rank(0), ports: Some(1) };
         let sent = |name: &str| {
             let algorithm = registry::find(Collective::Alltoall, name).unwrap();
             let schedule = algorithm.schedule(&request).unwrap();
             let bar = progress::bar(0, "checking");
             let found =
-                super::schedule(&schedule, &[0], Expect::default(), Some((counts, 1)), &bar);
+                super::schedule(&schedule, &[Rank(0)], Expect::default(), Some((counts, 1)), &bar);
             assert_eq!(found.violations, []);
             let mean = 3.0;
             assert_eq!(found.minimum, Some(6.0 / mean));

@@ -6,7 +6,7 @@ mod rows;
 use std::path::PathBuf;
 
 use hopbine_torus::plan::{Expect, Plan, Schedule, max_ports};
-use hopbine_torus::{Algorithm, RankMap, Request, Shape};
+use hopbine_torus::{Algorithm, Rank, RankMap, Request, Shape};
 use rayon::prelude::*;
 
 use super::args::{self, AllOr, Selection};
@@ -168,9 +168,9 @@ fn from_registry(
     let (roots, root) = match args.root {
         AllOr::One(root) => (vec![args::existing_rank(root, shape)?], root.to_string()),
         AllOr::All if collective.is_rooted() => {
-            ((0..shape.n_ranks()).collect(), format!("all {}", shape.n_ranks()))
+            (Rank::first(shape.n_ranks()).collect(), format!("all {}", shape.n_ranks()))
         }
-        AllOr::All => (vec![0], "0".to_owned()),
+        AllOr::All => (vec![Rank(0)], "0".to_owned()),
     };
     let port_counts = match args.ports {
         PortsArg::Max => max_ports(shape)..=max_ports(shape),

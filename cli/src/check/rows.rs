@@ -130,7 +130,7 @@ fn row_cells(shape: &Shape, row: &CheckRow, is_rooted: bool) -> Vec<Cell> {
         .iter()
         .map(|(root, violation)| {
             json!({
-                "root": root,
+                "root": root.0,
                 "rank": violation.rank.0,
                 "lane": violation.lane,
                 "step": violation.step,

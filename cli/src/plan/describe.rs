@@ -16,10 +16,10 @@ pub fn text(subject: &Subject) -> String {
     let mut text = format!(
         "# {algorithm} on {shape}: rank {} is at {}\n",
         plan.rank,
-        map.coord_of(shape, plan.rank.0)
+        map.coord_of(shape, plan.rank)
     );
     if plan.collective.is_rooted() {
-        let root = map.coord_of(shape, plan.root.0);
+        let root = map.coord_of(shape, plan.root);
         let _ = writeln!(text, "# the root, rank {}, is at {root}", plan.root);
     }
     if shape.node_dim().is_some() {
@@ -50,10 +50,10 @@ pub fn text(subject: &Subject) -> String {
 /// What the rank sends, between nodes and inside its own.
 fn sent(Subject { schedule, plan, .. }: &Subject) -> String {
     let (shape, map) = (&schedule.shape, &schedule.map);
-    let [here, mut between, mut inside] = [map.vertex_of(shape, plan.rank.0).0, 0, 0];
+    let [here, mut between, mut inside] = [map.vertex_of(shape, plan.rank).0, 0, 0];
     let (mut n_messages, per_node) = (0, shape.ranks_per_node());
     for send in plan.lanes.iter().flat_map(|lane| &lane.steps).flat_map(|step| &step.sends) {
-        let there = map.vertex_of(shape, send.peer.0).0;
+        let there = map.vertex_of(shape, send.peer).0;
         let is_near = here / per_node == there / per_node;
         *(if is_near { &mut inside } else { &mut between }) += n_positions(&send.runs) as u32;
         n_messages += 1;
@@ -102,8 +102,8 @@ fn verb(action: Action) -> &'static str {
 
 fn coord_and_hops(subject: &Subject, peer: Rank) -> (String, u32) {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
-    let here = map.vertex_of(shape, subject.plan.rank.0);
-    let there = map.vertex_of(shape, peer.0);
+    let here = map.vertex_of(shape, subject.plan.rank);
+    let there = map.vertex_of(shape, peer);
     (shape.coord(there).to_string(), shape.distance(here, there))
 }
 
@@ -116,7 +116,7 @@ pub fn json(subject: &Subject) -> String {
         "algorithm": algorithm,
         "torus": schedule.shape.to_string(),
         "rank": rank.0,
-        "coord": schedule.map.coord_of(&schedule.shape, rank.0).as_slice(),
+        "coord": schedule.map.coord_of(&schedule.shape, *rank).as_slice(),
         "ranks": n_ranks,
         "root": collective.is_rooted().then_some(root.0),
         "lanes": lanes.iter().map(|lane| json_lane(subject, lane)).collect::<Vec<_>>(),

@@ -5,7 +5,7 @@ mod svg;
 
 use clap::ValueEnum;
 use hopbine_torus::plan::Flow;
-use hopbine_torus::{Collective, Plan, Rank, Request, Schedule};
+use hopbine_torus::{Collective, Plan, Request, Schedule};
 
 use super::args::{self, Place};
 use super::error::{CliError, Outcome};
@@ -94,7 +94,7 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     let expansion = schedule
         .expand()
         .map_err(|error| args::unserved(args.collective, &algorithm, error, shape))?;
-    let plan = expansion.plan(Rank(rank));
+    let plan = expansion.plan(rank);
     let subject = Subject { algorithm, schedule, plan };
     let text = match args.format {
         PlanFormat::Text => describe::text(&subject),

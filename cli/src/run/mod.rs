@@ -192,13 +192,14 @@ impl Task {
         };
         let ports = self.ports.unwrap_or(choice.ports);
         let map = config.map.clone();
-        let request = Request { shape: shape.clone(), map, root: args.root, ports: Some(ports) };
+        let request =
+            Request { shape: shape.clone(), map, root: Rank(args.root), ports: Some(ports) };
         let unserved = |error| args::unserved(case.collective, &algorithm.name, error, shape);
         // All ranks have the same number of steps.
         let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
         let expansion = expansion.map_err(unserved)?;
         let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
-        let place = |rank: Rank| config.map.vertex_of(shape, rank.0);
+        let place = |rank: Rank| config.map.vertex_of(shape, rank);
         let count = || match case.counts {
             None => traffic(&expansion, shape, place),
             Some(_) => {
@@ -326,7 +327,8 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
 fn tasks(args: &Args, config: &EmulationConfig) -> Result<(Vec<Task>, Vec<String>), CliError> {
     let (collective, shape) = (args.collective, &args.place.torus);
     let ports = config.ports;
-    let request = Request { shape: shape.clone(), map: config.map.clone(), root: args.root, ports };
+    let request =
+        Request { shape: shape.clone(), map: config.map.clone(), root: Rank(args.root), ports };
     let mut notes = vec![];
     let algorithms = match args.algorithm.as_str() {
         "auto" if args.numbers.are_of_algorithms() => {

@@ -11,7 +11,7 @@ use super::{hopbine, json, text, well};
 fn schedule(collective: &str, torus: &str, algorithm: &str, root: u32) -> Schedule {
     let collective: Collective = collective.parse().unwrap();
     let shape = torus.parse().unwrap();
-    let request = Request { shape, map: RankMap::default(), root, ports: None };
+    let request = Request { shape, map: RankMap::default(), root: Rank(root), ports: None };
     registry::find(collective, algorithm).unwrap().schedule(&request).unwrap()
 }
 

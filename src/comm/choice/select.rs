@@ -352,9 +352,14 @@ mod tests {
             let shape: Shape = text.parse().unwrap();
             let choice = choose(Wire::Network, collective, &shape, bytes, 4);
             let (map, ports) = (RankMap::ColumnMajor, Some(choice.ports));
-            let request = Request { shape: shape.clone(), map: map.clone(), root: 0, ports };
+            let request = Request {
+                shape: shape.clone(),
+                map: map.clone(),
+                root: hopbine_torus::Rank(0),
+                ports,
+            };
             let expansion = choice.algorithm.schedule(&request).unwrap().expand().unwrap();
-            let found = traffic(&expansion, &shape, |rank| map.vertex_of(&shape, rank.0));
+            let found = traffic(&expansion, &shape, |rank| map.vertex_of(&shape, rank));
             (choice.algorithm.name.into_owned(), found.between_nodes * f64::from(found.n_ranks))
         };
         use Collective as C;

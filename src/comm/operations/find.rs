@@ -195,6 +195,7 @@ impl Inner {
             }
         }
         let refused = |reason| Error::NotServed { collective, name: name.to_string(), reason };
+        let root = hopbine_torus::Rank(root);
         let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
         let expand = || {
             let schedule = algorithm.schedule(&request);

@@ -79,8 +79,10 @@ impl Members {
     /// The shape of the box that these ranks fill, and where in it each is; `None` if they fill
     /// none.
     fn sub_box(&self, ranks: &[Rank], keeps: impl Fn(usize) -> bool) -> Option<(Shape, RankMap)> {
-        let coords: Vec<_> =
-            ranks.iter().map(|&rank| self.map.coord_of(&self.shape, rank)).collect();
+        let coords: Vec<_> = ranks
+            .iter()
+            .map(|&rank| self.map.coord_of(&self.shape, hopbine_torus::Rank(rank)))
+            .collect();
         let mut axes = Vec::new();
         let mut starts = Vec::new();
         for (dim, &axis) in self.shape.axes().iter().enumerate() {

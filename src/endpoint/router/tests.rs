@@ -200,7 +200,7 @@ fn of_a_node_first_plan_only_leaders_reach_other_nodes() {
     use hopbine_torus::plan::Flow;
     use hopbine_torus::{Collective, RankMap, Request, registry};
     let (shape, map) = ("2x2+4".parse().unwrap(), RankMap::ColumnMajor);
-    let request = Request { shape, map, root: 0, ports: Some(1) };
+    let request = Request { shape, map, root: hopbine_torus::Rank(0), ports: Some(1) };
     let algorithm = registry::find(Collective::Allreduce, "mixed-leader-l").unwrap();
     let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
     let (slot, tag) =

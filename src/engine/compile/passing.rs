@@ -104,7 +104,8 @@ mod tests {
         for p in 2..40u32 {
             for r in 2..=p {
                 let shape = Shape::torus(&[p]).unwrap();
-                let request = Request { shape, map: RankMap::RowMajor, root: 0, ports: Some(1) };
+                let request =
+                    Request { shape, map: RankMap::RowMajor, root: Rank(0), ports: Some(1) };
                 let algorithm = registry::find(Collective::Alltoall, &format!("bruck:{r}"));
                 let schedule = algorithm.unwrap().schedule(&request).unwrap();
                 let plan = schedule.expand().unwrap().plan(Rank(0));

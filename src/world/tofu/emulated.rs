@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::Rank;
 use hopbine_torus::geometry::{RankMap, Shape};
 use utofu::Api;
 use utofu_emu::{Entered, Job, JobError};
@@ -48,7 +49,7 @@ impl Emulation {
         let sizes: Vec<u32> = shape.sizes().into_iter().rev().collect();
         let job = Job::coords_for_shape(&sizes).and_then(|nodes| {
             let node_of = |rank| nodes[map.vertex_of(shape, rank).index()];
-            make((0..shape.n_ranks()).map(node_of).collect())
+            make(Rank::first(shape.n_ranks()).map(node_of).collect())
         });
         let job = job.map_err(|error| Error::Startup {
             rank: 0,

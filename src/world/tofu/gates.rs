@@ -70,7 +70,7 @@ impl Gates {
         let Layout { shape, map, place, .. } = *layout;
         let arrangement = Arrangement::of(shape);
         let rank = exchange.rank() as u32;
-        let wires = arrangement.wires(shape, map.vertex_of(shape, rank));
+        let wires = arrangement.wires(shape, map.vertex_of(shape, hopbine_torus::Rank(rank)));
         let mut mine = allocate(api, place, wires.len());
         let told = mine.as_ref().map(|(set, ..)| {
             set.ids().iter().flat_map(|id| id.0.to_le_bytes()).collect::<Vec<u8>>()
@@ -81,7 +81,7 @@ impl Gates {
             Err(error) => return Err(lost(error)),
         };
         let id_of = |(node, gate): (Vertex, usize)| {
-            let (ids, _) = all[map.rank_of(shape, node) as usize].as_chunks::<8>();
+            let (ids, _) = all[map.rank_of(shape, node).index()].as_chunks::<8>();
             GateId(u64::from_le_bytes(ids[gate]))
         };
         let connected = mine.as_mut().map_err(|reason| reason.clone()).and_then(|(set, ..)| {

@@ -182,7 +182,12 @@ fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[Che
 }
 
 fn plans(algorithm: &Algorithm, shape: &Shape, root: u32, ports: Option<u32>) -> Vec<CheckedPlan> {
-    let request = Request { shape: shape.clone(), map: RankMap::RowMajor, root, ports };
+    let request = Request {
+        shape: shape.clone(),
+        map: RankMap::RowMajor,
+        root: hopbine_torus::Rank(root),
+        ports,
+    };
     let expansion = algorithm.schedule(&request).unwrap().expand().unwrap();
     hopbine_torus::Rank::first(shape.n_ranks())
         .map(|rank| CheckedPlan::new(expansion.plan(rank)).unwrap())

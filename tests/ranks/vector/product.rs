@@ -100,7 +100,9 @@ impl Product {
             let algorithm = &self.algorithms[call.algorithm];
             let (shape, map) = (self.shape.clone(), RankMap::default());
             let (root, ports) = (self.roots[call.root], Some(call.ports));
-            let schedule = algorithm.schedule(&Request { shape, map, root, ports }).unwrap();
+            let schedule = algorithm
+                .schedule(&Request { shape, map, root: hopbine_torus::Rank(root), ports })
+                .unwrap();
             let expansion = schedule.expand().unwrap();
             if let [first, ..] = &plan::check(&expansion, algorithm.promises(&self.shape))[..] {
                 wrong.push(format!("{}: {first}", self.describe(call)));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::axis::{Coord, MAX_DIMS, NotACoord, Vertex, parse_coords};
 use super::shape::Shape;
+use crate::names::Rank;
 
 /// A bijection between the ranks `0..n` and the nodes of a shape.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -131,12 +132,12 @@ impl RankMap {
     ///
     /// # Panics
     /// If `rank` is not below the shape's number of nodes.
-    pub fn vertex_of(&self, shape: &Shape, rank: u32) -> Vertex {
+    pub fn vertex_of(&self, shape: &Shape, rank: Rank) -> Vertex {
         match self {
-            RankMap::RowMajor => Vertex(rank),
+            RankMap::RowMajor => Vertex(rank.0),
             RankMap::ColumnMajor => {
-                assert!(rank < shape.n_ranks(), "rank {rank} of {}", shape.n_ranks());
-                let mut rest = rank;
+                assert!(rank.0 < shape.n_ranks(), "rank {rank} of {}", shape.n_ranks());
+                let mut rest = rank.0;
                 let mut at = [0; MAX_DIMS];
                 for dim in fastest_first(shape) {
                     at[dim] = rest % shape.size(dim);
@@ -144,7 +145,7 @@ impl RankMap {
                 }
                 shape.vertex(Coord::new(&at[..shape.n_dims()]))
             }
-            RankMap::List(list) => list.node_of[rank as usize],
+            RankMap::List(list) => list.node_of[rank.index()],
         }
     }
 
@@ -152,8 +153,8 @@ impl RankMap {
     ///
     /// # Panics
     /// If `node` is not below the shape's number of nodes.
-    pub fn rank_of(&self, shape: &Shape, node: Vertex) -> u32 {
-        match self {
+    pub fn rank_of(&self, shape: &Shape, node: Vertex) -> Rank {
+        Rank(match self {
             RankMap::RowMajor => node.0,
             RankMap::ColumnMajor => {
                 let coord = shape.coord(node);
@@ -161,7 +162,7 @@ impl RankMap {
                 slowest_first.fold(0, |rank, dim| rank * shape.size(dim) + coord[dim])
             }
             RankMap::List(list) => list.rank_of[node.index()],
-        }
+        })
     }
 
     /// For an explicit list, the ranks' nodes.
@@ -173,7 +174,7 @@ impl RankMap {
     }
 
     /// The coordinate of a rank.
-    pub fn coord_of(&self, shape: &Shape, rank: u32) -> Coord {
+    pub fn coord_of(&self, shape: &Shape, rank: Rank) -> Coord {
         shape.coord(self.vertex_of(shape, rank))
     }
 }
@@ -202,12 +203,14 @@ mod tests {
     #[test]
     fn column_major_is_fortran_order() {
         let shape: Shape = "2x3".parse().unwrap();
-        let coords: Vec<String> =
-            (0..6).map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string()).collect();
+        let coords: Vec<String> = Rank::first(6)
+            .map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string())
+            .collect();
         assert_eq!(coords, ["(0,0)", "(1,0)", "(0,1)", "(1,1)", "(0,2)", "(1,2)"]);
         let shape: Shape = "2x2+2".parse().unwrap();
-        let coords: Vec<String> =
-            (0..6).map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string()).collect();
+        let coords: Vec<String> = Rank::first(6)
+            .map(|rank| RankMap::ColumnMajor.coord_of(&shape, rank).to_string())
+            .collect();
         assert_eq!(coords, ["(0,0,0)", "(0,0,1)", "(1,0,0)", "(1,0,1)", "(0,1,0)", "(0,1,1)"]);
     }
 
@@ -216,8 +219,8 @@ mod tests {
         let shape: Shape = "2x2".parse().unwrap();
         let map = RankMap::parse(&shape, "# corner first\n(1,1)\n0 0\n\n(0, 1) # third\n1,0\n");
         let map = map.unwrap();
-        assert_eq!(map.vertex_of(&shape, 0), Vertex(3));
-        assert_eq!(map.rank_of(&shape, Vertex(2)), 3);
+        assert_eq!(map.vertex_of(&shape, Rank(0)), Vertex(3));
+        assert_eq!(map.rank_of(&shape, Vertex(2)), Rank(3));
         for (text, expected) in [
             ("(0,0)\n(0,1)\n", "2 entries"),
             ("(0,0)\n(0,2)\n(1,0)\n(1,1)", "rank 1 is mapped to (0,2)"),
@@ -238,7 +241,7 @@ mod tests {
         )) {
             let shape: Shape = "2x3".parse().unwrap();
             match RankMap::parse(&shape, &lines.join("\n")) {
-                Ok(map) => for rank in 0..6 {
+                Ok(map) => for rank in Rank::first(6) {
                     prop_assert_eq!(map.rank_of(&shape, map.vertex_of(&shape, rank)), rank);
                 }
                 Err(error) => {
@@ -274,7 +277,7 @@ mod tests {
             nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(seed | 1));
             let list = RankMap::from_vertices(&shape, nodes).unwrap();
             for map in [RankMap::RowMajor, RankMap::ColumnMajor, list] {
-                for rank in 0..n {
+                for rank in Rank::first(n) {
                     prop_assert_eq!(map.rank_of(&shape, map.vertex_of(&shape, rank)), rank);
                 }
             }

@@ -16,6 +16,7 @@ use std::borrow::Cow;
 
 use crate::collectives::{Collective, WalkForm, ceil_log};
 use crate::geometry::{AxisLink, RankMap, Shape};
+use crate::names::Rank;
 use crate::patterns::PatternKind;
 use crate::plan::{
     ExchangeRecipe, ExchangeStages, Expect, Interleave, NodeGroups, Placement, Recipe, Schedule,
@@ -76,7 +77,7 @@ pub struct Request {
     /// Its rank map.
     pub map: RankMap,
     /// The root; 0 for collectives without one.
-    pub root: u32,
+    pub root: Rank,
     /// Number of ports, or as many as the shape has directions.
     pub ports: Option<u32>,
 }
@@ -190,7 +191,7 @@ impl Algorithm {
 
     fn on(&self, shape: &Shape) -> Result<Schedule, ScheduleError> {
         let map = RankMap::RowMajor;
-        self.schedule(&Request { shape: shape.clone(), map, root: 0, ports: Some(1) })
+        self.schedule(&Request { shape: shape.clone(), map, root: Rank(0), ports: Some(1) })
     }
 
     /// The schedule for a request.

@@ -88,7 +88,7 @@ fn distances(page: &mut Page) {
         let mut hops = vec![0; 10];
         for_each_message(&schedule.expand().unwrap(), |_, step, message| {
             let [from, to] =
-                [message.from, message.to].map(|rank| schedule.map.vertex_of(&ring, rank.0));
+                [message.from, message.to].map(|rank| schedule.map.vertex_of(&ring, rank));
             hops[step] = ring.distance(from, to).max(hops[step]);
         });
         hops

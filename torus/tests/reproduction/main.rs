@@ -12,17 +12,17 @@ use std::path::Path;
 
 use hopbine_torus::geometry::{RankMap, Shape, Topology};
 use hopbine_torus::plan::{Schedule, Traffic, traffic};
-use hopbine_torus::{Collective, Request, registry};
+use hopbine_torus::{Collective, Rank, Request, registry};
 
 fn schedule(collective: Collective, name: &str, shape: &str, ports: Option<u32>) -> Schedule {
     let shape: Shape = shape.parse().unwrap();
-    let request = Request { shape, map: RankMap::RowMajor, root: 0, ports };
+    let request = Request { shape, map: RankMap::RowMajor, root: Rank(0), ports };
     registry::find(collective, name).unwrap().schedule(&request).unwrap()
 }
 
 fn count(schedule: &Schedule, topology: &dyn Topology) -> Traffic {
     let expansion = schedule.expand().unwrap();
-    traffic(&expansion, topology, |rank| schedule.map.vertex_of(&schedule.shape, rank.0))
+    traffic(&expansion, topology, |rank| schedule.map.vertex_of(&schedule.shape, rank))
 }
 
 struct Page(String);

@@ -94,11 +94,11 @@ const BEYOND: f64 = 92.0;
 /// The arrows of a plan.
 pub fn arrows(subject: &Subject, layout: &Layout, exchanges: Vec<Exchange>) -> Vec<Arrow> {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
-    let here = layout.components(map.coord_of(shape, subject.plan.rank.0));
+    let here = layout.components(map.coord_of(shape, subject.plan.rank));
     // Bundles: all exchanges with one displacement.
     let mut bundles: BTreeMap<Vec<i64>, Vec<Exchange>> = BTreeMap::new();
     for exchange in exchanges {
-        let there = layout.components(map.coord_of(shape, exchange.peer.0));
+        let there = layout.components(map.coord_of(shape, exchange.peer));
         let by = (0..here.len()).map(|k| layout.offset(k, here[k], there[k])).collect();
         bundles.entry(by).or_default().push(exchange);
     }

@@ -101,7 +101,7 @@ pub fn nodes(subject: &Subject, layout: &Layout) -> Group {
     };
     let mut group = Group::new().set("class", "nodes");
     for rank in Rank::first(plan.n_ranks) {
-        let coord = schedule.map.coord_of(&schedule.shape, rank.0);
+        let coord = schedule.map.coord_of(&schedule.shape, rank);
         let at = layout.point(&layout.components(coord));
         let style = if rank == plan.rank {
             NodeStyle::Own
@@ -153,7 +153,7 @@ pub fn arrows(subject: &Subject, arrows: &[Arrow]) -> Group {
     for arrow in arrows {
         let Exchange { lane, peer, flow, steps } = &arrow.exchange;
         let numbers: Vec<String> = steps.iter().map(usize::to_string).collect();
-        let coord = subject.schedule.map.coord_of(&subject.schedule.shape, peer.0);
+        let coord = subject.schedule.map.coord_of(&subject.schedule.shape, *peer);
         let what = match flow {
             Flow::Both => "exchange with",
             Flow::Send => "send to",

@@ -24,7 +24,7 @@ fn left_text(content: &str, at: Point, size: f64, colour: &str) -> svg::node::el
 /// What the picture shows.
 pub fn heading(subject: &Subject) -> Group {
     let (schedule, plan) = (&subject.schedule, &subject.plan);
-    let coord = schedule.map.coord_of(&schedule.shape, plan.rank.0);
+    let coord = schedule.map.coord_of(&schedule.shape, plan.rank);
     let root = match plan.collective.is_rooted() {
         true => format!(", root {}", plan.root),
         false => String::new(),

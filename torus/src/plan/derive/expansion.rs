@@ -76,7 +76,7 @@ impl Schedule {
             Recipe::Trees => tree_lanes(&torus, schedule),
         };
         let (headers, lanes) = lanes.into_iter().unzip();
-        let root = Rank(if schedule.collective.is_rooted() { schedule.root } else { 0 });
+        let root = if schedule.collective.is_rooted() { schedule.root } else { Rank(0) };
         let collective = schedule.collective;
         let complete = collective.brings_all(root, root, torus.shape.n_ranks()).then_some(root);
         Ok(Expansion { collective, root, complete, torus, headers, lanes })
@@ -266,8 +266,7 @@ fn linear_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
     let Torus { shape, map } = &**torus;
     let root = map.coord_of(shape, schedule.root);
     let from_root =
-        schedule.collective.gives(Rank(schedule.root), Rank(schedule.root), shape.n_ranks())
-            == Share::All;
+        schedule.collective.gives(schedule.root, schedule.root, shape.n_ranks()) == Share::All;
     let order = BlockOrder::Identity;
     let space = Space { payload: Payload::Blocks, n_positions: shape.n_ranks(), order };
     lanes(space, 1, linear::passes(torus, root, from_root, schedule.ports))

@@ -6,6 +6,7 @@
 use super::walk::Interleave;
 use crate::collectives::{Action, Collective, Routing, Sums, WalkForm};
 use crate::geometry::{RankMap, Shape};
+use crate::names::Rank;
 use crate::patterns::{Pattern, PatternKind, Unserved};
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
@@ -51,7 +52,7 @@ pub struct Schedule {
     /// Which rank is on which node.
     pub map: RankMap,
     /// The root, for rooted collectives; 0 otherwise.
-    pub root: u32,
+    pub root: Rank,
     /// Number of ports, `1 ..= max(1, 2 * D)` for D dimensions with links.
     pub ports: u32,
     /// How.
@@ -146,9 +147,9 @@ pub enum ScheduleError {
     #[error("root {root} is not a rank: the shape {shape} has ranks 0 to {last}")]
     Root {
         /// Root asked for.
-        root: u32,
+        root: Rank,
         /// The last rank.
-        last: u32,
+        last: Rank,
         /// The shape.
         shape: String,
     },
@@ -246,7 +247,7 @@ impl Schedule {
         if !(1..=max).contains(&self.ports) {
             return Err(ScheduleError::Ports { ports: self.ports, max, shape: shape() });
         }
-        let last = self.shape.n_ranks() - 1;
+        let last = Rank(self.shape.n_ranks() - 1);
         if self.root > last {
             return Err(ScheduleError::Root { root: self.root, last, shape: shape() });
         }

@@ -356,7 +356,7 @@ mod tests {
         let request = Request {
             shape: "3".parse::<Shape>().unwrap(),
             map: RankMap::RowMajor,
-            root: 0,
+            root: Rank(0),
             ports: Some(1),
         };
         let algorithm = registry::find(Collective::Alltoall, "circulant").unwrap();

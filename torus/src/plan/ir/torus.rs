@@ -15,21 +15,21 @@ pub struct Torus {
 impl Torus {
     /// The rank at a coordinate.
     pub fn rank(&self, coord: Coord) -> Rank {
-        Rank(self.map.rank_of(&self.shape, self.shape.vertex(coord)))
+        self.map.rank_of(&self.shape, self.shape.vertex(coord))
     }
 
     /// The rank on a node.
     pub fn rank_on(&self, node: Vertex) -> Rank {
-        Rank(self.map.rank_of(&self.shape, node))
+        self.map.rank_of(&self.shape, node)
     }
 
     /// The node of a rank.
     pub fn vertex(&self, rank: Rank) -> Vertex {
-        self.map.vertex_of(&self.shape, rank.0)
+        self.map.vertex_of(&self.shape, rank)
     }
 
     /// The coordinate of a rank.
     pub fn coord(&self, rank: Rank) -> Coord {
-        self.map.coord_of(&self.shape, rank.0)
+        self.map.coord_of(&self.shape, rank)
     }
 }

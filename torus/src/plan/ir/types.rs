@@ -157,7 +157,7 @@ mod tests {
             let shape: Shape = text.parse().unwrap();
             for algorithm in registry::algorithms(Collective::Alltoall) {
                 let map = RankMap::ColumnMajor;
-                let request = Request { shape: shape.clone(), map, root: 0, ports: None };
+                let request = Request { shape: shape.clone(), map, root: Rank(0), ports: None };
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let expansion = schedule.expand().unwrap();
                 for rank in Rank::first(shape.n_ranks()) {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::{TextError, TextLines};
 use crate::collectives::{Collective, WalkForm};
 use crate::geometry::{RankMap, Shape, Vertex};
+use crate::names::Rank;
 use crate::patterns::PatternKind;
 use crate::plan::derive::schedule::{
     CHAIN, EXCHANGE, LINEAR, PARLINNA, Placement, PrefixSteps, Recipe, SWEEPS, Schedule, StepOrder,
@@ -112,7 +113,7 @@ impl FromStr for Schedule {
             }
         };
         let root = lines.need("root")?;
-        let root = lines.number(root)?;
+        let root = Rank(lines.number(root)?);
         let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
             None if form == TREES => Recipe::Trees,
