@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::geometry::{Topology, Vertex};
 use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, weighed};
-use hopbine_torus::{Collective, Position, Rank};
+use hopbine_torus::{Collective, LaneId, Position, Rank, StepId};
 
 /// What positions of different sizes weigh, as multiples of n: the bytes of all blocks, or the
 /// mean of what ranks give in an alltoall.
@@ -25,7 +25,7 @@ struct Passing {
     now: Vec<f32>,
     /// What the current step writes, by rank and position.
     coming: Vec<(usize, f32)>,
-    step: usize,
+    step: StepId,
 }
 
 impl Volumes {
@@ -41,8 +41,8 @@ impl Volumes {
             let mean = (given.iter().sum::<f64>() / f64::from(n)).max(1.0);
             let others = given.iter().enumerate().map(|(rank, given)| given - sizes[rank][rank]);
             let minimum = others.fold(0.0, f64::max) / mean;
-            let passing = (0..flow.lanes().len()).map(|lane| {
-                let LaneHeader { parts, ref space, .. } = flow.lanes()[lane];
+            let passing = LaneId::first(flow.lanes().len()).map(|lane| {
+                let LaneHeader { parts, ref space, .. } = flow.lanes()[lane.index()];
                 let sizes = &sizes;
                 let stands = |rank: Rank| {
                     let space = flow.space(lane, rank);
@@ -54,7 +54,7 @@ impl Volumes {
                 };
                 let now = Rank::first(n).flat_map(stands).collect();
                 let n_positions = space.n_positions as usize;
-                RefCell::new(Passing { n_positions, now, coming: Vec::new(), step: 0 })
+                RefCell::new(Passing { n_positions, now, coming: Vec::new(), step: StepId(0) })
             });
             return Volumes { before: vec![], passing: passing.collect(), minimum };
         }
@@ -94,9 +94,9 @@ impl Volumes {
         weighed(flow, topology, place, |lane, step, message| self.of(lane, step, message))
     }
 
-    fn of(&self, lane: usize, step: usize, message: &Message<'_>) -> f64 {
-        let Some(before) = self.before.get(lane) else {
-            return self.passing[lane].borrow_mut().pass(step, message);
+    fn of(&self, lane: LaneId, step: StepId, message: &Message<'_>) -> f64 {
+        let Some(before) = self.before.get(lane.index()) else {
+            return self.passing[lane.index()].borrow_mut().pass(step, message);
         };
         let run = |run: &Run| before[run.end() as usize] - before[run.start as usize];
         message.runs.iter().map(run).sum()
@@ -105,7 +105,7 @@ impl Volumes {
 
 impl Passing {
     /// What a message of a step carries, all of whose messages read the state before it.
-    fn pass(&mut self, step: usize, message: &Message<'_>) -> f64 {
+    fn pass(&mut self, step: StepId, message: &Message<'_>) -> f64 {
         if step != self.step {
             self.coming.drain(..).for_each(|(at, weight)| self.now[at] = weight);
             self.step = step;

@@ -24,6 +24,6 @@ pub mod registry;
 
 pub use collectives::Collective;
 pub use geometry::{RankMap, Shape};
-pub use names::{Block, LinkId, Position, Rank};
+pub use names::{Block, LaneId, LinkId, Position, Rank, StepId};
 pub use plan::{Plan, Schedule};
 pub use registry::{Algorithm, Request};

@@ -42,6 +42,15 @@ number! {
     Position(u32)
 }
 number! {
+    /// A lane of a plan, the same on all ranks. (Passes count their own steps from 0, as plain
+    /// numbers; lanes and steps have types where they stand side by side, outside of passes.)
+    LaneId(usize)
+}
+number! {
+    /// A step of a lane, the same on all ranks.
+    StepId(usize)
+}
+number! {
     /// A link of a [`Topology`](crate::geometry::Topology), below its number of links.
     LinkId(usize)
 }

@@ -12,7 +12,7 @@ use hopbine_torus::plan::{
     BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Message, Mixed, Plan, PlanFault,
     Space, Step, Tile, Violation, check,
 };
-use hopbine_torus::{Block, Collective, Position, Rank, Request, registry};
+use hopbine_torus::{Block, Collective, LaneId, Position, Rank, Request, StepId, registry};
 
 /// The plans of a file, which begin with `plan` lines.
 fn plans(text: &str) -> Vec<Plan> {
@@ -129,24 +129,30 @@ impl Flow for Other {
         self.executed.lanes()
     }
 
-    fn space(&self, lane: usize, rank: Rank) -> &Space {
+    fn space(&self, lane: LaneId, rank: Rank) -> &Space {
         self.executed.space(lane, rank)
     }
 
-    fn action(&self, lane: usize, step: usize, rank: Rank) -> Action {
+    fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action {
         self.executed.action(lane, step, rank)
     }
 
-    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
+    fn own_at(&self, lane: LaneId, step: StepId, rank: Rank) -> u32 {
         self.executed.own_at(lane, step, rank)
     }
 
-    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
-        let n_positions = self.lanes()[lane].space.n_positions.min(self.n_positions);
+    fn tiles(&self, lane: LaneId, most: u32) -> Vec<Tile> {
+        let n_positions = self.lanes()[lane.index()].space.n_positions.min(self.n_positions);
         Tile::ranges(n_positions, most)
     }
 
-    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+    fn messages(
+        &self,
+        lane: LaneId,
+        step: StepId,
+        tile: &Tile,
+        visit: &mut dyn FnMut(Message<'_>),
+    ) {
         self.executed.messages(lane, step, tile, visit);
     }
 

@@ -106,7 +106,7 @@ fn nodes_exchange_no_more_than_they_must() {
                 for_each_message(&expansion, |lane, _, message| {
                     let (from, to) = (message.from.0 / per_node, message.to.0 / per_node);
                     if from != to {
-                        let share = expansion.lanes()[lane].position_share();
+                        let share = expansion.lanes()[lane.index()].position_share();
                         sent[from as usize] += n_positions(message.runs) as f64 * share;
                     }
                 });

@@ -188,7 +188,7 @@ mod tests {
         let verdict = judged(&schedule, set, Expect::default());
         assert!(!verdict.violations.is_empty());
         for (_, violation) in &verdict.violations {
-            assert_eq!(violation.lane, Some(2), "{violation}");
+            assert_eq!(violation.lane, Some(hopbine_torus::LaneId(2)), "{violation}");
         }
     }
 }

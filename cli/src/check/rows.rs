@@ -2,7 +2,7 @@
 
 use hopbine_torus::geometry::Topology;
 use hopbine_torus::plan::Traffic;
-use hopbine_torus::{Collective, Shape};
+use hopbine_torus::{Collective, LaneId, Shape, StepId};
 use serde_json::{Value, json};
 
 use super::judge::Verdict;
@@ -132,8 +132,8 @@ fn row_cells(shape: &Shape, row: &CheckRow, is_rooted: bool) -> Vec<Cell> {
             json!({
                 "root": root.0,
                 "rank": violation.rank.0,
-                "lane": violation.lane,
-                "step": violation.step,
+                "lane": violation.lane.map(LaneId::index),
+                "step": violation.step.map(StepId::index),
                 "position": violation.position.map(|position| position.0),
                 "what": violation.fault.to_string(),
             })

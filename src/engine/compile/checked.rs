@@ -45,7 +45,7 @@ impl CheckedPlan {
         if let Err(found) = plan.validate()
             && let Some(Invalid { lane, step, defect }) = found.into_iter().next()
         {
-            let (lane, step) = (lane.unwrap_or(0), step.unwrap_or(0));
+            let (lane, step) = (lane.unwrap_or_default().index(), step.unwrap_or_default().index());
             return Err(CompileFailure { lane, step, error: CompileError::Invalid(defect) });
         }
         let plan = plan.listed(MOST_LISTED);

@@ -6,7 +6,7 @@
 use super::ir::flow::{Flow, Message};
 use super::ir::runs::n_positions;
 use crate::geometry::{Topology, Vertex};
-use crate::names::{LinkId, Rank};
+use crate::names::{LaneId, LinkId, Rank, StepId};
 
 /// Totals over all ranks and lanes of a collective.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn traffic(
 ) -> Traffic {
     let shares: Vec<f64> = flow.lanes().iter().map(|lane| lane.position_share()).collect();
     weighed(flow, topology, place, |lane, _, message| {
-        n_positions(message.runs) as f64 * shares[lane]
+        n_positions(message.runs) as f64 * shares[lane.index()]
     })
 }
 
@@ -70,7 +70,7 @@ pub fn weighed(
     flow: &dyn Flow,
     topology: &dyn Topology,
     place: impl Fn(Rank) -> Vertex,
-    volume: impl Fn(usize, usize, &Message<'_>) -> f64,
+    volume: impl Fn(LaneId, StepId, &Message<'_>) -> f64,
 ) -> Traffic {
     let n_ranks = flow.n_ranks();
     let lanes = flow.lanes();
@@ -84,13 +84,13 @@ pub fn weighed(
     // Of the step at hand; links touched are put back to 0 after it.
     let mut load_now = vec![0.0; topology.n_links()];
     let mut touched = Vec::new();
-    let tiles: Vec<_> = (0..lanes.len()).map(|lane| flow.tiles(lane, u32::MAX)).collect();
+    let tiles: Vec<_> = LaneId::first(lanes.len()).map(|lane| flow.tiles(lane, u32::MAX)).collect();
     let mut at_once = AtOnce::new(lanes.len(), n_ranks);
     for step in 0..n_steps {
         for (index, _) in lanes.iter().enumerate().filter(|(_, lane)| step < lane.n_steps) {
             for tile in &tiles[index] {
-                flow.messages(index, step, tile, &mut |message| {
-                    let volume = volume(index, step, &message);
+                flow.messages(LaneId(index), StepId(step), tile, &mut |message| {
+                    let volume = volume(LaneId(index), StepId(step), &message);
                     sent[message.from.index()] += volume;
                     messages[message.from.index()] += 1;
                     at_once.add(index, message.from, message.to);

@@ -15,7 +15,8 @@ fn volumes(schedule: &Schedule) -> Vec<Volume> {
     let expansion = schedule.expand().unwrap();
     let mut volumes = Vec::new();
     for_each_message(&expansion, |lane, _, message| {
-        let volume = n_positions(message.runs) as f64 * expansion.lanes()[lane].position_share();
+        let volume =
+            n_positions(message.runs) as f64 * expansion.lanes()[lane.index()].position_share();
         volumes.push((message.from.0, message.to.0, volume));
     });
     volumes
@@ -89,7 +90,7 @@ fn distances(page: &mut Page) {
         for_each_message(&schedule.expand().unwrap(), |_, step, message| {
             let [from, to] =
                 [message.from, message.to].map(|rank| schedule.map.vertex_of(&ring, rank));
-            hops[step] = ring.distance(from, to).max(hops[step]);
+            hops[step.index()] = ring.distance(from, to).max(hops[step.index()]);
         });
         hops
     };

@@ -13,7 +13,7 @@ use super::operands::Operands;
 use super::strips::Strips;
 use super::values::{Value, Values};
 use crate::collectives::{Action, Payload, Share, Sums};
-use crate::names::{Position, Rank};
+use crate::names::{LaneId, Position, Rank, StepId};
 use crate::plan::ir::flow::{Flow, Message};
 use crate::plan::ir::members::Tile;
 
@@ -25,7 +25,7 @@ const MANY_VALUES: usize = 1 << 16;
 /// A run of a message of the step at hand, with what is in it.
 #[derive(Clone)]
 struct Sent {
-    lane: usize,
+    lane: LaneId,
     from: Rank,
     to: Rank,
     /// Positions, from the tile's first on.
@@ -57,7 +57,7 @@ impl TileScratch {
 pub(super) struct Execution<'a> {
     flow: &'a dyn Flow,
     /// The lanes that move the part.
-    lanes: &'a [usize],
+    lanes: &'a [LaneId],
     tile: &'a Tile,
     scratch: &'a mut TileScratch,
     /// Some ranks begin with nothing; elsewhere all positions are given something.
@@ -68,7 +68,7 @@ pub(super) struct Execution<'a> {
 impl<'a> Execution<'a> {
     pub(super) fn new(
         flow: &'a dyn Flow,
-        lanes: &'a [usize],
+        lanes: &'a [LaneId],
         tile: &'a Tile,
         base: u32,
         scratch: &'a mut TileScratch,
@@ -88,7 +88,7 @@ impl<'a> Execution<'a> {
     fn report(
         &mut self,
         rank: Rank,
-        (lane, step): (usize, Option<usize>),
+        (lane, step): (LaneId, Option<StepId>),
         at: u32,
         fault: PlanFault,
     ) {
@@ -117,8 +117,8 @@ impl<'a> Execution<'a> {
         fingerprints: &mut Fingerprints,
     ) -> Vec<Violation> {
         self.fill();
-        let n_steps = self.lanes.iter().map(|&lane| self.flow.lanes()[lane].n_steps).max();
-        for step in 0..n_steps.unwrap_or(0) {
+        let n_steps = self.lanes.iter().map(|&lane| self.flow.lanes()[lane.index()].n_steps).max();
+        for step in StepId::first(n_steps.unwrap_or(0)) {
             let sent = self.send(step, fingerprints);
             self.receive(step, &sent);
             self.forget();
@@ -139,11 +139,11 @@ impl<'a> Execution<'a> {
     }
 
     /// All that is sent in a step, read before anything is stored.
-    fn send(&mut self, step: usize, fingerprints: &mut Fingerprints) -> Vec<Sent> {
+    fn send(&mut self, step: StepId, fingerprints: &mut Fingerprints) -> Vec<Sent> {
         let mut sent: Vec<Sent> = Vec::new();
         let first = self.tile.positions().start;
         for &lane in self.lanes {
-            if step >= self.flow.lanes()[lane].n_steps {
+            if step.index() >= self.flow.lanes()[lane.index()].n_steps {
                 continue;
             }
             let TileScratch { strips, operands, .. } = &mut *self.scratch;
@@ -175,10 +175,10 @@ impl<'a> Execution<'a> {
     }
 
     /// Stores and combines what has arrived in a step.
-    fn receive(&mut self, step: usize, sent: &[Sent]) {
+    fn receive(&mut self, step: StepId, sent: &[Sent]) {
         // Messages of ranks whose own value is not the first operand: they are folded together.
         // Each lane has its own order of operands.
-        let mut folds: BTreeMap<(Rank, usize), (u32, Vec<&Sent>)> = BTreeMap::new();
+        let mut folds: BTreeMap<(Rank, LaneId), (u32, Vec<&Sent>)> = BTreeMap::new();
         for message in sent {
             let Sent { lane, to, ref range, content, action, .. } = *message;
             let at = (lane, Some(step));
@@ -218,7 +218,14 @@ impl<'a> Execution<'a> {
 
     /// Combines operands in this order: `left`, the rank's own value, `right`. Each of them covers
     /// `range`.
-    fn fold(&mut self, step: usize, to: Rank, range: &Range<u32>, left: &[&Sent], right: &[&Sent]) {
+    fn fold(
+        &mut self,
+        step: StepId,
+        to: Rank,
+        range: &Range<u32>,
+        left: &[&Sent],
+        right: &[&Sent],
+    ) {
         let TileScratch { strips, values, .. } = &mut *self.scratch;
         let mut lacking = None;
         let mut repeated: Option<(&Sent, u32)> = None;

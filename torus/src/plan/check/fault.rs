@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::names::{Block, Position, Rank};
+use crate::names::{Block, LaneId, Position, Rank, StepId};
 use crate::plan::ir::defect::Defect;
 
 /// One thing that is wrong with a plan, and where.
@@ -11,9 +11,9 @@ pub struct Violation {
     /// The rank on which it shows.
     pub rank: Rank,
     /// The lane; `None` if the plan as a whole is meant.
-    pub lane: Option<usize>,
+    pub lane: Option<LaneId>,
     /// The step; `None` for the state after the last, or the lane as a whole.
-    pub step: Option<usize>,
+    pub step: Option<StepId>,
     /// The position, where one is concerned.
     pub position: Option<Position>,
     /// What is wrong.

@@ -8,7 +8,7 @@ use super::Expect;
 use super::fault::{PlanFault, Violation};
 use super::scramble::scramble;
 use crate::collectives::{Action, Collective, Payload};
-use crate::names::Rank;
+use crate::names::{LaneId, Rank, StepId};
 use crate::plan::ir::flow::{Flow, Message};
 use crate::plan::ir::runs::{Run, Runs, n_positions};
 use crate::plan::ir::types::{Lane, Plan};
@@ -78,12 +78,12 @@ impl Fingerprints {
     /// Adds a message, or a part of it, that is the `index`th operand of a fold; 0 if it is stored.
     pub(super) fn add_executed(
         &mut self,
-        lane: usize,
-        step: usize,
+        lane: LaneId,
+        step: StepId,
         message: Message<'_>,
         index: u32,
     ) {
-        let executed = &mut self.sums[lane][step].executed;
+        let executed = &mut self.sums[lane.index()][step.index()].executed;
         *executed = executed.wrapping_add(operand(message, index));
     }
 
@@ -122,22 +122,22 @@ impl Fingerprints {
         }
     }
 
-    fn steps(&self, is_wrong: impl Fn(&Fingerprint) -> bool) -> BTreeSet<(usize, usize)> {
+    fn steps(&self, is_wrong: impl Fn(&Fingerprint) -> bool) -> BTreeSet<(LaneId, StepId)> {
         let lanes = self.sums.iter().enumerate();
         let all = lanes.flat_map(|(lane, steps)| {
-            steps.iter().enumerate().map(move |(step, sums)| ((lane, step), sums))
+            steps.iter().enumerate().map(move |(step, sums)| ((LaneId(lane), StepId(step)), sums))
         });
         all.filter(|(_, sums)| is_wrong(sums)).map(|(at, _)| at).collect()
     }
 
     /// Steps in which not every send meets a receive.
-    pub(super) fn unmatched(&self) -> BTreeSet<(usize, usize)> {
+    pub(super) fn unmatched(&self) -> BTreeSet<(LaneId, StepId)> {
         self.steps(|sums| sums.sent != sums.received)
     }
 
     /// Steps in which something else was executed than planned. With sums of barriers, each
     /// message is executed `times` over.
-    pub(super) fn unplanned(&self, times: u64) -> BTreeSet<(usize, usize)> {
+    pub(super) fn unplanned(&self, times: u64) -> BTreeSet<(LaneId, StepId)> {
         self.steps(|sums| sums.planned.wrapping_mul(times) != sums.executed)
     }
 }
@@ -168,7 +168,13 @@ pub(super) fn check_plan(
         total += sent as f64 * header.position_share();
         if let Some(expected) = expect.sent_per_rank.filter(|&expected| expected != sent) {
             let fault = PlanFault::Volume { sent, expected };
-            found.push(Violation { rank, lane: Some(index), step: None, position: None, fault });
+            found.push(Violation {
+                rank,
+                lane: Some(LaneId(index)),
+                step: None,
+                position: None,
+                fault,
+            });
         }
     }
     if let Some(expected) = expect.at_root.filter(|_| rank == flow.root()) {
@@ -188,7 +194,8 @@ pub(super) fn check_plan(
 
 /// Compares a plan with what the flow executes on its rank, but for the messages.
 fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>) {
-    let mut differs = |lane, step, what| {
+    let mut differs = |lane: Option<usize>, step: Option<usize>, what| {
+        let (lane, step) = (lane.map(LaneId), step.map(StepId));
         let fault = PlanFault::DifferentFlow { what };
         found.push(Violation { rank, lane, step, position: None, fault });
     };
@@ -207,7 +214,7 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
         }
         // Pairs stand in different positions on different ranks.
         let is_common = space.payload == Payload::Pairs || space.equals_on(&header.space, rank);
-        if !is_common || !space.equals_on(flow.space(index, rank), rank) {
+        if !is_common || !space.equals_on(flow.space(LaneId(index), rank), rank) {
             differs(Some(index), None, "positions or the order of their blocks");
         }
         if steps.len() != header.n_steps {
@@ -217,10 +224,10 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
             if step.recvs.is_empty() {
                 continue;
             }
-            if step.action != flow.action(index, number, rank) {
+            if step.action != flow.action(LaneId(index), StepId(number), rank) {
                 differs(Some(index), Some(number), "the action");
             } else if step.action == Action::Reduce
-                && step.own_at != flow.own_at(index, number, rank)
+                && step.own_at != flow.own_at(LaneId(index), StepId(number), rank)
             {
                 differs(Some(index), Some(number), "the own operand's place");
             }
@@ -229,13 +236,18 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
 }
 
 /// Names the messages that do not meet in some steps.
-pub(super) fn find_unmatched(flow: &dyn Flow, steps: &BTreeSet<(usize, usize)>) -> Vec<Violation> {
+pub(super) fn find_unmatched(
+    flow: &dyn Flow,
+    steps: &BTreeSet<(LaneId, StepId)>,
+) -> Vec<Violation> {
     type EndRuns = (Option<Runs>, Option<Runs>);
-    let mut messages: BTreeMap<(usize, usize, Rank, Rank), EndRuns> = BTreeMap::new();
+    let mut messages: BTreeMap<(LaneId, StepId, Rank, Rank), EndRuns> = BTreeMap::new();
     for rank in Rank::first(flow.n_ranks()) {
         let plan = flow.plan(rank);
         for &(lane, number) in steps {
-            let Some(step) = plan.lanes.get(lane).and_then(|lane| lane.steps.get(number)) else {
+            let Some(step) =
+                plan.lanes.get(lane.index()).and_then(|lane| lane.steps.get(number.index()))
+            else {
                 continue;
             };
             for send in &step.sends {

@@ -56,7 +56,7 @@ use std::sync::{Mutex, PoisonError};
 use super::ir::flow::Flow;
 use super::ir::members::Tile;
 use crate::collectives::Sums;
-use crate::names::Rank;
+use crate::names::{LaneId, Rank};
 use execute::{Execution, TileScratch, combines, is_barrier};
 use expected::Expected;
 pub use fault::{PlanFault, Violation, WrongContent};
@@ -94,7 +94,7 @@ pub struct Checker<'a> {
     expect: Expect,
     units: Vec<Unit>,
     /// Lanes whose tiles do not cover their positions.
-    uncovered: Vec<usize>,
+    uncovered: Vec<LaneId>,
     /// How often each message of a barrier is executed: once for every group of contributors.
     times: u64,
     /// Memory of executions that have ended.
@@ -106,7 +106,7 @@ enum Unit {
     /// The plans of some ranks, each by itself.
     Plans { first: u32, end: u32 },
     /// Some positions of the lanes of one part, for contributors from `base` on.
-    Tile { lanes: Vec<usize>, tile: Tile, base: u32 },
+    Tile { lanes: Vec<LaneId>, tile: Tile, base: u32 },
 }
 
 /// What a unit of work found.
@@ -147,14 +147,15 @@ impl<'a> Checker<'a> {
         parts.sort_unstable();
         parts.dedup();
         for part in parts {
-            let lanes: Vec<usize> =
-                (0..flow.lanes().len()).filter(|&lane| flow.lanes()[lane].part == part).collect();
+            let lanes: Vec<LaneId> = LaneId::first(flow.lanes().len())
+                .filter(|lane| flow.lanes()[lane.index()].part == part)
+                .collect();
             let tiles = flow.tiles(lanes[0], TILE_POSITIONS);
             let covered = tiles.iter().try_fold(0, |at, tile| {
                 let Range { start, end } = tile.positions();
                 (start == at).then_some(end)
             });
-            if covered != Some(flow.lanes()[lanes[0]].space.n_positions) {
+            if covered != Some(flow.lanes()[lanes[0].index()].space.n_positions) {
                 checker.uncovered.push(lanes[0]);
             }
             for tile in tiles {

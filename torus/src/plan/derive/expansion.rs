@@ -16,7 +16,7 @@ use super::walk::Walk;
 use super::walk_pass::WalkPass;
 use crate::collectives::{Action, Collective, Payload, Routing, Share, Sums, WalkForm};
 use crate::geometry::{Trees, Vertex};
-use crate::names::{Block, Rank};
+use crate::names::{Block, LaneId, Rank, StepId};
 use crate::plan::exchange::linear;
 use crate::plan::exchange::{self, ExchangeRecipe};
 use crate::plan::ir::flow::{Flow, LaneHeader, Message};
@@ -85,11 +85,11 @@ impl Schedule {
 
 impl Expansion {
     /// The pass that a lane's step belongs to, and which of its steps it is.
-    fn pass(&self, lane: usize, step: usize) -> (&dyn Pass, usize) {
-        let Passes(passes) = &self.lanes[lane];
-        let found = passes.iter().find(|(steps, _)| step < steps.end);
+    fn pass(&self, lane: LaneId, step: StepId) -> (&dyn Pass, usize) {
+        let Passes(passes) = &self.lanes[lane.index()];
+        let found = passes.iter().find(|(steps, _)| step.index() < steps.end);
         let (steps, pass) = found.unwrap_or_else(|| panic!("lane {lane} has no step {step}"));
-        (&**pass, step - steps.start)
+        (&**pass, step.index() - steps.start)
     }
 }
 
@@ -110,22 +110,28 @@ impl Flow for Expansion {
         &self.headers
     }
 
-    fn action(&self, lane: usize, step: usize, _rank: Rank) -> Action {
+    fn action(&self, lane: LaneId, step: StepId, _rank: Rank) -> Action {
         let (pass, step) = self.pass(lane, step);
         pass.action(step)
     }
 
-    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
+    fn own_at(&self, lane: LaneId, step: StepId, rank: Rank) -> u32 {
         let (pass, step) = self.pass(lane, step);
         pass.own_at(step, rank)
     }
 
-    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
-        let order = self.lanes[lane].0.iter().find_map(|(_, pass)| pass.tiles(most));
-        order.unwrap_or_else(|| Tile::ranges(self.headers[lane].space.n_positions, most))
+    fn tiles(&self, lane: LaneId, most: u32) -> Vec<Tile> {
+        let order = self.lanes[lane.index()].0.iter().find_map(|(_, pass)| pass.tiles(most));
+        order.unwrap_or_else(|| Tile::ranges(self.headers[lane.index()].space.n_positions, most))
     }
 
-    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+    fn messages(
+        &self,
+        lane: LaneId,
+        step: StepId,
+        tile: &Tile,
+        visit: &mut dyn FnMut(Message<'_>),
+    ) {
         let (pass, step) = self.pass(lane, step);
         pass.messages(PassScope::Step(step, tile), &mut |_, message| {
             if self.complete != Some(message.to) {

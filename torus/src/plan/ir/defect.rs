@@ -1,7 +1,7 @@
 //! What can be wrong with the plan of one rank.
 
 use super::runs::Run;
-use crate::names::{Position, Rank};
+use crate::names::{LaneId, Position, Rank, StepId};
 
 /// What breaks a local rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum Defect {
         /// The position.
         position: Position,
         /// The other lane.
-        other: usize,
+        other: LaneId,
     },
     /// A send or receive names a rank that does not exist, or the rank itself.
     #[error("{peer} is no other rank")]
@@ -129,9 +129,9 @@ pub enum Defect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// The lane; `None` if the plan as a whole is meant.
-    pub lane: Option<usize>,
+    pub lane: Option<LaneId>,
     /// The step; `None` if the lane as a whole is meant.
-    pub step: Option<usize>,
+    pub step: Option<StepId>,
     /// What is wrong.
     pub defect: Defect,
 }

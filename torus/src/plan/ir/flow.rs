@@ -9,7 +9,7 @@ use super::runs::Run;
 use super::space::Space;
 use super::types::Plan;
 use crate::collectives::{Action, Collective};
-use crate::names::Rank;
+use crate::names::{LaneId, Rank, StepId};
 
 /// What all ranks know of a lane.
 #[derive(Clone, Debug)]
@@ -62,34 +62,34 @@ pub trait Flow: Sync {
     fn lanes(&self) -> &[LaneHeader];
 
     /// The working space of a lane as a rank knows it.
-    fn space(&self, lane: usize, _rank: Rank) -> &Space {
-        &self.lanes()[lane].space
+    fn space(&self, lane: LaneId, _rank: Rank) -> &Space {
+        &self.lanes()[lane.index()].space
     }
 
     /// What becomes of what arrives at a rank in a step.
-    fn action(&self, lane: usize, step: usize, rank: Rank) -> Action;
+    fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action;
 
     /// Where a rank's own value stands in the fold of a step, see
     /// [`Step::own_at`](crate::plan::Step::own_at).
-    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32;
+    fn own_at(&self, lane: LaneId, step: StepId, rank: Rank) -> u32;
 
     /// The positions of a lane in tiles of at most `most`, in order.
-    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile>;
+    fn tiles(&self, lane: LaneId, most: u32) -> Vec<Tile>;
 
     /// Visits the messages of a step as far as they touch a tile. Those that reach one rank
     /// come in the order of the fold.
-    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>));
+    fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: &mut dyn FnMut(Message<'_>));
 
     /// One rank's plan.
     fn plan(&self, rank: Rank) -> Plan;
 }
 
 /// Visits all messages of all lanes and steps: (lane, step, message).
-pub fn for_each_message(flow: &dyn Flow, mut visit: impl FnMut(usize, usize, Message<'_>)) {
-    for (index, lane) in flow.lanes().iter().enumerate() {
-        for tile in flow.tiles(index, u32::MAX) {
-            for step in 0..lane.n_steps {
-                flow.messages(index, step, &tile, &mut |message| visit(index, step, message));
+pub fn for_each_message(flow: &dyn Flow, mut visit: impl FnMut(LaneId, StepId, Message<'_>)) {
+    for (id, lane) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
+        for tile in flow.tiles(id, u32::MAX) {
+            for step in StepId::first(lane.n_steps) {
+                flow.messages(id, step, &tile, &mut |message| visit(id, step, message));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::runs::n_positions;
 use super::space::Space;
 use super::types::{Lane, Plan};
 use crate::collectives::{Action, Collective, Payload};
-use crate::names::Rank;
+use crate::names::{LaneId, Rank, StepId};
 
 /// The plans of all ranks.
 #[derive(Clone, Debug)]
@@ -94,29 +94,35 @@ impl Flow for Listed {
         &self.headers
     }
 
-    fn space(&self, lane: usize, rank: Rank) -> &Space {
-        &self.plans[rank.index()].lanes[lane].space
+    fn space(&self, lane: LaneId, rank: Rank) -> &Space {
+        &self.plans[rank.index()].lanes[lane.index()].space
     }
 
-    fn action(&self, lane: usize, step: usize, rank: Rank) -> Action {
-        self.plans[rank.index()].lanes[lane].steps[step].action
+    fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action {
+        self.plans[rank.index()].lanes[lane.index()].steps[step.index()].action
     }
 
-    fn own_at(&self, lane: usize, step: usize, rank: Rank) -> u32 {
-        self.plans[rank.index()].lanes[lane].steps[step].own_at
+    fn own_at(&self, lane: LaneId, step: StepId, rank: Rank) -> u32 {
+        self.plans[rank.index()].lanes[lane.index()].steps[step.index()].own_at
     }
 
-    fn tiles(&self, lane: usize, most: u32) -> Vec<Tile> {
-        Tile::ranges(self.headers[lane].space.n_positions, most)
+    fn tiles(&self, lane: LaneId, most: u32) -> Vec<Tile> {
+        Tile::ranges(self.headers[lane.index()].space.n_positions, most)
     }
 
-    fn messages(&self, lane: usize, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
+    fn messages(
+        &self,
+        lane: LaneId,
+        step: StepId,
+        tile: &Tile,
+        visit: &mut dyn FnMut(Message<'_>),
+    ) {
         // Receivers say in which order operands are folded.
         let mut clipped = Vec::new();
         for plan in &self.plans {
-            for recv in &plan.lanes[lane].steps[step].recvs {
+            for recv in &plan.lanes[lane.index()].steps[step.index()].recvs {
                 let Some(sender) = self.plans.get(recv.peer.index()) else { continue };
-                let sends = &sender.lanes[lane].steps[step].sends;
+                let sends = &sender.lanes[lane.index()].steps[step.index()].sends;
                 let Some(send) = sends.iter().find(|send| send.peer == plan.rank) else { continue };
                 clipped.clear();
                 clipped.extend(send.runs.iter().filter_map(|run| clip(*run, tile)));

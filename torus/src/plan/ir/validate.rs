@@ -10,7 +10,7 @@ use super::defect::{Defect, Invalid};
 use super::runs::{Run, n_positions};
 use super::types::{Lane, Plan, Step, Transfer};
 use crate::collectives::{Action, Payload};
-use crate::names::{Position, Rank};
+use crate::names::{LaneId, Position, Rank, StepId};
 
 impl Plan {
     /// Checks everything that can be told from this rank's plan alone.
@@ -42,6 +42,7 @@ struct Rules<'a> {
 
 impl Rules<'_> {
     fn report(&mut self, lane: Option<usize>, step: Option<usize>, defect: Defect) {
+        let (lane, step) = (lane.map(LaneId), step.map(StepId));
         self.found.push(Invalid { lane, step, defect });
     }
 
@@ -216,7 +217,7 @@ impl Rules<'_> {
                     let owner = owner.get_mut(position as usize);
                     let Some(owner) = owner else { continue };
                     if *owner != usize::MAX && *owner != index {
-                        let (position, other) = (Position(position), *owner);
+                        let (position, other) = (Position(position), LaneId(*owner));
                         self.report(Some(index), Some(number), Defect::Shared { position, other });
                         return;
                     }
