@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{
-    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Message, Mixed, Plan, PlanFault,
-    Space, Step, Tile, Violation, check,
+    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Mixed, Plan, PlanFault, Space,
+    Step, Tile, Violation, Visit, check,
 };
 use hopbine_torus::{Block, Collective, LaneId, Position, Rank, Request, StepId, registry};
 
@@ -146,13 +146,7 @@ impl Flow for Other {
         Tile::ranges(n_positions, most)
     }
 
-    fn messages(
-        &self,
-        lane: LaneId,
-        step: StepId,
-        tile: &Tile,
-        visit: &mut dyn FnMut(Message<'_>),
-    ) {
+    fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>) {
         self.executed.messages(lane, step, tile, visit);
     }
 

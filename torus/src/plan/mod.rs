@@ -15,7 +15,7 @@ pub use derive::schedule::{
 pub use derive::walk::Interleave;
 pub use exchange::{ExchangeRecipe, ExchangeStages};
 pub use ir::defect::{Defect, Invalid};
-pub use ir::flow::{Flow, LaneHeader, Message, for_each_message};
+pub use ir::flow::{Flow, LaneHeader, Message, Visit, for_each_message};
 pub use ir::grid::{Grid, NodeGroups};
 pub use ir::layout;
 pub use ir::listed::{Listed, Mixed};

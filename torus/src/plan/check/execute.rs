@@ -22,6 +22,9 @@ const MOST_VIOLATIONS: usize = 1000;
 /// Values that nothing holds are forgotten when there are so many of them.
 const MANY_VALUES: usize = 1 << 16;
 
+/// A lane, and its step unless the end is meant.
+type Where = (LaneId, Option<StepId>);
+
 /// A run of a message of the step at hand, with what is in it.
 #[derive(Clone)]
 struct Sent {
@@ -85,13 +88,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Reports a fault in a position, counted from the tile's first on.
-    fn report(
-        &mut self,
-        rank: Rank,
-        (lane, step): (LaneId, Option<StepId>),
-        at: u32,
-        fault: PlanFault,
-    ) {
+    fn report(&mut self, rank: Rank, (lane, step): Where, at: u32, fault: PlanFault) {
         if self.found.len() < MOST_VIOLATIONS {
             let position = Some(Position(self.tile.positions().start + at));
             self.found.push(Violation { rank, lane: Some(lane), step, position, fault });

@@ -19,7 +19,7 @@ use crate::geometry::{Trees, Vertex};
 use crate::names::{Block, LaneId, Rank, StepId};
 use crate::plan::exchange::linear;
 use crate::plan::exchange::{self, ExchangeRecipe};
-use crate::plan::ir::flow::{Flow, LaneHeader, Message};
+use crate::plan::ir::flow::{Flow, LaneHeader, Visit};
 use crate::plan::ir::grid::Grid;
 use crate::plan::ir::members::Tile;
 use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
@@ -125,13 +125,7 @@ impl Flow for Expansion {
         order.unwrap_or_else(|| Tile::ranges(self.headers[lane.index()].space.n_positions, most))
     }
 
-    fn messages(
-        &self,
-        lane: LaneId,
-        step: StepId,
-        tile: &Tile,
-        visit: &mut dyn FnMut(Message<'_>),
-    ) {
+    fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>) {
         let (pass, step) = self.pass(lane, step);
         pass.messages(PassScope::Step(step, tile), &mut |_, message| {
             if self.complete != Some(message.to) {

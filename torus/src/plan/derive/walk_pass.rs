@@ -58,20 +58,24 @@ impl WalkPass {
             done.push(counts.clone());
             counts[step.dim] += 1;
         }
-        let mut pass = WalkPass {
-            torus,
-            walk,
-            order,
-            phase,
-            root,
-            is_whole,
-            done,
-            resident: Vec::new(),
-            moving: Vec::new(),
-            groups: None,
-        };
-        pass.keep_sets();
-        pass
+        let moves = Moves { walk: &walk, order: &order, routing: phase.routing, root };
+        let (mut resident, mut moving) = (Vec::new(), Vec::new());
+        for (dim, &size) in walk.sizes().iter().enumerate() {
+            let pattern = walk.pattern(dim);
+            let n_steps = pattern.n_steps();
+            let is_small = n_steps as usize * size as usize <= MOST_KEPT_SETS;
+            let has_others = walk.visited().len() > 1;
+            resident.push((is_small && has_others).then(|| moves.all_resident(dim)));
+            moving.push(is_small.then(|| {
+                let of_step = |t| {
+                    let n_targets = pattern.targets(t, 0).len() as u32;
+                    (0..n_targets).map(|target| moves.all_moving(dim, t, target)).collect()
+                };
+                (0..n_steps).map(of_step).collect()
+            }));
+        }
+        let groups = None;
+        WalkPass { torus, walk, order, phase, root, is_whole, done, resident, moving, groups }
     }
 
     /// With the operands of folds in an order in which all ranks compute the same expression.
@@ -84,27 +88,6 @@ impl WalkPass {
 
     fn moves(&self) -> Moves<'_> {
         Moves { walk: &self.walk, order: &self.order, routing: self.phase.routing, root: self.root }
-    }
-
-    fn keep_sets(&mut self) {
-        let mut resident = Vec::new();
-        let mut moving = Vec::new();
-        let moves = self.moves();
-        let many_dims = self.walk.visited().len() > 1;
-        for (dim, &size) in self.walk.sizes().iter().enumerate() {
-            let pattern = self.walk.pattern(dim);
-            let n_steps = pattern.n_steps();
-            let is_small = n_steps as usize * size as usize <= MOST_KEPT_SETS;
-            resident.push((is_small && many_dims).then(|| moves.all_resident(dim)));
-            moving.push(is_small.then(|| {
-                let of_step = |t| {
-                    let n_targets = pattern.targets(t, 0).len() as u32;
-                    (0..n_targets).map(|target| moves.all_moving(dim, t, target)).collect()
-                };
-                (0..n_steps).map(of_step).collect()
-            }));
-        }
-        (self.resident, self.moving) = (resident, moving);
     }
 
     fn resident(&self, dim: usize, done: u32, a: u32) -> Cow<'_, CoordSet> {

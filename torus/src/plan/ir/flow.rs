@@ -47,6 +47,9 @@ pub struct Message<'a> {
     pub runs: &'a [Run],
 }
 
+/// What is done with each message.
+pub type Visit<'v> = &'v mut dyn FnMut(Message<'_>);
+
 /// The messages of all ranks, lane by lane and step by step.
 pub trait Flow: Sync {
     /// What is performed.
@@ -78,7 +81,7 @@ pub trait Flow: Sync {
 
     /// Visits the messages of a step as far as they touch a tile. Those that reach one rank
     /// come in the order of the fold.
-    fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: &mut dyn FnMut(Message<'_>));
+    fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>);
 
     /// One rank's plan.
     fn plan(&self, rank: Rank) -> Plan;

@@ -1,6 +1,6 @@
 //! Plans that somebody has listed, as a flow: what the checker reads from files.
 
-use super::flow::{Flow, LaneHeader, Message};
+use super::flow::{Flow, LaneHeader, Message, Visit};
 use super::members::{Tile, clip};
 use super::runs::n_positions;
 use super::space::Space;
@@ -110,13 +110,7 @@ impl Flow for Listed {
         Tile::ranges(self.headers[lane.index()].space.n_positions, most)
     }
 
-    fn messages(
-        &self,
-        lane: LaneId,
-        step: StepId,
-        tile: &Tile,
-        visit: &mut dyn FnMut(Message<'_>),
-    ) {
+    fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>) {
         // Receivers say in which order operands are folded.
         let mut clipped = Vec::new();
         for plan in &self.plans {
