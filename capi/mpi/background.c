@@ -1,10 +1,9 @@
-/* The thread in the background: it moves hopbine's requests on while the program is somewhere else, in
- * MPI_Recv for instance, where MPI demands it, or in its own computing. It calls hopbine only, never MPI.
- *
- * A program that waits for its requests moves them on itself, and this thread only looks, now and then,
+/* See background.h. A program that waits for its requests moves them on itself, and this thread only looks, now and then,
  * whether it does; without requests it sleeps. */
 #define _GNU_SOURCE
-#include "requests.h"
+#include "background.h"
+
+#include "doors.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +17,8 @@ enum { FEW = 100, MANY = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
+/* Set before the thread starts. */
+static const struct polled *polled;
 static int is_there, is_asleep, is_at_end;
 
 static int is_ending(void) { return __atomic_load_n(&is_at_end, __ATOMIC_ACQUIRE); }
@@ -25,7 +26,7 @@ static int is_ending(void) { return __atomic_load_n(&is_at_end, __ATOMIC_ACQUIRE
 static void sleep_until_wanted(void) {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&is_asleep, 1, __ATOMIC_SEQ_CST);
-    while (!are_under_way() && !is_ending()) pthread_cond_wait(&wanted, &lock);
+    while (!polled->are_under_way() && !is_ending()) pthread_cond_wait(&wanted, &lock);
     __atomic_store_n(&is_asleep, 0, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&lock);
 }
@@ -33,20 +34,20 @@ static void sleep_until_wanted(void) {
 static void *look(void *nothing) {
     long nap = LONGEST_NAP;
     int n_idle = 0, n_vain = 0;
-    unsigned long seen = n_drives();
+    unsigned long seen = polled->n_drives();
     within++;
     while (!is_ending()) {
         const struct timespec time = {0, nap};
         nanosleep(&time, NULL);
-        const unsigned long now = n_drives();
-        if (!are_under_way()) {
+        const unsigned long now = polled->n_drives();
+        if (!polled->are_under_way()) {
             nap = LONGEST_NAP;
             if (++n_idle > FEW) sleep_until_wanted(), n_idle = 0;
         } else if (now != seen) {
             nap = LONGEST_NAP, n_idle = n_vain = 0;
         } else {
             n_idle = 0;
-            n_vain = poll_requests() ? 0 : n_vain + 1;
+            n_vain = polled->poll() ? 0 : n_vain + 1;
             nap = n_vain < MANY ? FIRST_NAP : 2 * nap < LONGEST_NAP ? 2 * nap : LONGEST_NAP;
         }
         seen = now;
@@ -60,7 +61,7 @@ static void wake(void) {
     pthread_mutex_unlock(&lock);
 }
 
-void look_after_requests(void) {
+void look_after(const struct polled *requests) {
     if (__atomic_load_n(&is_there, __ATOMIC_ACQUIRE)) {
         /* SeqCst: whoever falls asleep says so, and then looks for requests. */
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -73,6 +74,7 @@ void look_after_requests(void) {
         sigset_t every, before;
         sigfillset(&every);
         pthread_sigmask(SIG_SETMASK, &every, &before);
+        polled = requests;
         const int is_made = pthread_create(&thread, NULL, look, NULL) == 0;
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         __atomic_store_n(&is_there, is_made, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* Starting and ending hopbine beside MPI, and hopbine's communicators for MPI's. */
-#include "requests.h"
+#include "doors.h"
 
 #include <hopbine_mpi.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@ PER_THREAD int within;
 enum status status;
 int wants_report;
 const char *no_requests;
+struct library library = {.start_at_init = start};
 hopbine_comm_t world;
 static MPI_Comm exchange_comm = MPI_COMM_NULL;
 MPI_Comm own_comm = MPI_COMM_NULL;
@@ -48,7 +49,7 @@ static void progress(void *argument) {
 static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     (void)key, (void)extra;
     struct state *state = value;
-    forget_comm(comm);
+    if (library.forget_comm) library.forget_comm(comm);
     __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
     if (state->comm != HOPBINE_COMM_NULL && state->comm != world) hopbine_comm_free(&state->comm);
     free(state->known);
@@ -71,7 +72,7 @@ static void stop(void) {
 static int end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     within++;
-    end_background();
+    if (library.end_requests) library.end_requests();
     if (!value && hopbine_finalize() != HOPBINE_SUCCESS) fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
     stop();
     within--;
@@ -126,7 +127,9 @@ void start(void) {
     PMPI_Allreduce(mine, everybodys, 2, MPI_INT, MPI_MIN, exchange_comm);
     first = everybodys[0];
     if (first == rank) fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
-    no_requests = everybodys[1] ? against_requests() : "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
+    /* Waiting for a request must be served, too. */
+    if (!library.serve_request) no_requests = "a request, without libhopbine_mpi.so";
+    if (!everybodys[1]) no_requests = "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
     if (first < size) {
         stop();
     } else {

@@ -63,9 +63,6 @@ int passed(const struct call *call, int code);
 /* Starts hopbine on all ranks of MPI_COMM_WORLD, if that has not been tried: collective. */
 void start(void);
 
-/* The same at the end of MPI_Init, in the way of each library. */
-void start_at_init(void);
-
 /* The same for an HB_ call, if all ranks of MPI_COMM_WORLD make it and it may wait for them. */
 void start_with(MPI_Comm comm, enum form form);
 
@@ -102,6 +99,21 @@ struct state *known_state_of(MPI_Comm comm);
 
 /* Has it kept from now on; all its ranks are here. */
 void adopt_early(MPI_Comm comm);
+
+/* Where the two libraries differ: each sets its functions when it is loaded. So the files that both have call none
+ * that only one has. */
+struct library {
+    /* At the end of MPI_Init: start(), or in the way of libhopbine_hb.so. */
+    void (*start_at_init)(void);
+    /* Starts, or prepares, a call that gives a request, as serve_job() does, and sets *call->request. Null where no
+     * requests are served, and so are the others. */
+    int (*serve_request)(struct call *call, struct state *state, int *code, int *error);
+    /* The communicator is freed; its requests go on. */
+    void (*forget_comm)(MPI_Comm comm);
+    /* At the end. */
+    void (*end_requests)(void);
+};
+extern struct library library;
 
 /* hopbine's communicator of all ranks, once it is started. */
 extern hopbine_comm_t world;

@@ -20,7 +20,7 @@ static int initialised(int code) {
         status = CANNOT;
         say_other_mpi("use the one for that MPI; until then MPI serves all calls");
     } else {
-        start_at_init();
+        library.start_at_init();
     }
     return code;
 }

@@ -52,5 +52,3 @@ void mpi_barrier_init_f08_(const MPI_Fint *comm, const MPI_Fint *info, MPI_Reque
 }
 #endif
 #endif
-
-void start_at_init(void) { start(); }

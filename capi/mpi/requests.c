@@ -1,6 +1,7 @@
 /* Requests that hopbine serves: from their start to their end. See requests.h. */
 #include "requests.h"
 
+#include "background.h"
 #include "job.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -134,106 +135,6 @@ static void go(struct request *request) {
     count(&n_outstanding, 1);
 }
 
-/* -- Starting -------------------------------------------------------------------------------- */
-
-const char *against_requests(void) { return NULL; }
-
-/* Gives the program a handle. */
-static int keep(struct request *request, const struct call *call) {
-    const int tag = keep_types(&request->job) ? find_tag(request) : 0;
-    if (!tag) return MPI_ERR_NO_MEM;
-    int error;
-    if (request->is_persistent) error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
-    else error = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
-    if (error == MPI_SUCCESS) {
-        *call->request = request->native;
-        if (!request->is_persistent) go(request);
-    }
-    return error;
-}
-
-/* Persistent requests meet in the order in which they were made, whatever the order in which ranks start
- * them: each has a communicator of its own, which lives as long as it does. */
-static int serve_apart(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
-    struct state apart = *state;
-    if (call->form != PERSISTENT) return serve_job(call, state, job, code, error);
-    *code = hopbine_comm_duplicate(state->comm, &apart.comm);
-    if (*code != HOPBINE_SUCCESS) return 1;
-    const int served = serve_job(call, &apart, job, code, error);
-    hopbine_comm_free(&apart.comm);
-    return served;
-}
-
-/* Not zeroed: most of it is the job's room for what few have. */
-static struct request *new_request(const struct call *call) {
-    struct request *const request = n_spare ? spare[--n_spare] : malloc(sizeof *request);
-    if (!request) return NULL;
-    clear_job(&request->job);
-    request->native = MPI_REQUEST_NULL;
-    request->comm = call->comm;
-    request->tag = 0;
-    request->is_persistent = call->form == PERSISTENT;
-    request->is_freed = request->is_known = 0;
-    request->phase = INACTIVE;
-    request->code = HOPBINE_SUCCESS;
-    request->message = NULL;
-    return request;
-}
-
-/* What is started by serve_again() waits for nobody, so it may be under the lock. */
-int serve_request(struct call *call, struct state *state, int *code, int *error) {
-    const int is_once = call->form == NONBLOCKING;
-    pthread_mutex_lock(&lock);
-    struct request *const request = new_request(call);
-    int served = request && is_once && serve_again(call, state, &request->job.request, code);
-    int is_well = served && *code == HOPBINE_SUCCESS;
-    if (is_well) *error = keep(request, call);
-    pthread_mutex_unlock(&lock);
-    if (!request) return *error = MPI_ERR_NO_MEM, 1;
-    if (!served) {
-        served = serve_apart(call, state, &request->job, code, error);
-        is_well = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
-        if (is_well && is_once) keep_call(call, state, &request->job);
-        pthread_mutex_lock(&lock);
-        if (is_well) *error = keep(request, call);
-        pthread_mutex_unlock(&lock);
-    }
-    if (is_well && *error == MPI_SUCCESS) {
-        if (is_once) look_after_requests();
-        return 1;
-    }
-    pthread_mutex_lock(&lock);
-    drop(request);
-    pthread_mutex_unlock(&lock);
-    return served;
-}
-
-static struct request *find(MPI_Request native) {
-    for (int at = 0; at < n_all; at++)
-        if (all[at] && all[at]->native == native && !all[at]->is_freed) return all[at];
-    return NULL;
-}
-
-void start_requests(int n, const MPI_Request natives[]) {
-    int n_started = 0;
-    pthread_mutex_lock(&lock);
-    within++;
-    for (int at = 0; at < n; at++) {
-        struct request *const request = find(natives[at]);
-        if (!request || !request->is_persistent || request->phase != INACTIVE) continue;
-        go(request);
-        n_started++;
-        int code = begin_job(&request->job);
-        if (code == HOPBINE_SUCCESS) code = hopbine_start(request->job.request);
-        if (code == HOPBINE_SUCCESS) continue;
-        fail(request, code);
-        request->phase = DONE, n_done++;
-    }
-    within--;
-    pthread_mutex_unlock(&lock);
-    if (n_started) look_after_requests();
-}
-
 /* -- Moving on ------------------------------------------------------------------------------- */
 
 /* Polls without anything new between two looks at requests: whoever tells that a peer is gone counts them. */
@@ -280,15 +181,116 @@ void drive_requests(int most) {
     pthread_mutex_unlock(&lock);
 }
 
-int are_under_way(void) { return __atomic_load_n(&n_outstanding, __ATOMIC_ACQUIRE) > 0; }
+static int are_under_way(void) { return __atomic_load_n(&n_outstanding, __ATOMIC_ACQUIRE) > 0; }
 
-unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED); }
+static unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED); }
 
-int poll_requests(void) {
+static int poll_requests(void) {
     if (pthread_mutex_trylock(&lock) != 0) return 1;
     const int n_found = poll(1);
     pthread_mutex_unlock(&lock);
     return n_found;
+}
+
+/* For the thread in the background. */
+static const struct polled polled = {are_under_way, n_drives, poll_requests};
+
+/* -- Starting -------------------------------------------------------------------------------- */
+
+/* Gives the program a handle. */
+static int keep(struct request *request, const struct call *call) {
+    const int tag = keep_types(&request->job) ? find_tag(request) : 0;
+    if (!tag) return MPI_ERR_NO_MEM;
+    int error;
+    if (request->is_persistent) error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
+    else error = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
+    if (error == MPI_SUCCESS) {
+        *call->request = request->native;
+        if (!request->is_persistent) go(request);
+    }
+    return error;
+}
+
+/* Persistent requests meet in the order in which they were made, whatever the order in which ranks start
+ * them: each has a communicator of its own, which lives as long as it does. */
+static int serve_apart(struct call *call, const struct state *state, struct job *job, int *code, int *error) {
+    struct state apart = *state;
+    if (call->form != PERSISTENT) return serve_job(call, state, job, code, error);
+    *code = hopbine_comm_duplicate(state->comm, &apart.comm);
+    if (*code != HOPBINE_SUCCESS) return 1;
+    const int served = serve_job(call, &apart, job, code, error);
+    hopbine_comm_free(&apart.comm);
+    return served;
+}
+
+/* Not zeroed: most of it is the job's room for what few have. */
+static struct request *new_request(const struct call *call) {
+    struct request *const request = n_spare ? spare[--n_spare] : malloc(sizeof *request);
+    if (!request) return NULL;
+    clear_job(&request->job);
+    request->native = MPI_REQUEST_NULL;
+    request->comm = call->comm;
+    request->tag = 0;
+    request->is_persistent = call->form == PERSISTENT;
+    request->is_freed = request->is_known = 0;
+    request->phase = INACTIVE;
+    request->code = HOPBINE_SUCCESS;
+    request->message = NULL;
+    return request;
+}
+
+/* What is started by serve_again() waits for nobody, so it may be under the lock. */
+static int serve_request(struct call *call, struct state *state, int *code, int *error) {
+    const int is_once = call->form == NONBLOCKING;
+    pthread_mutex_lock(&lock);
+    struct request *const request = new_request(call);
+    int served = request && is_once && serve_again(call, state, &request->job.request, code);
+    int is_well = served && *code == HOPBINE_SUCCESS;
+    if (is_well) *error = keep(request, call);
+    pthread_mutex_unlock(&lock);
+    if (!request) return *error = MPI_ERR_NO_MEM, 1;
+    if (!served) {
+        served = serve_apart(call, state, &request->job, code, error);
+        is_well = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
+        if (is_well && is_once) keep_call(call, state, &request->job);
+        pthread_mutex_lock(&lock);
+        if (is_well) *error = keep(request, call);
+        pthread_mutex_unlock(&lock);
+    }
+    if (is_well && *error == MPI_SUCCESS) {
+        if (is_once) look_after(&polled);
+        return 1;
+    }
+    pthread_mutex_lock(&lock);
+    drop(request);
+    pthread_mutex_unlock(&lock);
+    return served;
+}
+
+static struct request *find(MPI_Request native) {
+    for (int at = 0; at < n_all; at++)
+        if (all[at] && all[at]->native == native && !all[at]->is_freed) return all[at];
+    return NULL;
+}
+
+void start_requests(int n, const MPI_Request natives[]) {
+    int n_started = 0;
+    pthread_mutex_lock(&lock);
+    within++;
+    for (int at = 0; at < n; at++) {
+        struct request *const request = find(natives[at]);
+        if (!request || !request->is_persistent || request->phase != INACTIVE) continue;
+        go(request);
+        n_started++;
+        int code = begin_job(&request->job);
+        if (code == HOPBINE_SUCCESS) code = hopbine_start(request->job.request);
+        if (code == HOPBINE_SUCCESS) continue;
+        fail(request, code);
+        request->phase = DONE, n_done++;
+    }
+    within--;
+    pthread_mutex_unlock(&lock);
+    if (n_started) look_after(&polled);
 }
 
 /* -- Failures, and the end ------------------------------------------------------------------- */
@@ -349,10 +351,16 @@ int is_served(MPI_Request native, MPI_Comm *comm) {
     return request != NULL;
 }
 
-void forget_comm(MPI_Comm comm) {
+static void forget_comm(MPI_Comm comm) {
     if (!__atomic_load_n(&n_requests, __ATOMIC_ACQUIRE)) return;
     pthread_mutex_lock(&lock);
     for (int at = 0; at < n_all; at++)
         if (all[at] && all[at]->comm == comm) all[at]->comm = MPI_COMM_NULL;
     pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void add_requests(void) {
+    library.serve_request = serve_request;
+    library.forget_comm = forget_comm;
+    library.end_requests = end_background;
 }

@@ -14,12 +14,6 @@ struct request;
  * failed; and all that there are, also persistent ones that are not under way. */
 extern int n_outstanding, n_failed, n_requests;
 
-/* Why this library serves no requests; null if it does. */
-const char *against_requests(void);
-
-/* Starts, or prepares, a call that gives a request, as serve_job() does, and sets *call->request. */
-int serve_request(struct call *call, struct state *state, int *code, int *error);
-
 /* Moves requests on, unless another thread does, up to `most` times as long as nothing happens, and has MPI
  * know of those that are done. */
 void drive_requests(int most);
@@ -39,18 +33,5 @@ int free_request(MPI_Request native, MPI_Comm *comm);
 
 /* Whether it is one of hopbine's, and where errors about it are to be raised. */
 int is_served(MPI_Request native, MPI_Comm *comm);
-
-/* The communicator is freed; its requests go on. */
-void forget_comm(MPI_Comm comm);
-
-/* For the thread in the background (background.c): whether there are requests under way, and how often
- * the program has moved them on; and moves them on, without a call of MPI's. */
-int are_under_way(void);
-unsigned long n_drives(void);
-int poll_requests(void);
-
-/* A request is under way: the thread in the background is to see to it. And the end of that thread. */
-void look_after_requests(void);
-void end_background(void);
 
 #endif

@@ -6,7 +6,6 @@
  * could object to, a negative count for instance, goes to MPI on that rank, which then raises the
  * error that it would have raised anyway. */
 #include "job.h"
-#include "requests.h"
 
 #include <stdio.h>
 
@@ -102,7 +101,7 @@ int serve(struct call *call, int *code) {
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
     else if (state->reason) call->reason = state->reason;
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);
-    else served = serve_request(call, state, code, &error);
+    else served = library.serve_request(call, state, code, &error);
     within--;
     if (error != MPI_SUCCESS) PMPI_Comm_call_errhandler(call->comm, *code = error);
     else if (served) *code = *code == HOPBINE_SUCCESS ? MPI_SUCCESS : failed(*code, call->comm);

@@ -1,21 +1,22 @@
-/* HB_Allreduce and its kin: MPI's collectives under another name, served by hopbine where it can. Where
+/* HB_Allreduce and the others: MPI's collectives under another name, served by hopbine where it can. Where
  * libhopbine_mpi.so is loaded, these names are its own (preload.c), and nothing of this library is called. */
 #include "doors.h"
 
 #include "forms.h"
-#include "requests.h"
 #include <hopbine_mpi.h>
 #include <stdlib.h>
 #include <strings.h>
 
 /* HOPBINE_START=call on one rank holds for all. Where libhopbine_mpi.so is loaded HB_Init is its own. */
-void start_at_init(void) {
+static void start_at_init(void) {
     const char *const when = getenv("HOPBINE_START");
     const int starts = !when || strcasecmp(when, "call") != 0;
     int all = 0;
     PMPI_Allreduce(&starts, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all) HB_Init();
 }
+
+__attribute__((constructor)) static void add_start(void) { library.start_at_init = start_at_init; }
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
@@ -25,17 +26,5 @@ void start_at_init(void) {
         if (serve(&call, &code)) return code;                                                      \
         return passed(&call, PMPI_##NAME ARGUMENTS);                                               \
     }
-
-/* A request is served by libhopbine_mpi.so only, since waiting for it must be served, too. */
-const char *against_requests(void) { return "a request, without libhopbine_mpi.so"; }
-
-int serve_request(struct call *call, struct state *state, int *code, int *error) {
-    (void)state, (void)code, (void)error;
-    return call->reason = against_requests(), 0;
-}
-
-void forget_comm(MPI_Comm comm) { (void)comm; }
-
-void end_background(void) {}
 
 EVERY_DOOR

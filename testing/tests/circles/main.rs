@@ -1,7 +1,9 @@
 //! No circle of files, in any crate of the workspace.
 //!
 //! A Rust file depends on the files whose modules its `use` declarations and its paths name, through
-//! re-exports to where an item is; `pub use` and `mod` of a parent, and tests, do not count.
+//! re-exports to where an item is; `pub use` and `mod` of a parent, and tests, do not count. For C see `c.rs`.
+
+mod c;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -242,4 +244,37 @@ fn a_circle_is_found() {
         circles(&edges(&[(0, 1), (1, 2), (2, 1), (3, 4), (4, 3)])),
         [vec![1, 2], vec![3, 4]]
     );
+}
+
+#[test]
+fn no_files_in_c_are_in_a_circle() {
+    let edges = c::dependencies(&root().join("capi/mpi"));
+    let has = |from: &str, to: &str| edges[from].contains(to);
+    assert!(edges.len() > 25, "{} files", edges.len());
+    assert!(has("requests.c", "job.h") && has("requests.c", "background.c"), "{edges:?}");
+    // By a macro of a header.
+    assert!(has("complete.c", "init.c"), "{edges:?}");
+    assert_eq!(circles(&edges), Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn a_circle_in_c_is_found() {
+    let text = |requests: &str| {
+        let texts = [
+            ("a.h", "int called(void);"),
+            ("a.c", "#include \"a.h\"\nint called(void) {\n    return back(1);\n}\n"),
+            ("b.c", requests),
+        ];
+        c::edges(&texts.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
+    };
+    let circle = text("int back(int n) { return n ? called() : 0; }");
+    assert_eq!(circles(&circle), [vec!["a.c".to_owned(), "b.c".to_owned()]]);
+    for harmless in [
+        "int back(int n) { return n; } /* called() */",
+        "static int called(void) { return 1; }\nint back(int n) { return called(); }",
+        "int back(int n) { return of.called() + (\"called()\", n); }",
+        "static int back(int n) { return called(); }",
+    ] {
+        assert!(circles(&text(harmless)).is_empty(), "{harmless}");
+    }
 }
