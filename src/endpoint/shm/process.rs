@@ -1,11 +1,10 @@
 //! Processes of this host: who they are, and whether they live.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
+use hopbine_meet::Stat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 
 /// A process, told apart from a later one of the same number by its start.
@@ -23,22 +22,22 @@ impl Process {
     /// This process.
     pub(super) fn own() -> Self {
         let shown = hopbine_meet::number().unwrap_or(0);
-        let started = stat(shown).ok().flatten().map_or(0, |(_, started)| started);
+        let started = Stat::of(shown).ok().flatten().map_or(0, |stat| stat.started);
         Process { pid: std::process::id(), shown, started }
     }
 
     /// The process that has this number now, in a PID namespace of which `/proc` is.
     #[cfg(test)]
     pub(super) fn of(pid: u32) -> Self {
-        let (_, started) = stat(pid).expect("there is a /proc").expect("it lives");
+        let Stat { started, .. } = Stat::of(pid).expect("there is a /proc").expect("it lives");
         Process { pid, shown: pid, started }
     }
 
     /// False if it has ended, or only its exit status is left of it.
     pub(super) fn is_alive(self) -> bool {
         let exists = || number(self.pid).is_some_and(|pid| test_kill_process(pid).is_ok());
-        match stat(self.shown) {
-            Ok(Some((state, started))) => {
+        match Stat::of(self.shown) {
+            Ok(Some(Stat { state, started, .. })) => {
                 !matches!(state, b'Z' | b'X' | b'x')
                     && (self.started == 0 || started == self.started)
             }
@@ -91,32 +90,6 @@ fn open_pidfd(pid: u32) -> Option<OwnedFd> {
 /// As the system's calls take it.
 fn number(pid: u32) -> Option<Pid> {
     Pid::from_raw(pid.try_into().ok()?)
-}
-
-/// State and start of a process, by its number in `/proc`; `None` if there is no such process.
-///
-/// # Errors
-/// What keeps this process from looking.
-fn stat(pid: u32) -> io::Result<Option<(u8, u64)>> {
-    // That of its first thread: qemu-user makes the process's own up, for every thread another.
-    let text = match std::fs::read(format!("/proc/{pid}/task/{pid}/stat")) {
-        Ok(text) => text,
-        // It may end between the opening and the reading.
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH)) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    Ok(parse(&text))
-}
-
-fn parse(stat: &[u8]) -> Option<(u8, u64)> {
-    // The second field, the name in parentheses, may hold spaces and parentheses.
-    let rest = &stat[stat.iter().rposition(|&byte| byte == b')')? + 1..];
-    let mut fields = rest.split(|&byte| byte == b' ').skip(1);
-    let state = *fields.next()?.first()?;
-    let started = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
-    Some((state, started))
 }
 
 #[cfg(test)]

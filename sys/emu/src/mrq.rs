@@ -2,8 +2,9 @@
 //!
 //! A queue holds [`CAPACITY`] notices of one cache line each, which would be 8 MiB per VCQ. To
 //! keep a queue that is never far behind small and in the cache, its index space is cut into
-//! chunks that are taken from a per-queue set when the first notice of a chunk arrives and go back
-//! to it when the last one was read: a queue in normal use alternates between two chunks.
+//! chunks: the first notice of a chunk takes one, the last that is read gives it back. So a queue in
+//! normal use alternates between two chunks. A lock guards who takes and who gives back; notices pass
+//! without it.
 //!
 //! Every notice has one index, given out by `tail`. A notice is there when its entry's `seq` is
 //! its index + 1; indices are never used twice, so stale entries of a reused chunk cannot be
@@ -11,7 +12,11 @@
 //!
 //! The poster and the poller know what a notice means; [`Chunks`] knows where chunks lie.
 
+#[cfg(not(loom))]
+use crate::shared::lock::SpinLock as Lock;
 use crate::sync::{AtomicU64, Ordering};
+#[cfg(loom)]
+type Lock = loom::sync::Mutex<()>;
 
 /// Notices in a chunk.
 #[cfg(not(loom))]
@@ -19,9 +24,9 @@ pub(crate) const CHUNK: u64 = 256;
 /// Chunks in the index window; more than CAPACITY / CHUNK, so that a slot is never met twice.
 #[cfg(not(loom))]
 const SLOTS: usize = 1024;
-/// 64-bit words of the set of free chunks: 576 chunks, more than are ever in use at once.
+/// Free chunks that a queue keeps: more than are ever in use at once.
 #[cfg(not(loom))]
-const FREE_WORDS: usize = 9;
+const FREE: usize = 584;
 /// Unread notices that a queue holds (the real device's number).
 #[cfg(not(loom))]
 pub(crate) const CAPACITY: u64 = 131_072;
@@ -31,11 +36,9 @@ pub(crate) const CHUNK: u64 = 2;
 #[cfg(loom)]
 const SLOTS: usize = 4;
 #[cfg(loom)]
-const FREE_WORDS: usize = 1;
+const FREE: usize = 4;
 #[cfg(loom)]
 pub(crate) const CAPACITY: u64 = 4;
-
-const CHUNKS: usize = FREE_WORDS * 64;
 
 /// What travels: five words whose meaning the poster and the poller share, and two numbers that
 /// the queue's reader needs.
@@ -80,10 +83,11 @@ impl Default for Chunk {
 
 /// Where chunks come from.
 pub(crate) trait Chunks {
-    /// Reserves memory for one zeroed chunk for ever; never 0. None if there is none left.
+    /// Reserves memory for one zeroed chunk for ever; its number is not 0, and below 2^[`RUN_AT`]. None
+    /// if there is none left.
     fn create(&self) -> Option<u64>;
-    /// The chunk that `create` named.
-    fn at(&self, place: u64) -> &Chunk;
+    /// The chunk that `create` has numbered.
+    fn at(&self, chunk: u64) -> &Chunk;
 }
 
 /// Why a notice is lost.
@@ -101,7 +105,7 @@ pub(crate) enum Lost {
 pub(crate) struct Recent {
     /// Number of the run of indices that it serves, from 1; 0: none.
     run: u64,
-    place: u64,
+    chunk: u64,
 }
 
 /// The shared part of a queue. Valid when zeroed.
@@ -115,10 +119,11 @@ pub(crate) struct Ring {
     pad1: [u64; 7],
     /// For each slot of the window which chunk serves it ([`Slot`]); 0: none yet.
     table: [AtomicU64; SLOTS],
-    /// Set bits are chunks in use.
-    taken: [AtomicU64; FREE_WORDS],
-    /// Where each chunk lies; 0: never created.
-    places: [AtomicU64; CHUNKS],
+    /// Guards what is below, and all changes of `table` and `head`.
+    lock: Lock,
+    /// How many chunks serve no slot, and which: the last is the one most likely still in a cache.
+    n_free: AtomicU64,
+    free: [AtomicU64; FREE],
 }
 
 #[cfg(any(test, loom))]
@@ -130,8 +135,9 @@ impl Default for Ring {
             head: AtomicU64::new(0),
             pad1: [0; 7],
             table: std::array::from_fn(|_| AtomicU64::new(0)),
-            taken: std::array::from_fn(|_| AtomicU64::new(0)),
-            places: std::array::from_fn(|_| AtomicU64::new(0)),
+            lock: Lock::default(),
+            n_free: AtomicU64::new(0),
+            free: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }
@@ -146,18 +152,22 @@ fn slot_of(index: u64) -> usize {
     (index / CHUNK) as usize % SLOTS
 }
 
+/// Where the run begins in a word of the table.
+const RUN_AT: u32 = 40;
+
 /// A word of the table: which round of the window it is for, and the chunk. The round keeps a
 /// sender that reads an outdated word from writing into a chunk that has moved on.
 struct Slot;
 
 impl Slot {
-    fn pack(index: u64, number: usize) -> u64 {
-        run_of(index) << 16 | number as u64
+    fn pack(index: u64, chunk: u64) -> u64 {
+        run_of(index) << RUN_AT | chunk
     }
 
     #[inline]
-    fn chunk(word: u64, index: u64) -> Option<usize> {
-        (word >> 16 == run_of(index)).then_some(word as u16 as usize)
+    fn chunk(word: u64, index: u64) -> Option<u64> {
+        let chunk = word & ((1 << RUN_AT) - 1);
+        (chunk != 0 && word == Slot::pack(index, chunk)).then_some(chunk)
     }
 }
 
@@ -176,9 +186,9 @@ impl Ring {
         // The chunk of an index serves it until the reader has passed it, which waits for the
         // notice; if the reader gives that up, the chunk serves nobody else.
         if recent.run != run_of(index) {
-            *recent = Recent { run: run_of(index), place: self.place(chunks, index)? };
+            *recent = Recent { run: run_of(index), chunk: self.chunk(chunks, index)? };
         }
-        let entry = &chunks.at(recent.place).entries[(index % CHUNK) as usize];
+        let entry = &chunks.at(recent.chunk).entries[(index % CHUNK) as usize];
         let words = [
             notice.meta,
             notice.vcq,
@@ -197,85 +207,53 @@ impl Ring {
         Ok(())
     }
 
-    /// Where the chunk of `index` lies.
+    /// The chunk of an index.
     #[cold]
-    fn place(&self, chunks: &impl Chunks, index: u64) -> Result<u64, Lost> {
-        // Acquire pairs with the install below: the place of the chunk is visible.
+    fn chunk(&self, chunks: &impl Chunks, index: u64) -> Result<u64, Lost> {
+        // Acquire pairs with the Release below: the chunk's earlier notices have been read.
         let word = self.table[slot_of(index)].load(Ordering::Acquire);
-        let number = match Slot::chunk(word, index) {
-            Some(number) => number,
-            None => self.install(chunks, index)?,
-        };
-        // Relaxed: created before the number was published in the table.
-        Ok(self.places[number].load(Ordering::Relaxed))
-    }
-
-    /// Gives the slot of `index` a chunk, or finds the one that another sender gave it.
-    fn install(&self, chunks: &impl Chunks, index: u64) -> Result<usize, Lost> {
-        // Acquire pairs with the reader's Release: slots behind head are empty again.
-        let head = self.head.load(Ordering::Acquire);
+        if let Some(chunk) = Slot::chunk(word, index) {
+            return Ok(chunk);
+        }
+        // Relaxed: the lock orders all that it guards.
+        let _guard = self.locked();
+        let head = self.head.load(Ordering::Relaxed);
         // Head lags behind the reader by up to a chunk: what it may hold is not overflow yet.
         match index.checked_sub(head) {
             None => return Err(Lost::Late),
             Some(behind) if behind >= CAPACITY + CHUNK => return Err(Lost::Overflow),
             Some(_) => {}
         }
-        let mine = self.take_chunk(chunks).ok_or(Lost::Overflow)?;
-        // AcqRel: Release publishes the chunk's place, Acquire sees that of the winner.
-        match self.table[slot_of(index)].compare_exchange(
-            0,
-            Slot::pack(index, mine),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => Ok(mine),
-            Err(word) => {
-                self.give_back(mine);
-                Slot::chunk(word, index).ok_or(Lost::Overflow)
-            }
+        let slot = &self.table[slot_of(index)];
+        match slot.load(Ordering::Relaxed) {
+            0 => {}
+            // Another sender was faster.
+            word => return Slot::chunk(word, index).ok_or(Lost::Overflow),
         }
+        let n_free = (self.n_free.load(Ordering::Relaxed) as usize).min(FREE);
+        let chunk = match n_free.checked_sub(1) {
+            Some(last) => {
+                self.n_free.store(last as u64, Ordering::Relaxed);
+                self.free[last].load(Ordering::Relaxed)
+            }
+            None => chunks.create().ok_or(Lost::Overflow)?,
+        };
+        // Release pairs with the Acquires of other senders and of the reader.
+        slot.store(Slot::pack(index, chunk), Ordering::Release);
+        Ok(chunk)
     }
 
-    /// Takes the lowest free chunk, which is the one most likely still in a cache.
-    fn take_chunk(&self, chunks: &impl Chunks) -> Option<usize> {
-        for (w, word) in self.taken.iter().enumerate() {
-            let mut bits = word.load(Ordering::Relaxed);
-            while bits != u64::MAX {
-                let bit = bits.trailing_ones();
-                // Acquire pairs with the Release in give_back: its last reader is done with it.
-                match word.compare_exchange_weak(
-                    bits,
-                    bits | 1 << bit,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        let number = w * 64 + bit as usize;
-                        // Only the holder of the bit gets here; the bit orders these accesses.
-                        if self.places[number].load(Ordering::Relaxed) == 0 {
-                            let Some(place) = chunks.create() else {
-                                self.give_back(number);
-                                return None;
-                            };
-                            self.places[number].store(place, Ordering::Relaxed);
-                        }
-                        return Some(number);
-                    }
-                    Err(now) => bits = now,
-                }
-            }
-        }
-        None
-    }
-
-    fn give_back(&self, n: usize) {
-        // Release pairs with the Acquire in take_chunk.
-        self.taken[n / 64].fetch_and(!(1 << (n % 64)), Ordering::Release);
+    /// Takes the lock, until the result is dropped.
+    fn locked(&self) -> impl Drop + '_ {
+        let guard = self.lock.lock();
+        #[cfg(loom)]
+        let guard = guard.unwrap();
+        guard
     }
 
     /// A reader that starts at the first unread notice. At most one may be in use at a time.
     pub(crate) fn reader(&self) -> Reader {
-        Reader { next: self.head.load(Ordering::Acquire), place: 0, has_hole: false }
+        Reader { next: self.head.load(Ordering::Acquire), chunk: 0, has_hole: false }
     }
 
     /// Discards what an earlier owner has left, up to an index that no sender has used yet.
@@ -294,7 +272,7 @@ impl Ring {
                 reader.skip(self);
             }
         }
-        // Relaxed is enough for senders that come later: capacity is a matter of chunks.
+        let _guard = self.locked();
         self.head.store(reader.next, Ordering::Release);
     }
 }
@@ -302,8 +280,8 @@ impl Ring {
 /// The private part of the one reader.
 pub(crate) struct Reader {
     next: u64,
-    /// Place of the chunk of `next`, if it was already looked up.
-    place: u64,
+    /// The chunk of `next`, if it was already looked up.
+    chunk: u64,
     /// Whether a notice of this chunk was given up. Its sender may still write it, so the chunk must
     /// not serve again.
     has_hole: bool,
@@ -314,14 +292,12 @@ impl Reader {
     // Polls mostly find none, and a notice is 56 bytes that a call would move once more.
     #[inline(always)]
     pub(crate) fn pop(&mut self, ring: &Ring, chunks: &impl Chunks) -> Option<Notice> {
-        let slot = slot_of(self.next);
-        if self.place == 0 {
-            // Acquire pairs with the install: the place is visible.
-            let word = ring.table[slot].load(Ordering::Acquire);
-            let number = Slot::chunk(word, self.next)?;
-            self.place = ring.places[number].load(Ordering::Relaxed);
+        if self.chunk == 0 {
+            // Acquire pairs with the Release of the sender that took it.
+            let word = ring.table[slot_of(self.next)].load(Ordering::Acquire);
+            self.chunk = Slot::chunk(word, self.next)?;
         }
-        let entry = &chunks.at(self.place).entries[(self.next % CHUNK) as usize];
+        let entry = &chunks.at(self.chunk).entries[(self.next % CHUNK) as usize];
         // Acquire pairs with the Release store in push.
         if entry.seq.load(Ordering::Acquire) != self.next + 1 {
             return None;
@@ -329,7 +305,7 @@ impl Reader {
         let w: [u64; 7] = std::array::from_fn(|i| entry.words[i].load(Ordering::Relaxed));
         self.next += 1;
         if self.next.is_multiple_of(CHUNK) {
-            self.leave_chunk(ring, slot);
+            self.leave_chunk(ring);
         }
         Some(Notice {
             meta: w[0],
@@ -346,25 +322,29 @@ impl Reader {
     #[cfg(not(loom))]
     fn skip(&mut self, ring: &Ring) {
         self.has_hole = true;
-        let slot = slot_of(self.next);
         self.next += 1;
         if self.next.is_multiple_of(CHUNK) {
-            self.leave_chunk(ring, slot);
+            self.leave_chunk(ring);
         }
     }
 
     /// All entries were read, so all their senders are done: the chunk can serve again.
     #[cold]
-    fn leave_chunk(&mut self, ring: &Ring, slot: usize) {
-        let word = ring.table[slot].load(Ordering::Relaxed);
-        // The slot must be empty before head lets a sender come round to it: ordered by the
-        // Release store of head, which pairs with the Acquire in install.
-        ring.table[slot].store(0, Ordering::Relaxed);
-        if !self.has_hole {
-            ring.give_back(word as u16 as usize);
-        }
+    fn leave_chunk(&mut self, ring: &Ring) {
+        let _guard = ring.locked();
+        // Relaxed: the lock orders all that it guards. In this order a reader that dies in between
+        // loses a chunk at most.
+        ring.table[slot_of(self.next - 1)].store(0, Ordering::Relaxed);
+        // Release pairs with the Acquire of a later reader.
         ring.head.store(self.next, Ordering::Release);
-        self.place = 0;
+        let n_free = ring.n_free.load(Ordering::Relaxed);
+        if !self.has_hole
+            && let Some(free) = ring.free.get(n_free as usize)
+        {
+            free.store(self.chunk, Ordering::Relaxed);
+            ring.n_free.store(n_free + 1, Ordering::Relaxed);
+        }
+        self.chunk = 0;
         self.has_hole = false;
     }
 }

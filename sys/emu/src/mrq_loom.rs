@@ -19,8 +19,8 @@ impl Chunks for Model {
         Some(self.made.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    fn at(&self, place: u64) -> &Chunk {
-        &self.chunks[place as usize - 1]
+    fn at(&self, chunk: u64) -> &Chunk {
+        &self.chunks[chunk as usize - 1]
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::error::{BootstrapError, VariableError};
 use crate::host::number;
 use crate::own;
+use crate::process::Stat;
 use crate::variables::{Lookup, number_of};
 
 /// A launcher and its variables for the rank, the number of ranks, and the ranks on this host (the
@@ -106,41 +107,22 @@ impl Launched {
 /// A name for the process that has started this job's ranks: the nearest ancestor that is no rank
 /// itself. Ranks that are wrapped in scripts have it in common all the same.
 fn name(launched: &Launched) -> Option<String> {
+    let stat = |pid| Stat::of(pid).ok().flatten();
     let mut pid = number()?;
     // Chains are short; a bound keeps a strange /proc from holding us.
     for _ in 0..64 {
-        let (parent, _) = stat(pid)?;
+        let parent = stat(pid)?.parent;
         let environment = std::fs::read(format!("/proc/{parent}/environ")).unwrap_or_default();
         let is_rank = environment.split(|byte| *byte == 0).any(|entry| {
             let name = entry.split(|byte| *byte == b'=').next();
             name == Some(launched.variable.as_bytes())
         });
         if !is_rank || parent <= 1 {
-            let (_, started) = stat(parent)?;
-            return Some(format!("job-{parent}-{started}"));
+            return Some(format!("job-{parent}-{}", stat(parent)?.started));
         }
         pid = parent;
     }
     None
-}
-
-/// A process's parent, by its number in `/proc`.
-pub(crate) fn parent_of(pid: u32) -> Option<u32> {
-    stat(pid).map(|(parent, _)| parent)
-}
-
-/// A process's parent, and when it was started, from `/proc`.
-fn stat(pid: u32) -> Option<(u32, u64)> {
-    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-fn parse_stat(text: &str) -> Option<(u32, u64)> {
-    // The program's name stands in brackets and may hold anything.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let parent = fields.nth(1)?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some((parent, started))
 }
 
 #[cfg(test)]
@@ -191,13 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_a_parent_and_a_beginning() {
-        let text = "7 (a) name (x) S 42 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 9911 1 2";
-        assert_eq!(parse_stat(text), Some((42, 9911)));
-        let (parent, started) = stat(std::process::id()).expect("is there");
-        assert!(parent > 0 && started > 0);
+    fn a_job_has_the_name_of_who_has_started_it() {
+        let stat = |pid| Stat::of(pid).unwrap().expect("it lives");
+        let parent = stat(std::process::id()).parent;
         let launched =
             Launched { rank: 0, size: 1, variable: "HOPBINE_NO_SUCH_VARIABLE", elsewhere: None };
-        assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{}", stat(parent).unwrap().1));
+        let started = stat(parent).started;
+        assert_eq!(name(&launched).unwrap(), format!("job-{parent}-{started}"));
     }
 }

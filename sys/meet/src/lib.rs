@@ -30,6 +30,7 @@ mod local;
 mod memory;
 mod own;
 mod place;
+mod process;
 mod reach;
 pub mod variables;
 
@@ -44,4 +45,5 @@ pub use launcher::Launched;
 pub use local::LocalExchange;
 pub use memory::{Mapping, create_memory, open_memory};
 pub use place::Place;
+pub use process::Stat;
 pub use reach::{Leave, yama_scope};

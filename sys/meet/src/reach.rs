@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::{PTracer, Pid, set_ptracer};
 
 use crate::host::number;
-use crate::launcher::parent_of;
+use crate::process::Stat;
 
 /// Whom leaves that are in force name; `None`: everybody of this user.
 static NAMED: Mutex<Vec<Option<u32>>> = Mutex::new(Vec::new());
@@ -75,7 +75,10 @@ fn common_ancestor(others: &[u32]) -> Option<u32> {
     }
     let chain = |process: u32| {
         // Chains are short; a bound keeps a strange /proc from holding us.
-        let next = |&process: &u32| parent_of(process).filter(|&parent| parent > 1);
+        let next = |&process: &u32| {
+            let stat = Stat::of(process).ok().flatten();
+            stat.map(|stat| stat.parent).filter(|&parent| parent > 1)
+        };
         std::iter::successors(Some(process), next).take(64)
     };
     let mut common: Vec<u32> = chain(this).collect();

@@ -176,83 +176,6 @@ impl Vcq {
         unsafe { post!(self, utofu_put_piggyback8(to.raw(), value, remote.0, 8), mark) }
     }
 
-    /// Atomic operation on eight bytes of the target, aligned to eight.
-    ///
-    /// # Errors
-    /// [`PostError`]; in every case nothing was posted.
-    ///
-    /// # Safety
-    /// See [`Vcq`], for the remote bytes; atomic operations of several VCQs on them are no conflict.
-    pub unsafe fn armw8(
-        &mut self,
-        to: VcqId,
-        op: ArmwOp,
-        value: u64,
-        remote: Stadd,
-        mark: Mark,
-    ) -> Result<(), PostError> {
-        // SAFETY: the handle is live; the caller vouches for the remote memory.
-        unsafe { post!(self, utofu_armw8(to.raw(), op.code(), value, remote.0), mark) }
-    }
-
-    /// Atomic operation on four bytes of the target, aligned to four.
-    ///
-    /// # Errors
-    /// [`PostError`]; in every case nothing was posted.
-    ///
-    /// # Safety
-    /// As [`Vcq::armw8`].
-    pub unsafe fn armw4(
-        &mut self,
-        to: VcqId,
-        op: ArmwOp,
-        value: u32,
-        remote: Stadd,
-        mark: Mark,
-    ) -> Result<(), PostError> {
-        // SAFETY: the handle is live; the caller vouches for the remote memory.
-        unsafe { post!(self, utofu_armw4(to.raw(), op.code(), value, remote.0), mark) }
-    }
-
-    /// Stores `new` in eight bytes of the target if they hold `old`; the local notice says what was
-    /// there.
-    ///
-    /// # Errors
-    /// [`PostError`]; in every case nothing was posted.
-    ///
-    /// # Safety
-    /// As [`Vcq::armw8`].
-    pub unsafe fn cswap8(
-        &mut self,
-        to: VcqId,
-        old: u64,
-        new: u64,
-        remote: Stadd,
-        mark: Mark,
-    ) -> Result<(), PostError> {
-        // SAFETY: the handle is live; the caller vouches for the remote memory.
-        unsafe { post!(self, utofu_cswap8(to.raw(), old, new, remote.0), mark) }
-    }
-
-    /// As [`Vcq::cswap8`], on four bytes aligned to four.
-    ///
-    /// # Errors
-    /// [`PostError`]; in every case nothing was posted.
-    ///
-    /// # Safety
-    /// As [`Vcq::armw8`].
-    pub unsafe fn cswap4(
-        &mut self,
-        to: VcqId,
-        old: u32,
-        new: u32,
-        remote: Stadd,
-        mark: Mark,
-    ) -> Result<(), PostError> {
-        // SAFETY: the handle is live; the caller vouches for the remote memory.
-        unsafe { post!(self, utofu_cswap4(to.raw(), old, new, remote.0), mark) }
-    }
-
     /// Occupies a queue entry and moves nothing. MRQ flags have no effect.
     ///
     /// # Errors
@@ -264,4 +187,41 @@ impl Vcq {
             (self.core.api.utofu_nop)(self.core.hdl, mark.flags(), mark.cookie())
         })
     }
+}
+
+/// Makes the atomic operations, which differ in what they do with a word of the target.
+macro_rules! atomics {
+    ($($(#[doc = $doc:literal])+ $name:ident = $call:ident($($arg:ident: $ty:ty => $value:expr),+);)+) => {
+        impl Vcq {$(
+            $(#[doc = $doc])+
+            ///
+            /// # Errors
+            /// [`PostError`]; in every case nothing was posted.
+            ///
+            /// # Safety
+            /// See [`Vcq`], for the remote bytes; atomic operations of several VCQs on them are no conflict.
+            pub unsafe fn $name(
+                &mut self,
+                to: VcqId,
+                $($arg: $ty,)+
+                remote: Stadd,
+                mark: Mark,
+            ) -> Result<(), PostError> {
+                // SAFETY: the handle is live; the caller vouches for the remote memory.
+                unsafe { post!(self, $call(to.raw(), $($value,)+ remote.0), mark) }
+            }
+        )+}
+    };
+}
+
+atomics! {
+    /// Atomic operation on eight bytes of the target, aligned to eight.
+    armw8 = utofu_armw8(op: ArmwOp => op.code(), value: u64 => value);
+    /// Atomic operation on four bytes of the target, aligned to four.
+    armw4 = utofu_armw4(op: ArmwOp => op.code(), value: u32 => value);
+    /// Stores `new` in eight bytes of the target if they hold `old`; the local notice says what was
+    /// there.
+    cswap8 = utofu_cswap8(old: u64 => old, new: u64 => new);
+    /// As [`Vcq::cswap8`], on four bytes aligned to four.
+    cswap4 = utofu_cswap4(old: u32 => old, new: u32 => new);
 }

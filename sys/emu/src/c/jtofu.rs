@@ -136,7 +136,7 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
 ) -> c_int {
     answer(|| {
         let job = ranked(rank)?.job;
-        let a = job.layout.logical(job.node_of(rank as usize));
+        let a = job.placement.logical(job.node_of(rank as usize));
         // SAFETY: the caller's promise.
         unsafe { store(coords, jtofu_log_coords { a }, "coords") }
     })
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
 pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> c_int {
     answer(|| {
         // 256 does not fit.
-        let a = current()?.job.layout.extent.map(|n| n.min(255) as u8);
+        let a = current()?.job.placement.extent.map(|n| n.min(255) as u8);
         // SAFETY: the caller's promise.
         unsafe { store(size, jtofu_phys_coords { a }, "size") }
     })
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> 
 /// Logical sizes of the job. INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_log_size(size: *mut jtofu_log_coords) -> c_int {
     answer(|| {
-        let a = current()?.job.layout.shape;
+        let a = current()?.job.placement.shape;
         // SAFETY: the caller's promise.
         unsafe { store(size, jtofu_log_coords { a }, "size") }
     })
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) 
 pub unsafe extern "C" fn jtofu_query_max_proc_per_node() -> c_int {
     let mut most = 0;
     let code = answer(|| {
-        most = current()?.job.layout.most_per_node as c_int;
+        most = current()?.job.placement.most_per_node as c_int;
         Ok(())
     });
     if code == JTOFU_SUCCESS { most } else { code }
@@ -202,7 +202,7 @@ unsafe fn ranks(
     to: *mut jtofu_rank_t,
     n: *mut usize,
 ) -> Result<()> {
-    let all = node.into_iter().flat_map(|node| me.job.layout.ranks_at(node)).take(max);
+    let all = node.into_iter().flat_map(|node| me.job.placement.ranks_at(node)).take(max);
     let mut count = 0;
     for rank in all {
         not_null(to, "ranks")?;
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_phys_coords(
         // SAFETY: the caller's promise; every member of the union is six bytes.
         let a = unsafe { load(coords, "coords")?.a };
         let me = current()?;
-        let node = me.job.layout.node_at(a);
+        let node = me.job.placement.node_at(a);
         // SAFETY: the caller's promise.
         unsafe { ranks(&me, node, max_ranks, ranks_out, num_ranks) }
     })
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_log_coords(
         // SAFETY: the caller's promise; every member of the union is three numbers.
         let c = unsafe { load(coords, "coords")?.a };
         let me = current()?;
-        let s = me.job.layout.shape;
+        let s = me.job.placement.shape;
         let node = (0..3)
             .all(|i| c[i] < s[i])
             .then(|| ((c[2] * s[1] + c[1]) * s[0] + c[0]) as usize)
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
         let c = unsafe { load(coords, "coords")?.a };
         node_of(c)?;
         let direct = [c[3], c[4], c[5]];
-        let e = current()?.job.layout.extent;
+        let e = current()?.job.placement.extent;
         // A path leads through a node of the job's groups: coordinates that occur there.
         let exist = |i: usize| 0..e[3 + i].min(ABC[i].into()) as u8;
         let others = exist(0)
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
 }
 
 fn node_of(c: [u8; 6]) -> Result<usize> {
-    match current()?.job.layout.node_at(c) {
+    match current()?.job.placement.node_at(c) {
         Some(node) => Ok(node),
         None => {
             fail(UTOFU_ERR_INVALID_COORDS, format!("coordinates {c:?}: the job has no such node"))
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_hops(
         let c = unsafe { load(coords, "coords")?.a };
         node_of(c)?;
         let me = current()?;
-        let n = crate::limits::coords::hops(me.job.coords_of(me.rank), c, me.job.layout.extent);
+        let n = crate::limits::coords::hops(me.job.coords_of(me.rank), c, me.job.placement.extent);
         // SAFETY: the caller's promise.
         unsafe { store(num_hops, n as usize, "num_hops") }
     })

@@ -81,8 +81,8 @@ pub unsafe extern "C" fn utofu_get_onesided_tnis(
 ) -> c_int {
     call(|| {
         let me = current()?;
-        let layout = &me.job.layout;
-        let mine = layout.sharing.tnis(layout.place_of[me.rank] as usize);
+        let placement = &me.job.placement;
+        let mine = placement.sharing.tnis(placement.local_rank_of[me.rank] as usize);
         // SAFETY: the caller's promise.
         unsafe { list(mine, tni_ids, num_tnis) }
     })

@@ -124,7 +124,7 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let new = if path_coords.is_null() {
             // Threads that are no rank may ask as well: for them the id stays as it is.
             let elsewhere = known().is_some_and(|me| {
-                let node = me.job.layout.node_at(place.coords);
+                let node = me.job.placement.node_at(place.coords);
                 node.is_some_and(|n| n != me.job.node_of(me.rank))
             });
             if elsewhere { ids::with_default_path(id) } else { id }

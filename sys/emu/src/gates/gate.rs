@@ -187,7 +187,7 @@ impl Gate {
 
 /// An allocated gate.
 fn find(job: &Job, place: GatePlace) -> Option<&Gate> {
-    let node = job.layout.node_at(place.coords)?;
+    let node = job.placement.node_at(place.coords)?;
     let table = table(job, node, place.tni)?;
     let gate = table.gates.get(usize::from(place.gate))?;
     // Acquire pairs with the Release in alloc: the gate is reset.

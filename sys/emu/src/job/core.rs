@@ -1,8 +1,8 @@
 //! A job: ranks that share an arena. Its ranks are threads of one process, or processes of one host.
 
 use crate::job::device::Device;
-use crate::job::nodes::Layout;
-use crate::job::records::{Header, NodeRecord, Plan, RankRecord, TniRecord, VcqBlock};
+use crate::job::nodes::Placement;
+use crate::job::records::{ArenaLayout, Header, NodeRecord, RankRecord, TniRecord, VcqBlock};
 use crate::job::stepping::Stepping;
 use crate::limits::TNIS;
 use crate::limits::coords;
@@ -23,10 +23,10 @@ use utofu_sys::*;
 /// A set of ranks that communicate.
 pub struct Job {
     pub(crate) arena: Arena,
-    plan: Plan,
+    layout: ArenaLayout,
     /// Tells the jobs of one process apart in gate ids; 0 is the environment's job.
     pub(crate) serial: u16,
-    pub(crate) layout: Layout,
+    pub(crate) placement: Placement,
     pub(crate) model: Model,
     /// What moves the bytes, in the late mode.
     pub(crate) device: Option<Device>,
@@ -75,7 +75,7 @@ impl Job {
         coords: Vec<[u8; 6]>,
         model: Model,
     ) -> std::result::Result<Arc<Job>, JobError> {
-        Job::of_threads(Layout::new(&coords, None)?, model, None)
+        Job::of_threads(Placement::new(&coords, None)?, model, None)
     }
 
     /// A job of threads on a logical torus, `per_node` ranks on each node: rank r is on node
@@ -91,7 +91,7 @@ impl Job {
         let nodes = coords::of_shape(shape)?;
         let ranks: Vec<Coords> =
             nodes.iter().flat_map(|c| std::iter::repeat_n(*c, per_node)).collect();
-        Job::of_threads(Layout::new(&ranks, Some(coords::three(shape)?))?, model, None)
+        Job::of_threads(Placement::new(&ranks, Some(coords::three(shape)?))?, model, None)
     }
 
     /// Tofu coordinates for a logical torus, x running fastest; one entry per node, all different.
@@ -106,7 +106,7 @@ impl Job {
     }
 
     pub(crate) fn of_threads(
-        layout: Layout,
+        placement: Placement,
         model: Model,
         stepping: Option<Stepping>,
     ) -> std::result::Result<Arc<Job>, JobError> {
@@ -115,7 +115,7 @@ impl Job {
         let serial = (1..=u16::MAX)
             .find(|s| !jobs.contains_key(s))
             .ok_or_else(|| JobError::Shape("65535 jobs exist in this process".into()))?;
-        let mut job = Job::private(layout, model, stepping)?;
+        let mut job = Job::private(placement, model, stepping)?;
         job.serial = serial;
         let job = Arc::new(job);
         jobs.insert(serial, Arc::downgrade(&job));
@@ -124,36 +124,36 @@ impl Job {
 
     /// A job in this process's memory.
     pub(crate) fn private(
-        layout: Layout,
+        placement: Placement,
         model: Model,
         stepping: Option<Stepping>,
     ) -> std::result::Result<Job, JobError> {
-        let plan = Plan::of(&layout);
-        let arena =
-            Arena::private(plan.len).map_err(|source| JobError::Map { bytes: plan.len, source })?;
-        Job::assemble(arena, layout, model, stepping)
+        let layout = ArenaLayout::of(&placement);
+        let arena = Arena::private(layout.len)
+            .map_err(|source| JobError::Map { bytes: layout.len, source })?;
+        Job::assemble(arena, placement, model, stepping)
     }
 
     fn assemble(
         arena: Arena,
-        layout: Layout,
+        placement: Placement,
         model: Model,
         stepping: Option<Stepping>,
     ) -> std::result::Result<Job, JobError> {
-        let plan = Plan::of(&layout);
+        let layout = ArenaLayout::of(&placement);
         let header = arena.at::<Header>(Off::new(0));
-        header.heap.start(plan.heap, plan.len);
+        header.heap.start(layout.heap, layout.len);
         let page = rustix::param::page_size() as u64;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let is_crowded = stepping.is_none() && layout.node_of.len() > processors;
+        let is_crowded = stepping.is_none() && placement.node_of.len() > processors;
         let device = model.late.map(|_| Device::new(stepping.is_none()));
         let device = device.transpose().map_err(JobError::Thread)?;
         let (serial, me, processes) = (0, None, Vec::new());
         Ok(Job {
             arena,
-            plan,
-            serial,
             layout,
+            serial,
+            placement,
             model,
             device,
             stepping,
@@ -167,12 +167,12 @@ impl Job {
     /// A job of processes in the memory that they share; this one is rank `me`.
     pub(crate) fn of_processes(
         arena: Arena,
-        layout: Layout,
+        placement: Placement,
         model: Model,
         me: usize,
         processes: Vec<u32>,
     ) -> std::result::Result<Job, JobError> {
-        let mut job = Job::assemble(arena, layout, model, None)?;
+        let mut job = Job::assemble(arena, placement, model, None)?;
         (job.me, job.processes) = (Some(me), processes);
         Ok(job)
     }
@@ -200,20 +200,20 @@ impl Job {
     /// Number of ranks.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.layout.node_of.len()
+        self.placement.node_of.len()
     }
 
     #[inline]
     pub(crate) fn node_of(&self, rank: usize) -> usize {
-        self.layout.node_of[rank] as usize
+        self.placement.node_of[rank] as usize
     }
 
     pub(crate) fn nodes(&self) -> &[Coords] {
-        &self.layout.nodes
+        &self.placement.nodes
     }
 
     pub(crate) fn coords_of(&self, rank: usize) -> Coords {
-        self.layout.nodes[self.node_of(rank)]
+        self.placement.nodes[self.node_of(rank)]
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -221,12 +221,12 @@ impl Job {
     }
 
     pub(crate) fn rank_record(&self, rank: usize) -> &RankRecord {
-        self.arena.at(self.plan.ranks.nth(rank))
+        self.arena.at(self.layout.ranks.nth(rank))
     }
 
     #[inline]
     pub(crate) fn node(&self, node: usize) -> &NodeRecord {
-        self.arena.at(self.plan.nodes.nth(node))
+        self.arena.at(self.layout.nodes.nth(node))
     }
 
     /// A TNI by its number; INVALID_TNI_ID.
@@ -243,7 +243,7 @@ impl Job {
         id: utofu_vcq_id_t,
         place: VcqPlace,
     ) -> Option<(usize, &TniRecord)> {
-        let node = self.layout.find(node_key(id))?;
+        let node = self.placement.find(node_key(id))?;
         Some((node, &self.node(node).tnis[usize::from(place.tni)]))
     }
 
@@ -276,7 +276,7 @@ impl Job {
     }
 
     pub(crate) fn hops(&self, from: usize, to: usize) -> u64 {
-        coords::hops(self.layout.nodes[from], self.layout.nodes[to], self.layout.extent)
+        coords::hops(self.placement.nodes[from], self.placement.nodes[to], self.placement.extent)
     }
 
     /// The links that data take from one node to another, and the TNI where they arrive. Those of
@@ -287,10 +287,10 @@ impl Job {
         to: usize,
         arriving: &'a Calendar,
     ) -> Vec<&'a Calendar> {
-        let Layout { nodes, extent, .. } = &self.layout;
+        let Placement { nodes, extent, .. } = &self.placement;
         let links = links::route(nodes[from], nodes[to], *extent);
         let known = links.filter_map(|(at, out)| {
-            self.layout.node_at(at).map(|node| &self.node(node).links[out])
+            self.placement.node_at(at).map(|node| &self.node(node).links[out])
         });
         known.chain([arriving]).collect()
     }
@@ -310,7 +310,7 @@ impl Job {
             }
             None => fail(
                 UTOFU_ERR_OUT_OF_MEMORY,
-                format!("the job's {} bytes for queues are used up", self.plan.len),
+                format!("the job's {} bytes for queues are used up", self.layout.len),
             ),
         }
     }
@@ -326,13 +326,14 @@ impl Drop for Job {
     }
 }
 
+/// Chunks are numbered by where they lie, in units of their alignment.
 impl Chunks for Job {
     fn create(&self) -> Option<u64> {
-        Some(self.header().heap.create::<Chunk>()?.bytes())
+        Some(self.header().heap.create::<Chunk>()?.bytes() / align_of::<Chunk>() as u64)
     }
 
     #[inline]
-    fn at(&self, place: u64) -> &Chunk {
-        self.arena.at(Off::new(place))
+    fn at(&self, chunk: u64) -> &Chunk {
+        self.arena.at(Off::new(chunk * align_of::<Chunk>() as u64))
     }
 }

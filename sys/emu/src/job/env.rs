@@ -4,7 +4,7 @@
 
 use crate::job::core::Job;
 use crate::job::meet;
-use crate::job::nodes::Layout;
+use crate::job::nodes::Placement;
 use crate::limits::CQS;
 use crate::limits::coords;
 use crate::limits::error::JobError;
@@ -107,23 +107,23 @@ pub(crate) fn attach() -> Result<(Job, usize), JobError> {
     let nodes = coords::of_shape(&s.shape)?;
     let Place { rank, size, .. } = s.place;
     let ranks: Vec<_> = (0..size).map(|r| nodes[r / s.per_node]).collect();
-    let mut layout = Layout::new(&ranks, Some(coords::three(&s.shape)?))?;
+    let mut placement = Placement::new(&ranks, Some(coords::three(&s.shape)?))?;
     if let Some(cqs) = &s.first_cqs {
-        let sharing = layout.sharing.with_cqs(cqs).map_err(|n| {
+        let sharing = placement.sharing.with_cqs(cqs).map_err(|n| {
             let value = cqs.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
             let wanted = format!("{n} numbers at least: so many ranks share a TNI");
             EMU_CQS.wrong_here(value, wanted)
         });
-        layout.sharing = sharing?;
+        placement.sharing = sharing?;
     }
     if size == 1 {
-        return Ok((Job::private(layout, s.model, None)?, 0));
+        return Ok((Job::private(placement, s.model, None)?, 0));
     }
     if let Some((variable, value)) = s.place.launched.as_ref().and_then(Launched::elsewhere) {
         return Err(JobError::SeveralHosts { variable, value: value.to_owned(), size });
     }
     let mut exchange = s.place.meet(&from_environment, ".device", s.timeout)?;
-    Ok((meet::job(&mut exchange, layout, s.model)?, rank))
+    Ok((meet::job(&mut exchange, placement, s.model)?, rank))
 }
 
 #[cfg(test)]

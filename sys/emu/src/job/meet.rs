@@ -2,8 +2,8 @@
 //! finds out whether it can reach its neighbour's memory.
 
 use crate::job::core::Job;
-use crate::job::nodes::Layout;
-use crate::job::records::{Header, Plan};
+use crate::job::nodes::Placement;
+use crate::job::records::{ArenaLayout, Header};
 use crate::limits::error::JobError;
 use crate::shared::arena::{Arena, Off};
 use crate::shared::copy;
@@ -58,16 +58,16 @@ impl Card {
 /// [`JobError`], the same on all ranks unless the exchange fails.
 pub(crate) fn job(
     exchange: &mut dyn Exchange,
-    layout: Layout,
+    placement: Placement,
     model: Model,
 ) -> Result<Job, JobError> {
-    let (rank, plan) = (exchange.rank(), Plan::of(&layout));
-    let made = (rank == 0).then(|| create(plan)).transpose();
-    let [x, y, z] = layout.shape.map(u64::from);
+    let (rank, layout) = (exchange.rank(), ArenaLayout::of(&placement));
+    let made = (rank == 0).then(|| create(layout)).transpose();
+    let [x, y, z] = placement.shape.map(u64::from);
     let card = made.as_ref().map(|made| {
         let card = Card {
             host: host(),
-            settings: [plan.len, x, y, z],
+            settings: [layout.len, x, y, z],
             process: std::process::id().into(),
             probe: &raw const PROBE as u64,
             memory: made.as_ref().map_or([0; 3], |(_, _, memory)| *memory),
@@ -99,7 +99,7 @@ pub(crate) fn job(
     let leave = Leave::for_processes(&processes);
     let opened = match made {
         Ok(Some((file, arena, _))) => Ok((file, arena)),
-        _ => open(cards[0].memory, plan),
+        _ => open(cards[0].memory, layout),
     };
     // All have opened the memory, and may reach each other.
     exchange.agree(opened.as_ref().map(|_| &[][..]).map_err(Clone::clone))??;
@@ -115,7 +115,7 @@ pub(crate) fn job(
     std::mem::forget(leave);
     let arena =
         opened.map(|(_, arena)| arena).map_err(|reason| hopbine_meet::Refusal { rank, reason })?;
-    Job::of_processes(arena, layout, model, rank, processes)
+    Job::of_processes(arena, placement, model, rank, processes)
 }
 
 fn unreachable(peer: usize, why: &str) -> String {
@@ -128,15 +128,15 @@ fn unreachable(peer: usize, why: &str) -> String {
 
 /// Memory of zeros, which takes no room yet beyond its fixed part, and where others find it. It is in no file
 /// system, so none can be too small for it; what the machine does not have is found out here.
-fn create(plan: Plan) -> Result<(File, Arena, [u64; 3]), String> {
+fn create(layout: ArenaLayout) -> Result<(File, Arena, [u64; 3]), String> {
     let make = || {
-        let memory = create_memory("hopbine-emu", plan.len)?;
-        rustix::fs::fallocate(&memory, rustix::fs::FallocateFlags::empty(), 0, plan.heap)?;
-        let arena = Arena::shared(&memory, plan.len)?;
+        let memory = create_memory("hopbine-emu", layout.len)?;
+        rustix::fs::fallocate(&memory, rustix::fs::FallocateFlags::empty(), 0, layout.heap)?;
+        let arena = Arena::shared(&memory, layout.len)?;
         Ok((memory, arena))
     };
     let failed = |error: std::io::Error| {
-        format!("cannot map {} bytes for queues and tables: {error}", plan.len)
+        format!("cannot map {} bytes for queues and tables: {error}", layout.len)
     };
     let (memory, arena) = make().map_err(failed)?;
     let token = fresh_number();
@@ -147,10 +147,10 @@ fn create(plan: Plan) -> Result<(File, Arena, [u64; 3]), String> {
 }
 
 /// Opens the memory that rank 0 has made.
-fn open([process, fd, token]: [u64; 3], plan: Plan) -> Result<(File, Arena), String> {
+fn open([process, fd, token]: [u64; 3], layout: ArenaLayout) -> Result<(File, Arena), String> {
     let open = || {
-        let memory = open_memory(process as u32, fd as u32, plan.len)?;
-        let arena = Arena::shared(&memory, plan.len)?;
+        let memory = open_memory(process as u32, fd as u32, layout.len)?;
+        let arena = Arena::shared(&memory, layout.len)?;
         // Relaxed: see `create`.
         match arena.at::<Header>(Off::new(0)).token.load(Ordering::Relaxed) == token {
             true => Ok((memory, arena)),

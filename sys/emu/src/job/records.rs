@@ -2,8 +2,8 @@
 //!
 //! Everything here is valid when zeroed and shared by all ranks.
 
-use crate::job::nodes::Layout;
-use crate::limits::{CQS, PLACES, TNIS};
+use crate::job::nodes::Placement;
+use crate::limits::{CQS, TNIS, VCQS};
 use crate::mrq::{Chunk, Ring};
 use crate::shared::arena::{Heap, Off, Shared};
 use crate::shared::copy;
@@ -73,7 +73,7 @@ pub(crate) struct CqRecord {
     /// Offset of the registration table; 0: the CQ was never used.
     pub(crate) table: AtomicU64,
     /// Offsets of the VCQ blocks; 0: never created. A block serves all VCQs of its place.
-    pub(crate) vcqs: [AtomicU64; PLACES],
+    pub(crate) vcqs: [AtomicU64; VCQS],
 }
 
 /// The shared half of a VCQ.
@@ -123,7 +123,7 @@ unsafe impl Shared for Chunk {}
 
 /// Offsets of the fixed part.
 #[derive(Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct ArenaLayout {
     pub(crate) ranks: Off<RankRecord>,
     pub(crate) nodes: Off<NodeRecord>,
     pub(crate) heap: u64,
@@ -137,14 +137,14 @@ const HEAP_PER_RANK: u64 = 64 << 20;
 /// Heap of the smallest job.
 const HEAP_LEAST: u64 = 1 << 30;
 
-impl Plan {
-    pub(crate) fn of(layout: &Layout) -> Plan {
-        let (ranks, nodes) = (layout.node_of.len(), layout.nodes.len());
+impl ArenaLayout {
+    pub(crate) fn of(placement: &Placement) -> ArenaLayout {
+        let (ranks, nodes) = (placement.node_of.len(), placement.nodes.len());
         let first = Off::new(size_of::<Header>() as u64);
         let node = Off::new(first.nth(ranks).bytes());
         let heap = Off::<NodeRecord>::nth(node, nodes).bytes().next_multiple_of(4096);
         let room = (ranks as u64 * HEAP_PER_RANK).max(HEAP_LEAST);
-        Plan { ranks: first, nodes: node, heap, len: heap + room }
+        ArenaLayout { ranks: first, nodes: node, heap, len: heap + room }
     }
 }
 

@@ -7,7 +7,7 @@
 //! on Fugaku. Other programs that run there compute multiples of 3, or 0 and 6 for two ranks:
 //! `HOPBINE_EMU_CQS` serves those.
 
-use crate::limits::{CQS, FIRST_EXTRA, PLACES, TNIS};
+use crate::limits::{CQS, FIRST_EXTRA, TNIS, VCQS};
 use std::ops::Range;
 
 /// The first CQs of five to eight ranks on a TNI.
@@ -58,16 +58,16 @@ impl Sharing {
         Ok(Sharing { firsts: std::array::from_fn(first), ..self })
     }
 
-    /// TNIs of the node's `place`-th rank.
-    pub(crate) fn tnis(self, place: usize) -> Range<usize> {
+    /// TNIs of the node's `local_rank`-th rank.
+    pub(crate) fn tnis(self, local_rank: usize) -> Range<usize> {
         let each = TNIS / self.groups;
-        let first = place % self.groups * each;
+        let first = local_rank % self.groups * each;
         first..first + each
     }
 
-    /// CQs of the node's `place`-th rank on each of its TNIs; none if there are too many ranks.
-    pub(crate) fn cqs(self, place: usize) -> Range<usize> {
-        self.cqs_of_sharer(place / self.groups)
+    /// CQs of the node's `local_rank`-th rank on each of its TNIs; none if there are too many ranks.
+    pub(crate) fn cqs(self, local_rank: usize) -> Range<usize> {
+        self.cqs_of_sharer(local_rank / self.groups)
     }
 
     fn cqs_of_sharer(self, sharer: usize) -> Range<usize> {
@@ -114,15 +114,15 @@ impl Kinds {
     }
 }
 
-// A place in an id is four bits from here on, and a CQ four.
-const _: () = assert!(FIRST_EXTRA as usize + PLACES == 16 && CQS < 16);
+// A VCQ of a CQ has four bits in an id from here on, and a CQ four.
+const _: () = assert!(FIRST_EXTRA as usize + VCQS == 16 && CQS < 16);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn first_cqs(n: usize) -> Vec<usize> {
-        (0..n).map(|place| Sharing::among(n).cqs(place).start).collect()
+        (0..n).map(|local_rank| Sharing::among(n).cqs(local_rank).start).collect()
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(first_cqs(3), [0, 3, 6]);
         assert_eq!(first_cqs(4), [0, 2, 4, 6]);
         for n in 1..=4 {
-            assert!((0..n).all(|place| Sharing::among(n).tnis(place) == (0..6)));
+            assert!((0..n).all(|local_rank| Sharing::among(n).tnis(local_rank) == (0..6)));
         }
         let eight = Sharing::among(8);
         assert_eq!([eight.tnis(0), eight.tnis(1), eight.tnis(6)], [0..3, 3..6, 0..3]);
@@ -165,12 +165,15 @@ mod tests {
         for n in 1..=66 {
             let sharing = Sharing::among(n);
             let mut taken = [[false; CQS]; TNIS];
-            for place in 0..n {
-                let cqs = sharing.cqs(place);
-                assert!(!cqs.is_empty(), "{place} of {n}");
-                for tni in sharing.tnis(place) {
+            for local_rank in 0..n {
+                let cqs = sharing.cqs(local_rank);
+                assert!(!cqs.is_empty(), "{local_rank} of {n}");
+                for tni in sharing.tnis(local_rank) {
                     for cq in cqs.clone() {
-                        assert!(!std::mem::replace(&mut taken[tni][cq], true), "{place} of {n}");
+                        assert!(
+                            !std::mem::replace(&mut taken[tni][cq], true),
+                            "{local_rank} of {n}"
+                        );
                         assert_eq!(sharing.first_cq(cq), cqs.start);
                     }
                 }
@@ -182,8 +185,10 @@ mod tests {
     fn other_first_cqs_can_be_asked_for() {
         for (n, cqs) in [(2, &[0, 6][..]), (4, &[0, 3, 6, 9]), (8, &[0, 3, 6, 9])] {
             let sharing = Sharing::among(n).with_cqs(cqs).unwrap();
-            for (place, first) in (0..n).map(|place| (place, cqs[place / sharing.groups])) {
-                let mine = sharing.cqs(place);
+            for (local_rank, first) in
+                (0..n).map(|local_rank| (local_rank, cqs[local_rank / sharing.groups]))
+            {
+                let mine = sharing.cqs(local_rank);
                 assert_eq!(mine.start, usize::from(first));
                 assert!(mine.clone().all(|cq| sharing.first_cq(cq) == mine.start), "{mine:?}");
             }

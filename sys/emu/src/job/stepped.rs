@@ -5,7 +5,7 @@
 //! owner's times decide all that happens.
 
 use crate::job::core::Job;
-use crate::job::nodes::Layout;
+use crate::job::nodes::Placement;
 use crate::job::stepping::{Stepped, Stepping};
 use crate::limits::error::{JobError, fatal};
 use crate::sync::Ordering;
@@ -22,7 +22,7 @@ impl Job {
     /// # Errors
     /// As [`Job::with_model`].
     pub fn stepped(coords: Vec<[u8; 6]>, model: Model) -> std::result::Result<Arc<Job>, JobError> {
-        Job::of_threads(Layout::new(&coords, None)?, model, Some(Stepping::default()))
+        Job::of_threads(Placement::new(&coords, None)?, model, Some(Stepping::default()))
     }
 
     /// The time, in ns: that of the host, which its processes share, or the owner's.

@@ -15,7 +15,7 @@
 //! The bits between serve marks of the emulator's own, which are 0 in what a program builds.
 
 use crate::limits::error::{Result, fail};
-use crate::limits::{CQS, FIRST_EXTRA, PLACES, TNIS};
+use crate::limits::{CQS, FIRST_EXTRA, TNIS, VCQS};
 use utofu_sys::*;
 
 /// Coordinates x, y, z, a, b, c of a node.
@@ -70,8 +70,6 @@ const PATH_AT: u32 = 28;
 const PATH_BITS: u64 = 15 << PATH_AT;
 /// A default path was chosen.
 const CHOSEN: u64 = 1 << 23;
-/// CQ, component id, coordinates and TNI.
-const PLACE_BITS: u64 = 15 | 7 << CMP_AT | ((1 << 28) - 1) << COORDS_AT | 7 << TNI_AT;
 
 /// A VCQ's place in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,37 +92,25 @@ impl VcqPlace {
     /// The place in an id.
     #[inline]
     pub(crate) fn of(id: utofu_vcq_id_t) -> Result<VcqPlace> {
-        let v = (id >> COORDS_AT) as u32;
-        let coords = [
-            v as u8,
-            (v >> 8) as u8,
-            (v >> 16) as u8,
-            (v >> 24 & 1) as u8,
-            (v >> 25 & 3) as u8,
-            (v >> 27 & 1) as u8,
-        ];
-        let place = VcqPlace {
+        let place = unpack_coords(id).map(|coords| VcqPlace {
             coords,
             tni: (id >> TNI_AT) as u8,
             cq: (id & 15) as u8,
             extra: FIRST_EXTRA + (id >> CMP_AT & 7) as u8,
-        };
-        // No unknown bits are set; a and c are one bit each.
-        if without_path(id) & !PLACE_BITS == 0
-            && coords[4] < ABC[1]
-            && usize::from(place.tni) < TNIS
-            && usize::from(place.cq) < CQS
-        {
-            Ok(place)
-        } else {
-            fail(UTOFU_ERR_INVALID_VCQ_ID, format!("{id:#x} is not the id of a VCQ"))
+        });
+        let is_there =
+            |place: &VcqPlace| usize::from(place.tni) < TNIS && usize::from(place.cq) < CQS;
+        match place.filter(is_there) {
+            // No unknown bits are set.
+            Some(place) if place.id() == without_path(id) => Ok(place),
+            _ => fail(UTOFU_ERR_INVALID_VCQ_ID, format!("{id:#x} is not the id of a VCQ")),
         }
     }
 
     /// Which of its CQ's VCQs it is.
     #[inline]
     pub(crate) fn index(self) -> usize {
-        usize::from(self.extra - FIRST_EXTRA) % PLACES
+        usize::from(self.extra - FIRST_EXTRA) % VCQS
     }
 }
 

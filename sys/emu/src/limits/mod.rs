@@ -9,7 +9,7 @@ pub(crate) const TNIS: usize = 6;
 /// CQs of a TNI: 0 and 4..=10 are ordinary, 1..=3 are for session mode.
 pub(crate) const CQS: usize = 11;
 /// VCQs of an ordinary CQ.
-pub(crate) const PLACES: usize = 8;
+pub(crate) const VCQS: usize = 8;
 /// The extra value of a CQ's first VCQ.
 pub(crate) const FIRST_EXTRA: u8 = 8;
 /// Longest put or get.

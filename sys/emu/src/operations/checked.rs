@@ -11,6 +11,8 @@ use crate::queues::targets;
 use crate::queues::vcq::Origin;
 use crate::shared::copy::{self, Space};
 use crate::shared::registrations::Region;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
 use utofu_sys::*;
 
 /// What an operation reads or writes at its target.
@@ -72,10 +74,9 @@ pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
     });
 }
 
-/// A number that changes with the bytes (FNV-1a).
+/// A number that changes with the bytes.
 pub(crate) fn sum_of(bytes: &[u8]) -> u64 {
-    let step = |h: u64, b: &u8| (h ^ u64::from(*b)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    FxBuildHasher.hash_one(bytes)
 }
 
 /// What the source of a put holds now.

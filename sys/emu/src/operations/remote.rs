@@ -142,7 +142,7 @@ enum Missing {
 fn own_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, Missing> {
     match origin.table().lookup(stadd) {
         Some(r) if r.owner as usize != origin.context.rank => Err(Missing::Stadd),
-        Some(r) if r.room < i64::from(len) => Err(Missing::Length),
+        Some(r) if r.bytes_left < i64::from(len) => Err(Missing::Length),
         Some(r) => Ok(r),
         None => Err(Missing::Stadd),
     }
@@ -192,7 +192,7 @@ pub(crate) unsafe fn act(
     let _held = entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process));
     let code = match entry.and_then(|entry| entry.get(op.rmt)) {
         None => UTOFU_ERR_MRQ_RMT_STADD,
-        Some(r) if r.room < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
+        Some(r) if r.bytes_left < i64::from(len) => UTOFU_ERR_MRQ_RMT_LENGTH,
         Some(r) if r.read_only && !matches!(op.action, Action::Get { .. }) => {
             UTOFU_ERR_MRQ_RMT_MEMORY
         }

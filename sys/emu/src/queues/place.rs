@@ -3,13 +3,13 @@
 use crate::job::sharing::Kinds;
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::CMP_IDS;
-use crate::limits::{CQS, PLACES};
+use crate::limits::{CQS, VCQS};
 use std::ffi::c_ulong;
 use utofu_sys::*;
 
 /// In `CqRecord::used`: one VCQ has the CQ to itself.
 pub(crate) const EXCLUSIVE: u32 = 1 << 31;
-const ALL_PLACES: u32 = (1 << PLACES) - 1;
+const ALL_VCQS: u32 = (1 << VCQS) - 1;
 
 const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
 
@@ -60,7 +60,7 @@ pub(crate) fn choose(
     } else {
         cqs.ordinary().find_map(|cq| {
             let n = used[cq].trailing_ones() as usize;
-            (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_PLACES != ALL_PLACES).then_some((
+            (used[cq] & EXCLUSIVE == 0 && used[cq] & ALL_VCQS != ALL_VCQS).then_some((
                 cq,
                 n,
                 1 << n,

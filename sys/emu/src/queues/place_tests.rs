@@ -65,7 +65,7 @@ fn with_few_cqs_a_session_takes_one_to_itself() {
     assert_eq!((cq, n), (3, 0));
     used[cq] |= marks;
     assert_eq!(choose(&used, &few, None, UTOFU_VCQ_FLAG_SESSION_MODE), Err(Code(UTOFU_ERR_FULL)));
-    used[2] = ALL_PLACES;
+    used[2] = ALL_VCQS;
     assert_eq!(choose(&used, &few, None, 0), Err(Code(UTOFU_ERR_FULL)));
 }
 

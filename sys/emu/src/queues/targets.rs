@@ -41,7 +41,7 @@ pub(crate) struct Targets {
 }
 
 #[inline]
-fn place_of(id: utofu_vcq_id_t) -> usize {
+fn slot_of(id: utofu_vcq_id_t) -> usize {
     // The highest bits, which depend on all of the id's.
     (id.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - KNOWN.ilog2())) as usize
 }
@@ -50,7 +50,7 @@ impl Targets {
     /// INVALID_VCQ_ID if this is no VCQ's id.
     #[inline]
     pub(crate) fn check(&self, id: utofu_vcq_id_t) -> Result<()> {
-        match &self.known[place_of(id)] {
+        match &self.known[slot_of(id)] {
             Some(known) if known.id == id => Ok(()),
             _ => VcqPlace::of(id).map(drop),
         }
@@ -66,7 +66,7 @@ impl Targets {
         job: &'a Job,
         id: utofu_vcq_id_t,
     ) -> Option<(Target<'a>, &mut Recent)> {
-        let known = &mut self.known[place_of(id)];
+        let known = &mut self.known[slot_of(id)];
         if !known.is_some_and(|known| known.id == id) {
             let found = VcqPlace::of(id).ok().and_then(|place| job.queue_at(id, place));
             if let Some((block, table)) = found {
@@ -103,6 +103,6 @@ pub(crate) fn find(job: &Job, id: utofu_vcq_id_t) -> Option<Target<'_>> {
 /// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Here each of these CQs belongs to the rank that
 /// the program means. 0, 3, 6, 9 for 4 ranks do not: they need `HOPBINE_EMU_CQS`.
 fn other_cq(job: &Job, cq: u8) -> Option<u8> {
-    let first = job.layout.sharing.first_cq(cq.into()) as u8;
-    (job.layout.most_per_node > 1 && first != cq).then_some(first)
+    let first = job.placement.sharing.first_cq(cq.into()) as u8;
+    (job.placement.most_per_node > 1 && first != cq).then_some(first)
 }

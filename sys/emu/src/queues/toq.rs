@@ -11,7 +11,7 @@ use utofu_sys::*;
 pub(crate) const DEPTH: usize = 2011;
 
 /// Places for operations: at least as many as can be in use, and a power of two.
-const PLACES: usize = DEPTH.next_power_of_two();
+const RING: usize = DEPTH.next_power_of_two();
 
 /// In `ready_at`: the late device decides when the completion shows, and with which code.
 pub(crate) const LATE: u64 = u64::MAX;
@@ -63,7 +63,7 @@ impl Posted {
 
 /// The queue. Its room is made at once, as on the device: posting allocates nothing.
 pub(crate) struct Toq {
-    places: Box<[Packed; PLACES]>,
+    ring: Box<[Packed; RING]>,
     /// Of the next to be walked over.
     first: usize,
     len: usize,
@@ -75,8 +75,8 @@ pub(crate) struct Toq {
 
 impl Default for Toq {
     fn default() -> Self {
-        let Ok(places) = vec![[0; 3]; PLACES].try_into() else { unreachable!("of this length") };
-        Toq { places, first: 0, len: 0, entries: 0, unread: 0 }
+        let Ok(ring) = vec![[0; 3]; RING].try_into() else { unreachable!("of this length") };
+        Toq { ring, first: 0, len: 0, entries: 0, unread: 0 }
     }
 }
 
@@ -110,7 +110,7 @@ impl Toq {
             noticed: noticed || code != UTOFU_SUCCESS,
         };
         if new.is_past() && self.len > 0 {
-            let last = &mut self.places[(self.first + self.len - 1) % PLACES];
+            let last = &mut self.ring[(self.first + self.len - 1) % RING];
             let before = Posted::unpack(*last);
             if before.is_past() {
                 let (entries, count) = (before.entries + new.entries, before.count + 1);
@@ -118,7 +118,7 @@ impl Toq {
                 return;
             }
         }
-        self.places[(self.first + self.len) % PLACES] = new.pack();
+        self.ring[(self.first + self.len) % RING] = new.pack();
         self.len += 1;
     }
 
@@ -131,7 +131,7 @@ impl Toq {
         late: impl Fn() -> Option<c_int>,
     ) -> Option<(c_int, usize)> {
         while self.len > 0 {
-            let mut p = Posted::unpack(self.places[self.first % PLACES]);
+            let mut p = Posted::unpack(self.ring[self.first % RING]);
             if p.ready_at == LATE {
                 let code = late()?;
                 p.code = code as i16;

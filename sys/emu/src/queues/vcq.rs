@@ -118,8 +118,8 @@ pub(crate) struct Vcq {
     /// Whether posts are over when they return, and refused for want of room alone: no late mode, no
     /// latencies, no session.
     pub(crate) is_plain: bool,
-    /// Whether calls are watched: the checked mode without THREAD_SAFE allows one thread at a time.
-    is_watched: bool,
+    /// Whether two calls at once are found out: the checked mode without THREAD_SAFE allows one thread at a time.
+    is_guarded: bool,
     /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
     pub(crate) local_posted: AtomicU64,
     pub(crate) local_seen: AtomicU64,
@@ -139,9 +139,9 @@ impl Deref for Vcq {
 }
 
 /// A thread in a call on a CQ that only one may use at a time.
-struct Watch<'a>(&'a AtomicU32);
+struct InCall<'a>(&'a AtomicU32);
 
-impl Drop for Watch<'_> {
+impl Drop for InCall<'_> {
     fn drop(&mut self) {
         self.0.store(0, Ordering::Release);
     }
@@ -161,17 +161,18 @@ impl Vcq {
         let job = &context.job;
         let node = job.node_of(context.rank);
         let record = job.tni(node, tni)?;
-        let (place, sharing) = (job.layout.place_of[context.rank] as usize, job.layout.sharing);
-        if !sharing.tnis(place).contains(&usize::from(tni)) {
+        let (local_rank, sharing) =
+            (job.placement.local_rank_of[context.rank] as usize, job.placement.sharing);
+        if !sharing.tnis(local_rank).contains(&usize::from(tni)) {
             return fail(
                 UTOFU_ERR_INVALID_TNI_ID,
                 format!(
                     "TNI {tni} is for other ranks of the node: this one has {:?}",
-                    sharing.tnis(place)
+                    sharing.tnis(local_rank)
                 ),
             );
         }
-        let cqs = Kinds::of(sharing.cqs(place));
+        let cqs = Kinds::of(sharing.cqs(local_rank));
         let (cq, n, block, table) = {
             let _guard = record.lock.lock();
             let used = std::array::from_fn(|i| record.cqs[i].used.load(Ordering::Relaxed));
@@ -213,7 +214,7 @@ impl Vcq {
                 && !is_session
                 && job.model.busy == 0,
             late,
-            is_watched: job.model.checked && !is_locked,
+            is_guarded: job.model.checked && !is_locked,
             local_posted: AtomicU64::new(0),
             local_seen: AtomicU64::new(0),
             busy_until: AtomicU64::new(0),
@@ -262,7 +263,7 @@ impl Vcq {
 
     /// Ends the process if another thread is in a call on the same side of the CQ.
     #[cold]
-    fn watch(&self, side: usize) -> Watch<'_> {
+    fn enter_call(&self, side: usize) -> InCall<'_> {
         let cq = &self.tni_record().cqs[usize::from(self.place.cq)];
         let busy = &cq.busy[side];
         if busy.swap(1, Ordering::Acquire) != 0 {
@@ -274,7 +275,7 @@ impl Vcq {
         }
         // Lets another thread run: if it misuses the CQ it is caught here.
         std::thread::yield_now();
-        Watch(busy)
+        InCall(busy)
     }
 
     /// Calls `f` with the sending side.
@@ -283,7 +284,7 @@ impl Vcq {
     /// As the C interface demands: without THREAD_SAFE no other thread posts or polls the TCQ now.
     #[inline]
     pub(crate) unsafe fn send<R>(&self, f: impl FnOnce(&mut Sender) -> R) -> R {
-        let _watch = self.is_watched.then(|| self.watch(0));
+        let _call = self.is_guarded.then(|| self.enter_call(0));
         // SAFETY: the caller's promise; nothing that `f` does comes back here.
         unsafe { self.sender.take(f) }
     }
@@ -294,7 +295,7 @@ impl Vcq {
     /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
     #[inline]
     pub(crate) unsafe fn receive<R>(&self, f: impl FnOnce(&mut Receiver) -> R) -> R {
-        let _watch = self.is_watched.then(|| self.watch(1));
+        let _call = self.is_guarded.then(|| self.enter_call(1));
         // SAFETY: the caller's promise; nothing that `f` does comes back here.
         unsafe { self.receiver.take(f) }
     }

@@ -13,7 +13,7 @@
 
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
-use crate::limits::{FIRST_EXTRA, PLACES};
+use crate::limits::{FIRST_EXTRA, VCQS};
 use crate::shared::arena::Shared;
 use crate::shared::lock::SpinLock;
 use crate::sync::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use utofu_sys::*;
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Entries for user STags: 256 for each of eight VCQs.
-const USER: usize = PLACES * USER_STAGS as usize;
+const USER: usize = VCQS * USER_STAGS as usize;
 /// Entries for `reg_mem`, which uses every second STag from 4096 to 16382.
 pub(crate) const DYNAMIC: usize = 6144;
 
@@ -86,7 +86,7 @@ pub(crate) struct Region {
     /// Address in the owner's process.
     pub(crate) addr: u64,
     /// Bytes from there to the end of the registered range; negative if behind it.
-    pub(crate) room: i64,
+    pub(crate) bytes_left: i64,
     pub(crate) owner: u32,
     pub(crate) read_only: bool,
 }
@@ -193,7 +193,7 @@ impl Entry {
             if self.state.load(Ordering::Relaxed) == state {
                 return Some(Region {
                     addr: base.wrapping_add(offset),
-                    room: len as i64 - offset as i64,
+                    bytes_left: len as i64 - offset as i64,
                     owner,
                     read_only: flags != 0,
                 });

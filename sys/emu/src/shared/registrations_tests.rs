@@ -32,7 +32,7 @@ proptest! {
         let got = t.lookup(stadd + k).unwrap();
         prop_assert_eq!(got.addr, start + k);
         let end = (start + size).next_multiple_of(PAGE);
-        prop_assert_eq!(got.room, (end as i64) - (start + k) as i64);
+        prop_assert_eq!(got.bytes_left, (end as i64) - (start + k) as i64);
         prop_assert_eq!(got.owner, 3);
     }
 
@@ -49,7 +49,7 @@ proptest! {
             let before = t.high.load(Ordering::Relaxed);
             let stadd = t.register(range(addr, size), PAGE).unwrap();
             prop_assert_eq!(t.lookup(stadd).unwrap().addr, addr);
-            prop_assert!(t.lookup(stadd).unwrap().room >= size as i64);
+            prop_assert!(t.lookup(stadd).unwrap().bytes_left >= size as i64);
             let grew = t.high.load(Ordering::Relaxed) - before;
             prop_assert_eq!(grew, u32::from(!covered));
             held.push((first, end));
@@ -157,7 +157,7 @@ fn user_stags_are_exact_and_exclusive() {
     let stadd = crate::limits::ids::user_stadd(9, 77).unwrap();
     t.register_user(range(0x10_001, 100), stadd).unwrap();
     let got = t.lookup(stadd + 99).unwrap();
-    assert_eq!((got.addr, got.room), (0x10_064, 1));
+    assert_eq!((got.addr, got.bytes_left), (0x10_064, 1));
     let again = t.register_user(range(0x20_000, 100), stadd);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
     t.forget_user(8, NOBODY);
@@ -183,7 +183,7 @@ fn lookups_during_changes_are_consistent() {
         });
         while !done.load(Ordering::Acquire) {
             if let Some(r) = t.lookup(stadd) {
-                assert_eq!(r.addr >> 20, r.room as u64);
+                assert_eq!(r.addr >> 20, r.bytes_left as u64);
             }
         }
     });
