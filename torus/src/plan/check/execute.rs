@@ -23,7 +23,7 @@ const MOST_VIOLATIONS: usize = 1000;
 const MANY_VALUES: usize = 1 << 16;
 
 /// A lane, and its step unless the end is meant.
-type Where = (LaneId, Option<StepId>);
+type LaneStep = (LaneId, Option<StepId>);
 
 /// A run of a message of the step at hand, with what is in it.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Reports a fault in a position, counted from the tile's first on.
-    fn report(&mut self, rank: Rank, (lane, step): Where, at: u32, fault: PlanFault) {
+    fn report(&mut self, rank: Rank, (lane, step): LaneStep, at: u32, fault: PlanFault) {
         if self.found.len() < MOST_VIOLATIONS {
             let position = Some(Position(self.tile.positions().start + at));
             self.found.push(Violation { rank, lane: Some(lane), step, position, fault });
@@ -273,7 +273,7 @@ impl<'a> Execution<'a> {
     /// The collective's post-condition: all that was given to a position is in it.
     fn verify(&mut self, expected: &Expected) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
-        // Where a position is the same block on all ranks, the same rank has given it.
+        // LaneStep a position is the same block on all ranks, the same rank has given it.
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.payload != Payload::Pairs && !combines(self.flow);
         let givers: Vec<Option<Rank>> = match is_of_all {
