@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(long chaos simulated planted aarch64 thread hosts slurm third-party mpi-suite fuzz coverage)
+stages=(long chaos simulated planted way aarch64 thread hosts slurm third-party mpi-suite fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -58,6 +58,12 @@ simulated() {
 }
 
 planted() { limited 1h ci/planted.sh; }
+
+# The files that a call passes on its way to the wire.
+way() {
+  need gdb
+  limited 30m ci/way.sh
+}
 
 aarch64() {
   ! $install || ci/arm.sh --install || return 1

@@ -29,6 +29,35 @@ module hopbine_c
   integer(c_int64_t), parameter :: HOPBINE_REQUEST_NULL = 0
   integer(c_int), parameter :: HOPBINE_UNDEFINED = -1
 
+  abstract interface
+    integer(c_int) function like_wait(handle) bind(C)
+      import
+      integer(c_int64_t) :: handle
+    end function
+    integer(c_int) function like_size(comm, number) bind(C)
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int) :: number
+    end function
+    integer(c_int) function like_group(comm, n, numbers, made) bind(C)
+      import
+      integer(c_int64_t), value :: comm
+      integer(c_int), value :: n
+      integer(c_int), intent(in) :: numbers(*)
+      integer(c_int64_t) :: made
+    end function
+  end interface
+
+  procedure(like_wait), bind(C, name="hopbine_wait") :: hopbine_wait_c
+  procedure(like_wait), bind(C, name="hopbine_request_free") :: hopbine_request_free_c
+  procedure(like_wait), bind(C, name="hopbine_init") :: hopbine_init_c
+  procedure(like_wait), bind(C, name="hopbine_comm_free") :: hopbine_comm_free_c
+  procedure(like_wait), bind(C, name="hopbine_deregister") :: hopbine_deregister_c
+  procedure(like_size), bind(C, name="hopbine_comm_rank") :: hopbine_comm_rank_c
+  procedure(like_size), bind(C, name="hopbine_comm_size") :: hopbine_comm_size_c
+  procedure(like_group), bind(C, name="hopbine_comm_group") :: hopbine_comm_group_c
+  procedure(like_group), bind(C, name="hopbine_comm_sub_box") :: hopbine_comm_sub_box_c
+
   interface
     integer(c_int) function hopbine_start_c(request) bind(C, name="hopbine_start")
       import
@@ -39,35 +68,13 @@ module hopbine_c
       integer(c_int64_t) :: request
       integer(c_int) :: done
     end function
-    integer(c_int) function hopbine_wait_c(request) bind(C, name="hopbine_wait")
-      import
-      integer(c_int64_t) :: request
-    end function
     integer(c_int) function hopbine_waitall_c(n, requests) bind(C, name="hopbine_waitall")
       import
       integer(c_int), value :: n
       integer(c_int64_t) :: requests(*)
     end function
-    integer(c_int) function hopbine_request_free_c(request) bind(C, name="hopbine_request_free")
-      import
-      integer(c_int64_t) :: request
-    end function
-    integer(c_int) function hopbine_init_c(world) bind(C, name="hopbine_init")
-      import
-      integer(c_int64_t) :: world
-    end function
     integer(c_int) function hopbine_finalize_c() bind(C, name="hopbine_finalize")
       import
-    end function
-    integer(c_int) function hopbine_comm_rank_c(comm, rank) bind(C, name="hopbine_comm_rank")
-      import
-      integer(c_int64_t), value :: comm
-      integer(c_int) :: rank
-    end function
-    integer(c_int) function hopbine_comm_size_c(comm, size) bind(C, name="hopbine_comm_size")
-      import
-      integer(c_int64_t), value :: comm
-      integer(c_int) :: size
     end function
     integer(c_int) function hopbine_comm_torus_c(comm, room, n_dims, sizes, coordinates) bind(C, name="hopbine_comm_torus")
       import
@@ -81,10 +88,6 @@ module hopbine_c
       type(c_ptr), value :: buffer
       integer(c_int64_t) :: registration
     end function
-    integer(c_int) function hopbine_deregister_c(registration) bind(C, name="hopbine_deregister")
-      import
-      integer(c_int64_t) :: registration
-    end function
     integer(c_int) function hopbine_comm_duplicate_c(comm, made) bind(C, name="hopbine_comm_duplicate")
       import
       integer(c_int64_t), value :: comm
@@ -96,30 +99,12 @@ module hopbine_c
       integer(c_int), value :: colour
       integer(c_int64_t) :: made
     end function
-    integer(c_int) function hopbine_comm_group_c(comm, n, ranks, made) bind(C, name="hopbine_comm_group")
-      import
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: n
-      integer(c_int), intent(in) :: ranks(*)
-      integer(c_int64_t) :: made
-    end function
-    integer(c_int) function hopbine_comm_sub_box_c(comm, n, dims, made) bind(C, name="hopbine_comm_sub_box")
-      import
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: n
-      integer(c_int), intent(in) :: dims(*)
-      integer(c_int64_t) :: made
-    end function
     integer(c_int) function hopbine_comm_with_c(comm, algorithm, ports, segment_bytes, made) bind(C, name="hopbine_comm_with")
       import
       integer(c_int64_t), value :: comm, segment_bytes
       character(kind=c_char), intent(in) :: algorithm(*)
       integer(c_int), value :: ports
       integer(c_int64_t) :: made
-    end function
-    integer(c_int) function hopbine_comm_free_c(comm) bind(C, name="hopbine_comm_free")
-      import
-      integer(c_int64_t) :: comm
     end function
     function hopbine_last_error_c() &
       result(code) bind(C, name="hopbine_last_error")

@@ -5,17 +5,14 @@ use std::sync::{Arc, PoisonError};
 use crate::Rank;
 use hopbine_torus::geometry::{Coord, Shape};
 
-use super::call::options::{self, CallOptions};
-use super::call::{Call, Caller};
+use super::call::Caller;
+use super::call::options::CallOptions;
 use super::choice::preferred::Preferred;
-use super::operations::running::Prepared;
-use super::operations::stages::{Registration, Running};
 use super::state::inner::Inner;
 use super::state::members::Members;
 use super::state::rank::RankOfWorld;
-use super::state::small::{SmallCollectives, Waiter};
 use crate::endpoint::UnexpectedBytes;
-use crate::engine::{Engine, GatesWatch, OnIdle, UserMemory};
+use crate::engine::OnIdle;
 use crate::error::Error;
 use crate::memory::CacheStats;
 
@@ -78,12 +75,6 @@ impl Communicator {
         self.inner.of_world.cache.as_ref().and_then(|figures| figures())
     }
 
-    /// True if this call could be, and with these options is, performed by the barrier gates or the board;
-    /// an alltoall with blocks of different sizes only if these turn out to be short.
-    pub fn uses_gates(&self, call: &Call) -> bool {
-        matches!(self.gates_for(&call.normalized(self.caller())), Ok(Some(_)))
-    }
-
     /// The same communicator with other options for its calls.
     pub fn with(&self, options: CallOptions) -> Communicator {
         Communicator { inner: self.inner.clone(), options: Arc::new(options) }
@@ -117,19 +108,6 @@ impl Communicator {
     /// This rank cannot go on: all communicators of its world fail.
     pub(crate) fn fail(&self, error: &Error) {
         self.inner.of_world.engine.fail(error);
-    }
-
-    /// The collectives that the hardware performs, or why it performs none.
-    #[inline]
-    pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
-        match (&self.inner.small, &self.inner.of_world.small) {
-            (Some(own), _) => Ok(own.as_ref()),
-            (None, Ok(_)) if !self.inner.is_world() => Err(match self.inner.of_world.places {
-                Some(_) => "this communicator found none free",
-                None => "they know the world's communicator only",
-            }),
-            (None, small) => small.as_deref().map_err(String::as_str),
-        }
     }
 
     /// Moves on whatever is under way, of all communicators of the world, up to `most` times as long as
@@ -167,182 +145,5 @@ impl Communicator {
     /// differently. All ranks must say this before their first call.
     pub fn spare(&self) {
         self.inner.of_world.engine.spare();
-    }
-
-    /// Starts a call, for which the caller will wait later.
-    ///
-    /// # Safety
-    /// Until the operation is done: the send buffer is valid for reads of its elements and
-    /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
-    pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
-        let call = &call.normalized(self.caller());
-        let (prepared, memory) = self.prepare(call)?;
-        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
-        // have the lengths that the program needs and do not overlap.
-        unsafe { self.launch_prepared(prepared, memory) }
-    }
-
-    /// Starts a call that has been checked.
-    ///
-    /// # Safety
-    /// As [`launch`](Communicator::launch); and the memory has the lengths that the program needs
-    /// and does not overlap.
-    pub(crate) unsafe fn launch_prepared(
-        &self,
-        prepared: Prepared,
-        memory: [UserMemory; 2],
-    ) -> Result<Running, Error> {
-        let registration = match self.options.register_anew {
-            false => Registration::Kept,
-            true => Registration::Once,
-        };
-        // SAFETY: the caller's promise.
-        let mut running = unsafe { Running::new(prepared, memory, registration) };
-        running.start()?;
-        Ok(running)
-    }
-
-    /// Checks a normalized call and gets an operation for it. Returns its memory, too.
-    pub(crate) fn prepare(&self, call: &Call) -> Result<(Prepared, [UserMemory; 2]), Error> {
-        let memory = call.check(self.caller())?;
-        self.inner.of_world.engine.check()?;
-        if self.options.hardware == options::Hardware::Always {
-            return Err(gates_refuse(call, &"only blocking calls can use them"));
-        }
-        let ready = self.inner.ready(call, &self.options)?;
-        Ok((Prepared::new(self.inner.clone(), ready), memory))
-    }
-
-    /// Performs a call whose buffers are given as addresses, and waits for it.
-    ///
-    /// This is what the interfaces to other languages use. Lengths, root, operator and overlap
-    /// are checked; whether the addresses are right cannot be.
-    ///
-    /// # Safety
-    /// The send buffer must be valid for reads of `send_count` elements and the receive buffer
-    /// for reads and writes of `recv_count` elements, for the whole call, and nobody may write
-    /// the former or access the latter meanwhile.
-    ///
-    /// # Errors
-    /// As for the method named after the collective; [`Error::Address`], [`Error::Overlap`].
-    #[inline]
-    pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
-        let call = &call.normalized(self.caller());
-        let small = self.gates_for(call)?;
-        let memory = call.check(self.caller())?;
-        if let Some(small) = small
-            // SAFETY: the caller's promise.
-            && unsafe { self.by_hardware(small, call) }?
-        {
-            return Ok(());
-        }
-        // SAFETY: the caller's promise, and `check` as in `launch`.
-        unsafe { self.run_by_plan(call, memory) }
-    }
-
-    /// Performs a checked, normalized call on its memory by a plan.
-    ///
-    /// # Safety
-    /// As [`launch_prepared`](Communicator::launch_prepared), until this returns.
-    #[inline]
-    pub(crate) unsafe fn run_by_plan(
-        &self,
-        call: &Call,
-        memory: [UserMemory; 2],
-    ) -> Result<(), Error> {
-        self.inner.of_world.engine.check()?;
-        let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
-        // SAFETY: the caller's promise.
-        unsafe { prepared.run(memory, !self.options.register_anew) }
-    }
-
-    /// The hardware, if it is to perform a normalized call.
-    #[inline]
-    pub(crate) fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
-        let preferred = self.preferred();
-        let always = match self.options.hardware {
-            options::Hardware::Never => return Ok(None),
-            options::Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
-            options::Hardware::Auto if preferred.of(call.collective).is_some() => return Ok(None),
-            options::Hardware::Auto => false,
-            options::Hardware::Always => true,
-        };
-        // Nothing is said, and so nothing allocated, unless somebody wants to know.
-        match self.small_collectives() {
-            Ok(small) => match small.serves(call, always) {
-                Ok(()) => Ok(Some(small)),
-                Err(reason) if always => Err(gates_refuse(call, &reason)),
-                Err(_) => Ok(None),
-            },
-            Err(reason) if always => Err(gates_refuse(call, &reason)),
-            Err(_) => Ok(None),
-        }
-    }
-
-    /// Has the hardware perform a checked, normalized call, unless it hands it back: false. Operations under
-    /// way go on meanwhile.
-    ///
-    /// # Safety
-    /// As [`call`](Communicator::call).
-    #[inline]
-    pub(crate) unsafe fn by_hardware(
-        &self,
-        small: &dyn SmallCollectives,
-        call: &Call,
-    ) -> Result<bool, Error> {
-        let (of_world, caller) = (&self.inner.of_world, self.caller());
-        let engine = &of_world.engine;
-        let is_world = self.inner.is_world();
-        // Those of the world wait for each other by themselves.
-        let _in_place =
-            (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
-        let members = (!is_world).then_some(&*self.inner.members);
-        let next_operation = self.inner.next_operation();
-        let mut waiter =
-            AtHardware { engine, next_operation, watch: None, members, gave_up: false };
-        // SAFETY: the caller's promise.
-        let outcome = unsafe { small.perform(call, caller, &mut waiter) };
-        match &outcome {
-            // All ranks are told of a mismatch, so they still agree where they are.
-            Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
-            // This rank has done its part.
-            Err(Error::Lost { .. } | Error::Disagree { .. })
-                if !waiter.gave_up && engine.is_sparing() => {}
-            Err(error) => engine.fail(error),
-        }
-        outcome
-    }
-}
-
-/// A call that the hardware performs.
-struct AtHardware<'a> {
-    engine: &'a Engine,
-    next_operation: u32,
-    /// Of a wait that is not short.
-    watch: Option<GatesWatch<'a>>,
-    /// Of a communicator that is not the world's.
-    members: Option<&'a Members>,
-    gave_up: bool,
-}
-
-impl Waiter for AtHardware<'_> {
-    fn may_start(&mut self) -> Result<u32, Error> {
-        self.engine.check()?;
-        Ok(self.next_operation)
-    }
-
-    fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
-        let world_rank = |rank| self.members.map_or(rank, |members| members.world_rank(rank));
-        let awaited = awaited.map(|rank| world_rank(rank as Rank));
-        let watch = self.watch.get_or_insert_with(|| self.engine.at_gates());
-        watch.idle(awaited).inspect_err(|_| self.gave_up = true)
-    }
-}
-
-fn gates_refuse(call: &Call, reason: &dyn std::fmt::Display) -> Error {
-    Error::NotServed {
-        collective: call.collective,
-        name: "barrier gates".to_owned(),
-        reason: reason.to_string(),
     }
 }

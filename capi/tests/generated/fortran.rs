@@ -56,41 +56,60 @@ fn list(arguments: &[&'static str]) -> String {
     arguments.iter().map(|argument| named(argument)).collect::<Vec<_>>().join(", ")
 }
 
-/// The interface of one C function.
+/// The arguments of a C function, as its interface names them.
+fn arguments_in_c(row: &Row, form: usize) -> Vec<&'static str> {
+    let named = |argument| if argument == "buffer" { "recv" } else { argument };
+    row.arguments_of(form).into_iter().map(named).collect()
+}
+
+/// The interface of all C functions with the arguments of this one, which names it.
 fn interface(row: &Row, form: usize) -> String {
-    let name = row.functions[form];
-    let arguments: Vec<_> = (row.arguments_of(form).into_iter())
-        .map(|argument| if argument == "buffer" { "recv" } else { argument })
-        .collect();
-    let head =
-        format!("integer(c_int) function {name}_c({}) bind(C,~name=\"{name}\")", list(&arguments));
+    let arguments = arguments_in_c(row, form);
+    let head = format!(
+        "integer(c_int) function like_{}({}) bind(C)",
+        row.functions[form],
+        list(&arguments)
+    );
     let mut text = statement(WIDTH, 4, &head) + "      import\n";
     declare(&mut text, &arguments, "      type(c_ptr), value", is_buffer, "");
     declare(&mut text, &arguments, "      integer(c_int64_t), intent(in)", is_list, "(*)");
-    declare(
-        &mut text,
-        &arguments,
-        "      integer(c_int64_t), value",
-        |a| matches!(a, "count" | "comm"),
-        "",
-    );
+    let is_wide = |argument: &str| matches!(argument, "count" | "comm");
+    declare(&mut text, &arguments, "      integer(c_int64_t), value", is_wide, "");
     declare(&mut text, &arguments, "      integer(c_int), value", is_number, "");
     declare(&mut text, &arguments, "      integer(c_int64_t)", |a| a == "request", "");
     text + "    end function\n"
 }
 
-/// The interfaces of all C functions.
+/// The interfaces of all C functions: one for all that have the same arguments.
 pub fn interfaces() -> String {
+    let rows = rows();
+    let all: Vec<(&Row, usize)> =
+        rows.iter().flat_map(|row| (0..3).map(move |form| (row, form))).collect();
+    let first_like = |(row, form): (&Row, usize)| {
+        let arguments = arguments_in_c(row, form);
+        let is_like = |(row, form): &&(&Row, usize)| arguments_in_c(row, *form) == arguments;
+        *all.iter().find(is_like).expect("it is like itself")
+    };
     let mut text = format!(
         "! The collectives of the C interface as they are: blocking, non-blocking, persistent. Part of hopbine_c.\n\
          {GENERATED}module hopbine_c_calls\n  \
            use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr\n  \
-           implicit none\n  public\n\n  interface\n"
+           implicit none\n  public\n\n  abstract interface\n"
     );
-    for row in rows() {
-        (0..3).for_each(|form| text += &interface(&row, form));
+    for &(row, form) in &all {
+        let (first, of_first) = first_like((row, form));
+        if first.functions[of_first] == row.functions[form] {
+            text += &interface(row, form);
+        }
     }
-    text + "  end interface\nend module hopbine_c_calls\n"
+    text += "  end interface\n\n";
+    for &(row, form) in &all {
+        let (first, of_first) = first_like((row, form));
+        let (name, like) = (row.functions[form], first.functions[of_first]);
+        let declared = format!("procedure(like_{like}), bind(C,~name=\"{name}\") :: {name}_c");
+        text += &statement(WIDTH, 2, &declared);
+    }
+    text + "end module hopbine_c_calls\n"
 }
 
 /// One procedure of the module `hopbine`.

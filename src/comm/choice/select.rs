@@ -14,12 +14,12 @@
 //! | scan, exscan | `sweeps` | `chain` |
 //! | others | `mixed` | `mixed` |
 
-use std::borrow::Cow;
-
 use hopbine_torus::Collective;
-use hopbine_torus::geometry::{AxisLink, Shape};
+use hopbine_torus::geometry::Shape;
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::registry::{self, Algorithm};
+
+use super::candidate::Candidate;
 
 /// A vector up to this length is not worth being cut into blocks.
 const SHORT_VECTOR_BYTES: u64 = 8 * 1024;
@@ -43,8 +43,6 @@ const NODE_AWARE: &str = "node-aware-batched:8";
 const MOST_PEERS: u32 = 1024;
 /// Data up to this length are not worth several ports.
 const ONE_PORT_BYTES: u64 = 8 * 1024;
-/// The largest group in which everybody sends the whole vector to everybody.
-const MAX_WIDTH: u32 = 8;
 /// Messages are cut into about this many, so that reducing overlaps with sending.
 const SEGMENTS: u64 = 4;
 /// The shortest and the longest segment.
@@ -89,46 +87,17 @@ pub enum Wire {
     Memory,
 }
 
-/// Which algorithm a rule asks for. What comes of it depends on the shape, and not on sizes: see
-/// [`on`](Wanted::on).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Named(Cow<'static, str>),
-    /// What takes the fewest steps for a short vector.
-    Latency,
-}
-
-/// What a rule says.
-pub(crate) struct Rule {
-    pub(crate) wanted: Wanted,
+/// What holds for the sizes of a call, whatever the shape.
+pub(crate) struct Regime {
+    pub(crate) candidate: Candidate,
     pub(crate) ports: u32,
     pub(crate) segment_bytes: u64,
 }
 
-impl Rule {
+impl Regime {
     fn on(self, collective: Collective, shape: &Shape) -> Choice {
-        let Rule { wanted, ports, segment_bytes } = self;
-        Choice { algorithm: wanted.on(collective, shape), ports, segment_bytes }
-    }
-}
-
-impl From<&'static str> for Wanted {
-    fn from(name: &'static str) -> Self {
-        Wanted::Named(name.into())
-    }
-}
-
-impl Wanted {
-    /// The algorithm if it serves the shape; else the collective's first, which serves every shape, and
-    /// is `mixed` mostly.
-    pub(crate) fn on(&self, collective: Collective, shape: &Shape) -> Algorithm {
-        let name = match self {
-            Wanted::Named(name) => name,
-            Wanted::Latency => latency_form(shape),
-        };
-        let named = registry::find(collective, name).ok();
-        let named = named.filter(|algorithm| algorithm.serves(shape).is_ok());
-        named.unwrap_or_else(|| registry::algorithms(collective).swap_remove(0))
+        let Regime { candidate, ports, segment_bytes } = self;
+        Choice { algorithm: candidate.on(collective, shape), ports, segment_bytes }
     }
 }
 
@@ -162,7 +131,7 @@ pub(crate) fn rule(
     shape: &Shape,
     bytes: u64,
     n_ports: u32,
-) -> Rule {
+) -> Regime {
     if wire == Wire::Memory && shape.sizes().iter().all(|&size| size <= MOST_DIRECT) {
         return in_memory(collective, shape, bytes);
     }
@@ -180,8 +149,8 @@ pub(crate) fn rule(
     // Between two nodes a tree is one step, and moves less: a second phase only brings back what the
     // first has taken there.
     let is_pair = shape.n_ranks() == 2 * shape.ranks_per_node();
-    let wanted = match collective {
-        Collective::Allreduce if is_short => Wanted::Latency,
+    let candidate = match collective {
+        Collective::Allreduce if is_short => Candidate::Latency,
         // One rank speaks for its node.
         Collective::Barrier if has_nodes => "mixed-leader".into(),
         Collective::Alltoall
@@ -199,7 +168,7 @@ pub(crate) fn rule(
     let ports = if total <= ONE_PORT_BYTES { 1 } else { n_ports };
     let shortest = if is_pair { PAIR_SEGMENT_BYTES } else { SEGMENT_BYTES.0 };
     let segment = (total / u64::from(ports) / SEGMENTS).clamp(shortest, SEGMENT_BYTES.1);
-    Rule { wanted, ports, segment_bytes: segment }
+    Regime { candidate, ports, segment_bytes: segment }
 }
 
 /// Chooses for a call of which ranks know only the blocks that they give and get themselves, so
@@ -216,24 +185,24 @@ pub(crate) fn rule_unknown(
     collective: Collective,
     shape: &Shape,
     n_ports: u32,
-) -> Rule {
+) -> Regime {
     let most_direct = match (wire, collective) {
         (Wire::Memory, _) => MOST_PEERS,
         (Wire::Network, Collective::Alltoall) => FEW_RANKS,
         (Wire::Network, _) => MOST_DIRECT,
     };
     let is_few = shape.n_ranks() <= most_direct;
-    let wanted: Wanted = match collective {
+    let candidate: Candidate = match collective {
         Collective::Alltoall if is_few => STRAIGHT.into(),
-        Collective::Alltoall => Wanted::Named(radix_name(FEWEST_ROUNDS).into()),
+        Collective::Alltoall => Candidate::Named(radix_name(FEWEST_ROUNDS).into()),
         _ if is_few => "linear".into(),
         _ => "mixed".into(),
     };
     if !is_few {
-        return Rule { wanted, ports: 1, segment_bytes: SEGMENT_BYTES.1 };
+        return Regime { candidate, ports: 1, segment_bytes: SEGMENT_BYTES.1 };
     }
     let ports = if wire == Wire::Memory { 1 } else { n_ports.min(max_ports(shape)) };
-    Rule { wanted, ports, segment_bytes: u64::MAX }
+    Regime { candidate, ports, segment_bytes: u64::MAX }
 }
 
 /// The algorithm for an alltoall of which all ranks have learnt that its longest block has
@@ -264,11 +233,11 @@ fn alltoall(name: &str) -> Algorithm {
 
 /// The choice for ranks that share memory: as few steps as possible, since each is a wait for
 /// others, who may have to get a core first; one port, since a second has nobody to drive it.
-fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Rule {
+fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Regime {
     let is_pair = shape.n_ranks() == 2;
     let of = |[pair, more]: [u64; 2]| if is_pair { pair } else { more };
     let root_folds = collective == Collective::Reduce && bytes <= of(ROOT_FOLDS_BYTES);
-    let wanted = match collective {
+    let candidate = match collective {
         Collective::Allreduce if is_pair && bytes <= WHOLE_BYTES => "direct-l",
         // Everybody reads the root's data where they are staged, once.
         Collective::Bcast => "direct-tree",
@@ -288,39 +257,7 @@ fn in_memory(collective: Collective, shape: &Shape, bytes: u64) -> Rule {
         // What is only moved is read where it lies to where it belongs, in one piece.
         _ => u64::MAX,
     };
-    Rule { wanted: wanted.into(), ports: 1, segment_bytes }
-}
-
-/// One message at a time where all ranks take part, else a few at once, else what folds some
-/// ranks onto others: two steps more.
-fn latency_form(shape: &Shape) -> &'static str {
-    let known = registry::algorithms(Collective::Allreduce);
-    // One rank of each node takes part; the others fold onto it inside the node.
-    let axes = shape.axes().iter().filter(|axis| axis.link != AxisLink::Node).copied();
-    let nodes = Shape::from_axes(axes.collect()).unwrap_or_else(|_| shape.clone());
-    let takes_all = |name: &str| {
-        known.iter().any(|algorithm| algorithm.name == name && algorithm.serves_unfolded(&nodes))
-    };
-    let widest = nodes.sizes().into_iter().map(largest_prime_factor).max();
-    let is_mixed = takes_all("mixed-l") || takes_all("multiplying-l") && widest > Some(MAX_WIDTH);
-    match (is_mixed, shape.ranks_per_node() > 1) {
-        (true, false) => "mixed-l",
-        (true, true) => "mixed-leader-l",
-        (false, false) => "multiplying-l",
-        (false, true) => "multiplying-leader-l",
-    }
-}
-
-fn largest_prime_factor(mut size: u32) -> u32 {
-    let mut factor = 2;
-    while factor * factor <= size {
-        if size.is_multiple_of(factor) {
-            size /= factor;
-        } else {
-            factor += 1;
-        }
-    }
-    size
+    Regime { candidate: candidate.into(), ports: 1, segment_bytes }
 }
 
 #[cfg(test)]

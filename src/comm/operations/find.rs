@@ -1,4 +1,4 @@
-//! From calls to programs, and operations that run them.
+//! From calls to programs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -9,13 +9,11 @@ use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
 
 use crate::Rank;
-use crate::comm::call::Call;
 use crate::comm::call::blocks::Form;
-use crate::comm::call::options::CallOptions;
-use crate::comm::choice::select::{Choice, Rule, rule, rule_unknown};
+use crate::comm::choice::select::{Choice, Regime, rule, rule_unknown};
 use crate::comm::programs::cache::{Cache, KEPT_PLANS};
 use crate::comm::programs::key::{Key, PlanKey};
-use crate::comm::programs::ready::{Entry, How, Learning, Ready, Then};
+use crate::comm::programs::ready::{Entry, How, Then};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::members::Members;
 use crate::engine::{
@@ -27,38 +25,12 @@ use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
 
 impl Inner {
-    /// Gets an operation for a normalized and checked call. To be [put](Cache::put) back.
-    pub(crate) fn ready(
-        &self,
-        call: &Call,
-        options: &Arc<CallOptions>,
-    ) -> Result<Box<Ready>, Error> {
-        let cache = &self.members.programs;
-        if let Some(ready) = cache.take(call, options) {
-            return Ok(ready);
-        }
-        self.ready_for(Key::new(call, options))
-    }
-
-    /// The same for the call that `key` stands for.
-    pub(crate) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
-        let entry = self.entry(&key)?;
-        if let Some(ready) = lock(&entry.idle).pop() {
-            return Ok(ready);
-        }
-        let (program, reducer) = (entry.program.clone(), entry.reducer);
-        self.make_room(&program);
-        let operation = self.of_world.engine.prepare(program, reducer)?;
-        let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
-        Ok(Box::new(Ready::new(key, Arc::downgrade(&entry), operation, learning)))
-    }
-
     /// Before an operation of a program is made.
     pub(crate) fn make_room(&self, program: &Program) {
         self.members.programs.kept.make_room(&self.of_world.engine, program.memory_bytes());
     }
 
-    fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
+    pub(super) fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
         let Cache { programs, .. } = &*self.members.programs;
         if let Some(entry) = lock(programs).get(key) {
             return Ok(entry);
@@ -88,13 +60,13 @@ impl Inner {
         let Inner { of_world, members, .. } = self;
         let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
         let n_ports = of_world.engine.n_ports() as u32;
-        let Rule { wanted, ports, segment_bytes } = if key.form.is_known(collective) {
+        let Regime { candidate, ports, segment_bytes } = if key.form.is_known(collective) {
             let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
             rule(wire, collective, shape, bytes, n_ports)
         } else {
             rule_unknown(wire, collective, shape, n_ports)
         };
-        let algorithm = members.programs.algorithm(collective, &wanted, shape);
+        let algorithm = members.programs.algorithm(collective, &candidate, shape);
         Choice { algorithm, ports, segment_bytes }
     }
 

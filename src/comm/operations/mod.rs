@@ -1,6 +1,7 @@
 //! From a call to a running operation: the program is found, compiled or learnt, and started.
 
 mod find;
+mod hardware;
 mod learning;
 pub(super) mod running;
 pub(super) mod stages;

@@ -1,4 +1,4 @@
-//! Operations in somebody's hands, and under way.
+//! Calls, and the operations that perform them.
 //!
 //! A call is one operation, or where sizes have to be learnt a few, one after the other
 //! ([`super::learning`]): its *stages*.
@@ -6,12 +6,74 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::hardware::gates_refuse;
+use crate::comm::call::Call;
+use crate::comm::call::options::{CallOptions, Hardware};
+use crate::comm::communicator::Communicator;
+use crate::comm::programs::key::Key;
 use crate::comm::programs::ready::{Learning, Ready};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::turns::Turn;
 use crate::endpoint::Tag;
 use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
 use crate::error::Error;
+use crate::sync::lock;
+
+impl Communicator {
+    /// Performs a call whose buffers are given as addresses, and waits for it.
+    ///
+    /// This is what the interfaces to other languages use. Lengths, root, operator and overlap
+    /// are checked; whether the addresses are right cannot be.
+    ///
+    /// # Safety
+    /// The send buffer must be valid for reads of `send_count` elements and the receive buffer
+    /// for reads and writes of `recv_count` elements, for the whole call, and nobody may write
+    /// the former or access the latter meanwhile.
+    ///
+    /// # Errors
+    /// As for the method named after the collective; [`Error::Address`], [`Error::Overlap`].
+    #[inline]
+    pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
+        let call = &call.normalized(self.caller());
+        let small = self.gates_for(call)?;
+        let memory = call.check(self.caller())?;
+        if let Some(small) = small
+            // SAFETY: the caller's promise.
+            && unsafe { self.by_hardware(small, call) }?
+        {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise, and `check` as in `launch`.
+        unsafe { self.run_by_plan(call, memory) }
+    }
+
+    /// Performs a checked, normalized call on its memory by a plan.
+    ///
+    /// # Safety
+    /// As [`launch_prepared`](Communicator::launch_prepared), until this returns.
+    #[inline]
+    pub(crate) unsafe fn run_by_plan(
+        &self,
+        call: &Call,
+        memory: [UserMemory; 2],
+    ) -> Result<(), Error> {
+        self.inner.of_world.engine.check()?;
+        let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
+        // SAFETY: the caller's promise.
+        unsafe { prepared.run(memory, !self.options.register_anew) }
+    }
+
+    /// Checks a normalized call and gets an operation for it. Returns its memory, too.
+    pub(crate) fn prepare(&self, call: &Call) -> Result<(Prepared, [UserMemory; 2]), Error> {
+        let memory = call.check(self.caller())?;
+        self.inner.of_world.engine.check()?;
+        if self.options.hardware == Hardware::Always {
+            return Err(gates_refuse(call, &"only blocking calls can use them"));
+        }
+        let ready = self.inner.ready(call, &self.options)?;
+        Ok((Prepared::new(self.inner.clone(), ready), memory))
+    }
+}
 
 /// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
 pub(crate) struct Prepared<H: Deref<Target = Inner> = Arc<Inner>> {
@@ -37,6 +99,32 @@ pub(crate) fn order(stage: usize) -> Order {
 }
 
 impl Inner {
+    /// Gets an operation for a normalized and checked call. To be [put](Cache::put) back.
+    pub(crate) fn ready(
+        &self,
+        call: &Call,
+        options: &Arc<CallOptions>,
+    ) -> Result<Box<Ready>, Error> {
+        let cache = &self.members.programs;
+        if let Some(ready) = cache.take(call, options) {
+            return Ok(ready);
+        }
+        self.ready_for(Key::new(call, options))
+    }
+
+    /// The same for the call that `key` stands for.
+    pub(crate) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
+        let entry = self.entry(&key)?;
+        if let Some(ready) = lock(&entry.idle).pop() {
+            return Ok(ready);
+        }
+        let (program, reducer) = (entry.program.clone(), entry.reducer);
+        self.make_room(&program);
+        let operation = self.of_world.engine.prepare(program, reducer)?;
+        let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
+        Ok(Box::new(Ready::new(key, Arc::downgrade(&entry), operation, learning)))
+    }
+
     /// The numbers of a call's operations: those it has, or new ones when its first operation is about to
     /// start, which must be before the turn is dropped. From then on other ranks count on this one; before,
     /// the call can be given up and made again.

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use super::running::{Numbers, Prepared, order};
+use crate::comm::call::Call;
+use crate::comm::communicator::Communicator;
 use crate::comm::programs::ready::Ready;
 use crate::engine::{Advance, Engine, Operation, OperationWatch, UserMemory};
 use crate::error::Error;
@@ -18,6 +20,41 @@ pub(crate) enum Registration {
     Once,
     /// For all runs, until the end.
     Held,
+}
+
+impl Communicator {
+    /// Starts a call, for which the caller will wait later.
+    ///
+    /// # Safety
+    /// Until the operation is done: the send buffer is valid for reads of its elements and
+    /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
+    pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
+        let call = &call.normalized(self.caller());
+        let (prepared, memory) = self.prepare(call)?;
+        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
+        // have the lengths that the program needs and do not overlap.
+        unsafe { self.launch_prepared(prepared, memory) }
+    }
+
+    /// Starts a call that has been checked.
+    ///
+    /// # Safety
+    /// As [`launch`](Communicator::launch); and the memory has the lengths that the program needs
+    /// and does not overlap.
+    pub(crate) unsafe fn launch_prepared(
+        &self,
+        prepared: Prepared,
+        memory: [UserMemory; 2],
+    ) -> Result<Running, Error> {
+        let registration = match self.options.register_anew {
+            false => Registration::Kept,
+            true => Registration::Once,
+        };
+        // SAFETY: the caller's promise.
+        let mut running = unsafe { Running::new(prepared, memory, registration) };
+        running.start()?;
+        Ok(running)
+    }
 }
 
 /// A call that is started once or again and again, and that others may start meanwhile.

@@ -16,7 +16,7 @@ use super::key::{Key, PlanKey, amount};
 use super::ready::{Entry, KEPT_PROGRAMS, Ready};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
-use crate::comm::choice::select::Wanted;
+use crate::comm::choice::candidate::Candidate;
 use crate::engine::CheckedPlan;
 use crate::sync::lock;
 
@@ -37,7 +37,7 @@ pub(crate) struct Cache {
     pub(crate) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
     /// What rules have asked for, a few algorithms of each collective, and what serves it on the shape of
     /// the members.
-    algorithms: Mutex<Vec<(Collective, Wanted, Algorithm)>>,
+    algorithms: Mutex<Vec<(Collective, Candidate, Algorithm)>>,
 }
 
 /// Programs by what they depend on.
@@ -96,16 +96,17 @@ impl Cache {
     pub(crate) fn algorithm(
         &self,
         collective: Collective,
-        wanted: &Wanted,
+        candidate: &Candidate,
         shape: &Shape,
     ) -> Algorithm {
         let algorithms = &mut *lock(&self.algorithms);
-        let known = algorithms.iter().find(|(of, other, _)| (*of, other) == (collective, wanted));
+        let known =
+            algorithms.iter().find(|(of, other, _)| (*of, other) == (collective, candidate));
         if let Some((.., algorithm)) = known {
             return algorithm.clone();
         }
-        let algorithm = wanted.on(collective, shape);
-        algorithms.push((collective, wanted.clone(), algorithm.clone()));
+        let algorithm = candidate.on(collective, shape);
+        algorithms.push((collective, candidate.clone(), algorithm.clone()));
         algorithm
     }
 
