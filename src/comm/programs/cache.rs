@@ -118,8 +118,8 @@ impl Cache {
             ready.rest();
             return None;
         }
-        if ready.below.is_some() {
-            leave_below(place, &mut ready);
+        if ready.next_free.is_some() {
+            leave_next_free(place, &mut ready);
         }
         Some(ready)
     }
@@ -131,16 +131,16 @@ impl Cache {
         }
         ready.last_used = self.kept.now();
         let place = &self.recent[place(ready.key.collective, ready.key.count)];
-        let Some(below) = place.swap(Some(ready)) else { return };
-        let piled = match place.take() {
-            Some(mut top) => {
-                top.pile_on(below);
-                top
+        let Some(next_free) = place.swap(Some(ready)) else { return };
+        let list = match place.take() {
+            Some(mut first) => {
+                first.push_behind(next_free);
+                first
             }
             // Somebody needs it already.
-            None => below,
+            None => next_free,
         };
-        if let Some(other) = place.swap(Some(piled)) {
+        if let Some(other) = place.swap(Some(list)) {
             other.rest();
         }
     }
@@ -165,10 +165,10 @@ impl Idle for Cache {
     }
 }
 
-/// Puts what lies below an operation back in its place.
+/// Puts the rest of a free list back in its place.
 #[inline(never)]
-fn leave_below(place: &AtomicCell<Option<Box<Ready>>>, ready: &mut Ready) {
-    if let Some(other) = place.swap(ready.take_below()) {
+fn leave_next_free(place: &AtomicCell<Option<Box<Ready>>>, ready: &mut Ready) {
+    if let Some(other) = place.swap(ready.take_next_free()) {
         other.rest();
     }
 }

@@ -13,7 +13,7 @@ const GOING_PART: u64 = 8;
 
 /// Idle operations that a communicator keeps.
 pub(crate) trait Idle: Send + Sync {
-    /// Lets those go that `stays` does not want, and returns them; asked of a pile as a whole.
+    /// Lets those go that `stays` does not want, and returns them; asked of a free list as a whole.
     #[expect(clippy::vec_box, reason = "as they are kept")]
     fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
 }

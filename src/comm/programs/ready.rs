@@ -18,8 +18,8 @@ pub(crate) const KEPT_BYTES: u64 = 256 << 20;
 pub(crate) const KEPT_PROGRAMS: usize = 128;
 /// Bytes kept for several operations of one program at once.
 const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
-/// Operations of one program that lie in one pile.
-const KEPT_PILED: u64 = 64;
+/// Operations of one program in one free list.
+const MOST_FREE: u64 = 64;
 /// Bytes of working memory kept with what was learnt last.
 const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 
@@ -46,9 +46,9 @@ pub(crate) struct Ready {
     pub(crate) learning: Option<Box<Learning>>,
     /// When it was used last ([`Kept::now`](super::kept::Kept::now)).
     pub(crate) last_used: u64,
-    /// As long as it is kept for the next time: others of the same program, and how many.
-    pub(crate) below: Option<Box<Ready>>,
-    pub(crate) n_below: u64,
+    /// As long as it is free: the rest of the free list, of the same program, and its length.
+    pub(crate) next_free: Option<Box<Ready>>,
+    pub(crate) n_behind: u64,
 }
 
 /// How the data of a call move.
@@ -132,49 +132,50 @@ impl Ready {
             watch,
             learning,
             last_used: 0,
-            below: None,
-            n_below: 0,
+            next_free: None,
+            n_behind: 0,
         }
     }
 
-    /// Bytes of working memory that are kept with it, and below it.
+    /// Bytes of working memory of the operation and of those behind it in its free list.
     pub(crate) fn kept_bytes(&self) -> u64 {
-        let own = self.operation.program().memory_bytes() * (self.n_below + 1);
+        let own = self.operation.program().memory_bytes() * (self.n_behind + 1);
         let learnt = self.learning.as_ref().and_then(|learning| learning.last.as_ref());
         own + learnt.map_or(0, |(_, ready)| ready.kept_bytes())
     }
 
-    /// Puts the operation, and those below it, back into their entry, where later calls find them;
+    /// Puts the operation, and those behind it, back into their entry, where later calls find them;
     /// drops them if the entry is gone, or has enough.
     pub(crate) fn rest(mut self: Box<Self>) {
         let Some(entry) = self.entry.upgrade() else { return };
         let idle = &mut *lock(&entry.idle);
         loop {
-            let below = self.take_below();
+            let next_free = self.take_next_free();
             if idle.is_empty() || is_worth_keeping(&entry.program, idle.len() as u64 + 1) {
                 idle.push(self);
             }
-            let Some(next) = below else { return };
+            let Some(next) = next_free else { return };
             self = next;
         }
     }
 
-    /// Puts others of the same program, which are not in use either, below this one.
-    pub(crate) fn pile_on(&mut self, below: Box<Ready>) {
-        let (program, n_below) = (self.operation.program(), below.n_below + 1);
-        let is_like = Arc::ptr_eq(program, below.operation.program());
-        let fits = n_below < KEPT_PILED && is_worth_keeping(program, n_below + 1);
-        if self.below.is_none() && is_like && fits {
-            (self.below, self.n_below) = (Some(below), n_below);
+    /// Puts a free list behind this operation, if it is of the same program and not too long; else back into
+    /// its entry.
+    pub(crate) fn push_behind(&mut self, next_free: Box<Ready>) {
+        let (program, n_behind) = (self.operation.program(), next_free.n_behind + 1);
+        let is_like = Arc::ptr_eq(program, next_free.operation.program());
+        let fits = n_behind < MOST_FREE && is_worth_keeping(program, n_behind + 1);
+        if self.next_free.is_none() && is_like && fits {
+            (self.next_free, self.n_behind) = (Some(next_free), n_behind);
         } else {
-            below.rest();
+            next_free.rest();
         }
     }
 
-    /// Takes the others away from below.
-    pub(crate) fn take_below(&mut self) -> Option<Box<Ready>> {
-        self.n_below = 0;
-        self.below.take()
+    /// Takes off the rest of the free list.
+    pub(crate) fn take_next_free(&mut self) -> Option<Box<Ready>> {
+        self.n_behind = 0;
+        self.next_free.take()
     }
 }
 
