@@ -78,9 +78,9 @@ impl<B> Matcher<B> {
 
     #[cold]
     fn look_through(&self, tag: Tag) -> Result<(), OtherCall> {
-        let other = |early: &Unexpected<B>| {
-            early.tag.operation_id() == tag.operation_id()
-                && !Tag::do_meet(early.tag.call, tag.call)
+        let other = |unexpected: &Unexpected<B>| {
+            unexpected.tag.operation_id() == tag.operation_id()
+                && !Tag::do_meet(unexpected.tag.call, tag.call)
         };
         let found = self.peers.iter().position(|peer| peer.unexpected.iter().any(other));
         found.map_or(Ok(()), |peer| Err(OtherCall { peer }))
@@ -89,11 +89,11 @@ impl<B> Matcher<B> {
     /// A receive is posted: takes its message out, if that has come before; otherwise the receive waits.
     #[inline]
     pub(super) fn post(&mut self, peer: usize, posted: RecvPost) -> Option<Unexpected<B>> {
-        let early = self.take_unexpected(peer, posted.tag);
-        if early.is_none() {
+        let unexpected = self.take_unexpected(peer, posted.tag);
+        if unexpected.is_none() {
             self.await_message(peer, posted);
         }
-        early
+        unexpected
     }
 
     /// Takes out the message that a receive with this tag asks for.
@@ -103,9 +103,9 @@ impl<B> Matcher<B> {
         if unexpected.is_empty() {
             return None;
         }
-        let is_it = |early: &Unexpected<B>| {
-            early.tag.names_same(tag)
-                || planted::is(Planted::EarlyToAnother) && early.tag.message == tag.message
+        let is_it = |unexpected: &Unexpected<B>| {
+            unexpected.tag.names_same(tag)
+                || planted::is(Planted::EarlyToAnother) && unexpected.tag.message == tag.message
         };
         let at = unexpected.iter().position(is_it)?;
         self.n_unexpected -= 1;

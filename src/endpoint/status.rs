@@ -133,7 +133,7 @@ pub(super) fn blame_from_word(word: u64, n_ranks: u32) -> Result<Option<Blame>, 
 /// The ranks that `rank` of `n_ranks` watches, and to which it passes news on: those at the distances
 /// 1, 2, 4 and so on, in both directions. News reaches all ranks in at most log2 of `n_ranks` rounds,
 /// whatever the collectives' patterns, also around a few ranks that are gone.
-pub(crate) fn confidants(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
+pub(crate) fn gossip_peers(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
     let (rank, n) = (u64::from(rank), u64::from(n_ranks));
     let distances = (0..32).map(|k| 1u64 << k).take_while(move |&distance| distance <= n / 2);
     distances.flat_map(move |distance| {
@@ -210,7 +210,7 @@ mod tests {
                 let mut telling = vec![start];
                 knows[start as usize] = true;
                 while let Some(rank) = telling.pop() {
-                    for other in confidants(rank, n) {
+                    for other in gossip_peers(rank, n) {
                         assert_ne!(other, rank);
                         if other != gone && !std::mem::replace(&mut knows[other as usize], true) {
                             telling.push(other);
@@ -219,7 +219,7 @@ mod tests {
                 }
                 let ignorant = (0..n).find(|&rank| rank != gone && !knows[rank as usize]);
                 assert!(n == 1 || ignorant.is_none(), "{n} ranks, {gone} gone: {ignorant:?}");
-                let told = confidants(start, n).count() as u32;
+                let told = gossip_peers(start, n).count() as u32;
                 assert!(told <= 2 * n.ilog2(), "{told} of {n}");
             }
         }

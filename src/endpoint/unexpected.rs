@@ -19,8 +19,8 @@
 //!
 //! | wire | announcement | answer |
 //! | --- | --- | --- |
-//! | uTofu | `Waiting`, once the message has waited for a credit for some polls | `Ready`: a grant, a credit for this message only |
-//! | shared memory | `Lent`, at once | the receiver reads the message, or `Pull` |
+//! | uTofu | `RequestToSend`, once the message has waited for a credit for some polls | `ClearToSend`: a grant, a credit for this message only |
+//! | shared memory | `Rendezvous`, at once | the receiver reads the message, or `ClearToSend` |
 //! | MPI | `Long`, once the message has waited for a credit for some polls | the receive with that tag of MPI's |
 //!
 //! # Progress

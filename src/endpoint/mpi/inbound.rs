@@ -2,9 +2,9 @@
 
 use super::State;
 use super::header::{CREDITS, Checked, HEADER_BYTES, Header, Kind, Limits, Part, Said, Short};
-use super::peer::{Body, Early, kept_bytes};
+use super::moves::Awaited;
+use super::peer::{Body, Unexpected, kept_bytes};
 use super::ring::Taken;
-use super::transfers::Awaited;
 use crate::Rank;
 use crate::endpoint::garbled::{Garbled, within};
 use crate::endpoint::matcher::{OtherCall, of_another_call};
@@ -86,7 +86,7 @@ impl State {
     /// until that is posted.
     fn long(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
         let Some(posted) = self.receive_for(index, tag)? else {
-            self.matcher.keep(index as usize, Early { tag, len, body: Body::Long(mpi_tag) });
+            self.matcher.keep(index as usize, Unexpected { tag, len, body: Body::Long(mpi_tag) });
             return Ok(());
         };
         let rank = self.peers[index as usize].rank;
@@ -151,7 +151,7 @@ impl State {
         // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
         unsafe { self.receive((rank, mpi_tag, len), &posted, false) }?;
         // No other message meets the receive that drops it.
-        self.landed(rank, mpi_tag)
+        self.bare_arrived(rank, mpi_tag)
     }
 
     /// Keeps a part of a message whose receive has not been posted.
@@ -160,11 +160,11 @@ impl State {
         let mut bytes = 0;
         if start == 0 {
             let body = Body::Short { data: Vec::with_capacity(len), held: 0 };
-            let early = Early { tag, len, body };
-            bytes = kept_bytes(&early);
-            self.matcher.keep(index as usize, early);
+            let unexpected = Unexpected { tag, len, body };
+            bytes = kept_bytes(&unexpected);
+            self.matcher.keep(index as usize, unexpected);
         }
-        let Some(Early { body: Body::Short { data, held }, .. }) =
+        let Some(Unexpected { body: Body::Short { data, held }, .. }) =
             self.matcher.last_unexpected(index as usize)
         else {
             return;
@@ -178,9 +178,9 @@ impl State {
     }
 
     /// A message is not kept any more: gives the credits back that it holds.
-    pub(super) fn let_go(&mut self, index: u32, early: &Early) -> Result<(), WireError> {
-        self.unexpected.release(kept_bytes(early));
-        let Body::Short { held: held @ 1.., .. } = early.body else { return Ok(()) };
+    pub(super) fn let_go(&mut self, index: u32, unexpected: &Unexpected) -> Result<(), WireError> {
+        self.unexpected.release(kept_bytes(unexpected));
+        let Body::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };
         let peer = &mut self.peers[index as usize];
         (peer.owed, peer.held) = (peer.owed + held, peer.held - held);
         self.pay(index)

@@ -23,7 +23,7 @@
 //! receive: Open MPI 4.1.4 writes all of a long one, also by TCP, and says so afterwards. Where ranks
 //! disagree about a length, one time in 2^15 with Open MPI's 31 bits for a tag, the hash does not tell.
 
-use super::transfers::MOST_BYTES;
+use super::moves::MOST_BYTES;
 use crate::endpoint::Tag;
 use crate::endpoint::garbled::{Garbled, within};
 

@@ -59,6 +59,7 @@ mod inbound;
 mod lanes;
 mod lengths;
 mod library;
+mod moves;
 mod observer;
 mod opening;
 mod outbound;
@@ -318,8 +319,8 @@ impl State {
             }
         }
         self.transfers.advance(&mut self.events)?;
-        while let Some((from, mpi_tag)) = self.transfers.next_landed() {
-            self.landed(from, mpi_tag)?;
+        while let Some((from, mpi_tag)) = self.transfers.next_bare() {
+            self.bare_arrived(from, mpi_tag)?;
         }
         if self.transfers.is_time_to_announce() {
             for (rank, header) in self.transfers.unmet() {

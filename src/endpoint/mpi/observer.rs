@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::header::{Header, Kind};
 use super::{MpiEndpoint, State};
 use crate::Rank;
-use crate::endpoint::status::{blame_to_word, confidants};
+use crate::endpoint::status::{blame_to_word, gossip_peers};
 use crate::endpoint::{Observer, Status, WireError};
 use crate::error::Blame;
 
@@ -83,7 +83,7 @@ impl Observer for MpiEndpoint {
             return;
         }
         let header = Header::plain(Kind::News, blame_to_word(blame), 0);
-        for rank in confidants(state.rank, state.n_ranks) {
+        for rank in gossip_peers(state.rank, state.n_ranks) {
             // A rank that cannot be told is gone.
             // SAFETY: no message.
             let _ = unsafe { state.outbound.send(rank, &header, None) };

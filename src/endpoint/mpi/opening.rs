@@ -3,8 +3,8 @@
 use super::State;
 use super::header::{Header, Kind};
 use super::lanes::can_carry;
+use super::moves::Awaited;
 use super::peer::Peer;
-use super::transfers::Awaited;
 use crate::Rank;
 use crate::endpoint::RecvPost;
 use crate::endpoint::{Tag, WireError};
@@ -103,7 +103,7 @@ impl State {
     }
 
     /// A message has come without a header, by this tag of MPI's.
-    pub(super) fn landed(&mut self, from: Rank, mpi_tag: i32) -> Result<(), WireError> {
+    pub(super) fn bare_arrived(&mut self, from: Rank, mpi_tag: i32) -> Result<(), WireError> {
         let index = self.peer(from);
         self.peers[index as usize].lanes_from.count(self.tags.lane_of(mpi_tag));
         self.close_lane(index)

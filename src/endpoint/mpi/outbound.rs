@@ -30,7 +30,7 @@ pub(super) struct Outbound {
     /// By length, those that are not in use.
     free: [Vec<Buffer>; 2],
     /// In the order in which they were sent.
-    leaving: VecDeque<(ffi::MPI_Request, Buffer)>,
+    in_flight: VecDeque<(ffi::MPI_Request, Buffer)>,
     /// Sends that are complete and not freed.
     left: Vec<ffi::MPI_Request>,
     pub(super) lengths: Lengths,
@@ -41,7 +41,7 @@ impl Outbound {
         Outbound {
             comm,
             free: Default::default(),
-            leaving: VecDeque::with_capacity(64),
+            in_flight: VecDeque::with_capacity(64),
             left: Vec::with_capacity(FREED_AT_A_TIME),
             lengths: Lengths::default(),
         }
@@ -95,14 +95,14 @@ impl Outbound {
         // A short message has mostly left at once. What MPI fails to say, `collect` asks again.
         let is_gone = has_left(request).unwrap_or(false);
         // Behind others it might only have had to wait.
-        if is_long && self.leaving.is_empty() {
+        if is_long && self.in_flight.is_empty() {
             self.lengths.watched(is_gone);
         }
         if is_gone {
             self.keep(buffer);
             self.free(request)
         } else {
-            self.leaving.push_back((request, buffer));
+            self.in_flight.push_back((request, buffer));
             Ok(())
         }
     }
@@ -136,11 +136,11 @@ impl Outbound {
     /// Takes back the buffers of completed sends.
     #[inline]
     pub(super) fn collect(&mut self) -> Result<(), WireError> {
-        while let Some(&(request, _)) = self.leaving.front() {
+        while let Some(&(request, _)) = self.in_flight.front() {
             if !has_left(request)? {
                 break;
             }
-            if let Some((_, buffer)) = self.leaving.pop_front() {
+            if let Some((_, buffer)) = self.in_flight.pop_front() {
                 self.keep(buffer);
             }
             self.free(request)?;
@@ -150,7 +150,7 @@ impl Outbound {
 
     /// Whether all sends are complete.
     pub(super) fn is_empty(&self) -> bool {
-        self.leaving.is_empty()
+        self.in_flight.is_empty()
     }
 
     /// Waits for all sends, at most until `end`; buffers of those that are not complete then stay
@@ -166,7 +166,7 @@ impl Outbound {
 
     /// Leaves the buffers of all incomplete sends to MPI.
     pub(super) fn leave_all(&mut self) {
-        self.leaving.drain(..).for_each(|(_, buffer)| std::mem::forget(buffer));
+        self.in_flight.drain(..).for_each(|(_, buffer)| std::mem::forget(buffer));
     }
 }
 

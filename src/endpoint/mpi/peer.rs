@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::header::{CREDITS, Header, KEPT_CREDITS, PART_BYTES, Parts};
 use super::lanes::Lanes;
 use crate::Rank;
-use crate::endpoint::matcher::Unexpected;
+use crate::endpoint::matcher;
 use crate::endpoint::{RecvPost, Slot, WireRegion};
 
 /// See the module documentation.
@@ -35,7 +35,7 @@ pub(super) struct Peer {
 }
 
 /// A message that waits for its receive.
-pub(super) type Early = Unexpected<Body>;
+pub(super) type Unexpected = matcher::Unexpected<Body>;
 
 /// What has come of a message.
 #[derive(Debug)]
@@ -47,9 +47,9 @@ pub(super) enum Body {
 }
 
 /// Bytes of memory that a message takes here, if its sender does not keep it.
-pub(super) fn kept_bytes(early: &Early) -> usize {
-    match &early.body {
-        Body::Short { data, .. } => size_of::<Early>() + data.capacity(),
+pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
+    match &unexpected.body {
+        Body::Short { data, .. } => size_of::<Unexpected>() + data.capacity(),
         Body::Long(_) => 0,
     }
 }
@@ -66,7 +66,7 @@ impl Peer {
     /// Bytes that messages of a peer take at most that hold all credits that can be held: 1.9 MiB, see
     /// [`unexpected`](crate::endpoint::unexpected) for why not less.
     pub(super) const WINDOW_BYTES: usize =
-        (CREDITS - KEPT_CREDITS) as usize * (size_of::<Early>() + PART_BYTES);
+        (CREDITS - KEPT_CREDITS) as usize * (size_of::<Unexpected>() + PART_BYTES);
 
     /// Credits of messages from there that are to be given back now, if any. Those that are not held are
     /// given back in good time, as long as others are.

@@ -1,8 +1,8 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
 use super::header::{Header, KEPT_CREDITS, Kind, n_parts, part_len};
+use super::moves::Awaited;
 use super::peer::{Body, Outgoing, Peer};
-use super::transfers::Awaited;
 use super::{NOBODY, State};
 use crate::Rank;
 use crate::endpoint::RecvPost;
@@ -61,7 +61,7 @@ impl State {
     ) -> Result<Taken, WireError> {
         let RecvPost { slot, tag, region, .. } = recv;
         let index = self.enter_call(from, tag)?;
-        let Some(early) = self.matcher.take_unexpected(index as usize, tag) else {
+        let Some(unexpected) = self.matcher.take_unexpected(index as usize, tag) else {
             if let Some(lane) = self.peers[index as usize].lanes_from.carrying(tag, region.len) {
                 let mpi_tag = self.tags.of(lane, tag, region.len);
                 // SAFETY: the caller's promise.
@@ -71,12 +71,12 @@ impl State {
             }
             return Ok(Taken::Accepted);
         };
-        self.let_go(index, &early)?;
-        let fits = recv.fits(early.tag, early.len);
-        let data = match early.body {
+        self.let_go(index, &unexpected)?;
+        let fits = recv.fits(unexpected.tag, unexpected.len);
+        let data = match unexpected.body {
             Body::Long(mpi_tag) => {
                 // SAFETY: the caller's promise.
-                unsafe { self.receive((from, mpi_tag, early.len), &recv, fits) }?;
+                unsafe { self.receive((from, mpi_tag, unexpected.len), &recv, fits) }?;
                 return Ok(Taken::Accepted);
             }
             Body::Short { data, .. } => data,
@@ -85,7 +85,7 @@ impl State {
             // SAFETY: the region is valid for writes by the caller's promise, and has the message's length.
             unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
         }
-        if data.len() < early.len {
+        if data.len() < unexpected.len {
             self.await_rest(index, recv, fits);
         } else if fits {
             return Ok(Taken::Done);

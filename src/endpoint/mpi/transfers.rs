@@ -3,87 +3,23 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mpi::ffi;
 
 use super::drain::drain;
 use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
+use super::moves::{Awaited, Bare, Due, Move, What, n_pieces, pieces};
 use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
 use crate::Rank;
-use crate::endpoint::{Arrival, Event, RecvPost, Slot, Tag, WireError, WireRegion};
+use crate::endpoint::{Event, Slot, WireError, WireRegion};
 use crate::numbered::Numbered;
 
-/// The longest piece: MPI counts bytes in an `int`.
-pub(super) const MOST_BYTES: usize = 1 << 30;
 /// Messages without a header that are not met are looked at every so many polls,
 const POLLS_PER_LOOK: u32 = 64;
-/// and announced after this time, twice, four times it and so on.
-const FIRST_PATIENCE: Duration = Duration::from_millis(10);
-/// The most that are announced at a time.
+/// and so many are announced at a time at most.
 const ANNOUNCED_AT_A_TIME: usize = 16;
-
-/// A message under way.
-#[derive(Debug)]
-struct Move {
-    what: What,
-    /// Pieces that are not complete.
-    left: u32,
-}
-
-#[derive(Debug)]
-enum What {
-    /// Sent, behind a header.
-    Sent(Slot),
-    /// Sent without one.
-    Bare(Bare),
-    /// Received, as a header has said.
-    Received(Slot),
-    /// Awaited without a header.
-    Awaited(Awaited),
-    /// Received for nobody, into this memory.
-    Dropped(#[expect(dead_code, reason = "held for MPI")] Vec<u8>),
-}
-
-/// A message that is sent without a header.
-#[derive(Clone, Copy, Debug)]
-struct Bare {
-    slot: Slot,
-    to: Rank,
-    /// What announces it.
-    header: Header,
-    since: Instant,
-    /// How long after that it is announced next.
-    patience: Duration,
-}
-
-/// A receive that awaits a message without a header.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Awaited {
-    pub(super) slot: Slot,
-    pub(super) from: Rank,
-    pub(super) tag: Tag,
-    pub(super) region: WireRegion,
-    pub(super) mpi_tag: i32,
-}
-
-impl Awaited {
-    /// The same receive, for a message with a header.
-    pub(super) fn posted(&self) -> RecvPost {
-        let &Awaited { tag, slot, region, .. } = self;
-        RecvPost { tag, slot, region, arrival: Arrival::InRegion }
-    }
-}
-
-/// A receive that is to be posted.
-#[derive(Debug)]
-struct Due {
-    from: Rank,
-    mpi_tag: i32,
-    number: u32,
-    region: WireRegion,
-}
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -102,7 +38,7 @@ pub(super) struct Transfers {
     n_awaited: usize,
     n_polls: u32,
     /// Messages that have come without a header: from whom, and by which tag of MPI's.
-    landed: Vec<(Rank, i32)>,
+    arrived_bare: Vec<(Rank, i32)>,
     due: VecDeque<Due>,
     requests: Vec<ffi::MPI_Request>,
     /// The message of each request.
@@ -121,7 +57,7 @@ impl Transfers {
             n_bare: 0,
             n_awaited: 0,
             n_polls: 0,
-            landed: Vec::with_capacity(64),
+            arrived_bare: Vec::with_capacity(64),
             due: VecDeque::with_capacity(64),
             requests: Vec::with_capacity(64),
             numbers: Vec::with_capacity(64),
@@ -188,8 +124,7 @@ impl Transfers {
         header: Header,
         region: WireRegion,
     ) -> Result<(), WireError> {
-        let (since, patience) = (Instant::now(), FIRST_PATIENCE);
-        let what = What::Bare(Bare { slot, to, header, since, patience });
+        let what = What::Bare(Bare::new(slot, to, header));
         let mpi_tag = header.way as i32;
         let number = self.moves.insert(Move { what, left: 1 });
         self.n_bare += 1;
@@ -392,7 +327,7 @@ impl Transfers {
                 What::Received(slot) => events.push(Event::Received(*slot)),
                 What::Awaited(Awaited { slot, from, region, mpi_tag, .. }) => {
                     self.n_awaited -= 1;
-                    self.landed.push((*from, *mpi_tag));
+                    self.arrived_bare.push((*from, *mpi_tag));
                     let fits = n_bytes(status)? == region.len;
                     let differs = Event::Differs(*slot, *from);
                     events.push(if fits { Event::Received(*slot) } else { differs });
@@ -413,8 +348,8 @@ impl Transfers {
 
     /// The next of the messages that have come without a header, from whom and by which tag.
     #[inline]
-    pub(super) fn next_landed(&mut self) -> Option<(Rank, i32)> {
-        self.landed.pop()
+    pub(super) fn next_bare(&mut self) -> Option<(Rank, i32)> {
+        self.arrived_bare.pop()
     }
 
     /// Called with every poll: whether it is time to look for messages without a header that nobody has
@@ -434,10 +369,7 @@ impl Transfers {
     pub(super) fn unmet(&mut self) -> Vec<(Rank, Header)> {
         let now = Instant::now();
         let announced = |of: &mut Move| match &mut of.what {
-            What::Bare(Bare { to, header, since, patience, .. }) if now - *since >= *patience => {
-                *patience *= 2;
-                Some((*to, *header))
-            }
+            What::Bare(bare) => bare.announcement(now),
             _ => None,
         };
         self.moves.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
@@ -461,30 +393,5 @@ impl Transfers {
         drain(self.comm, &mut leaving, [first, least, end]);
         (self.moves, self.due) = Default::default();
         (self.n_dropped, self.n_bare, self.n_awaited) = Default::default();
-    }
-}
-
-/// How many pieces a message has: an empty one, too, has one.
-fn n_pieces(len: usize) -> u32 {
-    len.div_ceil(MOST_BYTES).max(1) as u32
-}
-
-/// Where the pieces of a message begin, and their lengths.
-fn pieces(len: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..len.max(1)).step_by(MOST_BYTES).map(move |at| (at, (len - at).min(MOST_BYTES)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_messages_go_in_pieces() {
-        assert_eq!(pieces(5).collect::<Vec<_>>(), [(0, 5)]);
-        assert_eq!((pieces(0).collect::<Vec<_>>(), n_pieces(0)), (vec![(0, 0)], 1));
-        let len = 2 * MOST_BYTES + 3;
-        let want = [(0, MOST_BYTES), (MOST_BYTES, MOST_BYTES), (2 * MOST_BYTES, 3)];
-        assert_eq!(pieces(len).collect::<Vec<_>>(), want);
-        assert_eq!(pieces(MOST_BYTES).count(), 1);
     }
 }

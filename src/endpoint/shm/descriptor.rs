@@ -19,13 +19,13 @@ pub(super) enum Kind {
     /// A message in the sender's staging slot `id`.
     Staged,
     /// A message that the receiver may read from the sender's memory at address `words[0]`; it then
-    /// answers `Done` for `id`. Its sender has lent `words[1]` at that time.
-    Lent,
-    /// The message lent as `id` has been read.
+    /// answers `Done` for `id`. Its sender has `words[1]` announced at that time.
+    Rendezvous,
+    /// The message announced as `id` has been read.
     Done,
-    /// The message lent as `id` is not read, but to be sent as pieces to landing `words[0]`.
-    Pull,
-    /// `len` bytes at `words[0]` of the message for landing `message`, in staging slot `id`.
+    /// The message announced as `id` is not read: it is clear to be sent as pieces to receive `words[0]`.
+    ClearToSend,
+    /// `len` bytes at `words[0]` of the message for receive `message`, in staging slot `id`.
     Piece,
     /// As `Piece`, in the ring of bytes.
     Fragment,
@@ -83,10 +83,10 @@ pub(super) const RAW_WORDS: usize = size_of::<Raw>() / 8;
 pub(super) enum Said {
     /// A message.
     Message(Coming),
-    /// The message lent as this has been read.
+    /// The message announced as this has been read.
     Done(u32),
-    /// The message lent as `id` is to be sent as pieces to `landing`.
-    Pull { id: u32, landing: u32 },
+    /// The message announced as `id` is clear to be sent as pieces to `recv`.
+    ClearToSend { id: u32, recv: u32 },
     /// A piece of a message.
     Piece(Piece),
 }
@@ -109,17 +109,17 @@ pub(super) enum Via {
     /// In this staging slot of the sender's, at most [`SLOT_BYTES`].
     Slot(u32),
     /// In the sender's memory.
-    Loan(Loan),
+    Rendezvous(Rendezvous),
 }
 
-/// A message that its sender has lent.
+/// A message that its sender has announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Loan {
+pub(super) struct Rendezvous {
     /// Its address there; that of its end is a number, too.
     pub(super) from: u64,
     /// Its number there.
     pub(super) id: u32,
-    /// How many the sender had lent then.
+    /// How many the sender had announced then.
     pub(super) among: u64,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct Loan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Which message, by its number here.
-    pub(super) landing: u32,
+    pub(super) recv: u32,
     /// Where in the message the piece begins.
     pub(super) at: u64,
     /// Its bytes: at most [`SLOT_BYTES`], in the ring [`EAGER_BYTES`].
@@ -157,8 +157,7 @@ impl Raw {
         let tag = Tag::of_operation(operation, message, call);
         let come = |len, via| Ok(Said::Message(Coming { tag, len, via }));
         let slot = || at_most("a staging slot's number", id.into(), SLOTS - 1).map(|at| at as u32);
-        let piece =
-            |len, slot| Ok(Said::Piece(Piece { landing: message, at: words[0], len, slot }));
+        let piece = |len, slot| Ok(Said::Piece(Piece { recv: message, at: words[0], len, slot }));
         match kind {
             1 => come(at_most("the length of a message in a line", len, INLINE_BYTES)?, Via::Line),
             2 => come(at_most("the length of a message in the ring", len, EAGER_BYTES)?, Via::Ring),
@@ -168,14 +167,14 @@ impl Raw {
             }
             4 => {
                 let [from, among] = words;
-                let len = at_most("the length of a lent message", len, isize::MAX as usize)?;
-                within("the address of a lent message", from, (0, u64::MAX - len as u64))?;
-                come(len, Via::Loan(Loan { from, id, among }))
+                let len = at_most("the length of an announced message", len, isize::MAX as usize)?;
+                within("the address of an announced message", from, (0, u64::MAX - len as u64))?;
+                come(len, Via::Rendezvous(Rendezvous { from, id, among }))
             }
             5 => Ok(Said::Done(id)),
             6 => {
-                let landing = at_most("a landing's number", words[0], u32::MAX as usize)? as u32;
-                Ok(Said::Pull { id, landing })
+                let recv = at_most("a receive's number", words[0], u32::MAX as usize)? as u32;
+                Ok(Said::ClearToSend { id, recv })
             }
             7 => piece(at_most("the length of a piece", len, SLOT_BYTES)?, Some(slot()?)),
             8 => piece(at_most("the length of a piece in the ring", len, EAGER_BYTES)?, None),
@@ -203,14 +202,14 @@ mod tests {
     #[test]
     fn every_kind_is_read() {
         let coming = |via| Said::Message(Coming { tag: Tag::of_operation(8, 9, 7), len: 16, via });
-        let piece = |slot| Said::Piece(Piece { landing: 9, at: 64, len: 16, slot });
+        let piece = |slot| Said::Piece(Piece { recv: 9, at: 64, len: 16, slot });
         let all = [
             (Kind::Inline, coming(Via::Line)),
             (Kind::Eager, coming(Via::Ring)),
             (Kind::Staged, coming(Via::Slot(3))),
-            (Kind::Lent, coming(Via::Loan(Loan { from: 64, id: 3, among: 2 }))),
+            (Kind::Rendezvous, coming(Via::Rendezvous(Rendezvous { from: 64, id: 3, among: 2 }))),
             (Kind::Done, Said::Done(3)),
-            (Kind::Pull, Said::Pull { id: 3, landing: 64 }),
+            (Kind::ClearToSend, Said::ClearToSend { id: 3, recv: 64 }),
             (Kind::Piece, piece(Some(3))),
             (Kind::Fragment, piece(None)),
         ];
@@ -231,9 +230,9 @@ mod tests {
             too_long(Kind::Staged, SLOT_BYTES),
             too_long(Kind::Piece, SLOT_BYTES),
             too_long(Kind::Fragment, EAGER_BYTES),
-            (Raw { len: u64::MAX, ..of(Kind::Lent) }, "length"),
-            (Raw { words: [u64::MAX, 0], ..of(Kind::Lent) }, "address"),
-            (Raw { words: [1 << 32, 0], ..of(Kind::Pull) }, "landing"),
+            (Raw { len: u64::MAX, ..of(Kind::Rendezvous) }, "length"),
+            (Raw { words: [u64::MAX, 0], ..of(Kind::Rendezvous) }, "address"),
+            (Raw { words: [1 << 32, 0], ..of(Kind::ClearToSend) }, "receive"),
             (Raw { id: SLOTS as u32, ..of(Kind::Staged) }, "slot"),
             (Raw { id: u32::MAX, ..of(Kind::Piece) }, "slot"),
         ] {

@@ -214,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn answers_about_what_is_not_lent_are_refused() {
-        for kind in [Kind::Done, Kind::Pull, Kind::Piece] {
+    fn answers_about_messages_that_were_not_offered_are_refused() {
+        for kind in [Kind::Done, Kind::ClearToSend, Kind::Piece] {
             let found = one(line(kind, 1, 9, [0; 2]), None);
             assert!(found.contains("rank 1"), "{kind:?}: {found}");
         }
         // Nor may what is sent in pieces be called read, or asked for twice.
-        for then in [Kind::Done, Kind::Pull] {
+        for then in [Kind::Done, Kind::ClearToSend] {
             let mut hostile = Hostile::new(true);
             hostile.send(TAG, 1 << 20).unwrap();
-            hostile.line(&line(Kind::Pull, 0, 0, [0; 2]));
+            hostile.line(&line(Kind::ClearToSend, 0, 0, [0; 2]));
             hostile.line(&line(then, 0, 0, [0; 2]));
             let error = hostile.poll().unwrap_err().to_string();
-            assert!(error.contains("rank 1") && error.contains("not been lent"), "{error}");
+            assert!(error.contains("rank 1") && error.contains("not been offered"), "{error}");
         }
     }
 
@@ -234,7 +234,7 @@ mod tests {
     fn more_bytes_than_a_message_has_are_refused() {
         let mut hostile = Hostile::new(false);
         hostile.receive(TAG, 3000).unwrap();
-        hostile.line(&line(Kind::Lent, 3000, 0, [4096, 1]));
+        hostile.line(&line(Kind::Rendezvous, 3000, 0, [4096, 1]));
         for _ in 0..2 {
             let mut piece = line(Kind::Fragment, 2000, 0, [0; 2]);
             piece[20..24].fill(0);

@@ -5,8 +5,7 @@ use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View
 use crate::error::{Blame, Fault};
 
 use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Said, Via};
-use super::peer::{Body, Early, Peer, kept_bytes};
-use super::state::Landing;
+use super::peer::{Body, Peer, Unexpected, kept_bytes};
 use super::{ShmEndpoint, copy};
 
 impl ShmEndpoint {
@@ -39,7 +38,7 @@ impl ShmEndpoint {
             match said {
                 Said::Message(coming) => self.arrived(peer, &coming, payload)?,
                 Said::Done(id) => self.read_by_peer(peer, id)?,
-                Said::Pull { id, landing } => self.pulled(peer, id, landing)?,
+                Said::ClearToSend { id, recv } => self.begin_cico(peer, id, recv)?,
                 Said::Piece(piece) => {
                     let from = match piece.slot {
                         Some(slot) => self.staged(peer, slot, piece.len),
@@ -75,9 +74,9 @@ impl ShmEndpoint {
                     Body::Copied(unsafe { std::slice::from_raw_parts(payload, len) }.to_vec())
                 }
                 Via::Slot(slot) => Body::Staged(slot),
-                Via::Loan(loan) => Body::Lent(loan),
+                Via::Rendezvous(rendezvous) => Body::Rendezvous(rendezvous),
             };
-            self.keep(peer, Early { tag, len, body });
+            self.keep(peer, Unexpected { tag, len, body });
             return Ok(());
         };
         if !posted.fits(tag, len) {
@@ -86,9 +85,8 @@ impl ShmEndpoint {
         }
         match via {
             Via::Slot(slot) => self.show_staged(peer, slot, &posted),
-            Via::Loan(loan) => {
-                let RecvPost { slot, region, .. } = posted;
-                self.land(Landing::new(peer, slot, region, loan), loan.among)?;
+            Via::Rendezvous(rendezvous) => {
+                self.begin_rendezvous(peer, &posted, rendezvous)?;
             }
             Via::Line | Via::Ring => {
                 // SAFETY: the receive is posted, so its region is valid and nobody else's; the
@@ -102,9 +100,9 @@ impl ShmEndpoint {
 
     /// Keeps a message until its receive is posted.
     #[inline]
-    fn keep(&mut self, peer: usize, early: Early) {
-        let bytes = kept_bytes(&early);
-        self.matcher.keep(peer, early);
+    fn keep(&mut self, peer: usize, unexpected: Unexpected) {
+        let bytes = kept_bytes(&unexpected);
+        self.matcher.keep(peer, unexpected);
         let Peer { inbox, is_held, .. } = &mut self.peers[peer];
         if bytes > 0 && !self.unexpected.keep(bytes) && !std::mem::replace(is_held, true) {
             inbox.hold(true);
@@ -117,22 +115,22 @@ impl ShmEndpoint {
     /// # Safety
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
     #[inline]
-    pub(super) unsafe fn received_early(
+    pub(super) unsafe fn received_unexpected(
         &mut self,
         peer: usize,
-        early: Early,
+        unexpected: Unexpected,
         posted: &RecvPost,
     ) -> Result<Taken, WireError> {
-        self.let_go(kept_bytes(&early));
+        self.let_go(kept_bytes(&unexpected));
         let &RecvPost { slot, region, .. } = posted;
-        if !posted.fits(early.tag, early.len) {
-            self.refuse(peer, early.body.via(), slot)?;
+        if !posted.fits(unexpected.tag, unexpected.len) {
+            self.refuse(peer, unexpected.body.via(), slot)?;
             return Ok(Taken::Accepted);
         }
-        match early.body {
+        match unexpected.body {
             Body::Staged(id) => self.show_staged(peer, id, posted),
-            Body::Lent(loan) => {
-                self.land(Landing::new(peer, slot, region, loan), loan.among)?;
+            Body::Rendezvous(rendezvous) => {
+                self.begin_rendezvous(peer, posted, rendezvous)?;
             }
             Body::Inline(bytes) => {
                 // SAFETY: the region is valid for writes by the caller's promise, and has the
@@ -173,7 +171,9 @@ impl ShmEndpoint {
     pub(super) fn refuse(&mut self, peer: usize, via: Via, slot: Slot) -> Result<(), WireError> {
         match via {
             Via::Slot(id) => self.release(peer, id),
-            Via::Loan(loan) => self.answer(peer, Descriptor::answer(Kind::Done, loan.id))?,
+            Via::Rendezvous(rendezvous) => {
+                self.answer(peer, Descriptor::answer(Kind::Done, rendezvous.id))?
+            }
             Via::Line | Via::Ring => {}
         }
         self.events.push(Event::Differs(slot, self.peers[peer].rank));
@@ -200,7 +200,7 @@ impl ShmEndpoint {
         // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
         // this port's to read until it is released.
         let copy = || unsafe { copy(ptr, region.ptr, region.len) };
-        self.peers[peer].ways.copying(region.len, copy);
+        self.peers[peer].costs.copying(region.len, copy);
         self.release(peer, id);
         self.events.push(Event::Received(slot));
     }

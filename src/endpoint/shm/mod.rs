@@ -7,34 +7,35 @@
 //! | up to 32 KiB, with two ranks 16 KiB; where it is cheap 64 KiB | in a staging slot, where the receiver may read them |
 //! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
 //!
-//! Pieces go through slots. Receivers choose by what both ways have cost them lately (`ways`). Where no
+//! Pieces go through slots. Receivers choose by what both kinds of copies have cost them lately
+//! (`copy_costs`). Where no
 //! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
-//! that finds no slot is lent, and a piece that finds none, because others do not read theirs, goes
+//! that finds no slot is announced, and a piece that finds none, because others do not read theirs, goes
 //! through the queue's ring of bytes. So no message waits for another. A receiver that has kept enough
-//! of short messages that came too early asks for no more: they are lent then, too
+//! of short messages that came too early asks for no more: they are announced then, too
 //! ([`unexpected`](super::unexpected)).
 
 mod bell;
 mod board;
 mod boards;
+mod copy_costs;
 mod descriptor;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod hostile;
 mod inbound;
 mod layout;
-mod lending;
 mod observer;
 mod peer;
 mod process;
 mod queue;
 mod reach;
+mod rendezvous;
 mod segment;
 mod setup;
 mod staging;
 mod state;
-mod ways;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -64,16 +65,16 @@ use peer::{Body, Peer};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
-use state::{Asked, Landing, Lent, Pulled};
+use state::{CicoRecv, CicoSend, RendezvousRecv, RendezvousSend};
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
 /// The longest message that is staged in any case, with two ranks and with more. Staging moves every
 /// byte between the cores' caches twice: to the slot, which the receiver had in its cache, and from
-/// there. Up to here that is quicker than a system call wherever the cores are; beyond it [`Ways`]
+/// there. Up to here that is quicker than a system call wherever the cores are; beyond it [`CopyCosts`]
 /// says. With two ranks no second receiver shares the slot.
 ///
-/// [`Ways`]: ways::Ways
+/// [`CopyCosts`]: copy_costs::CopyCosts
 const STAGED_BYTES: usize = 32 * 1024;
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
 /// With more peers than this, a port looks more rarely at those of which it expects nothing.
@@ -127,11 +128,11 @@ pub struct ShmEndpoint {
     reads: Reads,
     /// Whether this process may read memory of all peers.
     can_read: bool,
-    lent: Numbered<Lent>,
-    reads_due: Vec<Landing>,
+    rendezvous_sends: Numbered<RendezvousSend>,
+    cma_due: Vec<RendezvousRecv>,
     /// Messages that come in pieces.
-    landings: Numbered<Asked>,
-    pulled: VecDeque<Pulled>,
+    cico_recvs: Numbered<CicoRecv>,
+    cico_sends: VecDeque<CicoSend>,
     /// Answers for which there was no room.
     backlog: Vec<(usize, Descriptor)>,
     /// To be reported by the next poll.
@@ -194,7 +195,7 @@ impl ShmEndpoint {
     /// Whether messages to a peer are copied by both sides sooner than read: what those from it have
     /// cost, these will.
     fn prefers_slots(&mut self, peer: usize) -> bool {
-        !self.is_same_process(peer) && self.peers[peer].ways.prefer_slots(2.0)
+        !self.is_same_process(peer) && self.peers[peer].costs.prefer_slots(2.0)
     }
 
     fn check(&self) -> Result<(), WireError> {
@@ -288,12 +289,13 @@ impl Endpoint for ShmEndpoint {
                 return Ok(Taken::Accepted);
             }
         }
-        let id = self.lent.insert(Lent { peer, is_pulled: false, slot, region });
-        (descriptor.kind, descriptor.id) = (Kind::Lent, id);
+        let id =
+            self.rendezvous_sends.insert(RendezvousSend { peer, is_cico: false, slot, region });
+        (descriptor.kind, descriptor.id) = (Kind::Rendezvous, id);
         let address = region.ptr.expose_provenance() as u64;
-        let words = [address, self.lent.len() as u64];
+        let words = [address, self.rendezvous_sends.len() as u64];
         if !self.push(peer, &descriptor, bytemuck::bytes_of(&words))? {
-            self.lent.remove(id);
+            self.rendezvous_sends.remove(id);
             return Ok(Taken::Later);
         }
         Ok(Taken::Accepted)
@@ -304,9 +306,9 @@ impl Endpoint for ShmEndpoint {
         self.check()?;
         self.enter_call(recv.tag)?;
         let peer = self.peer_of(from)?;
-        let Some(early) = self.matcher.post(peer, recv) else { return Ok(Taken::Accepted) };
+        let Some(unexpected) = self.matcher.post(peer, recv) else { return Ok(Taken::Accepted) };
         // SAFETY: the caller's promise.
-        unsafe { self.received_early(peer, early, &recv) }
+        unsafe { self.received_unexpected(peer, unexpected, &recv) }
     }
 
     #[inline]
@@ -326,13 +328,13 @@ impl Endpoint for ShmEndpoint {
         if !self.backlog.is_empty() {
             self.flush_backlog()?;
         }
-        if !self.pulled.is_empty() {
-            self.advance_pulls()?;
+        if !self.cico_sends.is_empty() {
+            self.advance_cico()?;
         }
-        if !self.reads_due.is_empty() {
-            self.advance_reads()?;
+        if !self.cma_due.is_empty() {
+            self.advance_cma()?;
             // Rings its own bell: nobody else wakes this rank for what is left.
-            if !self.reads_due.is_empty() {
+            if !self.cma_due.is_empty() {
                 self.bell.ring();
             }
         }
@@ -347,7 +349,7 @@ impl Endpoint for ShmEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        self.backlog.is_empty() && self.pulled.is_empty()
+        self.backlog.is_empty() && self.cico_sends.is_empty()
     }
 
     fn abandon(&mut self) {
@@ -359,10 +361,10 @@ impl Endpoint for ShmEndpoint {
         std::mem::swap(&mut self.views, &mut self.due_views);
         self.end_views();
         self.reads.revoke();
-        self.lent = Numbered::default();
-        self.landings = Numbered::default();
-        self.reads_due.clear();
-        self.pulled.clear();
+        self.rendezvous_sends = Numbered::default();
+        self.cico_recvs = Numbered::default();
+        self.cma_due.clear();
+        self.cico_sends.clear();
         self.backlog.clear();
         self.events.clear();
         self.matcher.clear();

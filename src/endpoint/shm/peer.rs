@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::endpoint::Rank;
-use crate::endpoint::matcher::Unexpected;
+use crate::endpoint::matcher;
 
 use super::EAGER_BYTES;
-use super::descriptor::{INLINE_BYTES, Loan, Via};
+use super::copy_costs::CopyCosts;
+use super::descriptor::{INLINE_BYTES, Rendezvous, Via};
 use super::layout::PAYLOAD_BYTES;
 use super::process::Watch;
 use super::queue::{Inbox, Outbox, WINDOW};
-use super::ways::Ways;
 
 /// A peer, as seen by one port.
 #[derive(Debug)]
@@ -19,13 +19,13 @@ pub(super) struct Peer {
     pub(super) process: Arc<Watch>,
     pub(super) outbox: Outbox,
     pub(super) inbox: Inbox,
-    pub(super) ways: Ways,
+    pub(super) costs: CopyCosts,
     /// It is asked to send no short messages.
     pub(super) is_held: bool,
 }
 
 /// A message that waits for its receive.
-pub(super) type Early = Unexpected<Body>;
+pub(super) type Unexpected = matcher::Unexpected<Body>;
 
 /// Where the bytes of a message are.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) enum Body {
     /// In this slot of the sender's staging.
     Staged(u32),
     /// In the sender's memory.
-    Lent(Loan),
+    Rendezvous(Rendezvous),
 }
 
 impl Body {
@@ -45,19 +45,20 @@ impl Body {
             Body::Inline(_) => Via::Line,
             Body::Copied(_) => Via::Ring,
             Body::Staged(slot) => Via::Slot(slot),
-            Body::Lent(loan) => Via::Loan(loan),
+            Body::Rendezvous(rendezvous) => Via::Rendezvous(rendezvous),
         }
     }
 }
 
 /// Bytes that a message takes here, if its sender does not keep it.
-pub(super) fn kept_bytes(early: &Early) -> usize {
-    match &early.body {
-        Body::Inline(_) => size_of::<Early>(),
-        Body::Copied(bytes) => size_of::<Early>() + bytes.capacity(),
-        Body::Staged(_) | Body::Lent { .. } => 0,
+pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
+    match &unexpected.body {
+        Body::Inline(_) => size_of::<Unexpected>(),
+        Body::Copied(bytes) => size_of::<Unexpected>() + bytes.capacity(),
+        Body::Staged(_) | Body::Rendezvous { .. } => 0,
     }
 }
 
 /// Bytes that messages of a peer take at most that has been asked to send none.
-pub(super) const WINDOW_BYTES: usize = WINDOW * size_of::<Early>() + PAYLOAD_BYTES + EAGER_BYTES;
+pub(super) const WINDOW_BYTES: usize =
+    WINDOW * size_of::<Unexpected>() + PAYLOAD_BYTES + EAGER_BYTES;

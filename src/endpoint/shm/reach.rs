@@ -1,15 +1,15 @@
-//! Reading memory that a peer has lent: with a copy if it is this process's own, through the
+//! Reading memory that a peer exposes: with a copy if it is this process's own, through the
 //! kernel if it is another's.
 //!
-//! A lender takes its memory back after a failure, and must know then that nobody reads it. So each
-//! port first shows that it is about to read, then looks whether the memory is still lent. The lender
-//! first marks its memory as not lent, then waits until nobody shows a read of it any more. Ranks of other
-//! processes show it in the shared segment: the lender waits for them for some time, since they may
+//! An owner takes its memory back after a failure, and must know then that nobody reads it. So each
+//! port first shows that it is about to read, then looks whether the memory is still exposed. The owner
+//! first marks its memory as not exposed, then waits until nobody shows a read of it any more. Ranks of other
+//! processes show it in the shared segment: the owner waits for them for some time, since they may
 //! have stopped, or have written anything. Threads of this process show it by locks of this process,
 //! which nobody else can hold, and are waited for to the end: they would read memory that is gone.
 //!
-//! The kernel finds the lender by its number, which is another process's once the lender has ended. So
-//! what was read counts only if the lender still lives afterwards.
+//! The kernel finds the owner by its number, which is another process's once the owner has ended. So
+//! what was read counts only if the owner still lives afterwards.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -22,15 +22,15 @@ use super::layout::Layout;
 use super::process::Watch;
 use super::segment::Segment;
 
-/// How long a lender waits for readers: a read takes a few milliseconds at most, if its process
+/// How long an owner waits for readers: a read takes a few milliseconds at most, if its process
 /// runs.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// Held by threads of this process while they read memory that another of its threads has lent. Each rank uses one
+/// Held by threads of this process while they read memory that another of its threads exposes. Each rank uses one
 /// of them, so that ranks seldom share a cache line.
 static OWN_READS: [CachePadded<RwLock<()>>; 16] = [const { CachePadded::new(RwLock::new(())) }; 16];
 
-/// One port's reads, and what it lends.
+/// One port's reads, and what it exposes.
 #[derive(Debug)]
 pub(super) struct Reads {
     segment: Arc<Segment>,
@@ -52,29 +52,29 @@ impl Reads {
         self.segment.word(self.layout.reads(self.port, rank) + word)
     }
 
-    /// Reads `len` bytes at `from` in the memory of `lender`, or some of them: returns how many.
+    /// Reads `len` bytes at `from` in the memory of `owner`, or some of them: returns how many.
     ///
     /// # Safety
-    /// The bytes at `into` must be valid for writes and nobody else's. The lender must have lent
+    /// The bytes at `into` must be valid for writes and nobody else's. The owner must have exposed
     /// this memory, and not have been answered yet.
     ///
     /// # Errors
-    /// The operating system's reason; [`io::ErrorKind::BrokenPipe`] if the memory is not lent any
-    /// more, [`io::ErrorKind::NotFound`] if the lender has ended: what is at `into` means nothing then.
+    /// The operating system's reason; [`io::ErrorKind::BrokenPipe`] if the memory is not exposed any
+    /// more, [`io::ErrorKind::NotFound`] if the owner has ended: what is at `into` means nothing then.
     pub(super) unsafe fn read(
         &self,
-        (rank, lender): (usize, &Watch),
+        (rank, owner): (usize, &Watch),
         from: u64,
         into: *mut u8,
         len: usize,
     ) -> io::Result<usize> {
-        let pid = lender.process().pid;
+        let pid = owner.process().pid;
         if pid == std::process::id() {
             let lock = &OWN_READS[self.me % OWN_READS.len()];
             let _reading = lock.read().unwrap_or_else(PoisonError::into_inner);
-            self.check_lent(rank)?;
-            // SAFETY: the caller's promise; the lender waits for the lock before it takes its memory
-            // back. The address was lent by a thread of this process.
+            self.check_exposed(rank)?;
+            // SAFETY: the caller's promise; the owner waits for the lock before it takes its memory
+            // back. The address was exposed by a thread of this process.
             unsafe { std::ptr::copy(std::ptr::with_exposed_provenance(from as usize), into, len) };
             return Ok(len);
         }
@@ -84,22 +84,22 @@ impl Reads {
         reading.store(rank as u64 + 1, Ordering::SeqCst);
         // SAFETY: the caller's promise.
         let read =
-            self.check_lent(rank).and_then(|()| unsafe { read_process(pid, from, into, len) });
+            self.check_exposed(rank).and_then(|()| unsafe { read_process(pid, from, into, len) });
         // Release: pairs with the Acquire in `revoke`.
         reading.store(0, Ordering::Release);
-        read.and_then(|read| if lender.is_alive() { Ok(read) } else { Err(ended()) })
+        read.and_then(|read| if owner.is_alive() { Ok(read) } else { Err(ended()) })
     }
 
-    /// Fails if `lender` has taken its memory back.
-    fn check_lent(&self, lender: usize) -> io::Result<()> {
+    /// Fails if `owner` has taken its memory back.
+    fn check_exposed(&self, owner: usize) -> io::Result<()> {
         // SeqCst: see `read`.
-        match self.word(lender, REVOKED).load(Ordering::SeqCst) {
+        match self.word(owner, REVOKED).load(Ordering::SeqCst) {
             0 => Ok(()),
             _ => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
         }
     }
 
-    /// Takes back whatever this port has lent: when this returns nobody reads it, or does so in
+    /// Takes back whatever this port has exposed: when this returns nobody reads it, or does so in
     /// another process, which has not run for some time.
     pub(super) fn revoke(&self) {
         // SeqCst: see `read`.
@@ -121,7 +121,7 @@ impl Reads {
 
 #[cold]
 fn ended() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "the process that has lent the memory has ended")
+    io::Error::new(io::ErrorKind::NotFound, "the process that has exposed the memory has ended")
 }
 
 /// Reads another process's memory.
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::endpoint::shm::process::Process;
 
-    /// A process that has lent nothing stands for one that got the number of a lender which has ended.
+    /// A process that has exposed nothing stands for one that got the number of an owner which has ended.
     #[test]
     fn what_was_read_from_a_stranger_is_not_believed() {
         let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
@@ -164,13 +164,13 @@ mod tests {
         let from = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
         let read = |process| {
             let mut word = [0u8; 8];
-            // SAFETY: a buffer of the length given. That process lends nothing, and does not write there.
+            // SAFETY: a buffer of the length given. That process exposes nothing, and does not write there.
             unsafe { reader.read((0, &Watch::new(process)), from, word.as_mut_ptr(), 8) }
         };
         let process = Process::of(child.id());
         assert_eq!(read(process).unwrap(), 8);
-        let lender = Process { started: process.started - 1, ..process };
-        assert_eq!(read(lender).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let owner = Process { started: process.started - 1, ..process };
+        assert_eq!(read(owner).unwrap_err().kind(), io::ErrorKind::NotFound);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(read(process).is_err());
@@ -180,10 +180,10 @@ mod tests {
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
         let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let lender = Reads::new(Arc::new(segment), layout, 0, 0);
+        let owner = Reads::new(Arc::new(segment), layout, 0, 0);
         let reading = OWN_READS[1].read().unwrap();
         std::thread::scope(|threads| {
-            let revoked = threads.spawn(|| lender.revoke());
+            let revoked = threads.spawn(|| owner.revoke());
             std::thread::sleep(3 * PATIENCE);
             assert!(!revoked.is_finished());
             drop(reading);
@@ -192,16 +192,16 @@ mod tests {
 
     /// A process may have stopped while it read, or have written the mark of a rank of this one.
     #[test]
-    fn no_mark_in_shared_memory_keeps_a_lender_waiting_for_ever() {
+    fn no_mark_in_shared_memory_keeps_an_owner_waiting_for_ever() {
         let layout = Layout { n_ranks: 2, n_ports: 1, board_bytes: 0, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
-        let [lender, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));
+        let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));
         reader.word(1, READING).store(1, Ordering::Relaxed);
-        lender.revoke();
+        owner.revoke();
         let me = Watch::new(Process::of(std::process::id()));
-        let (lent, mut into) = (7u64, 0u64);
-        let from = (&raw const lent).expose_provenance() as u64;
+        let (exposed, mut into) = (7u64, 0u64);
+        let from = (&raw const exposed).expose_provenance() as u64;
         // SAFETY: two numbers of this length.
         let read = unsafe { reader.read((0, &me), from, (&raw mut into).cast(), 8) };
         assert_eq!(read.unwrap_err().kind(), io::ErrorKind::BrokenPipe);

@@ -213,7 +213,7 @@ impl ShmEndpoint {
             process: process.clone(),
             outbox: Outbox::new(segment, layout.queue(port, me, index), bell_of(index)),
             inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
-            ways: Default::default(),
+            costs: Default::default(),
             is_held: false,
         };
         let mut unexpected = UnexpectedBytes::default();
@@ -232,10 +232,10 @@ impl ShmEndpoint {
             segment: segment.clone(),
             bell: bell.clone(),
             can_read,
-            lent: Numbered::default(),
-            reads_due: Default::default(),
-            landings: Numbered::default(),
-            pulled: Default::default(),
+            rendezvous_sends: Numbered::default(),
+            cma_due: Default::default(),
+            cico_recvs: Numbered::default(),
+            cico_sends: Default::default(),
             backlog: Default::default(),
             events: Vec::with_capacity(64),
             views: Vec::with_capacity(16),

@@ -2,23 +2,22 @@
 
 use std::time::Instant;
 
-use super::descriptor::Loan;
 use crate::endpoint::{Slot, WireRegion};
 
-/// A message that this port has lent.
+/// A message that this port has announced for rendezvous.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lent {
+pub(super) struct RendezvousSend {
     /// To whom.
     pub(super) peer: usize,
-    /// Whether the peer has asked for it in pieces.
-    pub(super) is_pulled: bool,
+    /// Whether the peer has cleared it to be sent in pieces.
+    pub(super) is_cico: bool,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
 }
 
-/// A message that this port gets from a peer's memory.
+/// A message that this port gets by rendezvous: read in the sender's memory, or in pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
+pub(super) struct RendezvousRecv {
     pub(super) peer: usize,
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
@@ -27,27 +26,20 @@ pub(super) struct Landing {
     pub(super) done: usize,
 }
 
-impl Landing {
-    /// One of which nothing has been read.
-    pub(super) fn new(peer: usize, slot: Slot, region: WireRegion, loan: Loan) -> Self {
-        Landing { peer, slot, region, from: loan.from, id: loan.id, done: 0 }
-    }
-}
-
-/// A message that this port gets in pieces.
+/// A message that this port gets in pieces (copy-in copy-out).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) landing: Landing,
+pub(super) struct CicoRecv {
+    pub(super) recv: RendezvousRecv,
     pub(super) since: Instant,
     /// Messages that were to come then, this one among them.
     pub(super) incoming: usize,
 }
 
-/// A message that this port has lent and sends in pieces instead.
+/// A message that this port sends in pieces, through staging slots (copy-in copy-out).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pulled {
+pub(super) struct CicoSend {
     pub(super) peer: usize,
     pub(super) id: u32,
-    pub(super) landing: u32,
+    pub(super) recv: u32,
     pub(super) done: usize,
 }

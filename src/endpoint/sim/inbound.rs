@@ -16,7 +16,7 @@ pub(super) const KEPT_BYTES: usize = 64;
 
 /// A receive whose message comes in pieces.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
+pub(super) struct RendezvousRecv {
     slot: Slot,
     region: WireRegion,
     /// Bytes that have not come.
@@ -62,10 +62,11 @@ impl SimEndpoint {
         let (tag, len) = (posted.tag, posted.region.len);
         core.note(self.rank, Step::Awaits { from, port: self.port, tag, len });
         let found = self.matcher.post(peer, posted);
-        let is_met = found.as_ref().is_some_and(|early| posted.fits(early.tag, early.len));
-        if let Some(early) = found {
-            self.unkeep(peer, &early.body);
-            self.met(core, peer, &posted, early);
+        let is_met =
+            found.as_ref().is_some_and(|unexpected| posted.fits(unexpected.tag, unexpected.len));
+        if let Some(unexpected) = found {
+            self.unkeep(peer, &unexpected.body);
+            self.met(core, peer, &posted, unexpected);
         }
         // What is done at once may be said at once.
         let received = Event::Received(posted.slot);
@@ -161,8 +162,9 @@ impl SimEndpoint {
                 core.later(What::Put { id, to, port, slot, region, done: 0 });
             }
             _ => {
-                let landing = self.landings.insert(Landing { slot, region, rest: region.len });
-                core.send(self.rank, self.port, from, Packet::Pull { id, landing });
+                let recv =
+                    self.rendezvous_recvs.insert(RendezvousRecv { slot, region, rest: region.len });
+                core.send(self.rank, self.port, from, Packet::ClearToSend { id, recv });
             }
         }
     }
@@ -253,8 +255,8 @@ impl SimEndpoint {
                     self.events.push(Event::Sent(lent.slot));
                 }
             }
-            Packet::Pull { id, landing } => self.pulls(from, landing, id),
-            Packet::Piece { landing, offset, bytes } => self.piece(core, landing, offset, &bytes),
+            Packet::ClearToSend { id, recv } => self.begin_cico(from, recv, id),
+            Packet::Piece { recv, offset, bytes } => self.piece(core, recv, offset, &bytes),
             Packet::Credits(n) => {
                 let peer = self.peer(core, from);
                 self.credits[peer] += n;
@@ -276,13 +278,13 @@ impl SimEndpoint {
     }
 
     fn piece(&mut self, core: &mut Core, number: u32, offset: usize, bytes: &[u8]) {
-        let Some(landing) = self.landings.get_mut(number) else { return };
+        let Some(recv) = self.rendezvous_recvs.get_mut(number) else { return };
         // SAFETY: the receive is posted, so its region is valid and nobody else's.
-        unsafe { core.write(self.rank, &landing.region, offset, bytes.as_ptr(), bytes.len()) };
-        landing.rest -= bytes.len();
-        if landing.rest == 0 {
-            let slot = landing.slot;
-            self.landings.remove(number);
+        unsafe { core.write(self.rank, &recv.region, offset, bytes.as_ptr(), bytes.len()) };
+        recv.rest -= bytes.len();
+        if recv.rest == 0 {
+            let slot = recv.slot;
+            self.rendezvous_recvs.remove(number);
             self.events.push(Event::Received(slot));
         }
     }

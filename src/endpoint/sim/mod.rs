@@ -60,11 +60,11 @@ use super::{
 };
 use clock::RankClock;
 use habits::Habits;
-use inbound::{Body, Landing, Reading, Shown};
+use inbound::{Body, Reading, RendezvousRecv, Shown};
 use memory::Registrations;
 use net::{Core, Life, Net};
 use open::Open;
-use outbound::Pulled;
+use outbound::CicoSend;
 
 pub(crate) use exchange::Meeting;
 pub(crate) use net::Config;
@@ -94,11 +94,11 @@ pub struct SimEndpoint {
     /// and the credits that are to be given back to it.
     owed: Vec<u32>,
     /// Lent messages that come in pieces.
-    landings: Numbered<Landing>,
+    rendezvous_recvs: Numbered<RendezvousRecv>,
     /// Lent messages that this rank reads.
     readings: Vec<Reading>,
     /// Messages of this rank that receivers have asked for.
-    pulled: Vec<Pulled>,
+    cico_sends: Vec<CicoSend>,
     /// What the last poll has shown,
     shown: Vec<Shown>,
     /// and what later ones will.
@@ -131,9 +131,9 @@ impl SimEndpoint {
             ranks: Vec::new(),
             credits: Vec::new(),
             owed: Vec::new(),
-            landings: Numbered::default(),
+            rendezvous_recvs: Numbered::default(),
             readings: Vec::new(),
-            pulled: Vec::new(),
+            cico_sends: Vec::new(),
             shown: Vec::new(),
             due_shown: Vec::new(),
             events: Vec::new(),
@@ -250,7 +250,7 @@ impl Endpoint for SimEndpoint {
     fn is_flushed(&self) -> bool {
         // Whoever has lent what is shown waits for it.
         let is_lent = |shown: &Shown| matches!(shown, Shown::Lent { .. });
-        self.pulled.is_empty()
+        self.cico_sends.is_empty()
             && self.owed.iter().all(|&owed| owed == 0)
             && !self.shown.iter().any(is_lent)
     }
@@ -263,9 +263,9 @@ impl Endpoint for SimEndpoint {
         let mut core = net.lock();
         core.abandon(self.rank, self.port);
         self.matcher.clear();
-        self.landings = Numbered::default();
+        self.rendezvous_recvs = Numbered::default();
         self.readings.clear();
-        self.pulled.clear();
+        self.cico_sends.clear();
         self.events.clear();
         self.unexpected.clear();
         self.owed.fill(0);
@@ -343,10 +343,10 @@ impl Drop for SimEndpoint {
             return;
         }
         let (rank, port) = (self.rank, self.port);
-        let (early, posted) = (self.matcher.n_unexpected(), self.matcher.n_posted());
-        if early + posted + self.registrations.len() > 0 && !core.may_leave_messages() {
+        let (unexpected, posted) = (self.matcher.n_unexpected(), self.matcher.n_posted());
+        if unexpected + posted + self.registrations.len() > 0 && !core.may_leave_messages() {
             core.violated(format!(
-                "rank {rank}, port {port}: at the end {early} messages wait for their receives, {posted} \
+                "rank {rank}, port {port}: at the end {unexpected} messages wait for their receives, {posted} \
                  receives for their messages, and {} registrations are left",
                 self.registrations.len()
             ));

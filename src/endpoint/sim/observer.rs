@@ -1,7 +1,7 @@
 //! What simulated ranks learn of each other besides messages.
 
 use crate::Rank;
-use crate::endpoint::{Observer, Status, WireError, confidants};
+use crate::endpoint::{Observer, Status, WireError, gossip_peers};
 use crate::error::Blame;
 
 use super::SimEndpoint;
@@ -38,7 +38,7 @@ impl Observer for SimEndpoint {
     fn tell(&mut self, blame: Blame) {
         let mut core = self.net.lock();
         let n_ranks = core.n_ranks();
-        for rank in confidants(self.rank, n_ranks) {
+        for rank in gossip_peers(self.rank, n_ranks) {
             core.send(self.rank, self.port, rank, Packet::News(blame));
         }
     }

@@ -16,9 +16,9 @@ const PUT_OFF: u64 = 5_000;
 
 /// A message that its receiver has asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pulled {
+pub(super) struct CicoSend {
     to: Rank,
-    landing: u32,
+    recv: u32,
     id: u64,
     /// Bytes that have been sent.
     done: usize,
@@ -94,23 +94,23 @@ impl SimEndpoint {
     }
 
     /// A receiver asks for a message in pieces.
-    pub(super) fn pulls(&mut self, to: Rank, landing: u32, id: u64) {
-        self.pulled.push(Pulled { to, landing, id, done: 0 });
+    pub(super) fn begin_cico(&mut self, to: Rank, recv: u32, id: u64) {
+        self.cico_sends.push(CicoSend { to, recv, id, done: 0 });
     }
 
     /// Sends the next piece of each message that was asked for.
     pub(super) fn advance_pulled(&mut self, core: &mut Core) {
         let (rank, port) = (self.rank, self.port);
         let habits = core.habits;
-        let mut pulled = std::mem::take(&mut self.pulled);
-        pulled.retain_mut(|Pulled { to, landing, id, done }| {
+        let mut sends = std::mem::take(&mut self.cico_sends);
+        sends.retain_mut(|CicoSend { to, recv, id, done }| {
             let Some(lent) = core.lent(*id) else { return false };
             let len = habits.piece(lent.region.len).min(lent.region.len - *done);
             // SAFETY: within the region.
             let ptr = unsafe { lent.region.ptr.add(*done) };
             // SAFETY: the send is posted, and its event has not been reported.
             let bytes = unsafe { core.copied(rank, &WireRegion { ptr, len, key: 0 }) };
-            core.send(rank, port, *to, Packet::Piece { landing: *landing, offset: *done, bytes });
+            core.send(rank, port, *to, Packet::Piece { recv: *recv, offset: *done, bytes });
             *done += len;
             let is_done = *done == lent.region.len;
             if is_done {
@@ -119,8 +119,8 @@ impl SimEndpoint {
             }
             !is_done
         });
-        self.pulled = pulled;
-        if !self.pulled.is_empty() {
+        self.cico_sends = sends;
+        if !self.cico_sends.is_empty() {
             self.try_again(core);
         }
     }

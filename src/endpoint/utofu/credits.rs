@@ -113,13 +113,13 @@ pub(super) struct Incoming {
     /// Credits that are granted for messages which have not come.
     granted: u32,
     /// Slots whose messages are still being read.
-    lent: u32,
+    views: u32,
 }
 
 impl Incoming {
     pub(super) fn new(lane: Lane, window: Window) -> Self {
         let limits = Limits::of(window, lane);
-        Incoming { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, lent: 0 }
+        Incoming { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, views: 0 }
     }
 
     /// The message in `slot` has been taken.
@@ -161,19 +161,19 @@ impl Incoming {
     }
 
     /// The message in a slot is being read where it is.
-    pub(super) fn lend(&mut self) {
-        self.lent += 1;
+    pub(super) fn view(&mut self) {
+        self.views += 1;
     }
 
-    /// A message that was lent has been read: its slot is about to be done.
+    /// A message that was viewed has been read: its slot is about to be done.
     pub(super) fn returned(&mut self) {
-        self.lent -= 1;
+        self.views -= 1;
     }
 
-    /// Whether credits may be due as soon as what is lent comes back.
+    /// Whether credits may be due as soon as the views end.
     #[inline]
     pub(super) fn will_owe(&self) -> bool {
-        self.lent > 0 && self.passed + self.done.count_ones() + self.lent >= self.due()
+        self.views > 0 && self.passed + self.done.count_ones() + self.views >= self.due()
     }
 
     /// Whether credits are to be sent.

@@ -10,9 +10,9 @@ use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
-use super::early::{Body, Unexpected};
 use super::peer::{Announced, Word, lane_of, take};
-use super::state::{HELLOS_AT, Landing};
+use super::state::{HELLOS_AT, RendezvousRecv};
+use super::unexpected::{Body, Unexpected};
 use super::wire::{self, Descriptor, Leave};
 use super::{SPARE_BUFFERS, UtofuEndpoint, deliver, failed};
 
@@ -50,18 +50,18 @@ impl UtofuEndpoint {
     /// A write of the VCQ `by` has ended at `end`.
     pub(super) fn noticed(&mut self, by: u64, end: Stadd) -> Result<(), WireError> {
         // The data of an announced receive?
-        let behind = self.landings.partition_point(|landing| landing.at < end);
+        let behind = self.rendezvous_recvs.partition_point(|rendezvous| rendezvous.at < end);
         let index = behind.checked_sub(1).filter(|&index| {
-            let Landing { at, len, .. } = self.landings[index];
+            let RendezvousRecv { at, len, .. } = self.rendezvous_recvs[index];
             end.offset_from(at).is_some_and(|offset| (1..=len).contains(&offset))
         });
         if let Some(index) = index {
-            let landing = &mut self.landings[index];
-            landing.puts_left -= 1;
+            let rendezvous = &mut self.rendezvous_recvs[index];
+            rendezvous.puts_left -= 1;
             self.n_announced -= 1;
-            if landing.puts_left == 0 {
-                self.events.push(Event::Received(landing.slot));
-                self.landings.remove(index);
+            if rendezvous.puts_left == 0 {
+                self.events.push(Event::Received(rendezvous.slot));
+                self.rendezvous_recvs.remove(index);
             }
             return Ok(());
         }
@@ -131,12 +131,12 @@ impl UtofuEndpoint {
                 // SAFETY: as above; any bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).map_err(garbled)? {
-                    Descriptor::Ready { tag, len, .. } if len <= EAGER_BYTES as u64 => {
+                    Descriptor::ClearToSend { tag, len, .. } if len <= EAGER_BYTES as u64 => {
                         let granted = peer.granted(tag, lane_of(len as usize));
                         granted.map_err(garbled)?;
                         self.flush_peer(index)?;
                     }
-                    Descriptor::Ready { tag, at, len } => {
+                    Descriptor::ClearToSend { tag, at, len } => {
                         self.check_call(index, tag)?;
                         let peer = &mut self.peers[index as usize];
                         let at = Stadd(at);
@@ -151,7 +151,7 @@ impl UtofuEndpoint {
                             }
                         }
                     }
-                    Descriptor::Waiting { tag, len } => {
+                    Descriptor::RequestToSend { tag, len } => {
                         self.check_call(index, tag)?;
                         self.waits(index, tag, len)?;
                     }
@@ -202,7 +202,7 @@ impl UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
         let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) else {
-            self.check_landings(index, tag, data.len())?;
+            self.check_rendezvous(index, tag, data.len())?;
             self.keep(index, tag, leave, &message);
             return Ok(false);
         };
@@ -211,7 +211,7 @@ impl UtofuEndpoint {
         }
         self.check_len(rank, data.len() as u64, recv.region.len)?;
         if let (Arrived::Eager(place, _), Arrival::Anywhere) = (&message, recv.arrival) {
-            self.lend_slot(recv.slot, index, *place, data);
+            self.view_slot(recv.slot, index, *place, data);
             return Ok(true);
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; it has the
@@ -232,43 +232,43 @@ impl UtofuEndpoint {
                 Body::Eager(buffer)
             }
         };
-        let mut early = Unexpected { tag, body, holds: false };
-        early.holds = !self.unexpected.keep(early.bytes());
+        let mut unexpected = Unexpected { tag, body, holds: false };
+        unexpected.holds = !self.unexpected.keep(unexpected.bytes());
         let peer = &mut self.peers[index as usize];
-        if early.holds {
-            peer.incoming[early.lane() as usize].hold();
+        if unexpected.holds {
+            peer.incoming[unexpected.lane() as usize].hold();
         }
-        peer.came_early(tag, leave);
-        peer.unexpected.push_back(early);
+        peer.came_unexpected(tag, leave);
+        peer.unexpected.push_back(unexpected);
         self.calls.hear(tag);
     }
 
     /// A receive is posted whose message has been kept. That gives the credit back that it holds.
-    pub(super) fn received_early(
+    pub(super) fn received_unexpected(
         &mut self,
         index: u32,
-        early: Unexpected,
+        unexpected: Unexpected,
         (slot, region): (Slot, WireRegion),
         arrival: Arrival,
     ) -> Result<(), WireError> {
         let rank = self.peers[index as usize].rank;
-        self.check_len(rank, early.data().len() as u64, region.len)?;
-        self.unexpected.release(early.bytes());
-        let incoming = &mut self.peers[index as usize].incoming[early.lane() as usize];
-        if early.holds {
+        self.check_len(rank, unexpected.data().len() as u64, region.len)?;
+        self.unexpected.release(unexpected.bytes());
+        let incoming = &mut self.peers[index as usize].incoming[unexpected.lane() as usize];
+        if unexpected.holds {
             incoming.let_go();
         }
-        if early.holds && incoming.owes() {
+        if unexpected.holds && incoming.owes() {
             self.flush_peer(index)?;
         }
-        match early.body {
-            Body::Eager(buffer) if arrival == Arrival::Anywhere => self.lend_buffer(slot, buffer),
+        match unexpected.body {
+            Body::Eager(buffer) if arrival == Arrival::Anywhere => self.view_buffer(slot, buffer),
             _ => {
                 // SAFETY: the region is valid for writes, and nobody else's, by the contract of the
                 // post; it has the message's length.
-                unsafe { deliver(early.data(), &region) };
+                unsafe { deliver(unexpected.data(), &region) };
                 self.events.push(Event::Received(slot));
-                if let Body::Eager(buffer) = early.body {
+                if let Body::Eager(buffer) = unexpected.body {
                     self.recycle(buffer);
                 }
             }
@@ -277,10 +277,10 @@ impl UtofuEndpoint {
     }
 
     /// Takes note of an announced receive.
-    pub(super) fn add_landing(&mut self, landing: Landing) {
-        self.n_announced += landing.puts_left;
-        let place = self.landings.partition_point(|other| other.at < landing.at);
-        self.landings.insert(place, landing);
+    pub(super) fn add_rendezvous(&mut self, rendezvous: RendezvousRecv) {
+        self.n_announced += rendezvous.puts_left;
+        let place = self.rendezvous_recvs.partition_point(|other| other.at < rendezvous.at);
+        self.rendezvous_recvs.insert(place, rendezvous);
     }
 
     /// Keeps a buffer for another message, if it is one of those made in advance.

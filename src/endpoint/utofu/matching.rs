@@ -26,8 +26,8 @@ impl UtofuEndpoint {
         let other =
             |theirs: Tag| theirs.operation_id() == tag.operation_id() && theirs.call != tag.call;
         let differs = |peer: &&Peer| {
-            peer.unexpected.iter().any(|early| other(early.tag))
-                || peer.announced.iter().any(|early| other(early.tag))
+            peer.unexpected.iter().any(|unexpected| other(unexpected.tag))
+                || peer.announced.iter().any(|unexpected| other(unexpected.tag))
         };
         match self.peers.iter().find(differs) {
             Some(peer) => Err(self.differs(peer.rank, "a message of another call".to_owned())),
@@ -55,7 +55,7 @@ impl UtofuEndpoint {
     /// A receive is posted: whatever of its message is known already must be as long. Where both
     /// sides think it short, or both long, they find out when they meet. Returns what
     /// the peer has told of it.
-    pub(super) fn check_early(
+    pub(super) fn check_unexpected(
         &mut self,
         index: u32,
         tag: Tag,
@@ -63,9 +63,11 @@ impl UtofuEndpoint {
     ) -> Result<Word, WireError> {
         let peer = &mut self.peers[index as usize];
         let said = take(&mut peer.said, |(said, _)| *said == tag).map(|(_, len)| len);
-        let early = || peer.unexpected.iter().find(|early| early.tag == tag);
+        let unexpected = || peer.unexpected.iter().find(|unexpected| unexpected.tag == tag);
         let there = match said {
-            None if len > EAGER_BYTES => early().map(|early| early.data().len() as u64),
+            None if len > EAGER_BYTES => {
+                unexpected().map(|unexpected| unexpected.data().len() as u64)
+            }
             said => said,
         };
         if let Some(there) = there {
@@ -75,11 +77,16 @@ impl UtofuEndpoint {
     }
 
     /// A short message has come for which no short receive is posted: nor may a long one be.
-    pub(super) fn check_landings(&self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
-        match self.landings.iter().find(|landing| landing.of == (index, tag)) {
+    pub(super) fn check_rendezvous(
+        &self,
+        index: u32,
+        tag: Tag,
+        len: usize,
+    ) -> Result<(), WireError> {
+        match self.rendezvous_recvs.iter().find(|rendezvous| rendezvous.of == (index, tag)) {
             None => Ok(()),
-            Some(landing) => {
-                self.check_len(self.peers[index as usize].rank, len as u64, landing.len as usize)
+            Some(rendezvous) => {
+                self.check_len(self.peers[index as usize].rank, len as u64, rendezvous.len as usize)
             }
         }
     }
@@ -105,12 +112,14 @@ impl UtofuEndpoint {
             return self.want(index);
         }
         let is_long = |len: u64| len > EAGER_BYTES as u64;
-        if let Some(landing) = self.landings.iter().find(|landing| landing.of == (index, tag)) {
+        if let Some(rendezvous) =
+            self.rendezvous_recvs.iter().find(|rendezvous| rendezvous.of == (index, tag))
+        {
             // A long one is on its way.
             return if is_long(len) {
                 Ok(())
             } else {
-                self.check_len(rank, len, landing.len as usize)
+                self.check_len(rank, len, rendezvous.len as usize)
             };
         }
         let said = &mut peer.said;
@@ -154,7 +163,7 @@ impl UtofuEndpoint {
                 let mut waiting = self.peers[index].waiting.iter_mut();
                 let Some(send) = waiting.find(|send| send.age == SAID_AT_AGE) else { break };
                 send.age += 1;
-                let said = Outbound::Waiting { tag: send.tag, len: send.region.len as u64 };
+                let said = Outbound::RequestToSend { tag: send.tag, len: send.region.len as u64 };
                 self.peers[index].urgent.push_back(said);
                 self.flush_peer(index as u32)?;
             }

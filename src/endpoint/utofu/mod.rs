@@ -52,7 +52,6 @@ mod batch;
 mod channel;
 mod channels;
 mod credits;
-mod early;
 mod fence;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod hostile;
@@ -67,6 +66,7 @@ mod setup;
 mod state;
 #[cfg(test)]
 mod tests;
+mod unexpected;
 mod views;
 mod wire;
 
@@ -92,10 +92,10 @@ use crate::memory::Pages;
 use addresses::Addresses;
 use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
-use early::Unexpected;
 use peer::{Announced, Outbound, Payload, Peer, PostedRecv, Short, WaitingSend, Word, take};
 use peer_table::PeerTable;
-use state::{DataPut, Fence, Landing, Leaving, Lent};
+use state::{DataPut, Fence, RendezvousRecv, RendezvousSend, Viewed};
+use unexpected::Unexpected;
 use wire::Leave;
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
@@ -134,10 +134,10 @@ pub struct UtofuEndpoint {
     waiting: Vec<u32>,
     unexpected: UnexpectedBytes,
     /// Sorted by place.
-    landings: Vec<Landing>,
+    rendezvous_recvs: Vec<RendezvousRecv>,
     /// Puts into them that have not arrived.
     n_announced: u32,
-    leavings: Vec<Option<Leaving>>,
+    rendezvous_sends: Vec<Option<RendezvousSend>>,
     puts: VecDeque<DataPut>,
     /// Puts to channels and mailboxes that are posted together, at the next flush.
     batch: Vec<Put>,
@@ -156,8 +156,8 @@ pub struct UtofuEndpoint {
     answer: Option<Status>,
     /// Messages that are read where they lie: views that the last poll has reported, and those that
     /// the next one will report.
-    lent: Vec<Lent>,
-    lending: Vec<Lent>,
+    views: Vec<Viewed>,
+    due_views: Vec<Viewed>,
     /// Posts whose completion the TCQ has yet to report.
     n_open: usize,
     is_abandoned: bool,
@@ -176,7 +176,7 @@ impl Endpoint for UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         let mut word = Word::Nothing;
         if !peer.said.is_empty() || region.len > EAGER_BYTES && !peer.unexpected.is_empty() {
-            word = self.check_early(index, tag, region.len)?;
+            word = self.check_unexpected(index, tag, region.len)?;
         }
         let peer = &mut self.peers[index as usize];
         if region.len > EAGER_BYTES {
@@ -187,12 +187,14 @@ impl Endpoint for UtofuEndpoint {
                 return Ok(Posted::Later);
             }
             let at = Stadd(region.key);
-            self.add_landing(Landing { of: (index, tag), at, len, puts_left, slot });
+            self.add_rendezvous(RendezvousRecv { of: (index, tag), at, len, puts_left, slot });
             let peer = &mut self.peers[index as usize];
-            peer.urgent.push_back(Outbound::Ready { tag, at, len });
+            peer.urgent.push_back(Outbound::ClearToSend { tag, at, len });
             self.flush_peer(index)?;
-        } else if let Some(early) = take(&mut peer.unexpected, |early| early.tag == tag) {
-            self.received_early(index, early, (slot, region), arrival)?;
+        } else if let Some(unexpected) =
+            take(&mut peer.unexpected, |unexpected| unexpected.tag == tag)
+        {
+            self.received_unexpected(index, unexpected, (slot, region), arrival)?;
         } else {
             peer.posted.push_back(PostedRecv { tag, slot, region, arrival, word });
             if word == Word::Announced {
@@ -229,7 +231,7 @@ impl Endpoint for UtofuEndpoint {
             return Ok(());
         }
         // Most polls find nothing to do: none of what follows costs more than a look then.
-        if !self.lent.is_empty() {
+        if !self.views.is_empty() {
             self.take_back()?;
         }
         for _ in 0..NOTICES_PER_POLL {
@@ -267,8 +269,8 @@ impl Endpoint for UtofuEndpoint {
             self.events.push(Event::News(blame));
         }
         hand_over(&mut self.events, events);
-        if !self.lending.is_empty() {
-            std::mem::swap(&mut self.lent, &mut self.lending);
+        if !self.due_views.is_empty() {
+            std::mem::swap(&mut self.views, &mut self.due_views);
         }
         Ok(())
     }
@@ -289,12 +291,12 @@ impl Endpoint for UtofuEndpoint {
         self.listed.clear();
         self.waiting.clear();
         self.unexpected.clear();
-        self.landings.clear();
+        self.rendezvous_recvs.clear();
         self.puts.clear();
         self.batch.clear();
         self.events.clear();
-        self.lent.clear();
-        self.lending.clear();
+        self.views.clear();
+        self.due_views.clear();
         // Posted operations read memory of users, or carry news for other ranks: wait for them.
         let start = self.time.now();
         while self.n_open > 0 && self.time.now() - start < LAST_WAIT {

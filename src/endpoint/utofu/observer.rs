@@ -7,7 +7,7 @@ use std::time::Duration;
 use utofu::handles::{Mark, PostError, PostFlags, Transfer};
 use utofu::{Cookie, Stadd, VcqId};
 
-use crate::endpoint::status::{blame_from_word, blame_to_word, confidants};
+use crate::endpoint::status::{blame_from_word, blame_to_word, gossip_peers};
 use crate::endpoint::{Observer, Rank, Status, WireError};
 use crate::error::Blame;
 
@@ -122,7 +122,7 @@ impl Observer for UtofuEndpoint {
         let mark = Mark { edata: 0, flags, cookie: NEWS_COOKIE };
         let word = blame_to_word(blame);
         let start = self.time.now();
-        for rank in confidants(self.rank, self.addresses.n_ranks()) {
+        for rank in gossip_peers(self.rank, self.addresses.n_ranks()) {
             // A rank that cannot be told is gone.
             let Ok((vcq, mailbox)) = self.mailbox_of(rank) else { continue };
             let at = mailbox + 8 * NEWS as u64;

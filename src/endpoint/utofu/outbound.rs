@@ -7,7 +7,7 @@ use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
 use super::channel::{EAGER_HEADER_BYTES, Lane, Window, copy_offset, credit_offset};
 use super::peer::{Outbound, Payload, Peer, Short, lane_of};
-use super::state::{DataPut, Leaving, NEWS_COOKIE};
+use super::state::{DataPut, NEWS_COOKIE, RendezvousSend};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
 
@@ -26,19 +26,19 @@ impl UtofuEndpoint {
     ) -> Result<(), WireError> {
         let Peer { vcq: to, .. } = self.peers[index as usize];
         let puts_left = region.len.div_ceil(self.longest_put) as u32;
-        let leaving = Some(Leaving { slot, puts_left });
-        let free = self.leavings.iter().position(Option::is_none);
+        let rendezvous = Some(RendezvousSend { slot, puts_left });
+        let free = self.rendezvous_sends.iter().position(Option::is_none);
         let free = free.unwrap_or_else(|| {
-            self.leavings.push(None);
-            self.leavings.len() - 1
+            self.rendezvous_sends.push(None);
+            self.rendezvous_sends.len() - 1
         });
-        self.leavings[free] = leaving;
+        self.rendezvous_sends[free] = rendezvous;
         let mut done = 0;
         while done < region.len {
             let length = (region.len - done).min(self.longest_put);
             let local = Stadd(region.key) + done as u64;
             let what = Transfer { local, remote: at + done as u64, length };
-            self.puts.push_back(DataPut { to, what, leaving: free });
+            self.puts.push_back(DataPut { to, what, rendezvous: free });
             done += length;
         }
         self.flush_puts()
@@ -51,9 +51,9 @@ impl UtofuEndpoint {
         if self.puts.is_empty() || !self.post_batch()? {
             return Ok(());
         }
-        while let Some(&DataPut { to, what, leaving }) = self.puts.front() {
+        while let Some(&DataPut { to, what, rendezvous }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
-            let mark = Mark { edata: 0, flags, cookie: Cookie(leaving) };
+            let mark = Mark { edata: 0, flags, cookie: Cookie(rendezvous) };
             // SAFETY: the local bytes are a posted send's, unchanged until it is reported as
             // sent; the remote bytes are a receive that its rank has announced for this.
             let posted = unsafe { self.vcq.put(to, what, mark) };
@@ -75,17 +75,17 @@ impl UtofuEndpoint {
                         continue;
                     }
                     let Cookie(index) = cookie;
-                    let Some(Some(leaving)) = self.leavings.get_mut(index) else {
+                    let Some(Some(rendezvous)) = self.rendezvous_sends.get_mut(index) else {
                         return Err(WireError {
                             call: "utofu_poll_tcq",
                             reason: format!("a completion with unknown cookie {index}"),
                             peer: None,
                         });
                     };
-                    leaving.puts_left -= 1;
-                    if leaving.puts_left == 0 {
-                        self.events.push(Event::Sent(leaving.slot));
-                        self.leavings[index] = None;
+                    rendezvous.puts_left -= 1;
+                    if rendezvous.puts_left == 0 {
+                        self.events.push(Event::Sent(rendezvous.slot));
+                        self.rendezvous_sends[index] = None;
                     }
                 }
                 Ok(None) => {
@@ -159,12 +159,12 @@ impl UtofuEndpoint {
             let Some(outbound) = self.peers[index as usize].take_next(lane) else { break };
             let remote = channel + window.offset(lane, place) as u64;
             match outbound {
-                Outbound::Ready { tag, at, len } => {
-                    let source = inline(Descriptor::Ready { tag, at: at.0, len });
+                Outbound::ClearToSend { tag, at, len } => {
+                    let source = inline(Descriptor::ClearToSend { tag, at: at.0, len });
                     self.write_to(index, source, remote)?;
                 }
-                Outbound::Waiting { tag, len } => {
-                    self.write_to(index, inline(Descriptor::Waiting { tag, len }), remote)?;
+                Outbound::RequestToSend { tag, len } => {
+                    self.write_to(index, inline(Descriptor::RequestToSend { tag, len }), remote)?;
                 }
                 Outbound::Short(short) => self.write_short(index, &short, place, remote)?,
             }

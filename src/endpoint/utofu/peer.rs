@@ -10,8 +10,8 @@ use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
 use super::channel::{Lane, Numbered, TINY_BYTES, Window};
 use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
-use super::early::Unexpected;
 use super::state::HELLOS_AT;
+use super::unexpected::Unexpected;
 use super::wire::Leave;
 
 /// Messages of each kind for which room is made at first contact with a peer that has a wide
@@ -65,9 +65,9 @@ pub(super) const MOST_SAID: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
     /// "I am ready to receive this at that place", or, of a short message, "send it now".
-    Ready { tag: Tag, at: Stadd, len: u64 },
+    ClearToSend { tag: Tag, at: Stadd, len: u64 },
     /// "I have this message of that length."
-    Waiting { tag: Tag, len: u64 },
+    RequestToSend { tag: Tag, len: u64 },
     /// A message.
     Short(Short),
 }
@@ -127,7 +127,7 @@ pub(super) fn lane_of(len: usize) -> Lane {
 impl Outbound {
     pub(super) fn lane(&self) -> Lane {
         match self {
-            Outbound::Ready { .. } | Outbound::Waiting { .. } => Lane::Descriptors,
+            Outbound::ClearToSend { .. } | Outbound::RequestToSend { .. } => Lane::Descriptors,
             Outbound::Short(short) => lane_of(short.len()),
         }
     }
@@ -292,7 +292,7 @@ impl Peer {
         for short in waiting.filter(|short| short.leave == Leave::Credit) {
             short.leave = Leave::Announced;
             let (tag, len) = (short.tag, short.len() as u64);
-            self.urgent.push_back(Outbound::Waiting { tag, len });
+            self.urgent.push_back(Outbound::RequestToSend { tag, len });
         }
     }
 
@@ -316,7 +316,7 @@ impl Peer {
             if incoming[lane_of(len) as usize].grant() {
                 recv.word = Word::Granted;
                 *n_wanted -= 1;
-                urgent.push_back(Outbound::Ready { tag, at: Stadd(0), len: len as u64 });
+                urgent.push_back(Outbound::ClearToSend { tag, at: Stadd(0), len: len as u64 });
             }
         }
     }
@@ -333,7 +333,7 @@ impl Peer {
                     // A grant that is still here would be written after the end of its operation.
                     take(
                         &mut self.urgent,
-                        |it| matches!(it, Outbound::Ready { tag, .. } if *tag == recv.tag),
+                        |it| matches!(it, Outbound::ClearToSend { tag, .. } if *tag == recv.tag),
                     );
                 }
             }
@@ -342,7 +342,7 @@ impl Peer {
     }
 
     /// A message has come by this leave for which no receive is posted.
-    pub(super) fn came_early(&mut self, tag: Tag, leave: Leave) {
+    pub(super) fn came_unexpected(&mut self, tag: Tag, leave: Leave) {
         if leave == Leave::Announced && take(&mut self.said, |(said, _)| *said == tag).is_none() {
             self.hasty.push(tag);
         }

@@ -17,7 +17,7 @@ pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
 
 /// An announced receive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
+pub(super) struct RendezvousRecv {
     /// The peer, and which of its messages.
     pub(super) of: (u32, Tag),
     pub(super) at: Stadd,
@@ -28,7 +28,7 @@ pub(super) struct Landing {
 
 /// A send whose puts have not all been executed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leaving {
+pub(super) struct RendezvousSend {
     pub(super) slot: Slot,
     pub(super) puts_left: u32,
 }
@@ -38,7 +38,7 @@ pub(super) struct Leaving {
 pub(super) struct DataPut {
     pub(super) to: VcqId,
     pub(super) what: Transfer,
-    pub(super) leaving: usize,
+    pub(super) rendezvous: usize,
 }
 
 /// How far the last puts are.
@@ -59,7 +59,7 @@ impl Fence {
 
 /// What is being read.
 #[derive(Debug)]
-pub(super) enum Lent {
+pub(super) enum Viewed {
     /// An eager slot of the peer with this index.
     Slot(u32, u32),
     /// A buffer of the endpoint.

@@ -73,7 +73,7 @@ impl Port {
     }
 }
 
-const ANNOUNCEMENT: Descriptor = Descriptor::Waiting { tag: TAG, len: LEN as u64 };
+const ANNOUNCEMENT: Descriptor = Descriptor::RequestToSend { tag: TAG, len: LEN as u64 };
 
 fn message(leave: Leave) -> Descriptor {
     let mut data = [0; TINY_BYTES];

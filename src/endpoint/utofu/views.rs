@@ -5,20 +5,20 @@ use crate::endpoint::{Event, Slot, View, WireError};
 
 use super::UtofuEndpoint;
 use super::channel::Lane;
-use super::state::Lent;
+use super::state::Viewed;
 
 impl UtofuEndpoint {
     /// Shows the message of `len` bytes at `ptr`, in eager slot `place` of a peer's channel.
-    pub(super) fn lend_slot(&mut self, slot: Slot, peer: u32, place: u32, data: &[u8]) {
-        self.peers[peer as usize].incoming[Lane::Eager as usize].lend();
-        self.lending.push(Lent::Slot(peer, place));
+    pub(super) fn view_slot(&mut self, slot: Slot, peer: u32, place: u32, data: &[u8]) {
+        self.peers[peer as usize].incoming[Lane::Eager as usize].view();
+        self.due_views.push(Viewed::Slot(peer, place));
         self.show_view(slot, data.as_ptr(), data.len());
     }
 
     /// Shows a message that came too early.
-    pub(super) fn lend_buffer(&mut self, slot: Slot, buffer: Vec<u8>) {
+    pub(super) fn view_buffer(&mut self, slot: Slot, buffer: Vec<u8>) {
         self.show_view(slot, buffer.as_ptr(), buffer.len());
-        self.lending.push(Lent::Buffer(buffer));
+        self.due_views.push(Viewed::Buffer(buffer));
     }
 
     fn show_view(&mut self, slot: Slot, ptr: *const u8, len: usize) {
@@ -27,10 +27,10 @@ impl UtofuEndpoint {
 
     /// Takes back what the last poll has shown.
     pub(super) fn take_back(&mut self) -> Result<(), WireError> {
-        while let Some(lent) = self.lent.pop() {
-            match lent {
-                Lent::Buffer(buffer) => self.recycle(buffer),
-                Lent::Slot(peer, place) => {
+        while let Some(viewed) = self.views.pop() {
+            match viewed {
+                Viewed::Buffer(buffer) => self.recycle(buffer),
+                Viewed::Slot(peer, place) => {
                     self.peers[peer as usize].incoming[Lane::Eager as usize].returned();
                     self.slot_done(peer, Lane::Eager, place)?;
                 }
@@ -39,13 +39,13 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// Whether a peer may come to wait for what is lent.
+    /// Whether a peer may come to wait for what is viewed.
     pub(super) fn will_owe(&self) -> bool {
-        self.lent.iter().chain(&self.lending).any(|lent| match lent {
-            Lent::Slot(peer, _) => {
+        self.views.iter().chain(&self.due_views).any(|viewed| match viewed {
+            Viewed::Slot(peer, _) => {
                 self.peers[*peer as usize].incoming[Lane::Eager as usize].will_owe()
             }
-            Lent::Buffer(_) => false,
+            Viewed::Buffer(_) => false,
         })
     }
 }

@@ -8,9 +8,9 @@ use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES,
 };
 
-const KIND_READY: u8 = 1;
+const KIND_CLEAR_TO_SEND: u8 = 1;
 const KIND_TINY: u8 = 2;
-const KIND_WAITING: u8 = 3;
+const KIND_REQUEST_TO_SEND: u8 = 3;
 
 /// By what leave a message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ const EAGER_LEAVE_AT: u32 = 14;
 pub(super) enum Descriptor {
     /// The sender of this waits for message `tag`, at STADD `at` of its own memory. If the message is
     /// short, `at` means nothing: this grants a credit for it.
-    Ready {
+    ClearToSend {
         /// Which message.
         tag: Tag,
         /// Where to put it.
@@ -49,7 +49,7 @@ pub(super) enum Descriptor {
     },
     /// The sender of this has message `tag` for whoever reads it, and has waited for a while to
     /// be told where to put it; or, if the message is short, for a credit.
-    Waiting {
+    RequestToSend {
         /// Which message.
         tag: Tag,
         /// Its length.
@@ -73,19 +73,19 @@ impl Descriptor {
     pub(super) fn encode(&self) -> ([u8; DESCRIPTOR_BYTES], usize) {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         let (kind, tag) = match self {
-            Descriptor::Ready { tag, .. } => (KIND_READY, tag),
-            Descriptor::Waiting { tag, .. } => (KIND_WAITING, tag),
+            Descriptor::ClearToSend { tag, .. } => (KIND_CLEAR_TO_SEND, tag),
+            Descriptor::RequestToSend { tag, .. } => (KIND_REQUEST_TO_SEND, tag),
             Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
         };
         bytes[0] = kind;
         bytes[2..16].copy_from_slice(&tag_bytes(*tag));
         let len = match self {
-            Descriptor::Ready { at, len, .. } => {
+            Descriptor::ClearToSend { at, len, .. } => {
                 bytes[16..24].copy_from_slice(&at.to_le_bytes());
                 bytes[24..].copy_from_slice(&len.to_le_bytes());
                 DESCRIPTOR_BYTES
             }
-            Descriptor::Waiting { len, .. } => {
+            Descriptor::RequestToSend { len, .. } => {
                 bytes[16..24].copy_from_slice(&len.to_le_bytes());
                 24
             }
@@ -105,10 +105,10 @@ impl Descriptor {
     pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, Garbled> {
         let tag = tag_at(bytes, 2);
         match bytes[0] {
-            KIND_READY => {
-                Ok(Descriptor::Ready { tag, at: number(bytes, 16), len: number(bytes, 24) })
+            KIND_CLEAR_TO_SEND => {
+                Ok(Descriptor::ClearToSend { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
-            KIND_WAITING => Ok(Descriptor::Waiting { tag, len: number(bytes, 16) }),
+            KIND_REQUEST_TO_SEND => Ok(Descriptor::RequestToSend { tag, len: number(bytes, 16) }),
             KIND_TINY => {
                 let len = u64::from(bytes[1] & ((1 << TINY_LEAVE_AT) - 1));
                 let len = at_most("the length of a tiny message", len, TINY_BYTES)? as u8;
@@ -120,7 +120,7 @@ impl Descriptor {
             kind => Err(Garbled {
                 field: "a descriptor's kind",
                 found: kind.into(),
-                valid: (KIND_READY.into(), KIND_WAITING.into()),
+                valid: (KIND_CLEAR_TO_SEND.into(), KIND_REQUEST_TO_SEND.into()),
             }),
         }
     }
@@ -191,8 +191,8 @@ mod tests {
         let mut data = [0; TINY_BYTES];
         data[..3].copy_from_slice(b"abc");
         for descriptor in [
-            Descriptor::Ready { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
-            Descriptor::Waiting { tag, len: 1 << 40 },
+            Descriptor::ClearToSend { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
+            Descriptor::RequestToSend { tag, len: 1 << 40 },
             Descriptor::Tiny { tag, leave: Leave::Credit, len: 3, data },
             Descriptor::Tiny { tag, leave: Leave::Granted, len: 3, data },
         ] {

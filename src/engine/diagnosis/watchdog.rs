@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::Rank;
 
-use crate::endpoint::{Status, confidants};
+use crate::endpoint::{Status, gossip_peers};
 use crate::error::{Awaited, Blame, Error, Fault};
 
 use super::search::Search;
@@ -70,7 +70,7 @@ impl Care {
     fn asked(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
         let (rank, n_ranks) = (group.rank, group.n_ranks);
         match self {
-            Care::Quick => Box::new(confidants(rank, n_ranks)),
+            Care::Quick => Box::new(gossip_peers(rank, n_ranks)),
             // Beginning with the next one, so that different ranks ask different ones first:
             // whoever finds the cause tells the others.
             Care::Thorough => Box::new((rank + 1..n_ranks).chain(0..rank)),

@@ -27,13 +27,13 @@ pub(in crate::endpoint::sim) enum Packet {
     },
     /// Nobody reads what was lent under this number any more.
     Read(u64),
-    /// The receiver asks for what was lent, in pieces for its landing of this number.
-    Pull {
+    /// The receiver asks for what was lent, in pieces for its receive of this number.
+    ClearToSend {
         id: u64,
-        landing: u32,
+        recv: u32,
     },
     Piece {
-        landing: u32,
+        recv: u32,
         offset: usize,
         bytes: Box<[u8]>,
     },
@@ -49,7 +49,7 @@ impl Packet {
             Packet::Message { body: Body::Eager(_) | Body::Held(_), .. } => "an eager message",
             Packet::Message { body: Body::Lent(_), .. } => "a lent message",
             Packet::Read(_) => "back what was lent",
-            Packet::Pull { .. } => "a clear to send",
+            Packet::ClearToSend { .. } => "a clear to send",
             Packet::Piece { .. } => "a piece",
             Packet::Credits(_) => "credits",
             Packet::Answer(_) => "an answer",

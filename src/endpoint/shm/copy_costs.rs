@@ -1,4 +1,4 @@
-//! Which way long messages of a peer take: read in its memory through the kernel, or copied twice, by
+//! By which copies long messages of a peer go: read in its memory through the kernel, or copied twice, by
 //! the peer into staging slots and by this port out of them.
 //!
 //! The kernel looks up every page of what it reads, whoever's cache holds it. Copies through slots
@@ -38,7 +38,7 @@ impl Cost {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct CopyCosts {
     read: Cost,
     copied: Cost,
     n_messages: u32,
@@ -48,9 +48,9 @@ pub(super) struct Ways {
     last_shunned: u32,
 }
 
-impl Default for Ways {
+impl Default for CopyCosts {
     fn default() -> Self {
-        Ways {
+        CopyCosts {
             read: Cost(f32::INFINITY),
             copied: Cost(f32::INFINITY),
             n_messages: 0,
@@ -60,7 +60,7 @@ impl Default for Ways {
     }
 }
 
-impl Ways {
+impl CopyCosts {
     /// Whether the next message better goes through slots, where that takes the time of so many copies.
     pub(super) fn prefer_slots(&mut self, copies: f32) -> bool {
         self.n_messages = self.n_messages.wrapping_add(1);
@@ -73,7 +73,7 @@ impl Ways {
     }
 
     /// Whether the next message is better asked for in pieces than read; see
-    /// [`prefer_slots`](Ways::prefer_slots).
+    /// [`prefer_slots`](CopyCosts::prefer_slots).
     pub(super) fn prefer_pieces(&mut self, copies: f32) -> bool {
         let is_shunned = self.shunned > 0;
         self.shunned = self.shunned.saturating_sub(1);
@@ -117,35 +117,36 @@ mod tests {
 
     #[test]
     fn both_ways_are_tried_and_the_cheaper_one_is_kept() {
-        let mut ways = Ways::default();
+        let mut costs = CopyCosts::default();
         let us = Duration::from_micros;
-        let through_slots = |ways: &mut Ways, n_messages, copies| {
-            (0..n_messages).filter(|_| ways.prefer_slots(copies)).count() as u32
+        let through_slots = |costs: &mut CopyCosts, n_messages, copies| {
+            (0..n_messages).filter(|_| costs.prefer_slots(copies)).count() as u32
         };
-        assert!((4..=12).contains(&through_slots(&mut ways, FIRST, 2.0)));
+        assert!((4..=12).contains(&through_slots(&mut costs, FIRST, 2.0)));
         let (few, many) = (5..=15, 10 * TRIED - 15..=10 * TRIED - 5);
-        ways.copied.note(BYTES, us(1));
-        ways.read.note(BYTES, us(6));
-        assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
-        assert!(few.contains(&through_slots(&mut ways, 10 * TRIED, 7.0)));
+        costs.copied.note(BYTES, us(1));
+        costs.read.note(BYTES, us(6));
+        assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
+        assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 7.0)));
         // A time slice of another program's in between proves nothing.
-        ways.copied.note(BYTES, us(4000));
-        assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
+        costs.copied.note(BYTES, us(4000));
+        assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
         // The cores have moved apart, and together again.
-        (0..20).for_each(|_| ways.copied.note(BYTES, us(10)));
-        assert!(few.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
-        ways.copied.note(BYTES, us(1));
-        assert!(many.contains(&through_slots(&mut ways, 10 * TRIED, 2.0)));
+        (0..20).for_each(|_| costs.copied.note(BYTES, us(10)));
+        assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
+        costs.copied.note(BYTES, us(1));
+        assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
         // A peer is slow to send pieces, and slower.
-        let read = |ways: &mut Ways| (0..).take_while(|_| !ways.prefer_pieces(2.0)).count() as u32;
-        ways.waited(BYTES, us(50));
-        assert!(read(&mut ways) < 2);
+        let read =
+            |costs: &mut CopyCosts| (0..).take_while(|_| !costs.prefer_pieces(2.0)).count() as u32;
+        costs.waited(BYTES, us(50));
+        assert!(read(&mut costs) < 2);
         for times in 1..10 {
-            ways.waited(BYTES, us(500));
+            costs.waited(BYTES, us(500));
             let least = (1 << times).min(SHUNNED.1);
-            assert!((least..least + 2).contains(&read(&mut ways)));
+            assert!((least..least + 2).contains(&read(&mut costs)));
         }
-        ways.waited(BYTES, us(50));
-        assert!(read(&mut ways) < 2);
+        costs.waited(BYTES, us(50));
+        assert!(read(&mut costs) < 2);
     }
 }

@@ -1,17 +1,17 @@
-//! Long messages: lent by the sender, and then read by the receiver when it is ready for them, or sent
-//! in pieces through staging slots when it asks for them: what is cheaper ([`ways`](super::ways)), and
-//! always the latter where no process may read another's memory.
+//! Long messages: announced by the sender, and then read by the receiver when it is ready for them
+//! (cross-memory attach), or sent in pieces through staging slots (copy-in copy-out) when it asks for
+//! them: what is cheaper ([`copy_costs`](super::copy_costs)), and always the latter where no process may read another's memory.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::endpoint::{Event, WireError};
+use crate::endpoint::{Event, RecvPost, WireError};
 
-use super::descriptor::{Descriptor, Kind, Piece};
+use super::descriptor::{Descriptor, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
-use super::state::{Asked, Landing, Lent, Pulled};
+use super::state::{CicoRecv, CicoSend, RendezvousRecv, RendezvousSend};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
 
 /// How much is read at a time: little enough for other messages not to wait longer than a
@@ -20,34 +20,39 @@ use super::{EAGER_BYTES, ShmEndpoint, copy};
 const READ_BYTES: usize = 8 * 1024 * 1024;
 
 impl ShmEndpoint {
-    /// Takes up a message whose receive is posted, and which its sender has lent as one of `among`:
-    /// reads it, or asks for pieces.
-    pub(super) fn land(&mut self, landing: Landing, among: u64) -> Result<(), WireError> {
-        if landing.region.len == 0 {
-            self.events.push(Event::Received(landing.slot));
-            return self.answer(landing.peer, Descriptor::answer(Kind::Done, landing.id));
+    /// Takes up an announced message whose receive is posted: reads it, or asks for pieces.
+    pub(super) fn begin_rendezvous(
+        &mut self,
+        peer: usize,
+        posted: &RecvPost,
+        Rendezvous { from, id, among }: Rendezvous,
+    ) -> Result<(), WireError> {
+        let &RecvPost { slot, region, .. } = posted;
+        let recv = RendezvousRecv { peer, slot, region, from, id, done: 0 };
+        if region.len == 0 {
+            self.events.push(Event::Received(slot));
+            return self.answer(peer, Descriptor::answer(Kind::Done, id));
         }
         let waiting = self.matcher.n_posted() + self.matcher.n_unexpected();
-        let incoming = 1 + waiting + self.reads_due.len() + self.landings.len();
+        let incoming = 1 + waiting + self.cma_due.len() + self.cico_recvs.len();
         // Of a short one, which this port had no room for, the first piece would come later.
-        let is_short = landing.region.len <= EAGER_BYTES;
+        let is_short = region.len <= EAGER_BYTES;
         let ratio = among as f32 / incoming as f32;
-        if self.can_read && (is_short || !self.is_to_pull(landing.peer, ratio)) {
-            self.reads_due.push(landing);
+        if self.can_read && (is_short || !self.prefers_pieces(peer, ratio)) {
+            self.cma_due.push(recv);
             return Ok(());
         }
-        let (peer, id) = (landing.peer, landing.id);
-        let number = self.landings.insert(Asked { landing, since: Instant::now(), incoming });
+        let number = self.cico_recvs.insert(CicoRecv { recv, since: Instant::now(), incoming });
         self.answer(
             peer,
-            Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::Pull, id) },
+            Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::ClearToSend, id) },
         )
     }
 
-    /// Whether a message is to be sent in pieces, whose sender has lent `ratio` times as many as this
+    /// Whether a message is to be sent in pieces, whose sender has announced `ratio` times as many as this
     /// rank receives: each side copies all of its own.
-    fn is_to_pull(&mut self, peer: usize, ratio: f32) -> bool {
-        !self.is_same_process(peer) && self.peers[peer].ways.prefer_pieces(1.0 + ratio)
+    fn prefers_pieces(&mut self, peer: usize, ratio: f32) -> bool {
+        !self.is_same_process(peer) && self.peers[peer].costs.prefer_pieces(1.0 + ratio)
     }
 
     /// Whether reading a peer's memory is an ordinary copy.
@@ -56,18 +61,18 @@ impl ShmEndpoint {
     }
 
     /// Reads some of the message that is due first.
-    pub(super) fn advance_reads(&mut self) -> Result<(), WireError> {
+    pub(super) fn advance_cma(&mut self) -> Result<(), WireError> {
         // In the order in which the messages are wanted: what is folded together is read one
         // after the other, and is in the cache then.
-        let first = (0..self.reads_due.len()).min_by_key(|&at| self.reads_due[at].slot.task);
+        let first = (0..self.cma_due.len()).min_by_key(|&at| self.cma_due[at].slot.task);
         let Some(first) = first else { return Ok(()) };
-        let landing = self.reads_due[first];
-        let Landing { peer, region, done, from, .. } = landing;
+        let recv = self.cma_due[first];
+        let RendezvousRecv { peer, region, done, from, .. } = recv;
         let len = (region.len - done).min(READ_BYTES);
-        let Peer { process, ways, .. } = &mut self.peers[peer];
+        let Peer { process, costs, .. } = &mut self.peers[peer];
         let (reads, lender) = (&self.reads, (peer, &**process));
-        // SAFETY: within the region of a posted receive; the message is lent until `Done`.
-        let read = ways.reading(len, || unsafe {
+        // SAFETY: within the region of a posted receive; the message stays as it is until `Done`.
+        let read = costs.reading(len, || unsafe {
             reads.read(lender, from + done as u64, region.ptr.add(done), len)
         });
         let read = read.map_err(|error| WireError {
@@ -76,58 +81,64 @@ impl ShmEndpoint {
             peer: Some(self.peers[peer].rank),
         })?;
         if done + read < region.len {
-            self.reads_due[first].done += read;
+            self.cma_due[first].done += read;
             return Ok(());
         }
-        self.reads_due.swap_remove(first);
-        self.events.push(Event::Received(landing.slot));
-        self.answer(peer, Descriptor::answer(Kind::Done, landing.id))
+        self.cma_due.swap_remove(first);
+        self.events.push(Event::Received(recv.slot));
+        self.answer(peer, Descriptor::answer(Kind::Done, recv.id))
     }
 
     /// The message that this peer calls by `id`.
-    fn lent_to(&mut self, peer: usize, id: u32) -> Result<&mut Lent, WireError> {
+    fn rendezvous_with(&mut self, peer: usize, id: u32) -> Result<&mut RendezvousSend, WireError> {
         let rank = self.peers[peer].rank;
-        let found = self.lent.get_mut(id).filter(|lent| lent.peer == peer && !lent.is_pulled);
+        let found =
+            self.rendezvous_sends.get_mut(id).filter(|send| send.peer == peer && !send.is_cico);
         found.ok_or_else(|| WireError {
             call: "shared memory",
-            reason: format!("rank {rank} answers about message {id}, which it has not been lent"),
+            reason: format!(
+                "rank {rank} answers about message {id}, which it has not been offered"
+            ),
             peer: None,
         })
     }
 
-    /// Ends a loan: the peer has read the message.
+    /// Ends a rendezvous: the peer has read the message.
     pub(super) fn read_by_peer(&mut self, peer: usize, id: u32) -> Result<(), WireError> {
-        let slot = self.lent_to(peer, id)?.slot;
-        self.lent.remove(id);
+        let slot = self.rendezvous_with(peer, id)?.slot;
+        self.rendezvous_sends.remove(id);
         self.events.push(Event::Sent(slot));
         Ok(())
     }
 
-    /// Turns a loan into pieces: the peer does not read this memory.
-    pub(super) fn pulled(&mut self, peer: usize, id: u32, landing: u32) -> Result<(), WireError> {
-        self.lent_to(peer, id)?.is_pulled = true;
-        self.pulled.push_back(Pulled { peer, id, landing, done: 0 });
+    /// Turns a rendezvous into pieces: the peer does not read this memory.
+    pub(super) fn begin_cico(&mut self, peer: usize, id: u32, recv: u32) -> Result<(), WireError> {
+        self.rendezvous_with(peer, id)?.is_cico = true;
+        self.cico_sends.push_back(CicoSend { peer, id, recv, done: 0 });
         Ok(())
     }
 
     /// Sends as many pieces as find room.
-    pub(super) fn advance_pulls(&mut self) -> Result<(), WireError> {
-        for _ in 0..self.pulled.len() {
-            let Some(pulled) = self.pulled.pop_front() else { break };
-            let rest = self.advance_pull(pulled)?;
-            self.pulled.extend(rest);
+    pub(super) fn advance_cico(&mut self) -> Result<(), WireError> {
+        for _ in 0..self.cico_sends.len() {
+            let Some(send) = self.cico_sends.pop_front() else { break };
+            let rest = self.advance_cico_send(send)?;
+            self.cico_sends.extend(rest);
         }
         Ok(())
     }
 
     /// Sends as many pieces of a message as find room, and returns what is left of it.
-    fn advance_pull(&mut self, pulled: Pulled) -> Result<Option<Pulled>, WireError> {
-        let Pulled { peer, id, landing, mut done } = pulled;
-        let Some(&mut Lent { slot, region, .. }) = self.lent.get_mut(id) else { return Ok(None) };
+    fn advance_cico_send(&mut self, send: CicoSend) -> Result<Option<CicoSend>, WireError> {
+        let CicoSend { peer, id, recv, mut done } = send;
+        let Some(&mut RendezvousSend { slot, region, .. }) = self.rendezvous_sends.get_mut(id)
+        else {
+            return Ok(None);
+        };
         while done < region.len {
             let (rest, word) = (region.len - done, done as u64);
             let from = region.ptr.wrapping_add(done).cast_const();
-            let piece = Descriptor { message: landing, word, ..Descriptor::answer(Kind::Piece, 0) };
+            let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send that has not been reported as sent.
             if let Some(slot) = unsafe { self.staging.put_piece(peer, from, len) } {
@@ -140,11 +151,11 @@ impl ShmEndpoint {
             // SAFETY: as above.
             let bytes = unsafe { std::slice::from_raw_parts(from, len) };
             if self.staging.serves(peer) || !self.push(peer, &fragment, bytes)? {
-                return Ok(Some(Pulled { done, ..pulled }));
+                return Ok(Some(CicoSend { done, ..send }));
             }
             done += len;
         }
-        self.lent.remove(id);
+        self.rendezvous_sends.remove(id);
         self.events.push(Event::Sent(slot));
         Ok(None)
     }
@@ -156,15 +167,15 @@ impl ShmEndpoint {
         piece: &Piece,
         from: *const u8,
     ) -> Result<(), WireError> {
-        let &Piece { landing: number, at, len, .. } = piece;
+        let &Piece { recv: number, at, len, .. } = piece;
         let rank = self.peers[peer].rank;
-        let asked = self.landings.get_mut(number).filter(|Asked { landing, .. }| {
-            let Landing { peer: of, region, done, .. } = landing;
+        let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { recv, .. }| {
+            let RendezvousRecv { peer: of, region, done, .. } = recv;
             let end = at.saturating_add(len as u64);
             // Pieces may overtake each other, but all of them together are the message.
             *of == peer && end <= region.len as u64 && len <= region.len - done
         });
-        let Some(Asked { landing, since, incoming }) = asked else {
+        let Some(CicoRecv { recv, since, incoming }) = asked else {
             return Err(WireError {
                 call: "shared memory",
                 reason: format!(
@@ -175,16 +186,16 @@ impl ShmEndpoint {
             });
         };
         // SAFETY: within the region, as checked; the receive is posted.
-        let into = unsafe { landing.region.ptr.add(at as usize) };
-        landing.done += len;
-        let (slot, is_whole) = (landing.slot, landing.done == landing.region.len);
-        let (all, since) = (landing.region.len.saturating_mul(*incoming), *since);
+        let into = unsafe { recv.region.ptr.add(at as usize) };
+        recv.done += len;
+        let (slot, is_whole) = (recv.slot, recv.done == recv.region.len);
+        let (all, since) = (recv.region.len.saturating_mul(*incoming), *since);
         // SAFETY: as above; what has arrived stays until this port gives it back.
         let copy = || unsafe { copy(from, into, len) };
-        self.peers[peer].ways.copying(len, copy);
+        self.peers[peer].costs.copying(len, copy);
         if is_whole {
-            self.landings.remove(number);
-            self.peers[peer].ways.waited(all, since.elapsed());
+            self.cico_recvs.remove(number);
+            self.peers[peer].costs.waited(all, since.elapsed());
             self.events.push(Event::Received(slot));
         }
         Ok(())
