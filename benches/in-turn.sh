@@ -72,7 +72,8 @@ seconds='function ns(value, unit) { return value * (unit == "s" ? 1e9 : unit == 
 criterion() {
   awk "$seconds"'
     { sub(/^Benchmarking .*\r/, "") }
-    /time: +\[/ {
+    # Not those with percents, which compare with an earlier run.
+    /time: +\[/ && !/%/ {
       name = $0; sub(/ *time:.*/, "", name); if (name == "") name = last
       text = $0; sub(/.*\[/, "", text); split(text, part, " ")
       print bench "|" name "|" ns(part[3], part[4])

@@ -58,8 +58,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 struct Slots {
     /// Mostly one, which needs no memory of its own then.
     started: SmallVec<[Option<Started>; 1]>,
-    /// The slots that belong to no request.
-    free: Vec<usize>,
+    /// The slots that belong to no request: of a few requests without memory of its own.
+    free: SmallVec<[usize; 8]>,
 }
 
 impl Slots {
