@@ -11,11 +11,6 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=HOPBINE_COMMIT");
-    // Faults that can be planted: src/planted.rs.
-    println!("cargo::rerun-if-env-changed=HOPBINE_PLANTED");
-    if std::env::var_os("HOPBINE_PLANTED").is_some() {
-        println!("cargo::rustc-cfg=planted");
-    }
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let given = std::env::var("HOPBINE_COMMIT").ok();
     let commit = given.or_else(|| is_release.then(commit).flatten());

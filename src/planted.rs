@@ -1,7 +1,6 @@
 //! Faults that are planted, one at a time, to see whether chaos finds them.
 //!
-//! They are in builds with `HOPBINE_PLANTED=1` only (build.rs sets the cfg `planted`). In all others
-//! nothing of this is left.
+//! Only builds with `RUSTFLAGS="--cfg planted"` contain them (`ci/planted.sh`).
 
 /// A fault that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
