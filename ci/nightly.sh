@@ -40,7 +40,7 @@ long() {
   elsewhere=$(grep -rl "^ *#\[ignore" --include="*.rs" src sys torus capi benches tests |
     grep -Ev "^tests/(ranks|processes)/") || true
   [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
-  at_least 4 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
+  at_least 5 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
     --skip regcache::events:: --skip chaos::
 }
 

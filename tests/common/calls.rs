@@ -132,7 +132,8 @@ fn on_every_algorithm(
     drive: Drive,
     run: impl Fn(&Communicator, usize, &Algorithm) + Sync,
 ) {
-    let all = registry::all().into_iter().enumerate();
+    // An alias makes the same plans.
+    let all = registry::all().into_iter().filter(|one| one.alias_of.is_none()).enumerate();
     let algorithms: Vec<(usize, Algorithm)> =
         all.filter(|(_, algorithm)| algorithm.serves(shape).is_ok()).collect();
     // Ranks keep the programs that they have run, with their memory, and all ranks are here: the

@@ -13,7 +13,7 @@ use crate::common::reference::{Case, expected};
 use hopbine::engine::{Buffer, CheckedPlan, Geometry, Program, Region, Sizes, Task, compile};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Flow, max_ports};
-use hopbine_torus::{Collective, Request, registry};
+use hopbine_torus::{Algorithm, Collective, Request, registry};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -252,13 +252,28 @@ pub(super) const SHAPES: [&str; 20] = [
 ];
 
 fn interpret(collective: Collective) {
+    interpret_some(collective, false);
+}
+
+/// Every call in place and not.
+#[test]
+#[ignore = "takes minutes: cargo test --test ranks -- --ignored"]
+fn everything() {
+    Collective::ALL.into_iter().for_each(|collective| interpret_some(collective, true));
+}
+
+/// One call in place, the next one not, unless `both`.
+fn interpret_some(collective: Collective, both: bool) {
+    let can = !collective.is_rooted() && collective != Collective::Barrier;
     let mut rng = SmallRng::seed_from_u64(5);
     let mut n_run = 0;
     for (number, text) in SHAPES.iter().enumerate() {
         let shape: Shape = text.parse().unwrap();
         let (p, most) = (shape.n_ranks(), max_ports(&shape));
         let roots = if collective.is_rooted() && p > 1 { vec![0, p - 1] } else { vec![0] };
-        for algorithm in registry::algorithms(collective) {
+        // An alias makes the same plans.
+        let is_own = |algorithm: &Algorithm| algorithm.alias_of.is_none();
+        for algorithm in registry::algorithms(collective).into_iter().filter(is_own) {
             for (&root, ports) in roots.iter().zip([most, 1]).chain([(&roots[0], 1)]) {
                 let (map, shape) = (RankMap::ColumnMajor, shape.clone());
                 let request =
@@ -268,11 +283,13 @@ fn interpret(collective: Collective) {
                 let is_vector = expansion.lanes()[0].space.payload.name() == "vector";
                 let count = if is_vector { 2 * p as usize * most as usize + 3 } else { 5 };
                 let case = Case { collective, n_ranks: p, count, root };
-                for in_place in [false, true] {
-                    let can = !collective.is_rooted() && collective != Collective::Barrier;
-                    if in_place && !can {
-                        continue;
-                    }
+                let is_odd = n_run % 2 == 1;
+                let in_place: &[bool] = match (can, both) {
+                    (false, _) => &[false],
+                    (true, true) => &[false, true],
+                    (true, false) => std::slice::from_ref(&is_odd),
+                };
+                for &in_place in in_place {
                     let segment_bytes = [None, Some(8), Some(16)][(number + n_run) % 3];
                     let count = count as u64;
                     let geometry = Geometry {

@@ -140,7 +140,9 @@ fn interpret_vector(collective: Collective) {
     for text in SHAPES {
         let shape: Shape = text.parse().unwrap();
         let (p, most) = (shape.n_ranks(), max_ports(&shape));
-        for (number, algorithm) in registry::algorithms(collective).into_iter().enumerate() {
+        // An alias makes the same plans.
+        let own = registry::algorithms(collective).into_iter().filter(|one| one.alias_of.is_none());
+        for (number, algorithm) in own.enumerate() {
             let root = if collective.is_rooted() { number as u32 % p } else { 0 };
             let ports = Some(if number % 3 == 0 { 1 } else { most });
             let (map, shape) = (RankMap::ColumnMajor, shape.clone());
