@@ -170,8 +170,9 @@ impl World {
             Meeting::Mpi(session) => (session.exchange(timeout), Some(session)),
         };
         exchange.set_timeout(timeout);
-        let name = BACKEND.word(get)?;
-        let (backend, tried) = choice::choose(name, cache, session.as_ref(), exchange.as_mut())?;
+        let name = BACKEND.get(get);
+        let (backend, tried) =
+            choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
         let drive = backend.drive(drive).map_err(|valid| {
             let found = DRIVE.get(get).unwrap_or_default();
             DRIVE.wrong_here(found, format!("inline or auto: {valid}"))
