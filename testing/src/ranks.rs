@@ -1,5 +1,6 @@
 //! The ranks of a job: threads or processes, with a deadline.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,14 +55,20 @@ pub fn ranks<S: Send, R: Send>(
 }
 
 /// Starts `n` ranks that meet at the file `meeting`: what `program` returns for each rank, with the variables by
-/// which hopbine finds its place.
+/// which hopbine finds its place, unless `program` has set them.
 pub fn start(n: usize, meeting: &Path, program: impl Fn(usize) -> Command) -> Vec<Process> {
     let ranks = (0..n).map(|rank| {
         let mut command = program(rank);
-        command
-            .env("HOPBINE_RANK", rank.to_string())
-            .env("HOPBINE_SIZE", n.to_string())
-            .env("HOPBINE_RENDEZVOUS", meeting);
+        let place = [
+            ("HOPBINE_RANK", OsString::from(rank.to_string())),
+            ("HOPBINE_SIZE", n.to_string().into()),
+            ("HOPBINE_RENDEZVOUS", meeting.into()),
+        ];
+        for (name, value) in place {
+            if command.get_envs().all(|(set, _)| set != name) {
+                command.env(name, value);
+            }
+        }
         Process::start(&mut command)
     });
     ranks.collect()
