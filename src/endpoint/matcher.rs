@@ -4,6 +4,9 @@
 //! A message and a receive that name each other but belong to different calls, or differ in length, have
 //! met all the same: the wire reports [`Event::Differs`](super::Event::Differs) to both sides. A message of
 //! an operation that this rank performs as another call, whose messages need not meet, is [`OtherCall`].
+//!
+//! A wire whose receivers announce their receives matches those with its sends by a matcher, too: there a
+//! send is what is posted, and a receive of the peer is what comes.
 
 use std::collections::VecDeque;
 
@@ -61,9 +64,12 @@ impl<B> Matcher<B> {
         Matcher { calls, peers: Vec::new(), n_posted: 0, n_unexpected: 0 }
     }
 
-    /// The index of another peer.
-    pub(super) fn add_peer(&mut self) -> usize {
-        self.peers.push(Waiting { posted: Vec::new(), unexpected: VecDeque::new() });
+    /// The index of another peer. There is room for so many receives and messages of it.
+    pub(super) fn add_peer(&mut self, usual: usize) -> usize {
+        self.peers.push(Waiting {
+            posted: Vec::with_capacity(usual),
+            unexpected: VecDeque::with_capacity(usual),
+        });
         self.peers.len() - 1
     }
 
@@ -167,6 +173,17 @@ impl<B> Matcher<B> {
         let taken: Vec<_> = posted.extract_if(.., |posted| leaves(posted)).collect();
         self.n_posted -= taken.len();
         taken
+    }
+
+    /// The receives that wait for messages of this peer.
+    #[inline]
+    pub(super) fn posted(&self, peer: usize) -> &[RecvPost] {
+        &self.peers[peer].posted
+    }
+
+    /// The messages of this peer that wait for their receives, in the order in which they came.
+    pub(super) fn unexpected(&self, peer: usize) -> impl Iterator<Item = &Unexpected<B>> {
+        self.peers[peer].unexpected.iter()
     }
 
     /// Whether receives wait for messages of this peer.

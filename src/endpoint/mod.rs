@@ -7,8 +7,8 @@
 //!
 //! # Contract
 //! - Sends and receives match by peer and [`Tag`]. Both sides give the same length; a wire says
-//!   the length with every message, and a difference is an error. Either side may post first,
-//!   any time apart: ranks may be skewed arbitrarily.
+//!   the length with every message, and reports a difference ([`Event::Differs`]). Either side may
+//!   post first, any time apart: ranks may be skewed arbitrarily.
 //! - A posted receive gets its message whatever other sends and receives are posted or finished:
 //!   messages do not wait for each other. [`Posted::Later`] is only for conditions that pass by
 //!   themselves while this rank polls.
@@ -196,8 +196,7 @@ pub enum Event {
     /// The message can be read in the view.
     Viewed(Slot, View),
     /// The message that this rank sent or awaited belongs to another call, or has another length.
-    /// It is dropped, its region is as it was, and both sides are done with it. A wire that cannot
-    /// do this fails instead.
+    /// It is dropped, its region is as it was, and both sides are done with it.
     Differs(Slot, Rank),
     /// Another rank has given up, or has found out that one has to.
     News(Blame),

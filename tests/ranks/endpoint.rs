@@ -17,12 +17,12 @@ use utofu::Api;
 use utofu_emu::{Job, Model};
 
 /// Two connected endpoints, of ranks 0 and 1.
-fn pair() -> [UtofuEndpoint; 2] {
+pub(crate) fn pair() -> [UtofuEndpoint; 2] {
     pair_on(Model::default())
 }
 
 /// As `pair`, over a wire that takes its time.
-fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
+pub(crate) fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
     let job = Job::with_model(Job::coords_for_shape(&[2]).unwrap(), wire).unwrap();
     let exchanges = LocalExchange::group(2, Duration::from_secs(60));
     let open = |rank: usize, mut exchange: LocalExchange| {

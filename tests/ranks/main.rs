@@ -13,6 +13,7 @@ mod common;
 mod all;
 
 mod boards;
+mod differing;
 mod duplicate_ends;
 mod emulated;
 mod ending;

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use hopbine::WireError;
 use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect};
 use hopbine::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Status, Tag, WireRegion,
@@ -22,7 +21,7 @@ fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     })
 }
 
-fn pair(may_read: bool) -> [ShmEndpoint; 2] {
+pub(crate) fn pair(may_read: bool) -> [ShmEndpoint; 2] {
     group(2, may_read).try_into().unwrap_or_else(|_| panic!("two"))
 }
 
@@ -256,58 +255,6 @@ fn a_rank_may_send_to_itself() {
         (0..5).for_each(|_| endpoint.poll(&mut events).unwrap());
         assert_eq!(events.len() + usize::from(sent == Posted::Done), 2);
         assert_eq!(source, target);
-    }
-}
-
-/// A message of 8 bytes or more, sent as call 0, and received as another.
-fn mismatched(sent: usize, len: usize, call: u16, early: bool) -> Result<(), WireError> {
-    let [mut sender, mut receiver] = pair(true);
-    let (mut source, mut target) = (vec![1u8; sent], vec![2u8; len]);
-    let from = WireRegion { ptr: source.as_mut_ptr(), len: sent, key: 0 };
-    let into = WireRegion { ptr: target.as_mut_ptr(), len, key: 0 };
-    let theirs = Tag { call, ..tag(0) };
-    let (mut events, mut sender_events) = (Vec::new(), Vec::new());
-    // SAFETY: the buffers outlive the endpoints.
-    let posted =
-        unsafe { sender.post_send(1, SendPost { slot: slot(0), tag: tag(0), region: from }) }
-            .unwrap();
-    if posted == Posted::Done {
-        sender_events.push(Event::Sent(slot(0)));
-    }
-    if early {
-        receiver.poll(&mut events).unwrap();
-    }
-    // SAFETY: as above.
-    let posted = unsafe {
-        receiver.post_recv(
-            0,
-            RecvPost { slot: slot(0), tag: theirs, region: into, arrival: Arrival::Anywhere },
-        )
-    };
-    let outcome = posted.map(drop).and_then(|()| receiver.poll(&mut events));
-    if outcome.is_err() {
-        assert!(receiver.observer().unwrap().told().is_some_and(|blame| blame.rank == 0));
-        return outcome;
-    }
-    sender.poll(&mut sender_events).unwrap();
-    assert_eq!(events, [Event::Differs(slot(0), 0)]);
-    assert_eq!(sender_events, [Event::Sent(slot(0))], "the sender is done as well");
-    assert!(target.iter().all(|&byte| byte == 2));
-    Ok(())
-}
-
-#[test]
-fn another_length_and_another_call_name_the_peer() {
-    // Every way that messages go.
-    for sent in [8, 1000, 20_000, 200_000] {
-        for early in [true, false] {
-            for (len, call) in [(sent + 8, 0), (sent, 1)] {
-                mismatched(sent, len, call, early).unwrap();
-            }
-            // With the messages of such a call these need not meet.
-            let error = mismatched(sent, sent, 0x100, early).unwrap_err();
-            assert_eq!(error.peer, Some(0), "{error}");
-        }
     }
 }
 

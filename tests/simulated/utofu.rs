@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use hopbine::reduce::Op;
 use hopbine::{
-    Communicator, Error, Fate, Simulated, SimulatedWire, Simulation, SimulationConfig, simulate,
+    CallOptions, Communicator, Error, Fate, Fault, Hardware, Simulated, SimulatedWire, Simulation,
+    SimulationConfig, simulate,
 };
 
 use super::{config, well};
@@ -197,5 +198,30 @@ fn whoever_is_stopped_for_a_while_goes_on_and_so_do_the_others() {
             some_collectives(comm, rank, seed)
         });
         well(simulated, &format!("{sizes:?}, seed {seed}"));
+    }
+}
+
+/// Whoever has to do with a call that differs gets an error, and all go on.
+#[test]
+fn a_call_with_another_operator_fails_alone_on_utofu() {
+    for seed in seeds(0..40) {
+        let mut numbers = Numbers(seed);
+        let sizes = SHAPES[1 + numbers.below(SHAPES.len() as u64 - 1) as usize];
+        let config = on_utofu(sizes, seed);
+        let odd = numbers.below(u64::from(config.shape.n_ranks()));
+        let len = LENGTHS[1 + numbers.below(LENGTHS.len() as u64 - 1) as usize];
+        let simulated = simulate(&config, |comm, rank| {
+            comm.spare();
+            some_collectives(comm, rank, seed)?;
+            let me = u64::from(comm.rank());
+            let op = if me == odd { Op::Max } else { Op::Sum };
+            let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+            match by_plan.allreduce(&vec![me; len], &mut vec![0; len], op) {
+                Err(Error::Lost { blame, .. }) if blame.fault == Fault::Elsewhere => {}
+                other => rank.complain(format!("rank {me}, {len} elements: {other:?}")),
+            }
+            some_collectives(comm, rank, seed + 1)
+        });
+        well(simulated, &format!("{sizes:?}, seed {seed}, rank {odd} differs"));
     }
 }

@@ -139,7 +139,7 @@ impl State {
     fn meet(&mut self, rank: Rank) -> u32 {
         let index = self.peers.len() as u32;
         self.peers.push(Peer::new(rank));
-        self.matcher.add_peer();
+        self.matcher.add_peer(0);
         self.unexpected.add_window(Peer::WINDOW_BYTES);
         self.peer_of_rank[rank as usize] = index;
         index

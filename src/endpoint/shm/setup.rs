@@ -219,7 +219,7 @@ impl ShmEndpoint {
         let mut unexpected = UnexpectedBytes::default();
         unexpected.add_window(locals.len() * WINDOW_BYTES);
         let mut matcher = Matcher::new(CALLS);
-        locals.iter().for_each(|_| _ = matcher.add_peer());
+        locals.iter().for_each(|_| _ = matcher.add_peer(0));
         ShmEndpoint {
             rank: locals[me].0,
             n_ranks,

@@ -165,7 +165,7 @@ impl SimEndpoint {
         if let Some(&peer) = self.peers.get(&rank) {
             return peer;
         }
-        let peer = self.matcher.add_peer();
+        let peer = self.matcher.add_peer(0);
         self.peers.insert(rank, peer);
         self.ranks.push(rank);
         self.credits.push(core.habits.credits);

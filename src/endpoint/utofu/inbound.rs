@@ -4,15 +4,15 @@ use utofu::handles::{Notice, NoticeError};
 use utofu::{Stadd, VcqId};
 
 use crate::endpoint::garbled::Garbled;
-use crate::endpoint::{Arrival, Event, Rank, Slot, Status, Tag, WireError, WireRegion};
+use crate::endpoint::{Arrival, Event, Rank, RecvPost, Status, Tag, WireError};
 
 use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
-use super::peer::{Announced, Word, lane_of, take};
+use super::matching::{from_peer, is_long, to_peer};
 use super::state::{HELLOS_AT, RendezvousRecv};
-use super::unexpected::{Body, Unexpected};
+use super::unexpected::{Body, Bytes, Kept, Unexpected};
 use super::wire::{self, Descriptor, Leave};
 use super::{SPARE_BUFFERS, UtofuEndpoint, deliver, failed};
 
@@ -60,8 +60,9 @@ impl UtofuEndpoint {
             rendezvous.puts_left -= 1;
             self.n_announced -= 1;
             if rendezvous.puts_left == 0 {
-                self.events.push(Event::Received(rendezvous.slot));
-                self.rendezvous_recvs.remove(index);
+                let (index, tag) = self.rendezvous_recvs.remove(index).of;
+                let recv = self.meet(from_peer(index), tag)?;
+                self.events.extend(recv.map(|recv| Event::Received(recv.slot)));
             }
             return Ok(());
         }
@@ -131,32 +132,15 @@ impl UtofuEndpoint {
                 // SAFETY: as above; any bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).map_err(garbled)? {
-                    Descriptor::ClearToSend { tag, len, .. } if len <= EAGER_BYTES as u64 => {
-                        let granted = peer.granted(tag, lane_of(len as usize));
-                        granted.map_err(garbled)?;
-                        self.flush_peer(index)?;
-                    }
                     Descriptor::ClearToSend { tag, at, len } => {
-                        self.check_call(index, tag)?;
-                        let peer = &mut self.peers[index as usize];
-                        let at = Stadd(at);
-                        match take(&mut peer.waiting, |waiting| waiting.tag == tag) {
-                            Some(send) => {
-                                self.check_len(rank, len, send.region.len)?;
-                                self.send_to(index, send.slot, send.region, at)?;
-                            }
-                            None => {
-                                peer.announced.push_back(Announced { tag, at, len });
-                                self.calls.hear(tag);
-                            }
-                        }
+                        self.clear_to_send(index, (tag, len as usize), Stadd(at))?;
                     }
                     Descriptor::RequestToSend { tag, len } => {
-                        self.check_call(index, tag)?;
-                        self.waits(index, tag, len)?;
+                        self.waits(index, tag, len as usize)?
                     }
+                    Descriptor::Refused { tag } => self.refused(index, tag)?,
+                    Descriptor::Withdrawn { tag } => self.withdrawn(index, tag),
                     Descriptor::Tiny { tag, leave, len, data } => {
-                        self.check_call(index, tag)?;
                         self.received(index, tag, leave, Arrived::Tiny(len, data))?;
                     }
                 }
@@ -165,7 +149,6 @@ impl UtofuEndpoint {
                 // SAFETY: as above.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
                 let (tag, leave, len) = wire::eager_message(&header).map_err(garbled)?;
-                self.check_call(index, tag)?;
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not
                 // write the slot again before it gets the credit for it.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
@@ -182,7 +165,7 @@ impl UtofuEndpoint {
     pub(super) fn slot_done(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         peer.incoming[lane as usize].done(slot);
-        if peer.n_wanted > 0 {
+        if peer.wants() {
             peer.grant();
         } else if !peer.incoming[lane as usize].owes() {
             return Ok(());
@@ -199,19 +182,20 @@ impl UtofuEndpoint {
         message: Arrived<'_>,
     ) -> Result<bool, WireError> {
         let data = message.data();
-        let peer = &mut self.peers[index as usize];
-        let rank = peer.rank;
-        let Some(recv) = take(&mut peer.posted, |posted| posted.tag == tag) else {
-            self.check_rendezvous(index, tag, data.len())?;
+        let Some(recv) = self.meet(from_peer(index), tag)? else {
             self.keep(index, tag, leave, &message);
             return Ok(false);
         };
-        if (recv.word, leave) != (Word::Nothing, Leave::Credit) {
-            peer.met(&recv, leave);
+        let peer = &mut self.peers[index as usize];
+        if (leave != Leave::Credit || !peer.wanted.is_empty()) && peer.met(tag, leave) {
+            self.overtaken.push((from_peer(index), tag));
         }
-        self.check_len(rank, data.len() as u64, recv.region.len)?;
-        if let (Arrived::Eager(place, _), Arrival::Anywhere) = (&message, recv.arrival) {
-            self.view_slot(recv.slot, index, *place, data);
+        if !recv.fits(tag, data.len()) {
+            self.refuse_short(index, &recv)?;
+            return Ok(false);
+        }
+        if let (Arrived::Eager(place, _), Arrival::Anywhere) = (message, recv.arrival) {
+            self.view_slot(recv.slot, index, place, data);
             return Ok(true);
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; it has the
@@ -223,64 +207,112 @@ impl UtofuEndpoint {
 
     /// Keeps a message whose receive is not posted.
     fn keep(&mut self, index: u32, tag: Tag, leave: Leave, message: &Arrived<'_>) {
-        let body = match *message {
-            Arrived::Tiny(len, data) => Body::Tiny(len, data),
+        let queue = from_peer(index);
+        // The message takes the place of its announcement.
+        if leave == Leave::Announced && self.matcher.take_unexpected(queue, tag).is_none() {
+            self.overtaken.push((queue, tag));
+        }
+        let bytes = match *message {
+            Arrived::Tiny(len, data) => Bytes::Tiny(len, data),
             Arrived::Eager(_, data) => {
                 let spare = self.spare.pop();
                 let mut buffer = spare.unwrap_or_else(|| Vec::with_capacity(data.len()));
                 buffer.extend_from_slice(data);
-                Body::Eager(buffer)
+                Bytes::Eager(buffer)
             }
         };
-        let mut unexpected = Unexpected { tag, body, holds: false };
-        unexpected.holds = !self.unexpected.keep(unexpected.bytes());
-        let peer = &mut self.peers[index as usize];
-        if unexpected.holds {
-            peer.incoming[unexpected.lane() as usize].hold();
+        let mut kept = Kept { bytes, holds: false };
+        kept.holds = !self.unexpected.keep(kept.bytes());
+        if kept.holds {
+            self.peers[index as usize].incoming[kept.lane() as usize].hold();
         }
-        peer.came_unexpected(tag, leave);
-        peer.unexpected.push_back(unexpected);
-        self.calls.hear(tag);
+        let len = kept.data().len();
+        self.matcher.keep(queue, Unexpected { tag, len, body: Body::Kept(kept) });
     }
 
-    /// A receive is posted whose message has been kept. That gives the credit back that it holds.
+    /// A receive is posted whose message, which `fits` or does not, has been kept. That gives the credit
+    /// back that it holds.
     pub(super) fn received_unexpected(
         &mut self,
         index: u32,
-        unexpected: Unexpected,
-        (slot, region): (Slot, WireRegion),
-        arrival: Arrival,
+        kept: Kept,
+        fits: bool,
+        recv: &RecvPost,
     ) -> Result<(), WireError> {
-        let rank = self.peers[index as usize].rank;
-        self.check_len(rank, unexpected.data().len() as u64, region.len)?;
-        self.unexpected.release(unexpected.bytes());
-        let incoming = &mut self.peers[index as usize].incoming[unexpected.lane() as usize];
-        if unexpected.holds {
+        self.unexpected.release(kept.bytes());
+        let incoming = &mut self.peers[index as usize].incoming[kept.lane() as usize];
+        if kept.holds {
             incoming.let_go();
         }
-        if unexpected.holds && incoming.owes() {
+        if kept.holds && incoming.owes() {
             self.flush_peer(index)?;
         }
-        match unexpected.body {
-            Body::Eager(buffer) if arrival == Arrival::Anywhere => self.view_buffer(slot, buffer),
-            _ => {
+        match kept.bytes {
+            Bytes::Eager(buffer) if fits && recv.arrival == Arrival::Anywhere => {
+                self.view_buffer(recv.slot, buffer);
+                return Ok(());
+            }
+            _ if fits => {
                 // SAFETY: the region is valid for writes, and nobody else's, by the contract of the
                 // post; it has the message's length.
-                unsafe { deliver(unexpected.data(), &region) };
-                self.events.push(Event::Received(slot));
-                if let Body::Eager(buffer) = unexpected.body {
-                    self.recycle(buffer);
-                }
+                unsafe { deliver(kept.data(), &recv.region) };
+                self.events.push(Event::Received(recv.slot));
             }
+            _ => self.refuse_short(index, recv)?,
+        }
+        if let Bytes::Eager(buffer) = kept.bytes {
+            self.recycle(buffer);
         }
         Ok(())
     }
 
+    /// A peer has posted a receive: a long one, `(tag, len)`, at `at`, or one of a short message.
+    fn clear_to_send(
+        &mut self,
+        index: u32,
+        (tag, len): (Tag, usize),
+        at: Stadd,
+    ) -> Result<(), WireError> {
+        if !is_long(len) {
+            return self.met_short_clear_to_send(index, tag, len);
+        }
+        let queue = to_peer(index);
+        if !self.overtaken.is_empty() && self.is_overtaken(queue, tag) {
+            return Ok(());
+        }
+        match self.meet(queue, tag)? {
+            Some(send) => self.met_clear_to_send(index, &send, (tag, len), at),
+            None => {
+                self.matcher.keep(queue, Unexpected { tag, len, body: Body::ClearToSend(at) });
+                Ok(())
+            }
+        }
+    }
+
+    /// The puts of a message of this length.
+    pub(super) fn n_puts(&self, len: usize) -> u32 {
+        len.div_ceil(self.longest_put) as u32
+    }
+
     /// Takes note of an announced receive.
-    pub(super) fn add_rendezvous(&mut self, rendezvous: RendezvousRecv) {
-        self.n_announced += rendezvous.puts_left;
-        let place = self.rendezvous_recvs.partition_point(|other| other.at < rendezvous.at);
+    pub(super) fn add_rendezvous(&mut self, index: u32, recv: &RecvPost) {
+        let &RecvPost { tag, region, .. } = recv;
+        let (at, puts_left) = (Stadd(region.key), self.n_puts(region.len));
+        self.n_announced += puts_left;
+        let place = self.rendezvous_recvs.partition_point(|other| other.at < at);
+        let rendezvous = RendezvousRecv { of: (index, tag), at, len: region.len as u64, puts_left };
         self.rendezvous_recvs.insert(place, rendezvous);
+    }
+
+    /// Nothing is put into a receive any more. Returns whether it was announced.
+    pub(super) fn remove_rendezvous(&mut self, recv: &RecvPost) -> bool {
+        let at = Stadd(recv.region.key);
+        let Ok(place) = self.rendezvous_recvs.binary_search_by_key(&at, |rendezvous| rendezvous.at)
+        else {
+            return false;
+        };
+        self.n_announced -= self.rendezvous_recvs.remove(place).puts_left;
+        true
     }
 
     /// Keeps a buffer for another message, if it is one of those made in advance.
@@ -293,6 +325,7 @@ impl UtofuEndpoint {
 }
 
 /// A short message that has arrived.
+#[derive(Clone, Copy)]
 enum Arrived<'a> {
     /// Its length and its bytes.
     Tiny(u8, [u8; TINY_BYTES]),

@@ -1,141 +1,233 @@
-//! Whether the two sides of messages agree: which call they belong to, how long they are.
+//! Messages and receives of which one side has told the other: who sends when, and what becomes of those
+//! that differ in length or call.
+//!
+//! # Differences
+//! Whoever has both sides of a message compares them, and reports
+//! [`Event::Differs`](crate::endpoint::Event::Differs) if they differ. The other side is done as well:
+//!
+//! | send | receive | compared by | the other side |
+//! | --- | --- | --- | --- |
+//! | short | short | the receiver | the sender was done when it sent |
+//! | short | long | the receiver, which sends `Withdrawn` if it has sent `ClearToSend` | likewise |
+//! | long | short | the receiver, once the message is announced | the sender gets the short `ClearToSend` |
+//! | long | long | the sender, when it gets `ClearToSend` | the receiver gets `Refused` |
+//!
+//! A short message travels in any case: it may be on its way already. So no credit is lost.
 
 use std::time::Duration;
 
-use crate::endpoint::{Rank, Tag, WireError};
+use crate::endpoint::matcher::{OtherCall, of_another_call};
+use crate::endpoint::{Event, RecvPost, Tag, WireError};
 use crate::error::{Blame, Fault};
+use utofu::Stadd;
 
 use super::UtofuEndpoint;
 use super::channel::EAGER_BYTES;
-use super::peer::{MOST_SAID, Outbound, Peer, PostedRecv, Word, take};
+use super::peer::{Outbound, Waited, Wanted};
+use super::unexpected::{Body, Unexpected};
+use super::wire::Descriptor;
 
 /// Messages that wait for their receives are looked at if so much time has passed.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
 /// At this look the peer is told of a message.
 const SAID_AT_AGE: u32 = 2;
+/// Messages longer than eager ones of which a peer has said that it waits with them, and whose receives
+/// are not posted. Those that are said too late stay for a while: so many are remembered.
+const MOST_SAID: usize = 16;
+
+/// The number by which the matcher knows messages from a peer.
+pub(super) const fn from_peer(index: u32) -> usize {
+    2 * index as usize
+}
+
+/// The number by which the matcher knows messages to a peer.
+pub(super) const fn to_peer(index: u32) -> usize {
+    2 * index as usize + 1
+}
+
+/// Whether a message waits for the announcement of its receive.
+pub(super) const fn is_long(len: usize) -> bool {
+    len > EAGER_BYTES
+}
 
 impl UtofuEndpoint {
     /// This rank posts a message.
+    #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
-        if self.calls.enter(tag) { self.look_through(tag) } else { Ok(()) }
+        self.matcher.enter(tag).map_err(|other| self.differs(other))
     }
 
-    /// Looks through what has come before this rank entered a call.
+    /// Takes out the post that what has come from a peer is for.
+    #[inline]
+    pub(super) fn meet(&mut self, queue: usize, tag: Tag) -> Result<Option<RecvPost>, WireError> {
+        self.matcher.meet(queue, tag).map_err(|other| self.differs(other))
+    }
+
     #[cold]
-    fn look_through(&mut self, tag: Tag) -> Result<(), WireError> {
-        let other =
-            |theirs: Tag| theirs.operation_id() == tag.operation_id() && theirs.call != tag.call;
-        let differs = |peer: &&Peer| {
-            peer.unexpected.iter().any(|unexpected| other(unexpected.tag))
-                || peer.announced.iter().any(|unexpected| other(unexpected.tag))
-        };
-        match self.peers.iter().find(differs) {
-            Some(peer) => Err(self.differs(peer.rank, "a message of another call".to_owned())),
-            None => Ok(()),
-        }
+    fn differs(&self, OtherCall { peer }: OtherCall) -> WireError {
+        let rank = self.peers[peer / 2].rank;
+        // News to this rank too.
+        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
+        of_another_call(rank)
     }
 
-    /// A message of a peer has arrived.
-    pub(super) fn check_call(&mut self, index: u32, tag: Tag) -> Result<(), WireError> {
-        if self.calls.differs(tag) {
-            let rank = self.peers[index as usize].rank;
-            return Err(self.differs(rank, "a message of another call".to_owned()));
-        }
-        Ok(())
+    /// A post is done whose message differs.
+    #[cold]
+    fn differing(&mut self, index: u32, post: &RecvPost) {
+        self.events.push(Event::Differs(post.slot, self.peers[index as usize].rank));
     }
 
-    /// The two sides of a message must agree about its length.
-    pub(super) fn check_len(&self, rank: Rank, there: u64, here: usize) -> Result<(), WireError> {
-        if there == here as u64 {
+    /// Tells a peer something that is no message.
+    pub(super) fn say(&mut self, index: u32, what: Descriptor) -> Result<(), WireError> {
+        self.peers[index as usize].urgent.push_back(Outbound::Plain(what));
+        self.flush_peer(index)
+    }
+
+    /// A receive is posted that nothing has come for: a long one is announced.
+    pub(super) fn awaits(&mut self, index: u32, recv: RecvPost) -> Result<(), WireError> {
+        self.matcher.await_message(from_peer(index), recv);
+        if !is_long(recv.region.len) {
             return Ok(());
         }
-        Err(self.differs(rank, format!("a message has {there} bytes there, and {here} bytes here")))
+        self.add_rendezvous(index, &recv);
+        let (tag, len) = (recv.tag, recv.region.len as u64);
+        self.say(index, Descriptor::ClearToSend { tag, at: recv.region.key, len })
     }
 
-    /// A receive is posted: whatever of its message is known already must be as long. Where both
-    /// sides think it short, or both long, they find out when they meet. Returns what
-    /// the peer has told of it.
-    pub(super) fn check_unexpected(
+    /// A receive is posted whose message the peer has announced.
+    pub(super) fn awaits_announced(
+        &mut self,
+        index: u32,
+        recv: RecvPost,
+        (tag, len): (Tag, usize),
+    ) -> Result<(), WireError> {
+        if is_long(len) && is_long(recv.region.len) {
+            return self.awaits(index, recv);
+        }
+        self.announced(index, recv, (tag, len))
+    }
+
+    /// A peer waits with a message. If that is short, it waits for a credit. If it is long, it may wait for
+    /// a receive that it will never hear of, as that expects a short one.
+    pub(super) fn waits(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
+        let queue = from_peer(index);
+        if self.is_overtaken(queue, tag) {
+            return Ok(());
+        }
+        let Some(recv) = self.meet(queue, tag)? else {
+            self.keep_announced(queue, tag, len);
+            return Ok(());
+        };
+        self.announced(index, recv, (tag, len))
+    }
+
+    /// An announced message, `(tag, len)`, has met its receive. If both are long, the receive is announced
+    /// as well.
+    fn announced(
+        &mut self,
+        index: u32,
+        recv: RecvPost,
+        (tag, len): (Tag, usize),
+    ) -> Result<(), WireError> {
+        if is_long(len) && !is_long(recv.region.len) {
+            self.differing(index, &recv);
+            let len = recv.region.len as u64;
+            return self.say(index, Descriptor::ClearToSend { tag, at: 0, len });
+        }
+        self.matcher.await_message(from_peer(index), recv);
+        if is_long(len) {
+            return Ok(());
+        }
+        let peer = &mut self.peers[index as usize];
+        if peer.wanted.iter().any(|wanted| wanted.tag.names_same(tag)) {
+            let reason = format!("rank {} announced a message twice", peer.rank);
+            return Err(WireError { call: "matching of messages", reason, peer: None });
+        }
+        peer.wanted.push(Wanted { tag, len, is_granted: false });
+        peer.grant();
+        self.flush_peer(index)
+    }
+
+    fn keep_announced(&mut self, queue: usize, tag: Tag, len: usize) {
+        let said = || self.matcher.unexpected(queue).filter(|unexpected| is_long(unexpected.len));
+        if is_long(len) && said().count() == MOST_SAID {
+            let oldest = said().next().map(|unexpected| unexpected.tag);
+            oldest.and_then(|oldest| self.matcher.take_unexpected(queue, oldest));
+        }
+        self.matcher.keep(queue, Unexpected { tag, len, body: Body::Announced });
+    }
+
+    /// A peer's announced receive, `(tag, len)`, has met the send: puts the message there if it fits.
+    pub(super) fn met_clear_to_send(
+        &mut self,
+        index: u32,
+        send: &RecvPost,
+        (tag, len): (Tag, usize),
+        at: Stadd,
+    ) -> Result<(), WireError> {
+        if send.fits(tag, len) {
+            return self.send_to(index, send.slot, send.region, at);
+        }
+        self.differing(index, send);
+        self.say(index, Descriptor::Refused { tag })
+    }
+
+    /// A peer's receive is posted and waits for a message that is not longer than eager ones: a grant, or
+    /// the end of a send that is longer.
+    pub(super) fn met_short_clear_to_send(
         &mut self,
         index: u32,
         tag: Tag,
         len: usize,
-    ) -> Result<Word, WireError> {
-        let peer = &mut self.peers[index as usize];
-        let said = take(&mut peer.said, |(said, _)| *said == tag).map(|(_, len)| len);
-        let unexpected = || peer.unexpected.iter().find(|unexpected| unexpected.tag == tag);
-        let there = match said {
-            None if len > EAGER_BYTES => {
-                unexpected().map(|unexpected| unexpected.data().len() as u64)
-            }
-            said => said,
-        };
-        if let Some(there) = there {
-            self.check_len(self.peers[index as usize].rank, there, len)?;
-        }
-        Ok(said.map_or(Word::Nothing, |_| Word::Announced))
-    }
-
-    /// A short message has come for which no short receive is posted: nor may a long one be.
-    pub(super) fn check_rendezvous(
-        &self,
-        index: u32,
-        tag: Tag,
-        len: usize,
     ) -> Result<(), WireError> {
-        match self.rendezvous_recvs.iter().find(|rendezvous| rendezvous.of == (index, tag)) {
-            None => Ok(()),
-            Some(rendezvous) => {
-                self.check_len(self.peers[index as usize].rank, len as u64, rendezvous.len as usize)
-            }
-        }
-    }
-
-    /// A peer waits with a message. If that is short, it waits for a credit. If it is long, and a
-    /// receive for it is posted that the peer will never hear of, as that expects a short one, they
-    /// disagree about its length.
-    pub(super) fn waits(&mut self, index: u32, tag: Tag, len: u64) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        let rank = peer.rank;
-        if let Some(at) = peer.hasty.iter().position(|hasty| *hasty == tag) {
-            peer.hasty.swap_remove(at);
-            return Ok(());
+        let granted = peer.granted(tag, len);
+        if granted.map_err(|garbled| garbled.by(peer.rank, "utofu_poll_mrq"))? {
+            return self.flush_peer(index);
         }
-        if let Some(at) = peer.posted.iter().position(|posted| posted.tag == tag) {
-            let PostedRecv { word, region, .. } = peer.posted[at];
-            self.check_len(rank, len, region.len)?;
-            if word != Word::Nothing {
-                let reason = format!("rank {rank} announced a message twice");
-                return Err(WireError { call: "matching of messages", reason, peer: None });
-            }
-            self.peers[index as usize].posted[at].word = Word::Announced;
-            return self.want(index);
+        if let Some(send) = self.meet(to_peer(index), tag)? {
+            self.differing(index, &send);
         }
-        let is_long = |len: u64| len > EAGER_BYTES as u64;
-        if let Some(rendezvous) =
-            self.rendezvous_recvs.iter().find(|rendezvous| rendezvous.of == (index, tag))
-        {
-            // A long one is on its way.
-            return if is_long(len) {
-                Ok(())
-            } else {
-                self.check_len(rank, len, rendezvous.len as usize)
-            };
-        }
-        let said = &mut peer.said;
-        if is_long(len) && said.iter().filter(|(_, len)| is_long(*len)).count() == MOST_SAID {
-            take(said, |(_, len)| is_long(*len));
-        }
-        said.push_back((tag, len));
         Ok(())
     }
 
-    /// A short message has been announced whose receive is posted: grants a credit for it if there is one.
-    pub(super) fn want(&mut self, index: u32) -> Result<(), WireError> {
-        let peer = &mut self.peers[index as usize];
-        peer.n_wanted += 1;
-        peer.grant();
-        self.flush_peer(index)
+    /// A short message has come that differs from its receive.
+    #[cold]
+    pub(super) fn refuse_short(&mut self, index: u32, recv: &RecvPost) -> Result<(), WireError> {
+        self.differing(index, recv);
+        let is_announced = is_long(recv.region.len) && self.remove_rendezvous(recv);
+        if !is_announced || self.peers[index as usize].take_clear_to_send(recv.tag, true) {
+            return Ok(());
+        }
+        self.say(index, Descriptor::Withdrawn { tag: recv.tag })
+    }
+
+    /// A peer's message differs from the receive that was announced for it.
+    pub(super) fn refused(&mut self, index: u32, tag: Tag) -> Result<(), WireError> {
+        if let Some(recv) = self.meet(from_peer(index), tag)?
+            && self.remove_rendezvous(&recv)
+        {
+            self.differing(index, &recv);
+            return Ok(());
+        }
+        let rank = self.peers[index as usize].rank;
+        let reason = format!("rank {rank} refused a receive that is not announced");
+        Err(WireError { call: "matching of messages", reason, peer: None })
+    }
+
+    /// A peer's announced receive has been met by a short message.
+    pub(super) fn withdrawn(&mut self, index: u32, tag: Tag) {
+        let queue = to_peer(index);
+        if self.matcher.take_unexpected(queue, tag).is_none() {
+            self.overtaken.push((queue, tag));
+        }
+    }
+
+    /// Whether an announcement comes behind what has made it void.
+    pub(super) fn is_overtaken(&mut self, queue: usize, tag: Tag) -> bool {
+        let is_it = |(of, other): &(usize, Tag)| *of == queue && other.names_same(tag);
+        let found = self.overtaken.iter().position(is_it);
+        found.map(|at| self.overtaken.swap_remove(at)).is_some()
     }
 
     /// Looks at messages that wait for credits and, if it is time to, at those that wait for their
@@ -156,24 +248,27 @@ impl UtofuEndpoint {
     /// may expect short ones, and announce nothing. Only what can be written at once: a peer that is
     /// done with all messages gives no credits, and nobody is to wait for it with this.
     fn say_lengths(&mut self) -> Result<(), WireError> {
-        for index in 0..self.peers.len() {
-            let waiting = self.peers[index].waiting.iter_mut();
-            waiting.filter(|send| send.age < SAID_AT_AGE).for_each(|send| send.age += 1);
-            while self.peers[index].has_credit_to_spare() {
-                let mut waiting = self.peers[index].waiting.iter_mut();
-                let Some(send) = waiting.find(|send| send.age == SAID_AT_AGE) else { break };
+        for index in 0..self.peers.len() as u32 {
+            let waited = &mut self.peers[index as usize].waited;
+            let sends = self.matcher.posted(to_peer(index));
+            waited.retain(|waited| sends.iter().any(|send| send.tag == waited.tag));
+            for send in sends {
+                match waited.iter_mut().find(|waited| waited.tag == send.tag) {
+                    Some(waited) if waited.age < SAID_AT_AGE => waited.age += 1,
+                    Some(_) => {}
+                    None => {
+                        waited.push(Waited { tag: send.tag, len: send.region.len, age: 1 });
+                    }
+                }
+            }
+            while self.peers[index as usize].has_credit_to_spare() {
+                let mut waited = self.peers[index as usize].waited.iter_mut();
+                let Some(send) = waited.find(|send| send.age == SAID_AT_AGE) else { break };
                 send.age += 1;
-                let said = Outbound::RequestToSend { tag: send.tag, len: send.region.len as u64 };
-                self.peers[index].urgent.push_back(said);
-                self.flush_peer(index as u32)?;
+                let said = Descriptor::RequestToSend { tag: send.tag, len: send.len as u64 };
+                self.say(index, said)?;
             }
         }
         Ok(())
-    }
-
-    fn differs(&self, rank: Rank, reason: String) -> WireError {
-        // News to this rank too.
-        self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
-        WireError { call: "matching of messages", reason, peer: Some(rank) }
     }
 }

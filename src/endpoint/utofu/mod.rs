@@ -17,6 +17,7 @@
 //!   of its region, the sender puts into it (in pieces of at most the TNI's longest put), and
 //!   the notices' addresses tell which receive they belong to. A receiver that expects a short
 //!   message announces nothing: so a sender that has waited for a while says how long its is.
+//!   Where the two sides differ, the message is dropped (`matching`).
 //!
 //! # Queues cannot overflow
 //! Writes to a channel are under credits, puts of data are announced, hellos are one per rank.
@@ -82,20 +83,21 @@ use std::time::{Duration, Instant};
 use utofu::handles::{Put, Registration, Vcq};
 use utofu::{Stadd, UtofuError};
 
-use super::calls::Calls;
 use super::lists::hand_over;
+use super::matcher::Matcher;
 use super::{
-    Clock, Endpoint, Event, Observer, Posted, Rank, RecvPost, Registry, SendPost, Status, Time,
-    UnexpectedBytes, WireError, WireRegion, given_up,
+    Arrival, Clock, Endpoint, Event, Observer, Posted, Rank, RecvPost, Registry, SendPost, Status,
+    Tag, Time, UnexpectedBytes, WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
 use addresses::Addresses;
-use channel::{EAGER_BYTES, MOST_PEERS, MRQ_FOR_DATA};
+use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
-use peer::{Announced, Outbound, Payload, Peer, PostedRecv, Short, WaitingSend, Word, take};
+use matching::{from_peer, is_long, to_peer};
+use peer::{Payload, Peer, Short, usual_messages};
 use peer_table::PeerTable;
 use state::{DataPut, Fence, RendezvousRecv, RendezvousSend, Viewed};
-use unexpected::Unexpected;
+use unexpected::{Body, Kept, Unexpected};
 use wire::Leave;
 
 /// Notices taken from the MRQ in one poll: bounds how long a poll takes.
@@ -146,7 +148,10 @@ pub struct UtofuEndpoint {
     events: Vec<Event>,
     spare: Vec<Vec<u8>>,
     longest_put: usize,
-    calls: Calls,
+    /// Of each peer, messages from it and messages to it.
+    matcher: Matcher<Body>,
+    /// Announcements that are void before they come.
+    overtaken: Vec<(usize, Tag)>,
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
@@ -169,37 +174,20 @@ pub struct UtofuEndpoint {
 
 impl Endpoint for UtofuEndpoint {
     unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
-        let RecvPost { slot, tag, region, arrival } = recv;
         self.check_usable()?;
-        self.enter_call(tag)?;
+        self.enter_call(recv.tag)?;
         let index = self.peer(from)?;
-        let peer = &mut self.peers[index as usize];
-        let mut word = Word::Nothing;
-        if !peer.said.is_empty() || region.len > EAGER_BYTES && !peer.unexpected.is_empty() {
-            word = self.check_unexpected(index, tag, region.len)?;
+        let len = recv.region.len;
+        if is_long(len) && self.n_announced + self.n_puts(len) > MRQ_FOR_DATA {
+            // Those that are announced arrive by themselves.
+            return Ok(Posted::Later);
         }
-        let peer = &mut self.peers[index as usize];
-        if region.len > EAGER_BYTES {
-            let len = region.len as u64;
-            let puts_left = region.len.div_ceil(self.longest_put) as u32;
-            if self.n_announced + puts_left > MRQ_FOR_DATA {
-                // Those that are announced arrive by themselves.
-                return Ok(Posted::Later);
+        match self.matcher.take_unexpected(from_peer(index), recv.tag) {
+            None => self.awaits(index, recv)?,
+            Some(Unexpected { tag, len, body: Body::Kept(kept) }) => {
+                self.received_unexpected(index, kept, recv.fits(tag, len), &recv)?;
             }
-            let at = Stadd(region.key);
-            self.add_rendezvous(RendezvousRecv { of: (index, tag), at, len, puts_left, slot });
-            let peer = &mut self.peers[index as usize];
-            peer.urgent.push_back(Outbound::ClearToSend { tag, at, len });
-            self.flush_peer(index)?;
-        } else if let Some(unexpected) =
-            take(&mut peer.unexpected, |unexpected| unexpected.tag == tag)
-        {
-            self.received_unexpected(index, unexpected, (slot, region), arrival)?;
-        } else {
-            peer.posted.push_back(PostedRecv { tag, slot, region, arrival, word });
-            if word == Word::Announced {
-                self.want(index)?;
-            }
+            Some(Unexpected { tag, len, .. }) => self.awaits_announced(index, recv, (tag, len))?,
         }
         Ok(Posted::Accepted)
     }
@@ -209,14 +197,12 @@ impl Endpoint for UtofuEndpoint {
         self.check_usable()?;
         self.enter_call(tag)?;
         let index = self.peer(to)?;
-        let peer = &mut self.peers[index as usize];
-        if region.len > EAGER_BYTES {
-            match take(&mut peer.announced, |announced| announced.tag == tag) {
-                Some(Announced { at, len, .. }) => {
-                    self.check_len(to, len, region.len)?;
-                    self.send_to(index, slot, region, at)?;
-                }
-                None => peer.waiting.push_back(WaitingSend { tag, slot, region, age: 0 }),
+        if is_long(region.len) {
+            let send = RecvPost { slot, tag, region, arrival: Arrival::InRegion };
+            if let Some(Unexpected { tag, len, body: Body::ClearToSend(at) }) =
+                self.matcher.post(to_peer(index), send)
+            {
+                self.met_clear_to_send(index, &send, (tag, len), at)?;
             }
             return Ok(Posted::Accepted);
         }
@@ -290,6 +276,8 @@ impl Endpoint for UtofuEndpoint {
         self.peers.iter_mut().for_each(Peer::abandon);
         self.listed.clear();
         self.waiting.clear();
+        self.matcher.clear();
+        self.overtaken.clear();
         self.unexpected.clear();
         self.rendezvous_recvs.clear();
         self.puts.clear();
@@ -333,12 +321,12 @@ impl UtofuEndpoint {
     fn peer(&mut self, rank: Rank) -> Result<u32, WireError> {
         match self.peer_of_rank.get(rank) {
             Some(known) => Ok(known),
-            None => self.meet(rank),
+            None => self.first_contact(rank),
         }
     }
 
     #[cold]
-    fn meet(&mut self, rank: Rank) -> Result<u32, WireError> {
+    fn first_contact(&mut self, rank: Rank) -> Result<u32, WireError> {
         if self.peers.len() == MOST_PEERS as usize {
             return Err(WireError {
                 call: "first contact",
@@ -357,7 +345,10 @@ impl UtofuEndpoint {
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
         let peer = Peer::new(rank, vcq, mailbox, memory, index);
-        self.unexpected.add_window(Unexpected::window_bytes(peer.window));
+        self.unexpected.add_window(Kept::window_bytes(peer.window));
+        let usual = usual_messages(peer.window);
+        let numbers = [(); 2].map(|()| self.matcher.add_peer(usual));
+        debug_assert_eq!(numbers, [from_peer(index), to_peer(index)]);
         self.peers.push(peer);
         self.flush_peer(index)?;
         Ok(index)

@@ -159,13 +159,7 @@ impl UtofuEndpoint {
             let Some(outbound) = self.peers[index as usize].take_next(lane) else { break };
             let remote = channel + window.offset(lane, place) as u64;
             match outbound {
-                Outbound::ClearToSend { tag, at, len } => {
-                    let source = inline(Descriptor::ClearToSend { tag, at: at.0, len });
-                    self.write_to(index, source, remote)?;
-                }
-                Outbound::RequestToSend { tag, len } => {
-                    self.write_to(index, inline(Descriptor::RequestToSend { tag, len }), remote)?;
-                }
+                Outbound::Plain(what) => self.write_to(index, inline(what), remote)?,
                 Outbound::Short(short) => self.write_short(index, &short, place, remote)?,
             }
         }

@@ -5,69 +5,47 @@ use std::collections::VecDeque;
 use utofu::{Stadd, VcqId};
 
 use crate::endpoint::garbled::Garbled;
-use crate::endpoint::{Arrival, Rank, Slot, Tag, WireRegion};
+use crate::endpoint::{Rank, Slot, Tag, WireRegion};
 
 use super::channel::{Lane, Numbered, TINY_BYTES, Window};
 use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
+use super::matching;
 use super::state::HELLOS_AT;
-use super::unexpected::Unexpected;
-use super::wire::Leave;
+use super::wire::{Descriptor, Leave};
 
 /// Messages of each kind for which room is made at first contact with a peer that has a wide
 /// channel: 3 KiB in all, little beside that. With more messages under way the room grows once.
 const USUAL_MESSAGES: usize = 16;
 
-/// A receive whose message has not begun to arrive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PostedRecv {
-    pub(super) tag: Tag,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
-    pub(super) arrival: Arrival,
-    pub(super) word: Word,
+/// Messages of each kind for which room is made at first contact.
+pub(super) fn usual_messages(window: Window) -> usize {
+    if window == Window::Wide { USUAL_MESSAGES } else { 0 }
 }
 
-/// What is known of a message that has not come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    /// Nothing.
-    Nothing,
-    /// The peer has announced it.
-    Announced,
-    /// The peer has announced it and was granted a credit for it.
-    Granted,
+/// A short message that the peer has announced, and whose receive is posted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) tag: Tag,
+    pub(super) len: usize,
+    /// A credit was granted for it.
+    pub(super) is_granted: bool,
 }
 
-/// A send that waits for the peer's announcement of its receive.
+/// A long message that was found waiting for its receive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WaitingSend {
+pub(super) struct Waited {
     pub(super) tag: Tag,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
+    pub(super) len: usize,
     /// How often it was found waiting, from time to time, until the peer has been told.
     pub(super) age: u32,
 }
 
-/// A receive that the peer has announced before it was sent to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Announced {
-    pub(super) tag: Tag,
-    pub(super) at: Stadd,
-    pub(super) len: u64,
-}
-
-/// Messages longer than eager ones of which the peer has said that it waits with them, and nothing is
-/// known here. Those that are said too late stay for a while: so many are remembered.
-pub(super) const MOST_SAID: usize = 16;
-
 /// Something for the peer's channel that has not been written yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
-    /// "I am ready to receive this at that place", or, of a short message, "send it now".
-    ClearToSend { tag: Tag, at: Stadd, len: u64 },
-    /// "I have this message of that length."
-    RequestToSend { tag: Tag, len: u64 },
+    /// What is no message.
+    Plain(Descriptor),
     /// A message.
     Short(Short),
 }
@@ -127,7 +105,7 @@ pub(super) fn lane_of(len: usize) -> Lane {
 impl Outbound {
     pub(super) fn lane(&self) -> Lane {
         match self {
-            Outbound::ClearToSend { .. } | Outbound::RequestToSend { .. } => Lane::Descriptors,
+            Outbound::Plain(_) => Lane::Descriptors,
             Outbound::Short(short) => lane_of(short.len()),
         }
     }
@@ -160,16 +138,8 @@ pub(super) struct Peer {
     pub(super) messages: [VecDeque<Short>; 2],
     /// How often they were looked at since the last has gone by a credit.
     pub(super) looks: u32,
-    pub(super) posted: VecDeque<PostedRecv>,
-    pub(super) waiting: VecDeque<WaitingSend>,
-    pub(super) announced: VecDeque<Announced>,
-    pub(super) unexpected: VecDeque<Unexpected>,
-    /// Tags and lengths of messages that the peer waits with.
-    pub(super) said: VecDeque<(Tag, u64)>,
-    /// Messages that have come before they were announced.
-    pub(super) hasty: Vec<Tag>,
-    /// Receives whose message has been announced, and for which no credit has been granted.
-    pub(super) n_wanted: u32,
+    pub(super) wanted: Vec<Wanted>,
+    pub(super) waited: Vec<Waited>,
     /// Whether it is on the endpoint's list of peers with messages that wait for credits.
     pub(super) is_waiting: bool,
     /// Whether it is on the endpoint's list of peers with something to do.
@@ -186,7 +156,7 @@ impl Peer {
     ) -> Self {
         let lanes = [Lane::Descriptors, Lane::Eager];
         let window = Numbered::of(number).window;
-        let usual = if window == Window::Wide { USUAL_MESSAGES } else { 0 };
+        let usual = usual_messages(window);
         Peer {
             rank,
             vcq,
@@ -202,13 +172,8 @@ impl Peer {
             urgent: VecDeque::with_capacity(usual),
             messages: [usual, usual / 2].map(VecDeque::with_capacity),
             looks: 0,
-            posted: VecDeque::with_capacity(usual),
-            waiting: VecDeque::with_capacity(usual),
-            announced: VecDeque::with_capacity(usual),
-            unexpected: VecDeque::with_capacity(usual),
-            said: VecDeque::new(),
-            hasty: Vec::new(),
-            n_wanted: 0,
+            wanted: Vec::with_capacity(usual),
+            waited: Vec::with_capacity(usual),
             is_waiting: false,
             is_listed: false,
         }
@@ -231,13 +196,8 @@ impl Peer {
     pub(super) fn abandon(&mut self) {
         self.urgent.clear();
         self.messages.iter_mut().for_each(VecDeque::clear);
-        self.posted.clear();
-        self.waiting.clear();
-        self.announced.clear();
-        self.unexpected.clear();
-        self.said.clear();
-        self.hasty.clear();
-        self.n_wanted = 0;
+        self.wanted.clear();
+        self.waited.clear();
     }
 
     /// Where to write next, as far as credits allow: a lane, the peer's channel, and the slot.
@@ -292,60 +252,71 @@ impl Peer {
         for short in waiting.filter(|short| short.leave == Leave::Credit) {
             short.leave = Leave::Announced;
             let (tag, len) = (short.tag, short.len() as u64);
-            self.urgent.push_back(Outbound::RequestToSend { tag, len });
+            self.urgent.push_back(Outbound::Plain(Descriptor::RequestToSend { tag, len }));
         }
     }
 
-    /// The peer has granted a credit for a message. It stays there if the message has gone without.
+    /// The peer has granted a credit for a short message of this length. It stays there if the message has
+    /// gone without. Returns whether it has not.
     ///
     /// # Errors
     /// If the peer has no such credit.
-    pub(super) fn granted(&mut self, tag: Tag, lane: Lane) -> Result<(), Garbled> {
-        if let Some(short) = take(&mut self.messages[lane as usize], |short| short.tag == tag) {
-            self.outgoing[lane as usize].granted()?;
-            self.urgent.push_back(Outbound::Short(Short { leave: Leave::Granted, ..short }));
-        }
-        Ok(())
+    pub(super) fn granted(&mut self, tag: Tag, len: usize) -> Result<bool, Garbled> {
+        let lane = lane_of(len) as usize;
+        let Some(short) = take(&mut self.messages[lane], |short| short.tag.names_same(tag)) else {
+            return Ok(false);
+        };
+        self.outgoing[lane].granted()?;
+        self.urgent.push_back(Outbound::Short(Short { leave: Leave::Granted, ..short }));
+        Ok(true)
     }
 
     /// Grants credits for messages that are announced and awaited, as far as there are some.
     pub(super) fn grant(&mut self) {
-        let Peer { posted, incoming, urgent, n_wanted, .. } = self;
-        for recv in posted.iter_mut().filter(|recv| recv.word == Word::Announced) {
-            let (tag, len) = (recv.tag, recv.region.len);
-            if incoming[lane_of(len) as usize].grant() {
-                recv.word = Word::Granted;
-                *n_wanted -= 1;
-                urgent.push_back(Outbound::ClearToSend { tag, at: Stadd(0), len: len as u64 });
+        let Peer { wanted, incoming, urgent, .. } = self;
+        for Wanted { tag, len, is_granted } in wanted.iter_mut().filter(|it| !it.is_granted) {
+            *is_granted = incoming[lane_of(*len) as usize].grant();
+            if *is_granted {
+                let (tag, len) = (*tag, *len as u64);
+                urgent.push_back(Outbound::Plain(Descriptor::ClearToSend { tag, at: 0, len }));
             }
         }
     }
 
-    /// A message has come by this leave for which this receive is posted.
-    pub(super) fn met(&mut self, recv: &PostedRecv, leave: Leave) {
-        match (recv.word, leave) {
-            (Word::Nothing, Leave::Announced) => self.hasty.push(recv.tag),
-            (Word::Announced, _) => self.n_wanted -= 1,
-            (Word::Granted, _) => {
-                let (lane, refused) = (lane_of(recv.region.len), leave != Leave::Granted);
-                self.incoming[lane as usize].came(refused);
-                if refused {
-                    // A grant that is still here would be written after the end of its operation.
-                    take(
-                        &mut self.urgent,
-                        |it| matches!(it, Outbound::ClearToSend { tag, .. } if *tag == recv.tag),
-                    );
-                }
-            }
-            _ => {}
-        }
+    /// Whether a credit is to be granted.
+    #[inline]
+    pub(super) fn wants(&self) -> bool {
+        self.wanted.iter().any(|wanted| !wanted.is_granted)
     }
 
-    /// A message has come by this leave for which no receive is posted.
-    pub(super) fn came_unexpected(&mut self, tag: Tag, leave: Leave) {
-        if leave == Leave::Announced && take(&mut self.said, |(said, _)| *said == tag).is_none() {
-            self.hasty.push(tag);
+    /// A message has come by this leave for which a receive is posted. Returns whether its announcement is
+    /// still to come.
+    pub(super) fn met(&mut self, tag: Tag, leave: Leave) -> bool {
+        let Some(at) = self.wanted.iter().position(|wanted| wanted.tag.names_same(tag)) else {
+            return leave == Leave::Announced;
+        };
+        let Wanted { len, is_granted, .. } = self.wanted.swap_remove(at);
+        if is_granted {
+            let refused = leave != Leave::Granted;
+            self.incoming[lane_of(len) as usize].came(refused);
+            if refused {
+                // A grant that is still here would be written after the end of its operation.
+                self.take_clear_to_send(tag, false);
+            }
         }
+        false
+    }
+
+    /// Takes back a `ClearToSend` for a long message, or for a short one, if it has not been written. Returns
+    /// whether it has not.
+    pub(super) fn take_clear_to_send(&mut self, tag: Tag, is_long: bool) -> bool {
+        let is_it = |outbound: &Outbound| match outbound {
+            Outbound::Plain(Descriptor::ClearToSend { tag: of, len, .. }) => {
+                of.names_same(tag) && matching::is_long(*len as usize) == is_long
+            }
+            _ => false,
+        };
+        take(&mut self.urgent, is_it).is_some()
     }
 
     /// Whether a descriptor can be written, and nothing waits for that.

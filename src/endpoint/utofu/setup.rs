@@ -14,7 +14,8 @@ use super::peer_table::PeerTable;
 use super::registrar::Registrar;
 use super::state::{Fence, MAILBOX_BYTES};
 use super::{SPARE_BUFFERS, USUAL_PUTS, USUAL_VIEWS, UtofuEndpoint, failed};
-use crate::endpoint::calls::{CALLS, Calls};
+use crate::endpoint::calls::CALLS;
+use crate::endpoint::matcher::Matcher;
 use crate::endpoint::meeting::{agree, stamped, unstamped};
 use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
 use crate::memory::Pages;
@@ -162,7 +163,8 @@ fn finish(
         fence: Fence::default(),
         spare: (0..SPARE_BUFFERS).map(|_| Vec::with_capacity(EAGER_BYTES)).collect(),
         longest_put: (longest - longest % PUT_ALIGN).max(1),
-        calls: Calls::remembering(CALLS),
+        matcher: Matcher::new(CALLS),
+        overtaken: Vec::new(),
         has_posted: false,
         asked: None,
         answer: None,

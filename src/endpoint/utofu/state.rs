@@ -23,7 +23,6 @@ pub(super) struct RendezvousRecv {
     pub(super) at: Stadd,
     pub(super) len: u64,
     pub(super) puts_left: u32,
-    pub(super) slot: Slot,
 }
 
 /// A send whose puts have not all been executed.

@@ -108,6 +108,6 @@ fn a_garbled_descriptor_is_named_with_its_rank_and_field() {
     let mut bytes = message(Leave::Credit).encode().0;
     bytes[0] = 77;
     let error = port.written(&bytes).unwrap_err();
-    let said = "rank 0 sent a garbled message: a descriptor's kind is 77, it must be from 1 to 3";
+    let said = "rank 0 sent a garbled message: a descriptor's kind is 77, it must be from 1 to 5";
     assert_eq!(error.reason, said);
 }

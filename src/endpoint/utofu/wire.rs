@@ -11,6 +11,8 @@ use super::channel::{
 const KIND_CLEAR_TO_SEND: u8 = 1;
 const KIND_TINY: u8 = 2;
 const KIND_REQUEST_TO_SEND: u8 = 3;
+const KIND_REFUSED: u8 = 4;
+const KIND_WITHDRAWN: u8 = 5;
 
 /// By what leave a message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,8 @@ const EAGER_LEAVE_AT: u32 = 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
     /// The sender of this waits for message `tag`, at STADD `at` of its own memory. If the message is
-    /// short, `at` means nothing: this grants a credit for it.
+    /// short, `at` means nothing: this grants a credit for it. (Or ends a long send, whose receive expects
+    /// a short message.)
     ClearToSend {
         /// Which message.
         tag: Tag,
@@ -54,6 +57,16 @@ pub(super) enum Descriptor {
         tag: Tag,
         /// Its length.
         len: u64,
+    },
+    /// The message for which the reader has announced a receive differs from that, and will not come.
+    Refused {
+        /// Which message.
+        tag: Tag,
+    },
+    /// The receive that the sender of this has announced for message `tag` waits no longer.
+    Withdrawn {
+        /// Which message.
+        tag: Tag,
     },
     /// A short message, here in full.
     Tiny {
@@ -75,6 +88,8 @@ impl Descriptor {
         let (kind, tag) = match self {
             Descriptor::ClearToSend { tag, .. } => (KIND_CLEAR_TO_SEND, tag),
             Descriptor::RequestToSend { tag, .. } => (KIND_REQUEST_TO_SEND, tag),
+            Descriptor::Refused { tag } => (KIND_REFUSED, tag),
+            Descriptor::Withdrawn { tag } => (KIND_WITHDRAWN, tag),
             Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
         };
         bytes[0] = kind;
@@ -89,6 +104,7 @@ impl Descriptor {
                 bytes[16..24].copy_from_slice(&len.to_le_bytes());
                 24
             }
+            Descriptor::Refused { .. } | Descriptor::Withdrawn { .. } => TINY_HEADER_BYTES,
             Descriptor::Tiny { leave, len, data, .. } => {
                 bytes[1] = *len | (*leave as u8) << TINY_LEAVE_AT;
                 bytes[TINY_HEADER_BYTES..].copy_from_slice(data);
@@ -109,6 +125,8 @@ impl Descriptor {
                 Ok(Descriptor::ClearToSend { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
             KIND_REQUEST_TO_SEND => Ok(Descriptor::RequestToSend { tag, len: number(bytes, 16) }),
+            KIND_REFUSED => Ok(Descriptor::Refused { tag }),
+            KIND_WITHDRAWN => Ok(Descriptor::Withdrawn { tag }),
             KIND_TINY => {
                 let len = u64::from(bytes[1] & ((1 << TINY_LEAVE_AT) - 1));
                 let len = at_most("the length of a tiny message", len, TINY_BYTES)? as u8;
@@ -120,7 +138,7 @@ impl Descriptor {
             kind => Err(Garbled {
                 field: "a descriptor's kind",
                 found: kind.into(),
-                valid: (KIND_CLEAR_TO_SEND.into(), KIND_REQUEST_TO_SEND.into()),
+                valid: (KIND_CLEAR_TO_SEND.into(), KIND_WITHDRAWN.into()),
             }),
         }
     }
@@ -193,6 +211,8 @@ mod tests {
         for descriptor in [
             Descriptor::ClearToSend { tag, at: 0x1234_5678_9abc_def0, len: 1 << 40 },
             Descriptor::RequestToSend { tag, len: 1 << 40 },
+            Descriptor::Refused { tag },
+            Descriptor::Withdrawn { tag },
             Descriptor::Tiny { tag, leave: Leave::Credit, len: 3, data },
             Descriptor::Tiny { tag, leave: Leave::Granted, len: 3, data },
         ] {
@@ -217,8 +237,8 @@ mod tests {
         };
         let leave = "the leave of a short message";
         for (garbled, field, found, valid) in [
-            (descriptor(0, 0), "a descriptor's kind", 0, (1, 3)),
-            (descriptor(4, 0), "a descriptor's kind", 4, (1, 3)),
+            (descriptor(0, 0), "a descriptor's kind", 0, (1, 5)),
+            (descriptor(6, 0), "a descriptor's kind", 6, (1, 5)),
             (descriptor(KIND_TINY, 17), "the length of a tiny message", 17, (0, 16)),
             (descriptor(KIND_TINY, 3 << TINY_LEAVE_AT | 16), leave, 3, (0, 2)),
             (eager(2049), "the length of an eager message", 2049, (0, 2048)),
