@@ -1,7 +1,7 @@
 //! From calls to programs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Flow, Plan};
@@ -11,9 +11,9 @@ use hopbine_torus::{Collective, Request};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::choice::select::{Choice, Regime, rule, rule_unknown};
-use crate::comm::programs::cache::{Cache, KEPT_PLANS};
+use crate::comm::programs::cache::KEPT_PLANS;
 use crate::comm::programs::key::{Key, PlanKey};
-use crate::comm::programs::ready::{Entry, How, Then};
+use crate::comm::programs::ready::{Compiled, How, Then};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::members::Members;
 use crate::engine::{
@@ -28,18 +28,6 @@ impl Inner {
     /// Before an operation of a program is made.
     pub(crate) fn make_room(&self, program: &Program) {
         self.members.programs.kept.make_room(&self.of_world.engine, program.memory_bytes());
-    }
-
-    pub(super) fn entry(&self, key: &Key) -> Result<Arc<Entry>, Error> {
-        let Cache { programs, .. } = &*self.members.programs;
-        if let Some(entry) = lock(programs).get(key) {
-            return Ok(entry);
-        }
-        // Not under the lock: others go on meanwhile, and perhaps do the same.
-        let (program, reducer, then) = self.compile(key)?;
-        let (program, idle) = (Arc::new(program), Mutex::default());
-        let entry = Arc::new(Entry { program, reducer, then, idle });
-        Ok(lock(programs).insert(key, entry))
     }
 
     /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
@@ -71,7 +59,7 @@ impl Inner {
     }
 
     /// Compiles a call.
-    fn compile(&self, key: &Key) -> Result<Compiled, Error> {
+    pub(super) fn compile(&self, key: &Key) -> Result<Compiled, Error> {
         let Inner { of_world, members, .. } = self;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
@@ -98,7 +86,8 @@ impl Inner {
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
         let how = How { algorithm, ports, segment_bytes, plan };
         if !learns {
-            return Ok((self.data_program(key, &how, sizes, elem_bytes)?, reducer, None));
+            let program = Arc::new(self.data_program(key, &how, sizes, elem_bytes)?);
+            return Ok(Compiled { program, reducer, then: None });
         }
         let is_chosen = collective == Collective::Alltoall
             && key.options.algorithm.is_none()
@@ -112,7 +101,8 @@ impl Inner {
         let call = (&how.algorithm.name, ports, members.fingerprint, "sizes");
         let program = self.called(program, call_number(key, &call, false));
         let then = Then { how, sizes, is_chosen, given };
-        Ok((program, Some(Reducer::new(Dtype::U64, Op::Max)?), Some(Arc::new(then))))
+        let reducer = Some(Reducer::new(Dtype::U64, Op::Max)?);
+        Ok(Compiled { program: Arc::new(program), reducer, then: Some(Arc::new(then)) })
     }
 
     /// The program that moves the data of a call.
@@ -189,9 +179,6 @@ impl Inner {
         Ok(plan)
     }
 }
-
-/// A program, its reducer, and what follows if it moves sizes.
-type Compiled = (Program, Option<Reducer>, Option<Arc<Then>>);
 
 /// The sizes that a rank sends to others: by rank, the bytes of the block for it, and of the
 /// longest.

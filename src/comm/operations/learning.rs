@@ -15,7 +15,7 @@
 //! the same tree: whoever gives a block checks its size before anything is sent, while those who
 //! are to get it wait.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use hopbine_torus::plan::{Lane, Plan};
 use hopbine_torus::{Block, Collective, Position};
@@ -78,7 +78,7 @@ impl Inner {
         let program = self.data_program(key, &then.how, sizes, elem_bytes)?;
         self.make_room(&program);
         let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
-        Ok(Box::new(Ready::new(key.clone(), Weak::new(), operation, None)))
+        Ok(Box::new(Ready::new(key.clone(), operation, None)))
     }
 
     /// Checks that what others send here is what this rank expects of them.

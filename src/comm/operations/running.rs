@@ -10,14 +10,14 @@ use super::hardware::gates_refuse;
 use crate::comm::call::Call;
 use crate::comm::call::options::{CallOptions, Hardware};
 use crate::comm::communicator::Communicator;
+use crate::comm::programs::cache::Found;
 use crate::comm::programs::key::Key;
-use crate::comm::programs::ready::{Learning, Ready};
+use crate::comm::programs::ready::{Compiled, Learning, Ready};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::turns::Turn;
 use crate::endpoint::Tag;
 use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
 use crate::error::Error;
-use crate::sync::lock;
 
 impl Communicator {
     /// Performs a call whose buffers are given as addresses, and waits for it.
@@ -99,7 +99,7 @@ pub(crate) fn order(stage: usize) -> Order {
 }
 
 impl Inner {
-    /// Gets an operation for a normalized and checked call. To be [put](Cache::put) back.
+    /// Gets an operation for a normalized and checked call. To be put back.
     pub(crate) fn ready(
         &self,
         call: &Call,
@@ -114,15 +114,18 @@ impl Inner {
 
     /// The same for the call that `key` stands for.
     pub(crate) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
-        let entry = self.entry(&key)?;
-        if let Some(ready) = lock(&entry.idle).pop() {
-            return Ok(ready);
-        }
-        let (program, reducer) = (entry.program.clone(), entry.reducer);
+        let cache = &self.members.programs;
+        let compiled = match cache.find(&key) {
+            Some(Found::Idle(ready)) => return Ok(ready),
+            Some(Found::Program(compiled)) => compiled,
+            // Not under the lock: others go on meanwhile, and perhaps do the same.
+            None => cache.insert(&key, self.compile(&key)?),
+        };
+        let Compiled { program, reducer, then } = compiled;
         self.make_room(&program);
         let operation = self.of_world.engine.prepare(program, reducer)?;
-        let learning = entry.then.clone().map(|then| Box::new(Learning::new(then)));
-        Ok(Box::new(Ready::new(key, Arc::downgrade(&entry), operation, learning)))
+        let learning = then.map(|then| Box::new(Learning::new(then)));
+        Ok(Box::new(Ready::new(key, operation, learning)))
     }
 
     /// The numbers of a call's operations: those it has, or new ones when its first operation is about to

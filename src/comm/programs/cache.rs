@@ -1,11 +1,10 @@
-//! What a communicator keeps: the programs that have been compiled, plans, and idle operations.
+//! What a communicator keeps: the programs that have been compiled, with their idle operations, and plans.
 //!
-//! A repeated call finds its operation among those used last, without a lock and without a hash, also if
-//! others of the same program are under way; other calls through a table by all that a program depends on.
+//! One table under one lock. A repeated call finds its program among those used last, without a hash; other
+//! calls by all that a program depends on.
 
 use std::sync::{Arc, Mutex};
 
-use crossbeam_utils::atomic::AtomicCell;
 use hopbine_torus::Collective;
 use hopbine_torus::geometry::Shape;
 use hopbine_torus::registry::Algorithm;
@@ -13,26 +12,23 @@ use rustc_hash::FxHashMap;
 
 use super::kept::{Idle, Kept};
 use super::key::{Key, PlanKey, amount};
-use super::ready::{Entry, KEPT_PROGRAMS, Ready};
+use super::ready::{Compiled, KEPT_PROGRAMS, Ready, is_worth_keeping};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::choice::candidate::Candidate;
 use crate::engine::CheckedPlan;
 use crate::sync::lock;
 
-/// Where there are too many, this part of them goes at once: the search for it takes its time.
-const GOING_PART: usize = 8;
 /// Plans kept for other amounts of data.
 pub(crate) const KEPT_PLANS: usize = 16;
-/// Operations found without looking into the table.
+/// Programs found without a hash.
 const RECENT: usize = 8;
 
 /// The programs of a communicator, for it and its duplicates.
 pub(crate) struct Cache {
     /// Of all communicators of the rank.
     pub(crate) kept: Arc<Kept>,
-    recent: [AtomicCell<Option<Box<Ready>>>; RECENT],
-    pub(crate) programs: Mutex<Programs>,
+    programs: Mutex<Programs>,
     /// The one used last at the end.
     pub(crate) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
     /// What rules have asked for, a few algorithms of each collective, and what serves it on the shape of
@@ -42,52 +38,62 @@ pub(crate) struct Cache {
 
 /// Programs by what they depend on.
 #[derive(Default)]
-pub(crate) struct Programs {
-    by_key: FxHashMap<Key, Known>,
-    /// Lookups so far, which tell what has not been used for longest.
-    clock: u64,
+struct Programs {
+    entries: Vec<Entry>,
+    by_key: FxHashMap<Key, usize>,
+    /// By [`place`], the entry used last.
+    recent: [usize; RECENT],
 }
 
-struct Known {
-    entry: Arc<Entry>,
+/// A program, and operations that are ready to run it.
+struct Entry {
+    key: Key,
+    compiled: Compiled,
+    #[expect(clippy::vec_box, reason = "boxes move from here to calls without allocating")]
+    idle: Vec<Box<Ready>>,
+    /// As [`Ready::last_used`].
     last_used: u64,
 }
 
+/// What the table has for a call.
+pub(crate) enum Found {
+    Idle(Box<Ready>),
+    /// Operations of it are all under way.
+    Program(Compiled),
+}
+
 impl Programs {
-    pub(crate) fn get(&mut self, key: &Key) -> Option<Arc<Entry>> {
-        let known = self.by_key.get_mut(key)?;
-        self.clock += 1;
-        known.last_used = self.clock;
-        Some(known.entry.clone())
+    /// The program for a key, which is the one used last from now on.
+    fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
+        let at = *self.by_key.get(key)?;
+        self.recent[place(key.collective, key.count)] = at;
+        Some(&mut self.entries[at])
     }
 
-    /// Keeps a program, unless there is one for this key meanwhile; returns the one that is kept.
-    pub(crate) fn insert(&mut self, key: &Key, entry: Arc<Entry>) -> Arc<Entry> {
-        if let Some(kept) = self.get(key) {
-            return kept;
-        }
-        if self.by_key.len() >= KEPT_PROGRAMS {
-            self.let_go();
-        }
-        self.clock += 1;
-        self.by_key.insert(key.clone(), Known { entry: entry.clone(), last_used: self.clock });
-        entry
-    }
-
-    /// Lets go of those that have not been used for longest.
-    fn let_go(&mut self) {
-        let mut uses: Vec<u64> = self.by_key.values().map(|kept| kept.last_used).collect();
-        let n_going = uses.len().div_ceil(GOING_PART);
-        let (_, &mut last, _) = uses.select_nth_unstable(n_going - 1);
-        self.by_key.retain(|_, known| known.last_used > last);
+    /// Adds a program, in place of the one that has not been used for longest if there are too many.
+    fn add(&mut self, entry: Entry) -> Option<Entry> {
+        let key = entry.key.clone();
+        let (at, gone) = if self.entries.len() < KEPT_PROGRAMS {
+            self.entries.push(entry);
+            (self.entries.len() - 1, None)
+        } else {
+            let uses = self.entries.iter().zip(0..);
+            let (_, at) = uses.min_by_key(|(entry, _)| entry.last_used)?;
+            let gone = std::mem::replace(&mut self.entries[at], entry);
+            self.by_key.remove(&gone.key);
+            (at, Some(gone))
+        };
+        self.recent[place(key.collective, key.count)] = at;
+        self.by_key.insert(key, at);
+        gone
     }
 }
 
 impl Cache {
     /// An empty one, whose idle operations are part of the rank's budget.
     pub(crate) fn new(kept: &Arc<Kept>) -> Arc<Self> {
-        let (recent, programs, plans, algorithms) = Default::default();
-        let cache = Arc::new(Cache { kept: kept.clone(), recent, programs, plans, algorithms });
+        let (programs, plans, algorithms) = Default::default();
+        let cache = Arc::new(Cache { kept: kept.clone(), programs, plans, algorithms });
         kept.add(&(cache.clone() as Arc<dyn Idle>));
         cache
     }
@@ -110,70 +116,79 @@ impl Cache {
         algorithm
     }
 
-    /// The operation of a call, if it is one of those used last.
+    /// An operation for a call, if its program is one of those used last.
+    #[inline]
     pub(crate) fn take(&self, call: &Call, options: &Arc<CallOptions>) -> Option<Box<Ready>> {
-        let place = &self.recent[place(call.collective, amount(call).0)];
-        let mut ready = place.take()?;
-        if !ready.key.is_of(call, options) {
-            ready.rest();
-            return None;
-        }
-        if ready.next_free.is_some() {
-            leave_next_free(place, &mut ready);
-        }
-        Some(ready)
+        let programs = &mut *lock(&self.programs);
+        let at = programs.recent[place(call.collective, amount(call).0)];
+        let entry = programs.entries.get_mut(at)?;
+        if entry.key.is_of(call, options) { entry.idle.pop() } else { None }
     }
 
-    /// Keeps an operation that is not under way for the next time.
+    /// An operation for a key, or its program.
+    pub(crate) fn find(&self, key: &Key) -> Option<Found> {
+        let programs = &mut *lock(&self.programs);
+        let entry = programs.entry(key)?;
+        let idle = entry.idle.pop().map(Found::Idle);
+        Some(idle.unwrap_or_else(|| Found::Program(entry.compiled.clone())))
+    }
+
+    /// Keeps a program, unless there is one for this key meanwhile; returns the one that is kept.
+    pub(crate) fn insert(&self, key: &Key, compiled: Compiled) -> Compiled {
+        let entry = |compiled| Entry {
+            key: key.clone(),
+            compiled,
+            idle: Vec::new(),
+            last_used: self.kept.now(),
+        };
+        let mut programs = lock(&self.programs);
+        if let Some(other) = programs.entry(key) {
+            return other.compiled.clone();
+        }
+        let gone = programs.add(entry(compiled.clone()));
+        drop(programs);
+        // Operations take ports' mutexes when they go.
+        drop(gone);
+        compiled
+    }
+
+    /// Keeps an operation that is not under way for the next time, unless its program has gone or has enough.
     pub(crate) fn put(&self, mut ready: Box<Ready>) {
         if let Some(learning) = &mut ready.learning {
             learning.shrink();
         }
         ready.last_used = self.kept.now();
-        let place = &self.recent[place(ready.key.collective, ready.key.count)];
-        let Some(next_free) = place.swap(Some(ready)) else { return };
-        let list = match place.take() {
-            Some(mut first) => {
-                first.push_behind(next_free);
-                first
-            }
-            // Somebody needs it already.
-            None => next_free,
-        };
-        if let Some(other) = place.swap(Some(list)) {
-            other.rest();
+        let mut programs = lock(&self.programs);
+        let Programs { entries, recent, .. } = &mut *programs;
+        let program = ready.operation.program();
+        let at = recent[place(ready.key.collective, ready.key.count)];
+        let is_recent =
+            entries.get(at).is_some_and(|entry| Arc::ptr_eq(&entry.compiled.program, program));
+        let entry = if is_recent { entries.get_mut(at) } else { programs.entry(&ready.key) };
+        if let Some(entry) = entry
+            && (entry.idle.is_empty() || is_worth_keeping(program, entry.idle.len() as u64 + 1))
+        {
+            entry.last_used = ready.last_used;
+            entry.idle.push(ready);
+            return;
         }
+        drop(programs);
+        // It takes ports' mutexes when it goes.
+        drop(ready);
     }
 }
 
 impl Idle for Cache {
     fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
         let mut gone = Vec::new();
-        for place in &self.recent {
-            let Some(ready) = place.take() else { continue };
-            if !stays(&ready) {
-                gone.push(ready);
-            } else if let Some(other) = place.swap(Some(ready)) {
-                // Somebody has put it there meanwhile.
-                other.rest();
-            }
-        }
-        for known in lock(&self.programs).by_key.values() {
-            gone.extend(lock(&known.entry.idle).extract_if(.., |ready| !stays(ready)));
+        for entry in &mut lock(&self.programs).entries {
+            gone.extend(entry.idle.extract_if(.., |ready| !stays(ready)));
         }
         gone
     }
 }
 
-/// Puts the rest of a free list back in its place.
-#[inline(never)]
-fn leave_next_free(place: &AtomicCell<Option<Box<Ready>>>, ready: &mut Ready) {
-    if let Some(other) = place.swap(ready.take_next_free()) {
-        other.rest();
-    }
-}
-
-/// Where among the recent ones an operation is.
+/// Where the program of an operation is among those used last.
 fn place(collective: Collective, count: u64) -> usize {
     // Counts and collectives that a program has in turn mostly get different places.
     let magnitude = u64::BITS - count.leading_zeros();

@@ -13,7 +13,7 @@ const GOING_PART: u64 = 8;
 
 /// Idle operations that a communicator keeps.
 pub(crate) trait Idle: Send + Sync {
-    /// Lets those go that `stays` does not want, and returns them; asked of a free list as a whole.
+    /// Lets those go that `stays` does not want, and returns them.
     #[expect(clippy::vec_box, reason = "as they are kept")]
     fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
 }
@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use crate::comm::call::Call;
     use crate::comm::communicator::Communicator;
+    use crate::comm::programs::ready::KEPT_PROGRAMS;
     use crate::engine::Operation;
     use crate::reduce::{Datatype, Op};
     use crate::world::{EmulationConfig, emulate};
@@ -136,6 +137,19 @@ mod tests {
             assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
             drop(parts);
             assert!(engine.operation_bytes() <= 3 * each);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn of_too_many_programs_those_not_used_for_longest_go() {
+        emulate(&EmulationConfig::new(Shape::torus(&[2]).unwrap()), |comm| {
+            let (often, first) = (touch(comm, 1), touch(comm, 2));
+            for count in 3..2 * KEPT_PROGRAMS as u64 {
+                assert!(touch(comm, count).upgrade().is_some());
+                assert!(often.ptr_eq(&touch(comm, 1)), "what is used often has gone at {count}");
+            }
+            assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
         })
         .unwrap();
     }

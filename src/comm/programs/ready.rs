@@ -1,6 +1,6 @@
 //! Operations that are ready to run, and what runs after them.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use hopbine_torus::plan::Plan;
 use hopbine_torus::registry::Algorithm;
@@ -10,7 +10,6 @@ use crate::engine::{
     CheckedPlan, Learnt, Operation, OperationWatch, Program, UserKeys, UserMemory, log_words,
 };
 use crate::reduce::Reducer;
-use crate::sync::lock;
 
 /// Bytes of working and staging memory that idle operations of a rank keep; the one used last is kept anyway.
 pub(crate) const KEPT_BYTES: u64 = 256 << 20;
@@ -18,26 +17,21 @@ pub(crate) const KEPT_BYTES: u64 = 256 << 20;
 pub(crate) const KEPT_PROGRAMS: usize = 128;
 /// Bytes kept for several operations of one program at once.
 const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
-/// Operations of one program in one free list.
-const MOST_FREE: u64 = 64;
 /// Bytes of working memory kept with what was learnt last.
 const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 
-/// A program, and operations that are ready to run it.
-pub(crate) struct Entry {
+/// A program, and what its operations need.
+#[derive(Clone)]
+pub(crate) struct Compiled {
     pub(crate) program: Arc<Program>,
     pub(crate) reducer: Option<Reducer>,
     /// For a program that moves sizes: what follows it.
     pub(crate) then: Option<Arc<Then>>,
-    #[expect(clippy::vec_box, reason = "boxes move between here and `recent` without allocating")]
-    pub(crate) idle: Mutex<Vec<Box<Ready>>>,
 }
 
 /// An operation that is ready to run and not in use.
 pub(crate) struct Ready {
     pub(crate) key: Key,
-    /// The entry that it returns to: a weak reference, as the entry owns its idle operations.
-    pub(crate) entry: Weak<Entry>,
     pub(crate) operation: Arc<Operation>,
     pub(crate) keys: UserKeys,
     /// Over the run under way.
@@ -46,9 +40,6 @@ pub(crate) struct Ready {
     pub(crate) learning: Option<Box<Learning>>,
     /// When it was used last ([`Kept::now`](super::kept::Kept::now)).
     pub(crate) last_used: u64,
-    /// As long as it is free: the rest of the free list, of the same program, and its length.
-    pub(crate) next_free: Option<Box<Ready>>,
-    pub(crate) n_behind: u64,
 }
 
 /// How the data of a call move.
@@ -119,67 +110,22 @@ impl Learning {
 impl Ready {
     pub(crate) fn new(
         key: Key,
-        entry: Weak<Entry>,
         operation: Arc<Operation>,
         learning: Option<Box<Learning>>,
     ) -> Self {
         let (keys, watch) = Default::default();
-        Ready {
-            key,
-            entry,
-            operation,
-            keys,
-            watch,
-            learning,
-            last_used: 0,
-            next_free: None,
-            n_behind: 0,
-        }
+        Ready { key, operation, keys, watch, learning, last_used: 0 }
     }
 
-    /// Bytes of working memory of the operation and of those behind it in its free list.
+    /// Bytes of working memory that are kept with it.
     pub(crate) fn kept_bytes(&self) -> u64 {
-        let own = self.operation.program().memory_bytes() * (self.n_behind + 1);
+        let own = self.operation.program().memory_bytes();
         let learnt = self.learning.as_ref().and_then(|learning| learning.last.as_ref());
         own + learnt.map_or(0, |(_, ready)| ready.kept_bytes())
-    }
-
-    /// Puts the operation, and those behind it, back into their entry, where later calls find them;
-    /// drops them if the entry is gone, or has enough.
-    pub(crate) fn rest(mut self: Box<Self>) {
-        let Some(entry) = self.entry.upgrade() else { return };
-        let idle = &mut *lock(&entry.idle);
-        loop {
-            let next_free = self.take_next_free();
-            if idle.is_empty() || is_worth_keeping(&entry.program, idle.len() as u64 + 1) {
-                idle.push(self);
-            }
-            let Some(next) = next_free else { return };
-            self = next;
-        }
-    }
-
-    /// Puts a free list behind this operation, if it is of the same program and not too long; else back into
-    /// its entry.
-    pub(crate) fn push_behind(&mut self, next_free: Box<Ready>) {
-        let (program, n_behind) = (self.operation.program(), next_free.n_behind + 1);
-        let is_like = Arc::ptr_eq(program, next_free.operation.program());
-        let fits = n_behind < MOST_FREE && is_worth_keeping(program, n_behind + 1);
-        if self.next_free.is_none() && is_like && fits {
-            (self.next_free, self.n_behind) = (Some(next_free), n_behind);
-        } else {
-            next_free.rest();
-        }
-    }
-
-    /// Takes off the rest of the free list.
-    pub(crate) fn take_next_free(&mut self) -> Option<Box<Ready>> {
-        self.n_behind = 0;
-        self.next_free.take()
     }
 }
 
 /// Whether memory for `n` operations of a program is not too much.
-fn is_worth_keeping(program: &Program, n: u64) -> bool {
+pub(super) fn is_worth_keeping(program: &Program, n: u64) -> bool {
     program.memory_bytes() * n <= KEPT_BYTES_OF_ONE
 }
