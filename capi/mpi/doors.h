@@ -178,6 +178,10 @@ enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *elemen
 void list_types(void);
 int read_wishes(int is_told);
 
+/* What HOPBINE_START says: whether hopbine starts at the end of MPI_Init, or at the first call that wants it. */
+enum start_time { AT_INIT, AT_CALL, AT_UNKNOWN };
+enum start_time start_wanted(void);
+
 /* The number of a collective that HOPBINE_ONLY and HOPBINE_EXCEPT allow. */
 int is_wanted(enum collective collective);
 

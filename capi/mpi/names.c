@@ -56,13 +56,18 @@ static int has_names(const char *variable, const char *value, const char *also, 
     return 0;
 }
 
+enum start_time start_wanted(void) {
+    const char *const when = getenv("HOPBINE_START");
+    if (!when || !*when || strcasecmp(when, "init") == 0) return AT_INIT;
+    return strcasecmp(when, "call") == 0 ? AT_CALL : AT_UNKNOWN;
+}
+
 /* Whether HOPBINE_START has one of its values; else `is_told` says what is wrong. */
 static int has_start(int is_told) {
-    const char *const when = getenv("HOPBINE_START");
-    const int is_known = !when || !*when || strcasecmp(when, "init") == 0 || strcasecmp(when, "call") == 0;
+    const int is_known = start_wanted() != AT_UNKNOWN;
     if (!is_known && is_told)
         fprintf(stderr, "hopbine: HOPBINE_START: `%s` is not valid; it must be one of init, call; MPI serves all calls\n",
-                when);
+                getenv("HOPBINE_START"));
     return is_known;
 }
 

@@ -4,13 +4,10 @@
 
 #include "forms.h"
 #include <hopbine_mpi.h>
-#include <stdlib.h>
-#include <strings.h>
 
 /* HOPBINE_START=call on one rank holds for all. Where libhopbine_mpi.so is loaded HB_Init is its own. */
 static void start_at_init(void) {
-    const char *const when = getenv("HOPBINE_START");
-    const int starts = !when || strcasecmp(when, "call") != 0;
+    const int starts = start_wanted() != AT_CALL;
     int all = 0;
     PMPI_Allreduce(&starts, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all) HB_Init();

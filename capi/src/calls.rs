@@ -73,6 +73,7 @@ pub(crate) struct Lists {
 }
 
 /// A call's arguments as C gives them; what a collective does not have is left as in `new`.
+#[derive(Clone, Copy)]
 pub(crate) struct Arguments {
     pub(crate) collective: Collective,
     pub(crate) send: *const c_void,
@@ -170,9 +171,20 @@ impl Arguments {
     }
 
     /// Whether the input is where the result will be.
+    #[inline]
     pub(crate) fn is_in_place(&self) -> bool {
         let at_recv = self.collective == Collective::Scatter && self.recv.addr() == IN_PLACE;
         at_recv || self.send.addr() == IN_PLACE
+    }
+
+    /// Whether a call of blocks of one size differs from another at most in its root and addresses.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.collective == other.collective
+            && self.count == other.count
+            && self.dtype == other.dtype
+            && self.op == other.op
+            && self.is_in_place() == other.is_in_place()
     }
 
     /// The call, if it makes sense on this rank.

@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak};
 
 use hopbine::Communicator;
 use hopbine::Short;
-use hopbine::torus::collectives::Collective;
 
 use crate::calls::Arguments;
 use crate::failure::{Failure, entry};
@@ -23,11 +22,7 @@ struct Known {
     handle: hopbine_comm_t,
     /// What [`Table::n_removed`](crate::handles::Table::n_removed) was then.
     n_removed: u64,
-    collective: Collective,
-    count: i64,
-    dtype: c_int,
-    op: Option<c_int>,
-    is_in_place: bool,
+    arguments: Arguments,
     /// It does not keep the communicator.
     comm: Weak<Communicator>,
     way: Way,
@@ -49,13 +44,7 @@ thread_local! {
 impl Known {
     #[inline]
     fn is_of(&self, handle: hopbine_comm_t, n_removed: u64, arguments: &Arguments) -> bool {
-        self.handle == handle
-            && self.n_removed == n_removed
-            && self.collective == arguments.collective
-            && self.count == arguments.count
-            && self.dtype == arguments.dtype
-            && self.op == arguments.op
-            && self.is_in_place == arguments.is_in_place()
+        self.handle == handle && self.n_removed == n_removed && self.arguments.is_like(arguments)
     }
 }
 
@@ -117,10 +106,8 @@ fn first(
             }
             _ => Way::Unknown,
         };
-        let Arguments { collective, count, dtype, op, .. } = *arguments;
-        let (is_in_place, comm) = (arguments.is_in_place(), Arc::downgrade(&comm));
-        *entry =
-            Some(Known { handle, n_removed, collective, count, dtype, op, is_in_place, comm, way });
+        let (arguments, comm) = (*arguments, Arc::downgrade(&comm));
+        *entry = Some(Known { handle, n_removed, arguments, comm, way });
         Ok(())
     });
     remembered.unwrap_or(Ok(()))
