@@ -201,6 +201,13 @@ impl<'a> Call<'a> {
     /// The call without the arguments that have no meaning for this collective on this rank.
     #[inline]
     pub(crate) fn normalized(mut self, caller: Caller) -> Self {
+        self.normalize(caller);
+        self
+    }
+
+    /// The same in place.
+    #[inline]
+    pub(crate) fn normalize(&mut self, caller: Caller) {
         self.in_place &= match self.collective {
             Collective::Bcast | Collective::Barrier => false,
             Collective::Reduce | Collective::Gather | Collective::Scatter => {
@@ -214,7 +221,9 @@ impl<'a> Call<'a> {
         if !self.collective.is_rooted() {
             self.root = 0;
         }
-        if self.form == Form::Regular { self } else { self.normalized_blocks(caller) }
+        if self.form != Form::Regular {
+            *self = self.normalized_blocks(caller);
+        }
     }
 
     /// Which of the user's buffers has blocks that this rank must know.

@@ -58,7 +58,7 @@ macro_rules! blocking {
         /// # Errors
         /// Those [of all collectives](Communicator#errors-of-all-collectives).
         pub fn $name(&self) -> Result<(), Error> {
-            self.blocking(&Call::$form(Collective::$collective, Dtype::U8))
+            self.blocking(&mut Call::$form(Collective::$collective, Dtype::U8))
         }
     };
     (
@@ -71,7 +71,7 @@ macro_rules! blocking {
         /// Those [of all collectives](Communicator#errors-of-all-collectives).
         pub fn $name<T: Datatype>(&self, $($argument: argument!($kind '_)),*) -> Result<(), Error> {
             let call = Call::$form(Collective::$collective, T::DTYPE)$(.$argument($argument))*;
-            self.blocking(&call.counted(self.caller())?)
+            self.blocking(&mut call.counted(self.caller())?)
         }
     };
 }
@@ -172,10 +172,11 @@ crate::collectives!(methods);
 /// Calls in place, and those of which all ranks know the blocks.
 impl Communicator {
     #[inline]
-    fn blocking(&self, call: &Call) -> Result<(), Error> {
+    fn blocking(&self, call: &mut Call) -> Result<(), Error> {
+        call.normalize(self.caller());
         // SAFETY: the addresses come from slices that the calling method borrows until this
         // returns, that is until the operation is done.
-        unsafe { self.call(call) }
+        unsafe { self.call_normalized(call) }
     }
 
     blocking! {
@@ -199,7 +200,7 @@ impl Communicator {
         } else {
             Call::regular(Collective::Reduce, T::DTYPE).send(buffer)
         };
-        self.blocking(&call.op(op).root(root).counted(self.caller())?)
+        self.blocking(&mut call.op(op).root(root).counted(self.caller())?)
     }
 
     blocking! {

@@ -34,7 +34,16 @@ impl Communicator {
     /// As for the method named after the collective; [`Error::Address`], [`Error::Overlap`].
     #[inline]
     pub unsafe fn call(&self, call: &Call) -> Result<(), Error> {
-        let call = &call.normalized(self.caller());
+        // SAFETY: the caller's promise.
+        unsafe { self.call_normalized(&call.normalized(self.caller())) }
+    }
+
+    /// The same for a normalized call.
+    ///
+    /// # Safety
+    /// As [`call`](Communicator::call).
+    #[inline]
+    pub(crate) unsafe fn call_normalized(&self, call: &Call) -> Result<(), Error> {
         let small = self.gates_for(call)?;
         let memory = call.check(self.caller())?;
         if let Some(small) = small

@@ -16,7 +16,7 @@ use super::ready::{Compiled, KEPT_PROGRAMS, Ready, is_worth_keeping};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::choice::candidate::Candidate;
-use crate::engine::CheckedPlan;
+use crate::engine::{CheckedPlan, Program};
 use crate::sync::lock;
 
 /// Plans kept for other amounts of data.
@@ -68,6 +68,21 @@ impl Programs {
         let at = *self.by_key.get(key)?;
         self.recent[place(key.collective, key.count)] = at;
         Some(&mut self.entries[at])
+    }
+
+    /// The entry of an operation: the one at `at`, if that is still its program's, else that of its key.
+    #[inline]
+    fn entry_of(
+        &mut self,
+        at: &mut usize,
+        program: &Arc<Program>,
+        key: &Key,
+    ) -> Option<&mut Entry> {
+        let is_same = |entry: &Entry| Arc::ptr_eq(&entry.compiled.program, program);
+        if !self.entries.get(*at).is_some_and(is_same) {
+            *at = *self.by_key.get(key)?;
+        }
+        self.entries.get_mut(*at)
     }
 
     /// Adds a program, in place of the one that has not been used for longest if there are too many.
@@ -159,13 +174,8 @@ impl Cache {
         }
         ready.last_used = self.kept.now();
         let mut programs = lock(&self.programs);
-        let Programs { entries, recent, .. } = &mut *programs;
         let program = ready.operation.program();
-        let at = recent[place(ready.key.collective, ready.key.count)];
-        let is_recent =
-            entries.get(at).is_some_and(|entry| Arc::ptr_eq(&entry.compiled.program, program));
-        let entry = if is_recent { entries.get_mut(at) } else { programs.entry(&ready.key) };
-        if let Some(entry) = entry
+        if let Some(entry) = programs.entry_of(&mut ready.entry, program, &ready.key)
             && (entry.idle.is_empty() || is_worth_keeping(program, entry.idle.len() as u64 + 1))
         {
             entry.last_used = ready.last_used;

@@ -32,6 +32,8 @@ pub(crate) struct Compiled {
 /// An operation that is ready to run and not in use.
 pub(crate) struct Ready {
     pub(crate) key: Key,
+    /// Where its program was in the table when it was put there last.
+    pub(crate) entry: usize,
     pub(crate) operation: Arc<Operation>,
     pub(crate) keys: UserKeys,
     /// Over the run under way.
@@ -114,7 +116,7 @@ impl Ready {
         learning: Option<Box<Learning>>,
     ) -> Self {
         let (keys, watch) = Default::default();
-        Ready { key, operation, keys, watch, learning, last_used: 0 }
+        Ready { key, entry: usize::MAX, operation, keys, watch, learning, last_used: 0 }
     }
 
     /// Bytes of working memory that are kept with it.
