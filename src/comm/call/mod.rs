@@ -328,7 +328,10 @@ impl<'a> Call<'a> {
                 return Err(Error::BufferLength { collective, which, found, needed });
             }
         }
-        let memory = self.memory_of((send, recv));
+        let size = self.dtype.size_bytes() as u64;
+        let memory = |ptr, count: u64| UserMemory { ptr, len: count.saturating_mul(size) };
+        // The engine only reads the send buffer.
+        let memory = [memory(self.send.cast_mut(), send), memory(self.recv, recv)];
         self.check_memory(memory)?;
         Ok(memory)
     }
@@ -381,15 +384,6 @@ impl<'a> Call<'a> {
             C::Barrier => (0, 0),
         };
         if self.in_place { (0, recv) } else { (send, recv) }
-    }
-
-    /// The buffers, of so many elements.
-    #[inline]
-    fn memory_of(&self, (send, recv): (u64, u64)) -> [UserMemory; 2] {
-        let size = self.dtype.size_bytes() as u64;
-        let memory = |ptr, count: u64| UserMemory { ptr, len: count.saturating_mul(size) };
-        // The engine only reads the send buffer.
-        [memory(self.send.cast_mut(), send), memory(self.recv, recv)]
     }
 }
 
