@@ -10,7 +10,7 @@ use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, MOST_PEERS, TINY_BYTES, Written,
 };
 use super::channels::channel_of;
-use super::matching::{from_peer, is_long, to_peer};
+use super::peer::{from_peer, is_long, to_peer};
 use super::state::{HELLOS_AT, RendezvousRecv};
 use super::unexpected::{Body, Bytes, Kept, Unexpected};
 use super::wire::{self, Descriptor, Leave};

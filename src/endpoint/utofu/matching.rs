@@ -22,8 +22,7 @@ use crate::error::{Blame, Fault};
 use utofu::Stadd;
 
 use super::UtofuEndpoint;
-use super::channel::EAGER_BYTES;
-use super::peer::{Outbound, Waited, Wanted};
+use super::peer::{Outbound, Waited, Wanted, from_peer, is_long, to_peer};
 use super::unexpected::{Body, Unexpected};
 use super::wire::Descriptor;
 
@@ -34,21 +33,6 @@ const SAID_AT_AGE: u32 = 2;
 /// Messages longer than eager ones of which a peer has said that it waits with them, and whose receives
 /// are not posted. Those that are said too late stay for a while: so many are remembered.
 const MOST_SAID: usize = 16;
-
-/// The number by which the matcher knows messages from a peer.
-pub(super) const fn from_peer(index: u32) -> usize {
-    2 * index as usize
-}
-
-/// The number by which the matcher knows messages to a peer.
-pub(super) const fn to_peer(index: u32) -> usize {
-    2 * index as usize + 1
-}
-
-/// Whether a message waits for the announcement of its receive.
-pub(super) const fn is_long(len: usize) -> bool {
-    len > EAGER_BYTES
-}
 
 impl UtofuEndpoint {
     /// This rank posts a message.

@@ -7,10 +7,9 @@ use utofu::{Stadd, VcqId};
 use crate::endpoint::garbled::Garbled;
 use crate::endpoint::{Rank, Slot, Tag, WireRegion};
 
-use super::channel::{Lane, Numbered, TINY_BYTES, Window};
+use super::channel::{EAGER_BYTES, Lane, Numbered, TINY_BYTES, Window};
 use super::channels::SlabMemory;
 use super::credits::{Incoming, Outgoing};
-use super::matching;
 use super::state::HELLOS_AT;
 use super::wire::{Descriptor, Leave};
 
@@ -21,6 +20,21 @@ const USUAL_MESSAGES: usize = 16;
 /// Messages of each kind for which room is made at first contact.
 pub(super) fn usual_messages(window: Window) -> usize {
     if window == Window::Wide { USUAL_MESSAGES } else { 0 }
+}
+
+/// The number by which the matcher knows messages from a peer.
+pub(super) const fn from_peer(index: u32) -> usize {
+    2 * index as usize
+}
+
+/// The number by which the matcher knows messages to a peer.
+pub(super) const fn to_peer(index: u32) -> usize {
+    2 * index as usize + 1
+}
+
+/// Whether a message waits for the announcement of its receive.
+pub(super) const fn is_long(len: usize) -> bool {
+    len > EAGER_BYTES
 }
 
 /// A short message that the peer has announced, and whose receive is posted.
@@ -312,7 +326,7 @@ impl Peer {
     pub(super) fn take_clear_to_send(&mut self, tag: Tag, is_long: bool) -> bool {
         let is_it = |outbound: &Outbound| match outbound {
             Outbound::Plain(Descriptor::ClearToSend { tag: of, len, .. }) => {
-                of.names_same(tag) && matching::is_long(*len as usize) == is_long
+                of.names_same(tag) && self::is_long(*len as usize) == is_long
             }
             _ => false,
         };
