@@ -41,11 +41,7 @@ elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
   exit 1
 fi
 
-# The second without what tests bring (the feature `internals`): as users build it.
-clippy() {
-  cargo clippy --workspace --all-targets --quiet -- -D warnings &&
-    cargo clippy -p hopbine -p hopbine-cli -p hopbine-capi --quiet -- -D warnings
-}
+clippy() { cargo clippy --workspace --all-targets --quiet -- -D warnings; }
 documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet; }
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
 packages=(--workspace --exclude hopbine-benches)

@@ -68,6 +68,9 @@ for name in c c-static f; do check "CMake, $name" "$work/project/build/$name" 10
 without=$work/without
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 ALSO_BUILD='' \
   EMULATOR=no FC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+# Other stages build with what tests bring (the feature `internals`): only here it would show that nobody uses
+# something.
+! grep -A6 '^warning: ' "$work/log" || exit 1
 for file in bin/hopbine lib/libhopbine.so; do
   n_symbols() { nm "$1/$file" 2>/dev/null | grep -c utofu_emu || true; }
   with=$(n_symbols "$prefix")
