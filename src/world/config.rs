@@ -72,7 +72,7 @@ pub struct EmulationConfig {
     /// What becomes of it then.
     pub on_timeout: OnTimeout,
     /// Bytes of short messages that a port keeps which come before their calls, before it asks their
-    /// senders to wait; see [`unexpected`](crate::endpoint::unexpected).
+    /// senders to wait (`HOPBINE_UNEXPECTED_BYTES`).
     pub unexpected_bytes: usize,
     /// Cores for the workers, rank by rank and port by port, used again from the start if
     /// there are more workers. Empty: workers are spread over the cores if there are enough

@@ -140,7 +140,7 @@ pub unsafe extern "C" fn utofu_poll_barrier(vbg_id: utofu_vbg_id_t, _flags: c_ul
     call(|| finish(vbg_id, Kind::Barrier, |_| Ok(())))
 }
 
-/// Whether a reduction of integers is over, and its result. As [`utofu_poll_barrier`];
+/// Whether a reduction of integers is over, and its result. As [`utofu_poll_barrier()`];
 /// INVALID_POINTER.
 ///
 /// # Safety
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn utofu_poll_reduce_uint64(
     })
 }
 
-/// Whether a reduction of doubles is over, and its result. As [`utofu_poll_reduce_uint64`].
+/// Whether a reduction of doubles is over, and its result. As [`utofu_poll_reduce_uint64()`].
 ///
 /// # Safety
 /// As [`crate::c`]; `data` has room for the elements of the reduction.

@@ -314,7 +314,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_hops(
 /// Paths of barriers: those of one-sided communication.
 ///
 /// # Safety
-/// As [`jtofu_query_onesided_paths`].
+/// As [`jtofu_query_onesided_paths()`].
 pub unsafe extern "C" fn jtofu_query_barrier_paths(
     coords: *mut jtofu_phys_coords,
     max_paths: usize,
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn jtofu_query_barrier_paths(
 /// Hops of a barrier's packets: those of one-sided communication.
 ///
 /// # Safety
-/// As [`jtofu_query_onesided_hops`].
+/// As [`jtofu_query_onesided_hops()`].
 pub unsafe extern "C" fn jtofu_query_barrier_hops(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn utofu_reg_mem(
 /// INVALID_STAG.
 ///
 /// # Safety
-/// As [`utofu_reg_mem`].
+/// As [`utofu_reg_mem()`].
 pub unsafe extern "C" fn utofu_reg_mem_with_stag(
     vcq_hdl: utofu_vcq_hdl_t,
     addr: *mut c_void,

@@ -31,7 +31,7 @@ macro_rules! operations {
             call(|| unsafe { ($blocks)?.post(vcq_hdl, cbdata) })
         }
 
-        #[doc = concat!("Writes the descriptors of [`", stringify!($post), "`] for `utofu_post_toq`.")]
+        #[doc = concat!("Writes the descriptors of [`", stringify!($post), "()`] for `utofu_post_toq`.")]
         ///
         /// # Safety
         /// As [`crate::c`]; `desc` has room for the descriptors.
