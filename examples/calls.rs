@@ -53,7 +53,9 @@ fn main() -> Outcome<()> {
 }
 
 fn threads(what: &Repeated, wire: Wire) -> Outcome<()> {
-    let config = EmulationConfig::new(Shape::torus(&[2])?).with(|config| config.wire = wire);
+    // Also built with releases that have no `EmulationConfig::with`.
+    let mut config = EmulationConfig::new(Shape::torus(&[2])?);
+    config.wire = wire;
     emulate(&config, |comm| what.run(comm))?.into_iter().collect::<Result<(), Error>>()?;
     Ok(())
 }
