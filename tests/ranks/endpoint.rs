@@ -23,20 +23,19 @@ pub(crate) fn pair() -> [UtofuEndpoint; 2] {
 
 /// As `pair`, over a wire that takes its time.
 pub(crate) fn pair_on(wire: Model) -> [UtofuEndpoint; 2] {
-    let job = Job::with_model(Job::coords_for_shape(&[2]).unwrap(), wire).unwrap();
-    let exchanges = LocalExchange::group(2, Duration::from_secs(60));
-    let open = |rank: usize, mut exchange: LocalExchange| {
+    group(2, wire).try_into().unwrap_or_else(|_| panic!("two"))
+}
+
+/// The endpoints of so many ranks, connected.
+pub(crate) fn group(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
+    let job = Job::with_model(Job::coords_for_shape(&[n_ranks]).unwrap(), wire).unwrap();
+    let exchanges = LocalExchange::group(n_ranks as usize, Duration::from_secs(60));
+    ranks(exchanges, |rank, mut exchange| {
         let _entered = job.enter(rank);
-        let endpoints = connect(
-            Api::emulated(),
-            &mut exchange,
-            0,
-            vec![Registrar::default()],
-            &Time::default(),
-        );
+        let (registrars, time) = (vec![Registrar::default()], Time::default());
+        let endpoints = connect(Api::emulated(), &mut exchange, 0, registrars, &time);
         endpoints.unwrap().pop().unwrap()
-    };
-    ranks(exchanges, open).try_into().unwrap_or_else(|_| panic!("two"))
+    })
 }
 
 /// A buffer, registered with an endpoint, out of which messages are cut.

@@ -14,7 +14,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
+pub(crate) fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), |_, mut exchange| {
         let config = ShmConfig { n_ports: 1, node: 0, may_read };
         connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()

@@ -6,47 +6,16 @@ use std::time::Duration;
 use crate::common::ahead::{ahead_in_another, far_ahead};
 use crate::common::calls::config;
 use crate::common::mixed::{Mixed, latency};
+use crate::{endpoint, shm};
 
-use hopbine::endpoint::shm::{ShmConfig, ShmEndpoint, connect as connect_shm};
-use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
-    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, Time, WireRegion,
+    Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
 };
 use hopbine::{Drive, EmulationConfig, Wire, emulate};
-use hopbine_meet::LocalExchange;
-use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use utofu::Api;
-use utofu_emu::{Job, Model};
-
-/// Opens a port for each of some ranks, each by a thread.
-fn open<E: Send>(n_ranks: usize, open: impl Fn(usize, LocalExchange) -> E + Sync) -> Vec<E> {
-    ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), open)
-}
-
-fn of_utofu(n_ranks: u32, wire: Model) -> Vec<UtofuEndpoint> {
-    let job = Job::with_model(Job::coords_for_shape(&[n_ranks]).unwrap(), wire).unwrap();
-    open(n_ranks as usize, |rank, mut exchange| {
-        let _entered = job.enter(rank);
-        let endpoints = connect(
-            Api::emulated(),
-            &mut exchange,
-            0,
-            vec![Registrar::default()],
-            &Time::default(),
-        );
-        endpoints.unwrap().pop().unwrap()
-    })
-}
-
-fn of_shm(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
-    open(n_ranks, |_, mut exchange| {
-        let config = ShmConfig { n_ports: 1, node: 0, may_read };
-        connect_shm(&mut exchange, config).unwrap().endpoints.pop().unwrap()
-    })
-}
+use utofu_emu::Model;
 
 /// Ports of some ranks and what has happened on them.
 struct Ports<E> {
@@ -159,13 +128,13 @@ fn port_far_ahead<E: Endpoint>(ports: Vec<E>, len: usize) {
 
 #[test]
 fn a_rank_may_be_far_ahead_over_utofu() {
-    port_far_ahead(of_utofu(2, Model::default()), 8);
+    port_far_ahead(endpoint::group(2, Model::default()), 8);
 }
 
 #[test]
 fn a_rank_may_be_far_ahead_in_memory() {
     for may_read in [true, false] {
-        port_far_ahead(of_shm(2, may_read), 8);
+        port_far_ahead(shm::group(2, may_read), 8);
     }
 }
 
@@ -218,20 +187,20 @@ fn messages_are_received_in_any_order_over_utofu() {
         for wire in
             [Model::default(), Model { put_ns: 2000, jitter_ns: 20_000, ..Model::default() }]
         {
-            in_any_order(of_utofu(2, wire), limit, 700, seed);
-            in_any_order(of_utofu(5, wire), limit, 2000, seed);
+            in_any_order(endpoint::group(2, wire), limit, 700, seed);
+            in_any_order(endpoint::group(5, wire), limit, 2000, seed);
         }
     }
     // So many peers that most have narrow channels.
-    in_any_order(of_utofu(60, Model::default()), 300, 5000, 9);
+    in_any_order(endpoint::group(60, Model::default()), 300, 5000, 9);
 }
 
 #[test]
 fn messages_are_received_in_any_order_in_memory() {
     for (seed, limit) in (0..).zip(LIMITS) {
         for may_read in [true, false] {
-            in_any_order(of_shm(2, may_read), limit, 700, seed);
-            in_any_order(of_shm(5, may_read), limit, 2000, seed);
+            in_any_order(shm::group(2, may_read), limit, 700, seed);
+            in_any_order(shm::group(5, may_read), limit, 2000, seed);
         }
     }
 }
