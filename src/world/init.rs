@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use hopbine_meet::Exchange;
 use hopbine_meet::variables::{
-    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, TORUS, from_environment, timeout,
+    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, SHM, TORUS, from_environment, timeout,
 };
 
 use super::backend::{Backend, Layout, Opened};
@@ -43,7 +43,7 @@ use super::info::{Attempt, Info, environment};
 use super::launcher::{meet, meeting};
 use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
-use super::near::{self, Near};
+use super::near::Near;
 use super::place::{from_hosts, from_logical, from_tofu};
 use super::shm::Shm;
 use crate::comm::choice::preferred::Preferred;
@@ -163,7 +163,7 @@ impl World {
         let preferred: Preferred = wanted.parse()?;
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
-        let near = near::is_wanted(get)?.then(Shm::from_env).transpose()?;
+        let near = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;
         let (mut exchange, session) = match by {
             Meeting::Environment => (meet(get, timeout)?, None),
             Meeting::Exchange(exchange) => (exchange, None),

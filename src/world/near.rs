@@ -6,8 +6,7 @@ use hopbine_meet::Exchange;
 use crate::endpoint::Endpoint;
 use crate::endpoint::router::Router;
 use crate::endpoint::shm::{Reading, ShmConfig, connect};
-use crate::error::{Error, WireError};
-use hopbine_meet::variables::{Lookup, SHM};
+use crate::error::WireError;
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]
@@ -16,14 +15,6 @@ pub(super) struct Near {
     pub(super) node: u64,
     /// Whether long messages may be read from the memory of their senders.
     pub(super) may_read: bool,
-}
-
-/// What `HOPBINE_SHM` says.
-///
-/// # Errors
-/// [`Error::Setting`].
-pub(super) fn is_wanted(get: Lookup<'_>) -> Result<bool, Error> {
-    Ok(SHM.switch(get, true)?)
 }
 
 /// The ports over `far`, and whether near ranks read each other's memory, with the ranks of the node as near as `near` says; collective over

@@ -13,7 +13,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hopbine_meet::variables::{BACKEND, RANK, RANKS_PER_NODE, TORUS, from_environment};
+use hopbine_meet::variables::{
+    BACKEND, LONGEST_SECONDS, RANK, RANKS_PER_NODE, TORUS, from_environment,
+};
 use hopbine_torus::Shape;
 
 use super::args::Backend;
@@ -52,7 +54,7 @@ pub struct Args {
     backend: Option<Backend>,
     /// Seconds without progress after which a rank warns, or with HOPBINE_ON_TIMEOUT=fail gives up
     /// (HOPBINE_TIMEOUT)
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS))]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     timeout: Option<u64>,
     /// Seconds that the other ranks are given to end by themselves when one has failed; then
     /// they are terminated
@@ -185,9 +187,6 @@ fn ranks_per_node_said() -> Result<u32, CliError> {
     let said = RANKS_PER_NODE.number(&said);
     said.map(|n| n.unwrap_or(1)).map_err(|error| CliError::Usage(error.to_string()))
 }
-
-/// The longest HOPBINE_TIMEOUT.
-const MOST_SECONDS: u64 = 1_000_000_000;
 
 /// Threads of the launcher for each rank: for its outputs and its end.
 const THREADS_PER_RANK: u64 = 3;

@@ -18,8 +18,8 @@ use crate::error::VariableError;
 /// Looks a variable up; a function of its own in tests.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Some thirty years, so that sums of times do not overflow.
-const LONGEST_SECONDS: u64 = 1_000_000_000;
+/// The longest `HOPBINE_TIMEOUT`: some thirty years, so that sums of times do not overflow.
+pub const LONGEST_SECONDS: u64 = 1_000_000_000;
 
 /// An environment variable: a row of [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,9 @@ impl Variable {
     where
         N: TryFrom<u64>,
     {
-        let Values::Number(least, most) = self.values else { return Ok(None) };
+        let Values::Number(least, most) = self.values else {
+            unreachable!("{} is no number", self.name)
+        };
         let Some(number) = number_of(get, self.name, least..=most)? else { return Ok(None) };
         N::try_from(number).map(Some).map_err(|_| self.wrong(number.to_string()))
     }
