@@ -150,17 +150,16 @@ impl Cache {
 
     /// Keeps a program, unless there is one for this key meanwhile; returns the one that is kept.
     pub(crate) fn insert(&self, key: &Key, compiled: Compiled) -> Compiled {
-        let entry = |compiled| Entry {
-            key: key.clone(),
-            compiled,
-            idle: Vec::new(),
-            last_used: self.kept.now(),
-        };
         let mut programs = lock(&self.programs);
         if let Some(other) = programs.entry(key) {
             return other.compiled.clone();
         }
-        let gone = programs.add(entry(compiled.clone()));
+        let gone = programs.add(Entry {
+            key: key.clone(),
+            compiled: compiled.clone(),
+            idle: Vec::new(),
+            last_used: self.kept.now(),
+        });
         drop(programs);
         // Operations take ports' mutexes when they go.
         drop(gone);
