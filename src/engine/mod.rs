@@ -52,7 +52,6 @@ pub use compile::compile;
 pub use compile::emit::{compile_sizes, learnt, log_words};
 pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
 pub use compile::passing::positions;
-pub use compile::pieces::MIN_SEPARATE_RUN_BYTES;
 pub use compile::program::Program;
 #[cfg(feature = "internals")]
 pub use compile::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};

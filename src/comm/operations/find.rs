@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hopbine_torus::collectives::Payload;
+use hopbine_torus::plan::segments::MIN_SEPARATE_RUN_BYTES;
 use hopbine_torus::plan::{Flow, Plan};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Request};
@@ -17,8 +18,7 @@ use crate::comm::programs::ready::{Compiled, How, Then};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::members::Members;
 use crate::engine::{
-    CheckedPlan, CompileFailure, Geometry, MIN_SEPARATE_RUN_BYTES, Program, Sizes, compile,
-    compile_sizes,
+    CheckedPlan, CompileFailure, Geometry, Program, Sizes, compile, compile_sizes,
 };
 use crate::error::Error;
 use crate::reduce::{Dtype, Op, Reducer};

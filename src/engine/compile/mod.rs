@@ -10,7 +10,6 @@ pub(super) mod geometry;
 mod graph;
 mod intervals;
 pub(super) mod passing;
-pub(super) mod pieces;
 pub(super) mod program;
 pub(super) mod readers;
 mod space;

@@ -9,11 +9,11 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use hopbine_torus::Rank;
+use hopbine_torus::plan::segments::pieces;
 use hopbine_torus::plan::{Lane, Run, Step};
 
 use super::geometry::{CompileFailure, Geometry};
 use super::graph::{Extent, Graph, Place};
-use super::pieces::pieces;
 use super::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
 use super::readers::readers;
 use super::space::{Regions, WorkingSpace, push_joined};

@@ -25,6 +25,7 @@ use crate::plan::ir::members::Tile;
 use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::types::{Lane, Plan};
+use crate::plan::ir::view::{DependsOn, StepView};
 
 /// The shared part of all ranks' plans; see the module documentation.
 #[derive(Debug)]
@@ -132,6 +133,20 @@ impl Flow for Expansion {
                 visit(message);
             }
         });
+    }
+
+    fn view(&self, lane: LaneId, step: StepId) -> StepView<'_> {
+        let (pass, step) = self.pass(lane, step);
+        pass.view(step, self.complete)
+    }
+
+    fn after(&self, lane: LaneId, step: StepId) -> DependsOn {
+        let (pass, within) = self.pass(lane, step);
+        let first = step.index() - within;
+        match pass.after(within) {
+            DependsOn::Step(before) => DependsOn::Step(StepId(first + before.index())),
+            DependsOn::Nothing => DependsOn::before(first),
+        }
     }
 
     /// Costs O(steps x sizes of the dimensions) plus what it lists; no rank is enumerated.

@@ -9,6 +9,7 @@ use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::Tile;
 use crate::plan::ir::runs::Runs;
 use crate::plan::ir::types::{Step, Transfer};
+use crate::plan::ir::view::{DependsOn, StepView};
 
 /// Which messages of a pass are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,16 @@ pub trait Pass: Debug + Send + Sync {
     /// Tiles of at most `most` positions, if the pass has an order of its own.
     fn tiles(&self, _most: u32) -> Option<Vec<Tile>> {
         None
+    }
+
+    /// The symmetry of a step, where one is known; nothing is sent to `except`.
+    fn view(&self, _step: usize, _except: Option<Rank>) -> StepView<'_> {
+        StepView::Messages
+    }
+
+    /// The step of the pass whose arrivals a step's sends carry.
+    fn after(&self, step: usize) -> DependsOn {
+        DependsOn::before(step)
     }
 
     /// Visits the messages of a scope, each with its step. Those of one step that one rank sends

@@ -16,6 +16,7 @@ use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::{CoordSet, Tile};
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
+use crate::plan::ir::view::{LineStep, StepView};
 
 /// Sets of one dimension are kept if there are at most this many of them; longer rings make
 /// theirs when they are asked for, each in constant time.
@@ -258,6 +259,34 @@ impl Pass for WalkPass {
 
     fn tiles(&self, most: u32) -> Option<Vec<Tile>> {
         (!self.is_whole).then(|| self.order.tiles(most))
+    }
+
+    /// Without a root all coordinates of a pattern do the same, so what one of them sends tells how
+    /// much all do.
+    fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
+        let is_rooted = match self.phase.routing {
+            Routing::Everything | Routing::Toward | Routing::Displaced => false,
+            Routing::FromRoot | Routing::ToRoot | Routing::AllToRoot => true,
+        };
+        if is_rooted || self.walk.sizes() != self.torus.shape.sizes() {
+            return StepView::Messages;
+        }
+        let number = self.walk_step(step);
+        let now @ GlobalStep { dim, t } = self.walk.steps()[number];
+        let others = (0..self.walk.sizes().len()).filter(|&other| other != dim);
+        let of_others = |other| self.resident(other, self.done[number][other], 0).n_places();
+        let factor: u64 = match self.is_whole {
+            true => 1,
+            false => others.map(of_others).product(),
+        };
+        let pattern = self.walk.pattern(dim);
+        let of_target = |target: usize| match self.is_whole {
+            true => 1,
+            false => factor * self.moving(now, target as u32, 0).n_places(),
+        };
+        let positions = (0..pattern.targets(t, 0).len()).map(of_target).collect();
+        let is_backwards = self.phase.backwards;
+        StepView::Lines(LineStep { dim, positions, except, pattern, t, is_backwards })
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

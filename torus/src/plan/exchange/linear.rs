@@ -14,6 +14,7 @@ use crate::plan::derive::pass::{Pass, PassScope};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::runs::Run;
 use crate::plan::ir::torus::Torus;
+use crate::plan::ir::view::DependsOn;
 
 /// Messages of a step: the root must be able to post their receives at once.
 const PER_STEP: usize = 64;
@@ -50,6 +51,10 @@ impl LinearPass {
 impl Pass for LinearPass {
     fn n_steps(&self) -> usize {
         self.displacements.len().div_ceil(PER_STEP)
+    }
+
+    fn after(&self, _step: usize) -> DependsOn {
+        DependsOn::Nothing
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

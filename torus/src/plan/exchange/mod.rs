@@ -34,6 +34,7 @@ use super::ir::grid::{Grid, NodeGroups};
 use super::ir::members::clip;
 use super::ir::runs::Runs;
 use super::ir::torus::Torus;
+use super::ir::view::DependsOn;
 use crate::geometry::Shape;
 use crate::names::Rank;
 
@@ -103,6 +104,9 @@ impl ExchangeRecipe {
 pub struct ExchangePass {
     grid: Arc<Grid>,
     steps: Vec<ExchangeStep>,
+    /// By step, the one whose arrivals it passes on: what goes along some axes has come along others,
+    /// or from members.
+    after: Vec<DependsOn>,
 }
 
 #[derive(Clone, Debug)]
@@ -175,10 +179,7 @@ pub fn passes(
     };
     let stages = axes(exchange, grid, shape);
     if let ([along], false) = (&stages[..], exchange.has_leaders()) {
-        let lane = |order: Vec<u32>| ExchangePass {
-            grid: grid.clone(),
-            steps: along_steps(along, &order),
-        };
+        let lane = |order: Vec<u32>| ExchangePass::new(grid.clone(), along_steps(along, &order));
         return (dealt(&rounds(along), n_lanes).into_iter().map(lane).collect(), 1);
     }
     let stages: Vec<_> = stages.into_iter().map(|along| (rounds(&along), along)).collect();
@@ -214,15 +215,29 @@ pub fn passes(
             (grid.served() > 1).then_some(ExchangeStep::Members { in_the_end }).into_iter()
         };
         let steps = members(false).chain(exchanges).chain(members(true)).collect();
-        ExchangePass { grid: grid.clone(), steps }
+        ExchangePass::new(grid.clone(), steps)
     };
     ((0..n_lanes as usize).map(lane).collect(), n_lanes)
 }
 
 impl ExchangePass {
+    fn new(grid: Arc<Grid>, steps: Vec<ExchangeStep>) -> Self {
+        let mut after: Vec<DependsOn> = Vec::with_capacity(steps.len());
+        for (step, now) in steps.iter().enumerate() {
+            after.push(match (steps[..step].last(), now) {
+                (
+                    Some(ExchangeStep::Along { along: before, .. }),
+                    ExchangeStep::Along { along, .. },
+                ) if before == along => after[step - 1],
+                _ => DependsOn::before(step),
+            });
+        }
+        ExchangePass { grid, steps, after }
+    }
+
     /// The pass with these messages in each step.
     pub fn of_hops(grid: Arc<Grid>, steps: Vec<Vec<Shift>>) -> Self {
-        ExchangePass { grid, steps: steps.into_iter().map(ExchangeStep::Hops).collect() }
+        Self::new(grid, steps.into_iter().map(ExchangeStep::Hops).collect())
     }
 
     /// Visits the displacements of an exchange, each with the positions that a group sends.
@@ -245,6 +260,10 @@ impl ExchangePass {
 impl Pass for ExchangePass {
     fn n_steps(&self) -> usize {
         self.steps.len()
+    }
+
+    fn after(&self, step: usize) -> DependsOn {
+        self.after[step]
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

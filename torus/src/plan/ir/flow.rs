@@ -5,9 +5,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::members::Tile;
-use super::runs::Run;
+use super::runs::{Run, n_positions};
 use super::space::Space;
 use super::types::Plan;
+use super::view::{DependsOn, StepView};
 use crate::collectives::{Action, Collective};
 use crate::names::{LaneId, Rank, StepId};
 
@@ -82,6 +83,26 @@ pub trait Flow: Sync {
     /// Visits the messages of a step as far as they touch a tile. Those that reach one rank
     /// come in the order of the fold.
     fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>);
+
+    /// The symmetry of a step, where one is known.
+    fn view(&self, _lane: LaneId, _step: StepId) -> StepView<'_> {
+        StepView::Messages
+    }
+
+    /// What the sends of a step carry: their data are there when that step's messages have arrived
+    /// and the lane's window has room.
+    fn after(&self, _lane: LaneId, step: StepId) -> DependsOn {
+        DependsOn::before(step.index())
+    }
+
+    /// Visits the messages of a step with the number of positions that each carries.
+    fn volumes(&self, lane: LaneId, step: StepId, visit: &mut dyn FnMut(Rank, Rank, u64)) {
+        for tile in self.tiles(lane, u32::MAX) {
+            self.messages(lane, step, &tile, &mut |message| {
+                visit(message.from, message.to, n_positions(message.runs));
+            });
+        }
+    }
 
     /// One rank's plan.
     fn plan(&self, rank: Rank) -> Plan;

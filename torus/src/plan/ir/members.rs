@@ -82,6 +82,11 @@ impl CoordSet {
         self.0[first..].iter().copied()
     }
 
+    /// Number of members.
+    pub fn n_places(&self) -> u64 {
+        self.0.iter().map(|interval| u64::from(interval.len())).sum()
+    }
+
     /// True if there is no member.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

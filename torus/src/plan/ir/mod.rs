@@ -13,3 +13,4 @@ pub(super) mod space;
 pub(super) mod torus;
 pub(super) mod types;
 pub(super) mod validate;
+pub(super) mod view;

@@ -16,7 +16,7 @@ pub const MIN_SEPARATE_RUN_BYTES: u64 = 4096;
 ///
 /// `segment` is the largest message in bytes, rounded down to whole elements (but at least
 /// one element); `None` cuts only between long runs.
-pub(crate) fn pieces(runs: &[u64], segment: Option<u64>, elem_bytes: u64) -> Vec<Range<u64>> {
+pub fn pieces(runs: &[u64], segment: Option<u64>, elem_bytes: u64) -> Vec<Range<u64>> {
     let total: u64 = runs.iter().sum();
     let filled = runs.iter().filter(|&&run| run > 0).count() as u64;
     let mut pieces = Vec::new();

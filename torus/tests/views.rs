@@ -1,0 +1,133 @@
+//! What the network model reads of a plan is what the plan does: every algorithm on every shape.
+
+use std::collections::HashMap;
+
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{DependsOn, Flow, StepView, max_ports};
+use hopbine_torus::{Collective, LaneId, Rank, Request, StepId, registry};
+
+mod common;
+
+use common::{NODE_SHAPES, SHAPES};
+
+/// By sender and receiver, the positions of a step's message.
+type Messages = HashMap<(Rank, Rank), u64>;
+
+/// The messages of a step, one by one.
+fn messages(flow: &dyn Flow, lane: LaneId, step: StepId) -> Messages {
+    let mut messages = Messages::new();
+    flow.volumes(lane, step, &mut |from, to, positions| {
+        *messages.entry((from, to)).or_default() += positions;
+    });
+    messages
+}
+
+/// Those that the step's symmetry says, if it says any.
+fn of_lines(
+    flow: &dyn Flow,
+    shape: &Shape,
+    map: &RankMap,
+    lane: LaneId,
+    step: StepId,
+) -> Option<Messages> {
+    let StepView::Lines(lines) = flow.view(lane, step) else { return None };
+    let mut messages = Messages::new();
+    for vertex in shape.vertices() {
+        let at = shape.coord(vertex);
+        for (from, to, target) in lines.hops().filter(|&(from, ..)| from == at[lines.dim]) {
+            let rank = |a| map.rank_of(shape, shape.vertex(at.with(lines.dim, a)));
+            let to = rank(to);
+            if lines.except != Some(to) && lines.positions[target] > 0 {
+                messages.insert((rank(from), to), lines.positions[target]);
+            }
+        }
+    }
+    Some(messages)
+}
+
+fn check_views(collective: Collective) {
+    let (mut n_steps, mut n_lines) = (0, 0);
+    for text in SHAPES.iter().chain(&NODE_SHAPES) {
+        let shape: Shape = text.parse().unwrap();
+        for algorithm in registry::algorithms(collective) {
+            for ports in [1, max_ports(&shape)] {
+                let map = RankMap::ColumnMajor;
+                let root = Rank(shape.n_ranks() / 2);
+                let request =
+                    Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let flow = schedule.expand().unwrap();
+                for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
+                    for step in StepId::first(header.n_steps) {
+                        let expected = messages(&flow, lane, step);
+                        let which = || {
+                            format!("{} on {text}, {ports} ports, {lane}, {step}", algorithm.name)
+                        };
+                        if let Some(found) = of_lines(&flow, &shape, &map, lane, step) {
+                            assert_eq!(found, expected, "{}", which());
+                            n_lines += 1;
+                        }
+                        n_steps += 1;
+                        if let DependsOn::Step(before) = flow.after(lane, step) {
+                            assert!(before < step, "{}", which());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{collective}: {n_lines} of {n_steps} steps are alike on all lines");
+    let is_symmetric = matches!(
+        collective,
+        Collective::Allreduce
+            | Collective::ReduceScatter
+            | Collective::Allgather
+            | Collective::Alltoall
+            | Collective::Bcast
+            | Collective::Reduce
+    );
+    assert!(n_steps > 0 && (n_lines > 0 || !is_symmetric));
+}
+
+for_every_collective!(check_views);
+
+/// A rank sends nothing that it has not: what a step's messages carry and was not there from the start
+/// has arrived by the step that it depends on.
+#[test]
+fn steps_depend_on_what_they_pass_on() {
+    let mut n_passed_on = 0;
+    for text in ["5", "8", "2x3", "4x4", "2x2+3", "2x2x2"] {
+        let shape: Shape = text.parse().unwrap();
+        for collective in [Collective::Alltoall, Collective::Allgather, Collective::Gather] {
+            for algorithm in registry::algorithms(collective) {
+                let (map, root) = (RankMap::RowMajor, Rank(0));
+                let request = Request { shape: shape.clone(), map, root, ports: None };
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let flow = schedule.expand().unwrap();
+                for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
+                    // By rank and position, the step in which it arrived last.
+                    let mut arrived: HashMap<(Rank, u32), StepId> = HashMap::new();
+                    for step in StepId::first(header.n_steps) {
+                        let mut now = Vec::new();
+                        let tile = &flow.tiles(lane, u32::MAX)[0];
+                        flow.messages(lane, step, tile, &mut |message| {
+                            let runs = message.runs.iter();
+                            for position in runs.flat_map(|run| run.start..run.end()) {
+                                if let Some(&before) = arrived.get(&(message.from, position)) {
+                                    let DependsOn::Step(after) = flow.after(lane, step) else {
+                                        panic!("{} on {text}: {lane} {step}", algorithm.name)
+                                    };
+                                    assert!(before <= after, "{} on {text}", algorithm.name);
+                                    n_passed_on += 1;
+                                }
+                                now.push((message.to, position));
+                            }
+                        });
+                        arrived.extend(now.into_iter().map(|at| (at, step)));
+                    }
+                }
+            }
+        }
+    }
+    assert!(n_passed_on > 1000, "{n_passed_on}");
+}
