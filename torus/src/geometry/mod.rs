@@ -3,7 +3,9 @@
 //! Purely geometric: nothing here knows of collectives, plans or bytes.
 
 mod axis;
+mod boards;
 mod embedding;
+mod fold;
 mod near_cubic;
 mod rank_map;
 mod route;
@@ -13,7 +15,9 @@ mod topology;
 mod trees;
 
 pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, NotACoord, Vertex, parse_coords};
+pub use boards::Boards;
 pub use embedding::{Embedding, EmbeddingError};
+pub use fold::{Fold, FoldAxis};
 pub use near_cubic::near_cubic;
 pub use rank_map::{RankMap, RankMapError};
 pub use route::{Direction, Link, Route};

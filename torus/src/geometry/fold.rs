@@ -1,0 +1,321 @@
+//! Folds of a logical torus onto Tofu's six axes.
+//!
+//! A job asks for a torus of one to three dimensions, and the batch system lays each of them along a
+//! product of the axes x, y, z, a, b, c, as a closed walk through neighbours: so a long logical distance
+//! is a short physical one. Which product it takes is not published; [`Fold::all`] lists those that there
+//! can be, and measurements decide.
+//!
+//! A walk goes out along all its axes but one, which has two coordinates (or takes two of b's three), in
+//! an order in which each turns back where it has come to its end, and comes home at the other
+//! coordinate. With all three of b, it comes home through two, unit by unit. A walk over one axis is that
+//! axis; it is closed only where the axis wraps.
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use super::axis::{Axis, Coord, Vertex};
+use super::embedding::Embedding;
+use super::shape::Shape;
+use super::tofu::{ROUTE_ORDER, UNIT};
+
+/// The letters of the axes in Tofu's order.
+const LETTERS: [char; 6] = ['x', 'y', 'z', 'a', 'b', 'c'];
+
+/// A part of an axis that a logical dimension takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FoldAxis {
+    /// The axis, 0 to 5 for x, y, z, a, b, c.
+    pub axis: usize,
+    /// Coordinates taken.
+    pub size: u32,
+}
+
+/// For each logical dimension the axes that it is laid along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fold {
+    dims: Vec<SmallVec<[FoldAxis; 6]>>,
+}
+
+impl Fold {
+    /// All folds of a shape of one to three dimensions, the plain pairs (x, a), (y, b), (z, c) first,
+    /// among these closed ones, and those that take most of b;
+    /// folds that differ only by the names of axes of one kind are listed once.
+    pub fn all(shape: &Shape) -> Vec<Fold> {
+        let linked = shape.node_dim().unwrap_or(shape.n_dims());
+        let sizes: Vec<u32> = shape.sizes()[..linked].to_vec();
+        if linked > 3 {
+            return Vec::new();
+        }
+        let mut folds: Vec<Fold> = Vec::new();
+        // Which dimension has a, b and c, and how much of b.
+        let owners = (0..linked.pow(3))
+            .map(|code| [code % linked, code / linked % linked, code / linked / linked]);
+        for owner in owners {
+            for b in [UNIT[1], 2, 1] {
+                let inner = [UNIT[0], b, UNIT[2]];
+                let mut dims: Vec<SmallVec<[FoldAxis; 6]>> = vec![SmallVec::new(); linked];
+                for (unit, &dim) in owner.iter().enumerate() {
+                    if inner[unit] > 1 {
+                        dims[dim].push(FoldAxis { axis: 3 + unit, size: inner[unit] });
+                    }
+                }
+                let rest: Option<Vec<u32>> = (0..linked)
+                    .map(|dim| {
+                        let inner: u32 = dims[dim].iter().map(|axis| axis.size).product();
+                        sizes[dim].is_multiple_of(inner).then(|| sizes[dim] / inner)
+                    })
+                    .collect();
+                let Some(rest) = rest else { continue };
+                // Each dimension takes one of x, y, z; with fewer dimensions than three, the largest
+                // rest may take more.
+                for outer in outers(&rest) {
+                    let mut dims = dims.clone();
+                    let mut next = 0;
+                    for (dim, parts) in outer.iter().enumerate() {
+                        for &size in parts {
+                            if size > 1 {
+                                dims[dim].push(FoldAxis { axis: next, size });
+                            }
+                            next += 1;
+                        }
+                        dims[dim].sort();
+                    }
+                    let fold = Fold { dims };
+                    if !folds.contains(&fold) {
+                        folds.push(fold);
+                    }
+                }
+            }
+        }
+        let is_plain = |fold: &Fold| {
+            fold.dims
+                .iter()
+                .enumerate()
+                .all(|(dim, axes)| axes.iter().all(|axis| axis.axis % 3 == dim))
+        };
+        let of_b = |fold: &Fold| {
+            fold.dims.iter().flatten().find(|axis| axis.axis == 4).map(|axis| axis.size)
+        };
+        folds.sort_by_key(|fold| (!is_plain(fold), !fold.is_closed(), Reverse(of_b(fold))));
+        folds
+    }
+
+    /// The axes of a logical dimension.
+    pub fn axes(&self, dim: usize) -> &[FoldAxis] {
+        &self.dims[dim]
+    }
+
+    /// Whether every dimension of size above 2 closes to a ring of neighbours.
+    pub fn is_closed(&self) -> bool {
+        self.dims.iter().all(|axes| {
+            let size: u32 = axes.iter().map(|axis| axis.size).product();
+            size <= 2 || comb(axes).is_some() || matches!(axes[..], [FoldAxis { axis: 4, size: 3 }])
+        })
+    }
+
+    /// One logical dimension on the network of its own axes.
+    pub fn line(&self, dim: usize) -> Embedding {
+        let axes = &self.dims[dim];
+        let network = network(axes);
+        let places: Vec<Coord> = walk(axes).iter().map(|at| Coord::new(at)).collect();
+        let line = Shape::torus(&[places.len() as u32]).expect("a size");
+        // Axes are sorted by Tofu's numbers; messages go along a, b, c first.
+        let order =
+            ROUTE_ORDER.iter().filter_map(|&of| axes.iter().position(|axis| axis.axis == of));
+        let order: Vec<usize> = if axes.is_empty() { vec![0] } else { order.collect() };
+        Embedding::list(&line, network, &places)
+            .expect("a walk meets every node once")
+            .with_order(order)
+    }
+
+    /// The whole shape on the network of six axes.
+    pub fn embedding(&self, shape: &Shape) -> Embedding {
+        let mut sizes = [1; 6];
+        for axis in self.dims.iter().flatten() {
+            sizes[axis.axis] = axis.size;
+        }
+        let axes = (0..6).map(|axis| tofu_axis(FoldAxis { axis, size: sizes[axis] }));
+        let network = Shape::from_axes(axes.collect()).expect("six axes");
+        let walks: Vec<_> = self.dims.iter().map(|axes| walk(axes)).collect();
+        let nodes = shape.without_node_axis();
+        let place = |vertex: Vertex| {
+            let logical = nodes.coord(vertex);
+            let mut at = [0; 6];
+            for (dim, axes) in self.dims.iter().enumerate() {
+                for (axis, &coordinate) in axes.iter().zip(&walks[dim][logical[dim] as usize]) {
+                    at[axis.axis] = coordinate;
+                }
+            }
+            Coord::new(&at)
+        };
+        let places: Vec<Coord> = nodes.vertices().map(place).collect();
+        Embedding::list(shape, network, &places)
+            .expect("walks over different axes meet every node once")
+            .with_order(ROUTE_ORDER.to_vec())
+    }
+}
+
+/// As `x4 a2, y4 b2, z4 c2`.
+impl fmt::Display for Fold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axis = |axis: &FoldAxis| format!("{}{}", LETTERS[axis.axis], axis.size);
+        let dim =
+            |axes: &SmallVec<[FoldAxis; 6]>| axes.iter().map(axis).collect::<Vec<_>>().join(" ");
+        f.write_str(&self.dims.iter().map(dim).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The ways to share x, y and z among dimensions that need `rest` of them: one each, and what is left to
+/// the largest, as factors near each other.
+fn outers(rest: &[u32]) -> Vec<Vec<SmallVec<[u32; 3]>>> {
+    let one_each: Vec<SmallVec<[u32; 3]>> =
+        rest.iter().map(|&size| SmallVec::from_slice(&[size])).collect();
+    let mut all = vec![one_each.clone()];
+    let Some(largest) = (0..rest.len()).max_by_key(|&dim| rest[dim]) else { return all };
+    for first in (2..=rest[largest].isqrt()).filter(|first| rest[largest].is_multiple_of(*first)) {
+        if rest.len() < 3 {
+            let mut two = one_each.clone();
+            two[largest] = SmallVec::from_slice(&[first, rest[largest] / first]);
+            all.push(two);
+        }
+    }
+    all
+}
+
+fn tofu_axis(FoldAxis { axis, size }: FoldAxis) -> Axis {
+    // All of b closes to a ring.
+    if axis == 4 && size == UNIT[1] { Axis::torus(size) } else { Axis::mesh(size) }
+}
+
+fn network(axes: &[FoldAxis]) -> Shape {
+    let axes = match axes {
+        [] => vec![Axis::mesh(1)],
+        axes => axes.iter().map(|&axis| tofu_axis(axis)).collect(),
+    };
+    Shape::from_axes(axes).expect("at most six axes")
+}
+
+/// Coordinates along a walk, by axis.
+type At = SmallVec<[u32; 6]>;
+
+/// The axis along which a walk comes home: one of two coordinates, or all of b; of a unit's if it can be.
+fn comb(axes: &[FoldAxis]) -> Option<usize> {
+    if axes.len() < 2 {
+        return None;
+    }
+    let of = |wanted: &dyn Fn(&FoldAxis) -> bool| axes.iter().rposition(wanted);
+    of(&|axis| axis.axis >= 3 && axis.size == 2)
+        .or_else(|| of(&|axis| axis.axis == 4 && axis.size == UNIT[1]))
+        .or_else(|| of(&|axis| axis.size == 2))
+}
+
+/// The walk over all coordinates of some axes.
+fn walk(axes: &[FoldAxis]) -> Vec<At> {
+    if axes.is_empty() {
+        return vec![SmallVec::from_slice(&[0])];
+    }
+    let Some(home) = comb(axes) else { return snake(axes) };
+    let mut others: SmallVec<[FoldAxis; 6]> = axes.into();
+    let axis = others.remove(home);
+    let out = snake(&others);
+    let at = |node: &At, on: u32| {
+        let mut node = node.clone();
+        node.insert(home, on);
+        node
+    };
+    let mut all: Vec<At> = out.iter().map(|node| at(node, 0)).collect();
+    for (turn, node) in out.iter().rev().enumerate() {
+        match axis.size {
+            2 => all.push(at(node, 1)),
+            // Each unit is entered where the last was left.
+            _ if turn.is_multiple_of(2) => all.extend([at(node, 1), at(node, 2)]),
+            _ => all.extend([at(node, 2), at(node, 1)]),
+        }
+    }
+    all
+}
+
+/// A path through neighbours: the last axis to and fro, for every coordinate of those before it.
+fn snake(axes: &[FoldAxis]) -> Vec<At> {
+    let mut path: Vec<At> = vec![SmallVec::new()];
+    for axis in axes {
+        let mut longer = Vec::with_capacity(path.len() * axis.size as usize);
+        for (turn, node) in path.iter().enumerate() {
+            for on in 0..axis.size {
+                let mut node = node.clone();
+                node.push(if turn.is_multiple_of(2) { on } else { axis.size - 1 - on });
+                longer.push(node);
+            }
+        }
+        path = longer;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Topology;
+    use crate::geometry::tofu::TofuBox;
+
+    #[test]
+    fn logical_neighbours_are_neighbours() {
+        let mut n_folds = 0;
+        for text in
+            ["2x2x2", "4x4x4", "8x8x8", "64x64", "32x256", "12", "4x6x4", "6x9x4", "24x24x24"]
+        {
+            let shape: Shape = text.parse().unwrap();
+            let folds = Fold::all(&shape);
+            assert!(!folds.is_empty(), "{text}");
+            for fold in folds {
+                for dim in 0..shape.n_dims() {
+                    let (line, size) = (fold.line(dim), shape.size(dim));
+                    for a in 0..size {
+                        let next = (a + 1) % size;
+                        let is_end = next < a;
+                        let hops = line.hops(Vertex(a), Vertex(next));
+                        assert!(
+                            hops == 1 || size == 1 || is_end && !fold.is_closed(),
+                            "{text}: {fold}, dimension {dim}, {a}: {hops}"
+                        );
+                    }
+                }
+                n_folds += 1;
+            }
+        }
+        assert!(n_folds > 30, "{n_folds}");
+    }
+
+    #[test]
+    fn a_line_is_what_the_whole_does_along_a_dimension() {
+        let shape: Shape = "8x4x6+2".parse().unwrap();
+        for fold in Fold::all(&shape).into_iter().filter(Fold::is_closed).take(4) {
+            let whole = fold.embedding(&shape);
+            for dim in 0..3 {
+                let line = fold.line(dim);
+                for (a, b) in
+                    (0..shape.size(dim)).flat_map(|a| (0..shape.size(dim)).map(move |b| (a, b)))
+                {
+                    let of = |at| shape.vertex(Coord::new(&[1, 1, 1, 0]).with(dim, at));
+                    assert_eq!(whole.hops(of(a), of(b)), line.hops(Vertex(a), Vertex(b)), "{fold}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_plain_fold_of_a_box_is_that_of_units() {
+        let shape: Shape = "8x6x4".parse().unwrap();
+        let fold = &Fold::all(&shape)[0];
+        assert_eq!(fold.to_string(), "x4 a2, y2 b3, z2 c2");
+        let machine: Shape = "4mx2mx2m".parse().unwrap();
+        let boxed = TofuBox::from_logical([8, 6, 4]).unwrap();
+        let boxed = Embedding::tofu(boxed, 1, &machine, Coord::new(&[0, 0, 0])).unwrap();
+        let folded = fold.embedding(&shape);
+        for (a, b) in shape.vertices().flat_map(|a| shape.vertices().map(move |b| (a, b))) {
+            assert_eq!(boxed.hops(a, b), folded.hops(a, b));
+        }
+    }
+}
