@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use hopbine::SimulatedWire;
-use hopbine_torus::plan::{Schedule, ScheduleError, TextError};
+use hopbine_torus::plan::{Schedule, ScheduleError, TextError, max_ports};
 use hopbine_torus::registry;
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape};
 
@@ -190,6 +191,39 @@ impl Selection {
             AllOr::All => self.numbers.serving(collective, shape, notes)?,
         };
         Ok((collective, algorithms))
+    }
+}
+
+/// The number of ports, as it is named on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortsArg {
+    Max,
+    All,
+    Count(u32),
+}
+
+impl PortsArg {
+    /// The numbers that are meant on a shape.
+    pub fn counts(self, shape: &Shape) -> RangeInclusive<u32> {
+        match self {
+            PortsArg::Max => max_ports(shape)..=max_ports(shape),
+            PortsArg::All => 1..=max_ports(shape),
+            PortsArg::Count(ports) => ports..=ports,
+        }
+    }
+}
+
+impl FromStr for PortsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "max" => Ok(PortsArg::Max),
+            "all" => Ok(PortsArg::All),
+            _ => text.parse().map(PortsArg::Count).map_err(|_| {
+                format!("`{text}` is not a number of ports; use a number, `max` or `all`")
+            }),
+        }
     }
 }
 

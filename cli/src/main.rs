@@ -24,6 +24,7 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+mod simulate;
 mod sizes;
 mod table;
 mod traffic;
@@ -49,6 +50,7 @@ Examples:
   hopbine plan allreduce --torus 4x4x4 --rank 21 --format svg -o plan.svg
   hopbine check allreduce --torus 16x16x16 --algorithm bine
   hopbine traffic allreduce --torus 16x24x16 --algorithm mixed --tofu
+  hopbine simulate allreduce --torus 24x24x24 --bytes 32..512MiB
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine launch -n 8 --torus 2x2x2 ./program
 
@@ -61,6 +63,8 @@ enum Command {
     Plan(plan::Args),
     Check(check::Args),
     Traffic(traffic::Args),
+    Simulate(simulate::Args),
+    Machine(simulate::machine::Args),
     Run(run::Args),
     Chaos(chaos::Args),
     Launch(launch::Args),
@@ -75,6 +79,8 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
         Command::Traffic(args) => traffic::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Machine(args) => simulate::machine::run(args),
         Command::Run(args) => run::run(args),
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),

@@ -21,8 +21,7 @@ pub struct OutputArg {
 
 impl OutputArg {
     /// Output to a file.
-    #[cfg(test)]
-    pub fn file(path: &Path) -> Self {
+    pub fn to(path: &Path) -> Self {
         OutputArg { file: Some(path.to_owned()) }
     }
 
@@ -244,7 +243,7 @@ mod tests {
     fn a_file_is_replaced_and_nothing_is_left_over() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.txt");
-        let output = OutputArg::file(&path);
+        let output = OutputArg::to(&path);
         output.write("one").unwrap();
         output.write("two").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
@@ -259,19 +258,19 @@ mod tests {
         std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         let link = directory.path().join("link");
         symlink("secret", &link).unwrap();
-        OutputArg::file(&link).write("after").unwrap();
+        OutputArg::to(&link).write("after").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "after");
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o640);
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         let dangling = directory.path().join("dangling");
         symlink("nowhere", &dangling).unwrap();
-        assert!(OutputArg::file(&dangling).write("text").is_err());
+        assert!(OutputArg::to(&dangling).write("text").is_err());
         assert_eq!(entries(directory.path()), 3);
     }
 
     #[test]
     fn devices_and_pipes_are_written_to_and_stay() {
-        OutputArg::file(Path::new("/dev/null")).write("text").unwrap();
+        OutputArg::to(Path::new("/dev/null")).write("text").unwrap();
         assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pipe");
@@ -279,7 +278,7 @@ mod tests {
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         std::thread::scope(|threads| {
             let reader = threads.spawn(|| std::fs::read_to_string(&path).unwrap());
-            OutputArg::file(&path).write("through").unwrap();
+            OutputArg::to(&path).write("through").unwrap();
             assert_eq!(reader.join().unwrap(), "through");
         });
         assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
@@ -290,7 +289,7 @@ mod tests {
     fn a_link_to_a_pipe_without_a_path_is_written_through() {
         let (mut reader, writer) = io::pipe().unwrap();
         let path = PathBuf::from(format!("/proc/self/fd/{}", writer.as_raw_fd()));
-        OutputArg::file(&path).write("through").unwrap();
+        OutputArg::to(&path).write("through").unwrap();
         drop(writer);
         assert_eq!(io::read_to_string(&mut reader).unwrap(), "through");
     }
@@ -300,7 +299,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("taken");
         std::fs::create_dir(&path).unwrap();
-        let error = OutputArg::file(&path).write("text").unwrap_err();
+        let error = OutputArg::to(&path).write("text").unwrap_err();
         assert!(error.to_string().contains("taken"), "{error}");
         assert_eq!(error.exit_status(), 1);
         assert_eq!(entries(directory.path()), 1);
@@ -310,7 +309,7 @@ mod tests {
     fn what_comes_before_the_end_is_not_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.txt");
-        let mut sink = OutputArg::file(&path).open().unwrap();
+        let mut sink = OutputArg::to(&path).open().unwrap();
         sink.write("text\n").unwrap();
         symlink("elsewhere", &path).unwrap();
         let error = sink.finish().unwrap_err();
@@ -324,8 +323,8 @@ mod tests {
     fn what_is_not_finished_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.txt");
-        OutputArg::file(&path).write("whole").unwrap();
-        let mut sink = OutputArg::file(&path).open().unwrap();
+        OutputArg::to(&path).write("whole").unwrap();
+        let mut sink = OutputArg::to(&path).open().unwrap();
         sink.write("half").unwrap();
         drop(sink);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");

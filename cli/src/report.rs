@@ -205,7 +205,7 @@ mod tests {
     fn rendered(format: Format) -> String {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("report");
-        report().write(format, &OutputArg::file(&path)).unwrap();
+        report().write(format, &OutputArg::to(&path)).unwrap();
         std::fs::read_to_string(path).unwrap()
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn no_rows_are_valid_too() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("report");
-        Report { rows: vec![], ..report() }.write(Format::Json, &OutputArg::file(&path)).unwrap();
+        Report { rows: vec![], ..report() }.write(Format::Json, &OutputArg::to(&path)).unwrap();
         let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         assert_eq!(json["rows"], serde_json::json!([]));
     }

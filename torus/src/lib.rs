@@ -7,7 +7,8 @@
 //! - [`patterns`]: who may send to whom on a ring of `d` coordinates, step by step;
 //! - [`collectives`]: what ranks bring to each and have in the end, and the passes between;
 //! - [`plan`]: the derivation of what each rank sends, the plan types, their text form, the checker;
-//! - [`registry`]: every algorithm by name.
+//! - [`registry`]: every algorithm by name;
+//! - [`sim`]: what a plan takes on a machine that is not here, predicted.
 //!
 //! Each of these rooms imports only those above it in this list.
 //!
@@ -21,6 +22,7 @@ mod names;
 pub mod patterns;
 pub mod plan;
 pub mod registry;
+pub mod sim;
 
 pub use collectives::Collective;
 pub use geometry::{RankMap, Shape};

@@ -5,11 +5,11 @@ mod rows;
 
 use std::path::PathBuf;
 
-use hopbine_torus::plan::{Expect, Plan, Schedule, max_ports};
+use hopbine_torus::plan::{Expect, Plan, Schedule};
 use hopbine_torus::{Algorithm, Rank, RankMap, Request, Shape};
 use rayon::prelude::*;
 
-use super::args::{self, AllOr, Selection};
+use super::args::{self, AllOr, PortsArg, Selection};
 use super::counts::CountsArg;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
@@ -66,28 +66,6 @@ pub struct Args {
     format: Format,
     #[command(flatten)]
     output: OutputArg,
-}
-
-/// The number of ports, as it is named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PortsArg {
-    Max,
-    All,
-    Count(u32),
-}
-
-impl std::str::FromStr for PortsArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "max" => Ok(PortsArg::Max),
-            "all" => Ok(PortsArg::All),
-            _ => text.parse().map(PortsArg::Count).map_err(|_| {
-                format!("`{text}` is not a number of ports; use a number, `max` or `all`")
-            }),
-        }
-    }
 }
 
 /// Runs the subcommand.
@@ -172,14 +150,9 @@ fn from_registry(
         }
         AllOr::All => (vec![Rank(0)], "0".to_owned()),
     };
-    let port_counts = match args.ports {
-        PortsArg::Max => max_ports(shape)..=max_ports(shape),
-        PortsArg::All => 1..=max_ports(shape),
-        PortsArg::Count(ports) => ports..=ports,
-    };
     let mut tasks = vec![];
     for algorithm in &algorithms {
-        for ports in port_counts.clone() {
+        for ports in args.ports.counts(shape) {
             let request = Request {
                 shape: shape.clone(),
                 map: map.clone(),

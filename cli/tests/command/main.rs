@@ -9,6 +9,7 @@ mod launch;
 mod list;
 mod plan;
 mod run;
+mod simulate;
 mod tables;
 mod traffic;
 

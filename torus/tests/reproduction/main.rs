@@ -5,6 +5,7 @@
 
 mod bine;
 mod fan;
+mod simulated;
 mod swing;
 
 use std::fmt::Write;
@@ -61,6 +62,7 @@ fn the_papers_figures_follow_from_the_plans() {
     );
     bine::write(&mut page);
     swing::write(&mut page);
+    simulated::write(&mut page);
     fan::write(&mut page);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reproduction.md");
     if std::env::var_os("HOPBINE_BLESS").is_some() {

@@ -1,0 +1,32 @@
+//! `hopbine machine`: the parameters of a machine, as a file to change.
+
+use hopbine_torus::sim::Machine;
+
+use super::file;
+use crate::error::{CliError, Outcome};
+use crate::output::OutputArg;
+
+/// Print the parameters of a machine of the network model
+///
+/// What is printed is a file for `simulate --machine FILE`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine machine
+  hopbine machine tofu-d -o my-machine.toml")]
+pub struct Args {
+    /// The machine, or a file with one; without it the names of those that are built in
+    machine: Option<String>,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let text = match &args.machine {
+        Some(name) => file::show(&file::machine(name)?),
+        None => Machine::NAMES.map(|name| format!("{name}\n")).concat(),
+    };
+    args.output.write(&text)?;
+    Ok(Outcome::Well)
+}

@@ -1,0 +1,259 @@
+//! Machines: the parameters of the model, each with its unit, its meaning and its source.
+
+use super::network::NetworkKind;
+use super::player::Speeds;
+
+/// One parameter of a [`Machine`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// The section that it belongs to: `network`, `node`, `paper` or `hopbine`.
+    pub section: &'static str,
+    /// Its name within the section.
+    pub name: &'static str,
+    /// Its unit; empty for counts.
+    pub unit: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Whether 0 is a value.
+    pub may_be_zero: bool,
+}
+
+/// Why a value is not taken.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MachineError {
+    /// No parameter of this name.
+    #[error("there is no parameter `{name}` in section [{section}]; it has {known}")]
+    Unknown {
+        /// The section.
+        section: String,
+        /// The name.
+        name: String,
+        /// The names of the section's parameters, or what sections there are.
+        known: String,
+    },
+    /// A value that the parameter cannot have.
+    #[error("{section}.{name} is {value}: it must be {expected}")]
+    Value {
+        /// The section.
+        section: &'static str,
+        /// The name.
+        name: &'static str,
+        /// The value.
+        value: f64,
+        /// What it must be.
+        expected: &'static str,
+    },
+}
+
+macro_rules! parameters {
+    ($($section:ident { $($(#[doc = $meaning:literal])+ $field:ident, $name:literal, $unit:literal, $zero:literal;)* })*) => {
+        /// The parameters of a machine; times in ns, speeds in bytes per ns (GB/s).
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Machine {
+            /// Its name.
+            pub name: String,
+            /// The kind of its network.
+            pub network: NetworkKind,
+            /// On Tofu, which of a shape's folds it takes.
+            pub fold: usize,
+            $($($(#[doc = $meaning])+ pub $field: f64,)*)*
+        }
+
+        impl Machine {
+            /// All parameters in order.
+            pub const PARAMETERS: &'static [Parameter] = &[
+                $($(Parameter {
+                    section: stringify!($section),
+                    name: $name,
+                    unit: $unit,
+                    meaning: concat!($($meaning),+),
+                    may_be_zero: $zero,
+                },)*)*
+            ];
+
+            /// A machine all of whose parameters are 0, to be set.
+            pub fn of(name: &str, network: NetworkKind) -> Self {
+                Machine { name: name.to_owned(), network, fold: 0, $($($field: 0.0,)*)* }
+            }
+
+            /// The values, in the order of [`Machine::PARAMETERS`].
+            pub fn values(&self) -> Vec<f64> {
+                vec![$($(self.$field,)*)*]
+            }
+
+            /// The parameters by number.
+            fn values_mut(&mut self) -> Vec<&mut f64> {
+                vec![$($(&mut self.$field,)*)*]
+            }
+        }
+    };
+}
+
+parameters! {
+    network {
+        /// Speed of a link in one direction
+        link, "link", "GB/s", false;
+        /// Speed of a network interface (TNI) in one direction
+        interface, "interface", "GB/s", false;
+        /// A put without bytes to a neighbour, until its notice is there
+        latency_ns, "latency", "ns", true;
+        /// Each further cable on the way
+        hop_ns, "hop", "ns", true;
+        /// Each further link on a board
+        board_hop_ns, "board_hop", "ns", true;
+        /// Between two messages of one interface, at least
+        gap_ns, "gap", "ns", true;
+    }
+    node {
+        /// To post a put
+        post_ns, "post", "ns", true;
+        /// To see that a message has arrived
+        poll_ns, "poll", "ns", true;
+        /// To see that a message has left, after it has
+        ack_ns, "ack", "ns", true;
+        /// Combining by one thread
+        reduce, "reduce", "GB/s", false;
+        /// Combining by all threads of a rank together
+        reduce_all, "reduce_all", "GB/s", false;
+        /// Copying by one thread
+        copy, "copy", "GB/s", false;
+        /// Copying by all threads of a rank together
+        copy_all, "copy_all", "GB/s", false;
+        /// To begin the copy of a block
+        block_ns, "block", "ns", true;
+    }
+    hopbine {
+        /// From the call to its ports, and from the last of them back
+        call_ns, "call", "ns", true;
+        /// To hand a port's part to its thread, for each port but the first
+        wake_ns, "wake", "ns", true;
+        /// To compile a program, on a first call, for each step of each port
+        compile_ns, "compile", "ns", true;
+    }
+}
+
+impl Machine {
+    /// The names of the machines that are built in.
+    pub const NAMES: [&'static str; 5] = ["tofu-d", "ideal-torus", "hx2mesh", "hx4mesh", "hyperx"];
+
+    /// A machine that is built in; `None` for another name.
+    pub fn built_in(name: &str) -> Option<Self> {
+        Some(match name {
+            "tofu-d" => Self::tofu_d(),
+            "ideal-torus" => Self::ideal(name, NetworkKind::IdealTorus),
+            "hx2mesh" => Self::ideal(name, NetworkKind::HammingMesh { board: 2 }),
+            "hx4mesh" => Self::ideal(name, NetworkKind::HammingMesh { board: 4 }),
+            "hyperx" => Self::ideal(name, NetworkKind::HyperX),
+            _ => return None,
+        })
+    }
+
+    /// The networks of Swing's simulations (section 5): links of 400 Gb/s with 100 ns of latency and 300
+    /// ns for each hop, as many interfaces as ports, and software that costs nothing.
+    fn ideal(name: &str, network: NetworkKind) -> Self {
+        Machine {
+            link: 50.0,
+            interface: 50.0,
+            latency_ns: 700.0,
+            hop_ns: 400.0,
+            // PCB traces in place of optical cables (section 5.4.1 gives no figure).
+            board_hop_ns: 300.0,
+            reduce: f64::INFINITY,
+            reduce_all: f64::INFINITY,
+            copy: f64::INFINITY,
+            copy_all: f64::INFINITY,
+            ..Self::of(name, network)
+        }
+    }
+
+    fn tofu_d() -> Self {
+        Machine {
+            link: 6.26,
+            interface: 6.26,
+            latency_ns: 900.0,
+            hop_ns: 100.0,
+            board_hop_ns: 100.0,
+            gap_ns: 100.0,
+            post_ns: 200.0,
+            poll_ns: 200.0,
+            ack_ns: 500.0,
+            reduce: 10.0,
+            reduce_all: 40.0,
+            copy: 23.0,
+            copy_all: 73.0,
+            block_ns: 20.0,
+            call_ns: 500.0,
+            wake_ns: 300.0,
+            compile_ns: 2000.0,
+            ..Self::of("tofu-d", NetworkKind::TofuD)
+        }
+    }
+
+    /// Sets a parameter.
+    ///
+    /// # Errors
+    /// [`MachineError`] for a name that is not known, and for a value that is not finite, negative, or 0
+    /// where that is none.
+    pub fn set(&mut self, section: &str, name: &str, value: f64) -> Result<(), MachineError> {
+        let is_it = |parameter: &Parameter| (parameter.section, parameter.name) == (section, name);
+        let Some(number) = Self::PARAMETERS.iter().position(is_it) else {
+            let of_section =
+                Self::PARAMETERS.iter().filter(|parameter| parameter.section == section);
+            let mut known: Vec<&str> = of_section.map(|parameter| parameter.name).collect();
+            if known.is_empty() {
+                known = vec!["no parameters; sections are network, node and hopbine"];
+            }
+            let (section, name, known) = (section.to_owned(), name.to_owned(), known.join(", "));
+            return Err(MachineError::Unknown { section, name, known });
+        };
+        let Parameter { section, name, may_be_zero, .. } = Self::PARAMETERS[number];
+        let expected = if may_be_zero { "0 or more" } else { "more than 0" };
+        // An infinite speed is one that costs nothing.
+        if value.is_nan()
+            || value < 0.0
+            || value == 0.0 && !may_be_zero
+            || may_be_zero && value.is_infinite()
+        {
+            return Err(MachineError::Value { section, name, value, expected });
+        }
+        *self.values_mut()[number] = value;
+        Ok(())
+    }
+
+    /// What messages meet on their way.
+    pub fn speeds(&self) -> Speeds {
+        Speeds {
+            link: self.link,
+            interface: self.interface,
+            latency_ns: self.latency_ns,
+            hop_ns: self.hop_ns,
+            board_hop_ns: self.board_hop_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_set_by_name_and_checked() {
+        for name in Machine::NAMES {
+            let mut machine = Machine::built_in(name).unwrap();
+            for (parameter, value) in Machine::PARAMETERS.iter().zip(machine.values()) {
+                machine.set(parameter.section, parameter.name, value).unwrap();
+            }
+            assert_eq!(machine, Machine::built_in(name).unwrap());
+        }
+        let mut machine = Machine::built_in("tofu-d").unwrap();
+        machine.set("network", "link", 5.5).unwrap();
+        assert_eq!(machine.link, 5.5);
+        let mut refused =
+            |section, name, value| machine.set(section, name, value).unwrap_err().to_string();
+        assert!(refused("network", "speed", 1.0).contains("it has link, interface"));
+        assert!(refused("links", "link", 1.0).contains("sections are"));
+        assert!(refused("network", "link", 0.0).contains("more than 0"));
+        assert!(refused("network", "hop", -1.0).contains("0 or more"));
+        assert!(refused("node", "post", f64::NAN).contains("node.post is NaN"));
+    }
+}

@@ -1,0 +1,27 @@
+//! The network model: what a plan takes on a machine, predicted.
+//!
+//! A [`Network`] says which links a message crosses, a [`Machine`] how fast they are and what software
+//! costs. A [`Score`] holds a plan's messages on a network: those of all ranks, or, where all ranks do
+//! the same, those of one that stands for all ([`Score::of_one`]); then a link is shared with the
+//! messages of the others, which are like its own. A [`Script`] says what each port of a rank does in
+//! which order, as its [`Profile`] has it. [`play`] runs scripts on a score, event by event: ports are
+//! threads, an interface sends one message after the other, links and interfaces are shared max-min.
+//!
+//! The model is a prediction. It does not see routers' buffers, retries, other jobs and noise.
+
+mod machine;
+mod network;
+mod outcome;
+mod player;
+mod profile;
+mod rates;
+mod score;
+mod script;
+
+pub use machine::{Machine, MachineError, Parameter};
+pub use network::{Network, NetworkError, NetworkKind};
+pub use outcome::{Outcome, Part, Parts, Span, SpanKind};
+pub use player::play;
+pub use profile::{Profile, predict};
+pub use score::{Score, ScoreError};
+pub use script::{Op, Script};

@@ -1,0 +1,288 @@
+//! Networks: which links messages cross, as a whole and line by line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::geometry::{Boards, Fold, Shape, Topology, Vertex};
+use crate::names::LinkId;
+
+/// A kind of network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NetworkKind {
+    /// Every dimension a ring of links of its own (Swing, section 5).
+    IdealTorus,
+    /// Tofu-D: six axes, onto which the dimensions of a job are folded.
+    TofuD,
+    /// HammingMesh with boards of so many nodes in each dimension (Swing, section 5.4.1).
+    HammingMesh {
+        /// Nodes of a board, in each dimension.
+        board: u32,
+    },
+    /// All nodes of a line two links from each other (Swing, section 5.4.2).
+    HyperX,
+}
+
+/// Why a shape is not on a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// No such fold.
+    #[error(
+        "shape {shape} has no fold onto Tofu's six axes{}; give one to three dimensions, of whose sizes \
+         those laid along a, b and c are multiples of 2, 3 (or 2) and 2",
+        number(*.asked, *.folds)
+    )]
+    NoFold {
+        /// The shape.
+        shape: String,
+        /// The number asked for.
+        asked: usize,
+        /// How many it has.
+        folds: usize,
+    },
+    /// A dimension does not fall into boards.
+    #[error("dimension {dim} of shape {shape} does not fall into boards of {board} nodes")]
+    Boards {
+        /// The shape.
+        shape: String,
+        /// The dimension.
+        dim: usize,
+        /// Nodes of a board.
+        board: u32,
+    },
+}
+
+fn number(asked: usize, folds: usize) -> String {
+    if folds == 0 {
+        String::new()
+    } else {
+        format!(" with number {asked}: there are {folds}, from 0")
+    }
+}
+
+/// No name of a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no network: there are ideal-torus, tofu-d, hamming-mesh:BOARD (such as hamming-mesh:2) and hyperx"
+)]
+pub struct UnknownNetwork(String);
+
+impl FromStr for NetworkKind {
+    type Err = UnknownNetwork;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNetwork> {
+        let unknown = || UnknownNetwork(text.to_owned());
+        Ok(match text.split_once(':') {
+            None if text == "ideal-torus" => NetworkKind::IdealTorus,
+            None if text == "tofu-d" => NetworkKind::TofuD,
+            None if text == "hyperx" => NetworkKind::HyperX,
+            Some(("hamming-mesh", board)) => {
+                let board = board.parse().ok().filter(|&board| board > 0).ok_or_else(unknown)?;
+                NetworkKind::HammingMesh { board }
+            }
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+impl fmt::Display for NetworkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NetworkKind::IdealTorus => f.write_str("ideal-torus"),
+            NetworkKind::TofuD => f.write_str("tofu-d"),
+            NetworkKind::HammingMesh { board } => write!(f, "hamming-mesh:{board}"),
+            NetworkKind::HyperX => f.write_str("hyperx"),
+        }
+    }
+}
+
+type DynTopology = Box<dyn Topology + Send + Sync>;
+
+/// A logical shape on a network.
+pub struct Network {
+    whole: DynTopology,
+    lines: Vec<DynTopology>,
+    boards: Option<Boards>,
+    /// How dimensions are folded, on Tofu.
+    pub fold: Option<Fold>,
+}
+
+impl Network {
+    /// `shape` on a network of a kind; on Tofu by its fold number `fold` of [`Fold::all`].
+    ///
+    /// # Errors
+    /// [`NetworkError`] for a shape that has no place there.
+    pub fn new(kind: NetworkKind, shape: &Shape, fold: usize) -> Result<Self, NetworkError> {
+        let board = match kind {
+            NetworkKind::IdealTorus => return Ok(Self::torus(shape)),
+            NetworkKind::TofuD => return Self::tofu(shape, fold),
+            NetworkKind::HammingMesh { board } => board,
+            NetworkKind::HyperX => 1,
+        };
+        let node_dim = shape.node_dim();
+        let of_dim = |dim: usize| match node_dim == Some(dim) {
+            true => Ok(None),
+            false => Boards::new(shape.size(dim), board)
+                .map(Some)
+                .ok_or_else(|| NetworkError::Boards { shape: shape.to_string(), dim, board }),
+        };
+        let boards = (0..shape.n_dims()).map(of_dim).collect::<Result<Vec<_>, _>>()?;
+        let line = |(dim, boards): (usize, &Option<Boards>)| match *boards {
+            Some(boards) => Box::new(boards) as DynTopology,
+            None => ring(shape, dim),
+        };
+        let lines = boards.iter().enumerate().map(line).collect();
+        let any = boards.iter().flatten().next().copied();
+        let whole = Box::new(Product { shape: shape.clone(), boards });
+        Ok(Network { whole, lines, boards: any, fold: None })
+    }
+
+    fn torus(shape: &Shape) -> Self {
+        let lines = (0..shape.n_dims()).map(|dim| ring(shape, dim)).collect();
+        Network { whole: Box::new(shape.clone()), lines, boards: None, fold: None }
+    }
+
+    fn tofu(shape: &Shape, number: usize) -> Result<Self, NetworkError> {
+        let mut folds = Fold::all(shape);
+        if number >= folds.len() {
+            let (shape, folds) = (shape.to_string(), folds.len());
+            return Err(NetworkError::NoFold { shape, asked: number, folds });
+        }
+        let fold = folds.swap_remove(number);
+        let line = |dim| match shape.node_dim() == Some(dim) {
+            true => ring(shape, dim),
+            false => Box::new(fold.line(dim)) as DynTopology,
+        };
+        let lines = (0..shape.n_dims()).map(line).collect();
+        Ok(Network {
+            whole: Box::new(fold.embedding(shape)),
+            lines,
+            boards: None,
+            fold: Some(fold),
+        })
+    }
+
+    /// All of it: links between the vertices of the shape.
+    pub fn whole(&self) -> &dyn Topology {
+        &*self.whole
+    }
+
+    /// One line along a dimension: links between its coordinates. All lines of a dimension are alike, and
+    /// no link belongs to two.
+    pub fn line(&self, dim: usize) -> &dyn Topology {
+        &*self.lines[dim]
+    }
+
+    /// Whether a link of a line lies on a board, and is shorter than a cable.
+    pub(super) fn is_on_board(&self, link: LinkId) -> bool {
+        // The links of a product are numbered line after line, each a multiple of a line's.
+        self.boards.is_some_and(|boards| boards.is_on_board(link))
+    }
+}
+
+/// One dimension of a shape, as a shape.
+fn ring(shape: &Shape, dim: usize) -> DynTopology {
+    let axis = shape.axes()[dim];
+    // A node axis has no links: the only dimension of a shape may not be one.
+    let axes = match shape.node_dim() == Some(dim) {
+        true => vec![crate::geometry::Axis::torus(1), axis],
+        false => vec![axis],
+    };
+    Box::new(Shape::from_axes(axes).expect("a dimension of a shape"))
+}
+
+/// Lines of boards along the dimensions of a shape; messages go along one dimension after the other.
+struct Product {
+    shape: Shape,
+    /// By dimension; no links along a node axis.
+    boards: Vec<Option<Boards>>,
+}
+
+impl Product {
+    /// The links of all lines along the dimensions before this one: a line for each vertex, of which only
+    /// those whose first vertex it is are used.
+    fn first_link(&self, dim: usize) -> usize {
+        let links = |boards: &Boards| self.shape.n_ranks() as usize * boards.n_links();
+        self.boards[..dim].iter().flatten().map(links).sum()
+    }
+}
+
+impl Topology for Product {
+    fn n_links(&self) -> usize {
+        self.first_link(self.boards.len())
+    }
+
+    fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId)) {
+        let (mut at, to) = (self.shape.coord(from), self.shape.coord(to));
+        for (dim, boards) in self.boards.iter().enumerate() {
+            if let Some(boards) = boards {
+                let line = self.shape.vertex(at.with(dim, 0)).index();
+                let first = self.first_link(dim) + line * boards.n_links();
+                let ends = [at[dim], to[dim]].map(Vertex);
+                boards.route(ends[0], ends[1], &mut |link| cross(LinkId(first + link.index())));
+            }
+            at = at.with(dim, to[dim]);
+        }
+    }
+
+    fn link_name(&self, link: LinkId) -> String {
+        let dim = (0..self.boards.len()).rfind(|&dim| self.first_link(dim) <= link.index());
+        let Some((dim, Some(boards))) = dim.map(|dim| (dim, &self.boards[dim])) else {
+            return format!("link {link}");
+        };
+        let within = link.index() - self.first_link(dim);
+        let line = self.shape.coord(Vertex((within / boards.n_links()) as u32));
+        format!("{line} along {dim}: {}", boards.link_name(LinkId(within % boards.n_links())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_what_the_whole_does_along_a_dimension() {
+        for (kind, text) in [
+            (NetworkKind::IdealTorus, "5x4m"),
+            (NetworkKind::HammingMesh { board: 2 }, "4x8"),
+            (NetworkKind::HyperX, "4x4+2"),
+            (NetworkKind::TofuD, "8x4x4"),
+        ] {
+            let shape: Shape = text.parse().unwrap();
+            let network = Network::new(kind, &shape, 0).unwrap();
+            for (a, b) in shape.vertices().flat_map(|a| shape.vertices().map(move |b| (a, b))) {
+                let ends = [a, b].map(|vertex| shape.coord(vertex));
+                let hops = (0..shape.n_dims()).map(|dim| {
+                    let [a, b] =
+                        ends.map(|end| if shape.node_dim() == Some(dim) { 0 } else { end[dim] });
+                    network.line(dim).hops(Vertex(a), Vertex(b))
+                });
+                let mut crossed = Vec::new();
+                network.whole().route(a, b, &mut |link| crossed.push(link));
+                assert_eq!(crossed.len() as u32, hops.sum::<u32>(), "{kind} {text}: {a} to {b}");
+                assert!(crossed.iter().all(|link| link.index() < network.whole().n_links()));
+                crossed.sort();
+                crossed.dedup();
+                let n_different = crossed.len() as u32;
+                assert_eq!(n_different, network.whole().hops(a, b), "a link twice");
+            }
+        }
+    }
+
+    #[test]
+    fn shapes_without_a_place_are_refused() {
+        let new = |kind, text: &str, fold| {
+            let shape: Shape = text.parse().unwrap();
+            Network::new(kind, &shape, fold).map(|_| ()).unwrap_err().to_string()
+        };
+        assert!(new(NetworkKind::TofuD, "2x2x2x2", 0).contains("no fold"));
+        assert!(new(NetworkKind::TofuD, "4x4x4", 99).contains("number 99: there are"));
+        let message = new(NetworkKind::HammingMesh { board: 4 }, "8x6", 0);
+        assert!(message.contains("dimension 1 of shape 8x6"), "{message}");
+        for text in ["ideal-torus", "tofu-d", "hamming-mesh:2", "hyperx"] {
+            assert_eq!(text.parse::<NetworkKind>().unwrap().to_string(), text);
+        }
+        for text in ["", "torus", "hamming-mesh", "hamming-mesh:0", "hyperx:2"] {
+            assert!(text.parse::<NetworkKind>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What a plan takes.
+
+use std::ops::{Add, AddAssign};
+
+/// What time is spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Before ports start: entering the call, registering memory, exchanging addresses.
+    Setup,
+    /// Waking threads and waiting for them.
+    Threads,
+    /// Posting messages, looking for them, locks of the allocator.
+    Software,
+    /// The way of a message, whatever its length.
+    Latency,
+    /// Bytes over the slowest resource of their way, alone.
+    Wire,
+    /// The same, longer because others share it.
+    Congestion,
+    /// Combining.
+    Fold,
+    /// Waiting for other ports that combine.
+    Lock,
+    /// Copies of a rank's own data.
+    Copy,
+    /// Waiting for ranks that are late.
+    Skew,
+}
+
+impl Part {
+    /// All in order.
+    pub const ALL: [Part; 10] = [
+        Part::Setup,
+        Part::Threads,
+        Part::Software,
+        Part::Latency,
+        Part::Wire,
+        Part::Congestion,
+        Part::Fold,
+        Part::Lock,
+        Part::Copy,
+        Part::Skew,
+    ];
+
+    /// Its name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Setup => "setup",
+            Part::Threads => "threads",
+            Part::Software => "software",
+            Part::Latency => "latency",
+            Part::Wire => "wire",
+            Part::Congestion => "congestion",
+            Part::Fold => "fold",
+            Part::Lock => "lock",
+            Part::Copy => "copy",
+            Part::Skew => "skew",
+        }
+    }
+}
+
+/// Times by what they are spent on, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parts([f64; Part::ALL.len()]);
+
+impl Parts {
+    /// The time of a part, ns.
+    pub fn of(&self, part: Part) -> f64 {
+        self.0[part as usize]
+    }
+
+    /// Adds to a part, ns.
+    pub fn add(&mut self, part: Part, ns: f64) {
+        self.0[part as usize] += ns;
+    }
+
+    /// The sum, ns.
+    pub fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+}
+
+impl AddAssign for Parts {
+    fn add_assign(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own += other);
+    }
+}
+
+impl Add for Parts {
+    type Output = Parts;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+/// What a port does in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanKind {
+    /// Computes, by what it is counted as.
+    Busy(Part),
+    /// Waits for messages.
+    Waits,
+    /// Its interface sends.
+    Sends,
+}
+
+/// A time of a port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// The rank; 0 if one stands for all.
+    pub rank: u32,
+    /// The lane.
+    pub lane: u32,
+    /// The step that it belongs to, if any.
+    pub step: Option<u32>,
+    /// What happens.
+    pub kind: SpanKind,
+    /// From when, ns.
+    pub start_ns: f64,
+    /// Until when, ns.
+    pub end_ns: f64,
+}
+
+/// What a call takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Until the last port of the last rank is done, ns.
+    pub ns: f64,
+    /// What that port spends it on.
+    pub parts: Parts,
+    /// The times of all ports, if they are asked for.
+    pub spans: Vec<Span>,
+}

@@ -1,0 +1,156 @@
+//! What software does in a call: scripts of the ports of a rank.
+
+use std::iter;
+
+use super::machine::Machine;
+use super::network::Network;
+use super::outcome::{Outcome, Part};
+use super::player::play;
+use super::score::{Score, ScoreError, StepFacts};
+use super::script::{Op, Script};
+use crate::collectives::{Action, Payload};
+use crate::geometry::Vertex;
+use crate::names::{LaneId, Rank};
+use crate::plan::{DependsOn, Flow, Schedule};
+
+/// Whose software performs a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Our engine, in a call like one before: nothing is registered or exchanged, each port has a thread
+    /// of its own, and what has arrived is combined while the next segment comes.
+    Hopbine {
+        /// The longest message, bytes.
+        segment_bytes: u64,
+    },
+}
+
+/// The most parts of a message that are followed one by one; of more, several go together.
+const MOST_PARTS: f64 = 24.0;
+
+impl Profile {
+    /// What each port does in a call of `n` bytes.
+    pub fn script(self, flow: &dyn Flow, score: &Score, machine: &Machine, n: f64) -> Script {
+        let Profile::Hopbine { segment_bytes } = self;
+        let n_lanes = score.facts().len();
+        let lanes = LaneId::first(n_lanes).map(|lane| {
+            let facts = &score.facts()[lane.index()];
+            let header = &flow.lanes()[lane.index()];
+            let threads = f64::from(score.n_ports());
+            let costs = Costs {
+                machine,
+                n,
+                segment: segment_bytes as f64,
+                fold_ns: 1.0 / machine.reduce.min(machine.reduce_all / threads),
+                is_token: header.space.payload == Payload::Token,
+            };
+            let wake = machine.wake_ns * f64::from(header.port);
+            let start = Op::Spend { ns: wake, part: Part::Threads };
+            let window = header.window.map_or(usize::MAX, |window| window.get() as usize);
+            iter::once(start).chain(lane_ops(&costs, facts, window)).collect()
+        });
+        Script { setup: vec![(Part::Setup, machine.call_ns)], lanes: lanes.collect() }
+    }
+}
+
+struct Costs<'a> {
+    machine: &'a Machine,
+    n: f64,
+    segment: f64,
+    fold_ns: f64,
+    is_token: bool,
+}
+
+impl Costs<'_> {
+    fn segments(&self, facts: &StepFacts) -> f64 {
+        let bytes = facts.share * self.n / f64::from(facts.n_sends.max(1));
+        if self.is_token { 1.0 } else { (bytes / self.segment).ceil().max(1.0) }
+    }
+
+    /// Posts a step's messages.
+    fn put(&self, step: usize, facts: &StepFacts) -> Op {
+        let puts = self.segments(facts) as f32;
+        let Machine { post_ns, gap_ns, .. } = *self.machine;
+        Op::Put { step, from: 0.0, to: 1.0, puts, post_ns, gap_ns }
+    }
+
+    /// Receives a step's messages, and combines what has arrived while the rest comes.
+    fn receive(&self, step: usize, facts: &StepFacts) -> Vec<Op> {
+        let segments = self.segments(facts);
+        let poll_ns = self.machine.poll_ns;
+        if facts.action == Action::Copy || self.is_token {
+            return vec![Op::Receive { step, to: 1.0, poll_ns: poll_ns * segments }];
+        }
+        // The last is as short as a segment, so that what is combined at the end is.
+        let parts = segments.min(MOST_PARTS) as u32;
+        let up_to = |part: u32| match part {
+            _ if part == parts => 1.0,
+            _ => {
+                (f64::from(part) * (segments - 1.0) / f64::from(parts - 1).max(1.0) / segments)
+                    as f32
+            }
+        };
+        let part = |part: u32| {
+            let share = up_to(part) - if part > 1 { up_to(part - 1) } else { 0.0 };
+            let poll_ns = poll_ns * segments / f64::from(parts);
+            let receive = Op::Receive { step, to: up_to(part), poll_ns };
+            let fold = Op::Fold {
+                step,
+                share,
+                ns_per_byte: self.fold_ns,
+                start_ns: 0.0,
+                lock: None,
+                contended_ns: 0.0,
+            };
+            [receive, fold]
+        };
+        (1..=parts).flat_map(part).collect()
+    }
+}
+
+/// Steps in order: each is posted as soon as what it carries is there and the window has room.
+fn lane_ops(costs: &Costs<'_>, facts: &[StepFacts], window: usize) -> Vec<Op> {
+    let mut ops = Vec::new();
+    let mut n_received = 0;
+    let receive_up_to = |end: usize, n_received: &mut usize, ops: &mut Vec<Op>| {
+        for (step, of_step) in facts.iter().enumerate().take(end).skip(*n_received) {
+            ops.extend(costs.receive(step, of_step));
+        }
+        *n_received = end.max(*n_received);
+    };
+    for (step, of_step) in facts.iter().enumerate() {
+        let carried = match of_step.after {
+            DependsOn::Nothing => 0,
+            DependsOn::Step(before) => before.index() + 1,
+        };
+        let held = (step + 1).saturating_sub(window);
+        receive_up_to(carried.max(held), &mut n_received, &mut ops);
+        ops.push(costs.put(step, of_step));
+    }
+    receive_up_to(facts.len(), &mut n_received, &mut ops);
+    ops.extend((0..facts.len()).last().map(|step| Op::Sent { step, ack_ns: costs.machine.ack_ns }));
+    ops
+}
+
+/// Predicts a call of `n` bytes of a schedule on a machine: of one rank that stands for all.
+///
+/// # Errors
+/// [`ScoreError`]: none, for schedules that are valid and on the network.
+pub fn predict(
+    schedule: &Schedule,
+    network: &Network,
+    machine: &Machine,
+    profile: Profile,
+    sizes: &[u64],
+) -> Result<Vec<Outcome>, ScoreError> {
+    let flow = schedule.expand().expect("the caller has checked the schedule");
+    let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
+    let score = Score::of_one(&flow, network, place);
+    let speeds = machine.speeds();
+    Ok(sizes
+        .iter()
+        .map(|&bytes| {
+            let script = profile.script(&flow, &score, machine, bytes as f64);
+            play(&score, &script, &speeds, bytes as f64, false)
+        })
+        .collect())
+}

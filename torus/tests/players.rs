@@ -1,0 +1,146 @@
+//! The network model: one rank that stands for all takes as long as all of them, and what is played is
+//! what the plan moves.
+
+use hopbine_torus::geometry::Vertex;
+use hopbine_torus::plan::{Expansion, traffic};
+use hopbine_torus::sim::{Machine, Network, Op, Outcome, Part, Profile, Score, Script, play};
+use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
+
+const PROFILE: Profile = Profile::Hopbine { segment_bytes: 1 << 18 };
+
+fn expansion(algorithm: &Algorithm, shape: &Shape, ports: Option<u32>) -> Option<Expansion> {
+    let (map, root) = (RankMap::RowMajor, Rank(0));
+    let request = Request { shape: shape.clone(), map, root, ports };
+    Some(algorithm.schedule(&request).ok()?.expand().unwrap())
+}
+
+fn played(flow: &Expansion, score: &Score, machine: &Machine, bytes: f64) -> Outcome {
+    let script = PROFILE.script(flow, score, machine, bytes);
+    play(score, &script, &machine.speeds(), bytes, false)
+}
+
+fn place(rank: Rank) -> Vertex {
+    Vertex(rank.0)
+}
+
+/// Where all ranks do the same.
+#[test]
+fn one_rank_stands_for_all() {
+    let (mut n_cases, mut farthest) = (0, 0.0f64);
+    for (name, text) in [
+        ("ideal-torus", "7"),
+        ("ideal-torus", "12"),
+        ("ideal-torus", "8x4"),
+        ("ideal-torus", "5x7"),
+        ("ideal-torus", "4x4x4"),
+        ("ideal-torus", "2x3x2+2"),
+        ("hx2mesh", "8x4"),
+        ("hyperx", "4x6"),
+        ("tofu-d", "8"),
+        ("tofu-d", "4x2x4"),
+        ("tofu-d", "4x4x4"),
+    ] {
+        let shape: Shape = text.parse().unwrap();
+        let machine = Machine::built_in(name).unwrap();
+        let network = Network::new(machine.network, &shape, machine.fold).unwrap();
+        for collective in Collective::ALL {
+            for algorithm in registry::algorithms(collective) {
+                let Some(flow) = expansion(&algorithm, &shape, None) else { continue };
+                let one = Score::of_one(&flow, &network, place);
+                if !one.is_exact() {
+                    continue;
+                }
+                let all = Score::of_all(&flow, &network, place).unwrap();
+                for bytes in [64.0, 65_536.0, 4_194_304.0] {
+                    let [one, all] =
+                        [&one, &all].map(|score| played(&flow, score, &machine, bytes));
+                    let ratio = one.ns / all.ns;
+                    let which =
+                        || format!("{collective} {} on {name} {text}, {bytes}", algorithm.name);
+                    assert!(
+                        (0.98..1.02).contains(&ratio),
+                        "{}: {} and {}",
+                        which(),
+                        one.ns,
+                        all.ns
+                    );
+                    farthest = farthest.max((ratio - 1.0).abs());
+                    n_cases += 1;
+                    let spent = one.parts.total();
+                    assert!(
+                        (spent / one.ns - 1.0).abs() < 1e-6,
+                        "{}: {spent} of {}",
+                        which(),
+                        one.ns
+                    );
+                }
+            }
+        }
+    }
+    println!("{n_cases} cases, at most {:.2} % apart", 100.0 * farthest);
+    assert!(n_cases > 300, "{n_cases}");
+}
+
+/// Bytes at the speed of what they cross: a script that does nothing but send.
+#[test]
+fn the_busiest_link_is_the_bound() {
+    let shape: Shape = "8x8".parse().unwrap();
+    let machine =
+        Machine { latency_ns: 0.0, hop_ns: 0.0, ..Machine::built_in("ideal-torus").unwrap() };
+    let network = Network::new(machine.network, &shape, 0).unwrap();
+    for name in ["bine", "doubling", "circulant", "bucket", "swing"] {
+        let algorithm = registry::find(Collective::Allreduce, name).unwrap();
+        let flow = expansion(&algorithm, &shape, Some(1)).unwrap();
+        let found = traffic(&flow, &shape, place);
+        let bytes = 1e6;
+        for score in
+            [Score::of_one(&flow, &network, place), Score::of_all(&flow, &network, place).unwrap()]
+        {
+            let ns = played(&flow, &score, &machine, bytes).ns;
+            let bound = found.step_load * bytes / machine.link;
+            assert!((ns / bound - 1.0).abs() < 1e-6, "{name}: {ns} for {bound}");
+        }
+    }
+}
+
+/// What the script language says happens: posts, locks, joins, and waits for receivers that are late.
+#[test]
+fn scripts_take_what_they_say() {
+    let shape: Shape = "2".parse().unwrap();
+    let mut machine = Machine::built_in("ideal-torus").unwrap();
+    machine.latency_ns = 100.0;
+    let network = Network::new(machine.network, &shape, 0).unwrap();
+    let algorithm = registry::find(Collective::Allreduce, "bine-l").unwrap();
+    let flow = expansion(&algorithm, &shape, Some(2)).unwrap();
+    let all = Score::of_all(&flow, &network, place).unwrap();
+    // Two ports of each rank: 500 bytes at 50 bytes a ns, both over the only link, then a fold under a
+    // lock.
+    let lane = |late: f64| {
+        vec![
+            Op::Spend { ns: late, part: Part::Software },
+            Op::Ready { step: 0, each_ns: 5.0 },
+            Op::Put { step: 0, from: 0.0, to: 1.0, puts: 1.0, post_ns: 10.0, gap_ns: 0.0 },
+            Op::Receive { step: 0, to: 0.5, poll_ns: 0.0 },
+            Op::Receive { step: 0, to: 1.0, poll_ns: 0.0 },
+            Op::Fold {
+                step: 0,
+                share: 1.0,
+                ns_per_byte: 0.1,
+                start_ns: 0.0,
+                lock: Some(0),
+                contended_ns: 0.0,
+            },
+            Op::Sent { step: 0, ack_ns: 1.0 },
+            Op::Join,
+            Op::Serial { lock: 0, ns: 7.0, part: Part::Copy },
+        ]
+    };
+    let script = Script { setup: vec![(Part::Setup, 50.0)], lanes: vec![lane(0.0), lane(0.0)] };
+    let found = play(&all, &script, &machine.speeds(), 1000.0, true);
+    // 50 to enter; 5 + 100 + 5 until both are ready; 10 to post; 20 to send, as each has half of the link;
+    // 100 on the way; 50 to fold, twice; 1 to see that all has left; 7 for each of two copies.
+    assert_eq!(found.ns.round(), 50.0 + 110.0 + 10.0 + 20.0 + 100.0 + 100.0 + 1.0 + 14.0);
+    assert_eq!(found.parts.of(Part::Fold), 50.0);
+    assert_eq!(found.parts.of(Part::Lock).round(), 50.0 + 7.0);
+    assert!(found.spans.iter().all(|span| span.end_ns > span.start_ns));
+}
