@@ -2,7 +2,8 @@
 # Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
 #
 #   ci/arm.sh            minutes; test.sh runs this too
-#   ci/arm.sh long       with ranks that are threads, which take as long again; ci/nightly.sh runs this
+#   ci/arm.sh long       with ranks that are threads, which take as long again, and the unit tests of what is
+#                        only computed (torus); ci/nightly.sh runs this
 #   ci/arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
 #
 # With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
@@ -63,13 +64,13 @@ export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTI
 export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
 
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
-packages=(-p hopbine -p hopbine-torus -p hopbine-meet -p utofu-emu -p utofu)
+packages=(-p hopbine -p hopbine-meet -p utofu-emu -p utofu)
+ranks=()
+[ "${1:-}" != long ] || packages+=(-p hopbine-torus) ranks=(--test ranks)
 # The same in all calls: with other features everything would be built anew.
 packages+=(--features "hopbine/emu hopbine/sim utofu/emu")
 few=(--lib --test allocation --test atomics --test errors --test handles --test jtofu --test model
   --test threads)
-ranks=()
-[ "${1:-}" != long ] || ranks=(--test ranks)
 
 # All that is needed is built at once: what is built alone leaves a core idle.
 run --no-run "${packages[@]}" "${few[@]}" --test simulated "${ranks[@]}" || exit 1

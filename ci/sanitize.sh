@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs tests under a sanitizer; any report is a failure.
 #
-#   ci/sanitize.sh address    memory errors and leaks, minutes; test.sh runs this too
-#   ci/sanitize.sh thread     data races, about six minutes
+#   ci/sanitize.sh address         memory errors and leaks, minutes; test.sh runs this too
+#   ci/sanitize.sh address long    with the command, and what runs the same code on more shapes; ci/nightly.sh runs this
+#   ci/sanitize.sh thread          data races, about six minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
 #
@@ -21,11 +22,12 @@ cannot() {
   exit 3
 }
 
-kind=${1:-}
-case $kind in
+kind=${1:-} long=false
+case "$*" in
   address | thread) ;;
+  "address long") long=true ;;
   *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
@@ -130,15 +132,17 @@ probe() {
   done
 }
 
-packages=(-p hopbine-meet -p utofu-emu -p utofu-emu-capi -p utofu -p hopbine -p hopbine-cli)
+packages=(-p hopbine-meet -p utofu-emu -p utofu-emu-capi -p utofu -p hopbine)
 device=(--test atomics --test model --test threads)
 few=(--lib --test bootstrap --test brk --test errors --test gates --test handles --test jtofu)
 failed=0
 log=$made/log
+# Safe code: what is computed there takes little of the time.
+level=(--config profile.dev.package.hopbine-torus.opt-level=1)
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {
-  cargo test --quiet --no-run --target $target "${packages[@]}" "$@" || exit 1
+  cargo test --quiet --no-run --target $target "${level[@]}" "${packages[@]}" "$@" || exit 1
 }
 
 # tests AT_LEAST ARGUMENTS...: cargo test of these targets; fewer tests than that are a failure,
@@ -147,7 +151,7 @@ tests() {
   local at_least=$1 passed
   shift
   say "$kind: $*"
-  if ! cargo test --quiet --no-fail-fast --target $target "${packages[@]}" "$@" 2>&1 | tee "$log"; then
+  if ! cargo test --quiet --no-fail-fast --target $target "${level[@]}" "${packages[@]}" "$@" 2>&1 | tee "$log"; then
     failed=1
   fi
   # Programs in the tests' charge print their reports, too.
@@ -172,8 +176,11 @@ part() {
 }
 
 run_address() {
-  build "${few[@]}" "${device[@]}" --test bootstrap_processes --test command --test conformance --test library \
-    --test processes --test ranks
+  local parts=(ranks communicators collectives failures units wires conformance) command=()
+  # The command is safe code, and long to build with all that it needs.
+  ! $long || packages+=(-p hopbine-cli) parts+=(commands) command=(--test command)
+  build "${few[@]}" "${device[@]}" --test bootstrap_processes --test conformance --test library \
+    --test processes --test ranks "${command[@]}"
   # What the device does at once on several cores needs them.
   tests 19 "${device[@]}" --test processes -- --skip collectives:: --skip communicators:: --skip gates:: \
     --skip lost:: --skip chaos:: --skip mismatch:: --skip reg_cache:: --skip a_world_that_has_failed
@@ -181,16 +188,16 @@ run_address() {
   ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 2 --test ranks -- --exact \
     failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
   # The rest on one core each: ranks are more than cores. What takes longest comes first.
-  each_on_a_core "$made/said" part ranks communicators collectives failures units commands conformance ||
-    failed=1
+  each_on_a_core "$made/said" part "${parts[@]}" || failed=1
 }
 
 # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more shapes;
 # a test that measures its own memory, where the sanitizer keeps what is freed.
 address_ranks() {
-  tests 13 --test ranks -- --exact \
-    emulated::every_algorithm_on_2x3 emulated::every_algorithm_on_a_ring_of_5 \
-    emulated::every_algorithm_with_workers emulated::puts_are_cut emulated::types_and_operators \
+  local n=11 more=()
+  ! $long || n=13 more=(emulated::every_algorithm_on_a_ring_of_5 emulated::types_and_operators)
+  tests $n --test ranks -- --exact "${more[@]}" \
+    emulated::every_algorithm_on_2x3 emulated::every_algorithm_with_workers emulated::puts_are_cut \
     emulated::wrong_calls_are_refused_and_harmless \
     engine::by_hand::folds_take_many_operands_in_order engine::by_hand::uneven_overlaps_are_refused \
     engine::by_hand::exchanges_in_place_do_not_wait_for_each_other engine::rooted \
@@ -221,10 +228,12 @@ address_failures() {
 
 address_units() { tests 200 "${few[@]}" --test library; }
 
-address_commands() {
-  tests 70 --test command --test ranks -- endpoint:: ending:: launch:: regcache:: requests:: \
-    shm:: --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
+address_wires() {
+  tests 50 --test ranks -- endpoint:: ending:: regcache:: requests:: shm:: \
+    --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker
 }
+
+address_commands() { tests 20 --test command -- launch::; }
 
 address_conformance() {
   tests 100 --test conformance

@@ -21,13 +21,24 @@ at_least() {
   [ "$passed" -ge "$n" ] || { echo "$passed tests passed, not $n at least" >&2; return 1; }
 }
 
-# stage NAME COMMAND...: runs it, says how long it took. Exit status 3 means that it cannot be done
+# Sets $processor to the seconds of the processors' time that this shell's children have used. (A subshell,
+# as of $(...), has no children yet.)
+used() {
+  times >"$logs/times-$BASHPID"
+  processor=$(sed -n '2s/[ms]/ /gp' "$logs/times-$BASHPID" | awk '{ printf "%d", 60 * ($1 + $3) + $2 + $4 }')
+  rm "$logs/times-$BASHPID"
+}
+
+# stage NAME COMMAND...: runs it, says how long it took, and how much of the processors' time: where others
+# compute beside it, that says more. Exit status 3 means that it cannot be done
 # here: an error in CI only. Within COMMAND a failure does not end the function (`set -e` is off).
 # What hangs is ended by `limited`, and fails.
 stage() {
-  local name=$1 started=$SECONDS status=0 outcome=well
+  local name=$1 started=$SECONDS status=0 outcome=well processor before
   shift
   say "$name"
+  used
+  before=$processor
   "$@" || status=$?
   if [ $status = 3 ] && [ "${CI:-}" != true ]; then
     outcome="left out"
@@ -35,8 +46,9 @@ stage() {
   elif [ $status != 0 ]; then
     outcome=FAILED
   fi
+  used
   echo "-- $name: $((SECONDS - started)) s"
-  printf '%6d s  %-8s  %s\n' $((SECONDS - started)) "$outcome" "$name" >>"$logs/table"
+  printf '%6d s  %6d s of processors  %-8s  %s\n' $((SECONDS - started)) $((processor - before)) "$outcome" "$name" >>"$logs/table"
 }
 
 # The table of all stages, what was left out, and how many checks that were. Fails if a stage has.

@@ -14,9 +14,9 @@ run_rust() {
   beside ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing
   # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
   # is chosen here; over the device in software; and over both in one world. The MPIs share the
-  # numbers of ranks: each wire has all of them under one or the other.
-  local over_messages="2 7 8" over_memory="4 12"
-  [ "$mpi" = openmpi ] || over_messages="4 12" over_memory="2 7 8"
+  # numbers of ranks, of which MPICH has the small ones: its ranks do not yield.
+  local over_messages="2 7 8" over_memory="7 12" torus=12
+  [ "$mpi" = openmpi ] || over_messages=4 over_memory="2 4" torus=3
   for n in $over_messages; do
     ranks "$n" "${messages[@]}" "$programs/mpi" matrix || status=1
   done
@@ -49,11 +49,12 @@ run_rust() {
   ranks 3 "${messages[@]}" "$programs/mpi" unmet || status=1
   ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
   # The command, on a torus of processes.
-  for n in 12 4; do
-    ranks $n "${messages[@]}" "$programs/hopbine" run allreduce --torus ${n}x1 --bytes 64KiB \
+  for n in $torus 4; do
+    ranks "$n" "${messages[@]}" "$programs/hopbine" run allreduce --torus "${n}x1" --bytes 64KiB \
       --algorithm all --iterations 2 --map hosts || status=1
   done
-  ranks 8 "$programs/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
+  [ "$mpi" != openmpi ] ||
+    ranks 8 "$programs/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
   joined || status=1
   return $status
 }

@@ -113,7 +113,12 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
 /// Runs every algorithm that serves a shape, with each of the lengths; ports, roots and segment
 /// sizes change from one to the next.
 pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
-    on_every_algorithm(&Shape::torus(sizes).unwrap(), drive, |comm, _, algorithm| {
+    every_algorithm_on(&Shape::torus(sizes).unwrap(), drive, lengths);
+}
+
+/// As [`every_algorithm`], on any shape.
+pub fn every_algorithm_on(shape: &Shape, drive: Drive, lengths: &[usize]) {
+    on_every_algorithm(shape, drive, |comm, _, algorithm| {
         for index in 0..lengths.len() {
             one_call(comm, algorithm, lengths, index);
         }

@@ -1,5 +1,6 @@
 //! The proof for the whole registry: every algorithm on every shape that it claims, with
-//! first, middle and last roots and every number of ports.
+//! first, middle and last roots and every number of ports. On large shapes proofs take long: some of these
+//! there, and all of them in the ignored test, which ci/nightly.sh runs.
 
 use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{Flow, Listed, check, for_each_message, max_ports, n_positions, traffic};
@@ -25,30 +26,57 @@ fn maps(shape: &Shape) -> [RankMap; 3] {
     [RankMap::ColumnMajor, random, snake]
 }
 
+/// More ranks than these: a large shape.
+const LARGE: u32 = 48;
+
+/// What is proved of an algorithm on a shape: rank maps, roots and numbers of ports. On a large shape, unless
+/// `all`: the least and the most ports, each root with the most, and one rank map of those that it is given.
+fn cases(shape: &Shape, is_rooted: bool, all: bool) -> Vec<(RankMap, u32, u32)> {
+    let (last, most) = (shape.n_ranks() - 1, max_ports(shape));
+    let mut roots = vec![0];
+    if is_rooted {
+        roots.extend([last / 2, last]);
+        roots.dedup();
+    }
+    let middle = if roots.len() > 1 { last / 2 } else { 0 };
+    let few = shape.n_ranks() > LARGE && !all;
+    let mut cases = Vec::new();
+    for &root in &roots {
+        let is_tried = |&ports: &u32| !few || ports == most || (ports == 1 && root == middle);
+        cases.extend((1..=most).filter(is_tried).map(|ports| (RankMap::RowMajor, root, ports)));
+    }
+    let [column_major, random, snake] = maps(shape);
+    let maps = if few { vec![random] } else { vec![column_major, random, snake] };
+    cases.extend(maps.into_iter().map(|map| (map, middle, most)));
+    cases
+}
+
 fn check_collective(collective: Collective) {
+    prove(collective, false);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test -p hopbine-torus --test matrix -- --ignored"]
+fn everything_on_large_shapes() {
+    for collective in Collective::ALL {
+        prove(collective, true);
+    }
+}
+
+fn prove(collective: Collective, all: bool) {
     let mut n_checked = 0;
     for text in SHAPES.iter().chain(&NODE_SHAPES) {
         let shape: Shape = text.parse().unwrap();
         let last = shape.n_ranks() - 1;
         let most = max_ports(&shape);
-        let mut roots = vec![0];
-        if collective.is_rooted() {
-            roots.extend([last / 2, last]);
-            roots.dedup();
-        }
+        let cases = cases(&shape, collective.is_rooted(), all);
         let mut served = Vec::new();
         for algorithm in registry::algorithms(collective) {
             if algorithm.serves(&shape).is_err() {
                 continue;
             }
             served.push(algorithm.name.clone());
-            let mut cases = Vec::new();
-            for &root in &roots {
-                cases.extend((1..=most).map(|ports| (RankMap::RowMajor, root, ports)));
-            }
-            cases
-                .extend(maps(&shape).map(|map| (map, last / 2 * u32::from(roots.len() > 1), most)));
-            for (map, root, ports) in cases {
+            for (map, root, ports) in cases.iter().cloned() {
                 let request =
                     Request { shape: shape.clone(), map, root: Rank(root), ports: Some(ports) };
                 let schedule = algorithm.schedule(&request).unwrap();
