@@ -37,13 +37,14 @@ need() { ! $install || apt-get install -y -qq --no-install-recommends "$@" >/dev
 # As users build it: without the feature `internals`, which tests bring.
 lints() { cargo clippy --quiet -p hopbine -p hopbine-cli -p hopbine-capi -- -D warnings; }
 
-# Tests that are ignored: the torus's, whose proofs of large shapes need an hour, and those of ranks. Those of regcache::events are run by another test, in processes of their own.
+# Tests that are ignored: proofs of large shapes, and tests of ranks. Those of regcache::events are run by
+# another test, in processes of their own.
 long() {
   local elsewhere=
   elsewhere=$(grep -rl "^ *#\[ignore" --include="*.rs" src sys torus capi benches tests |
     grep -Ev "^(tests/(ranks|processes)/|torus/tests/matrix.rs$)") || true
   [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
-  at_least 1 limited 2h cargo test -p hopbine-torus --test matrix -- --ignored &&
+  at_least 1 limited 1h cargo test -p hopbine-torus --test matrix -- --ignored &&
     at_least 5 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \
       --skip regcache::events:: --skip chaos::
 }
