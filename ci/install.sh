@@ -66,9 +66,9 @@ for name in c c-static f; do check "CMake, $name" "$work/project/build/$name" 10
 
 # What is built for a machine with Tofu has nothing of the emulated device, and says so.
 without=$work/without
-# What does not depend on that is where the tests' is (with cargo 1.91 or later).
-export CARGO_BUILD_BUILD_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-CARGO_TARGET_DIR=$CARGO_BUILD_BUILD_DIR/no-emulator ALSO_BUILD='--config profile.dev.package.hopbine.opt-level=0' \
+# (In a directory of its own: both have a libhopbine_capi.so, and cargo does not see whose it is.)
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 \
+  ALSO_BUILD='--config profile.dev.package.hopbine-torus.opt-level=0' \
   EMULATOR=no FC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # Other stages build with what tests bring (the feature `internals`): only here it would show that nobody uses
 # something.
