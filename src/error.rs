@@ -257,7 +257,7 @@ pub enum Error {
         collective: Collective,
     },
     /// No backend can be used, or not the one asked for.
-    #[error("no {wanted} backend. Tried: {}", Tried(tried))]
+    #[error("no {wanted} backend. Tried: {}", all_tried(tried))]
     Backend {
         /// What was asked for: `tofu`, `emu`, `mpi`, or `usable`.
         wanted: String,
@@ -324,15 +324,10 @@ impl Error {
 }
 
 /// What was tried, and what came of it.
-struct Tried<'a>(&'a [(String, String)]);
-
-impl fmt::Display for Tried<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (what, reason)) in self.0.iter().enumerate() {
-            write!(f, "{}{what}: {reason}", if at == 0 { "" } else { "; " })?;
-        }
-        Ok(())
-    }
+fn all_tried(tried: &[(String, String)]) -> String {
+    let each: Vec<String> =
+        tried.iter().map(|(what, reason)| format!("{what}: {reason}")).collect();
+    each.join("; ")
 }
 
 /// The optional part of a place: step and peer.

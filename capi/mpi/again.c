@@ -45,7 +45,7 @@ int serve_again(const struct call *call, const struct state *state, hopbine_requ
     if (!known->is_set || !is_like(call, &known->call, state)) return 0;
     if (!are_apart(call->send, known->sent, call->recv, known->received)) return 0;
     const int in_place = is_in_place(call);
-    *code = make(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
+    *code = issue_call(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
                  in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
     return 1;
 }

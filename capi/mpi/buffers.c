@@ -75,7 +75,7 @@ int64_t *counts_of(const struct call *call, int size, int *error) {
     return NULL;
 }
 
-int make(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
+int issue_call(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
          int64_t count, int element, int op) {
     const enum form form = call->form;
     const int root = call->root;
@@ -97,5 +97,5 @@ int make(const struct call *call, hopbine_comm_t comm, hopbine_request_t *reques
 int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,
             int64_t count, int element, int op) {
     job->count = count, job->element = element, job->op = op;
-    return make(call, state->comm, &job->request, send, recv, count, element, op);
+    return issue_call(call, state->comm, &job->request, send, recv, count, element, op);
 }

@@ -100,7 +100,7 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
                              : hopbine_##name##_init(__VA_ARGS__, request))
 
 /* Makes hopbine's call for one of MPI's with equal blocks; a form that gives a request sets *request. */
-int make(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
+int issue_call(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
          int64_t count, int element, int op);
 
 /* The same for a job, which keeps what was said. */

@@ -88,8 +88,7 @@ pub(crate) unsafe fn give_started(
     address: &mut hopbine_request_t,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    let started = unsafe { comm.started(call) }?;
-    give(started, Noting::new(comm, call, false), address);
+    give(unsafe { comm.started(call) }?, Noting::new(comm, call, false), address);
     Ok(())
 }
 
@@ -104,8 +103,7 @@ pub(crate) unsafe fn give_repeated(
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let repeated = unsafe { comm.repeated(call) }?;
-    let noting = Noting::new(comm, call, true);
-    *address = REPEATED.insert_request(repeated, noting);
+    *address = REPEATED.insert_request(repeated, Noting::new(comm, call, true));
     Ok(())
 }
 

@@ -51,6 +51,12 @@ pub struct Column {
     pub(super) title: &'static str,
     pub(super) is_number: bool,
     pub(super) in_table: bool,
+    pub(super) width: Width,
+}
+
+/// How much room a column takes in a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Width {
     pub(super) wraps: bool,
     pub(super) expected: usize,
     pub(super) yields: u8,
@@ -59,8 +65,8 @@ pub struct Column {
 impl Column {
     /// A column of texts; `key` in CSV and JSON, `title` in tables.
     pub const fn text(key: &'static str, title: &'static str) -> Self {
-        let (is_number, in_table) = (false, true);
-        Column { key, title, is_number, in_table, wraps: false, expected: 0, yields: 0 }
+        let width = Width { wraps: false, expected: 0, yields: 0 };
+        Column { key, title, is_number: false, in_table: true, width }
     }
 
     /// A column of numbers.
@@ -80,17 +86,17 @@ impl Column {
 
     /// Its texts may be wrapped where room is scarce.
     pub const fn wraps(self) -> Self {
-        Column { wraps: true, ..self }
+        Column { width: Width { wraps: true, ..self.width }, ..self }
     }
 
     /// Rows that come later need this many characters.
     pub const fn expects(self, expected: usize) -> Self {
-        Column { expected, ..self }
+        Column { width: Width { expected, ..self.width }, ..self }
     }
 
     /// Tables leave it out where room is scarce; columns with higher numbers go first.
     pub const fn yields(self, yields: u8) -> Self {
-        Column { yields, ..self }
+        Column { width: Width { yields, ..self.width }, ..self }
     }
 }
 

@@ -24,9 +24,9 @@ impl Layout {
         let natural = |index: usize| {
             let column = &columns[index];
             let cells = rows.iter().map(|row| width(row[index].shown()));
-            cells.chain([width(column.title), column.expected]).max().unwrap_or(0)
+            cells.chain([width(column.title), column.width.expected]).max().unwrap_or(0)
         };
-        let narrowest = |index: usize, natural: usize| match columns[index].wraps {
+        let narrowest = |index: usize, natural: usize| match columns[index].width.wraps {
             true => natural.min(NARROWEST_TEXT.max(width(columns[index].title))),
             false => natural,
         };
@@ -41,7 +41,7 @@ impl Layout {
         };
         while total(&mut shown.iter().map(|&(index, width)| narrowest(index, width))) > limit {
             // The column with the highest number goes first; of equal ones the last.
-            let yields = |&(_, &(index, _)): &(usize, &(usize, usize))| columns[index].yields;
+            let yields = |&(_, &(index, _)): &(usize, &(usize, usize))| columns[index].width.yields;
             let Some((at, &(index, _))) =
                 shown.iter().enumerate().filter(|entry| yields(entry) > 0).max_by_key(yields)
             else {
@@ -77,7 +77,7 @@ impl Layout {
         let cells: Vec<Vec<&str>> = self
             .shown
             .iter()
-            .map(|&(index, width)| match columns[index].wraps {
+            .map(|&(index, width)| match columns[index].width.wraps {
                 true => wrap(text(index), width),
                 false => vec![text(index)],
             })

@@ -149,6 +149,15 @@ impl<B> Matcher<B> {
         Ok(Some(take_out(posted, at)))
     }
 
+    /// A message is announced: the receive that it will meet, if that is posted.
+    ///
+    /// # Errors
+    /// As [`meet`](Matcher::meet).
+    pub(super) fn posted_for(&self, peer: usize, tag: Tag) -> Result<Option<&RecvPost>, OtherCall> {
+        self.check(peer, tag)?;
+        Ok(self.peers[peer].posted.iter().find(|posted| posted.tag.names_same(tag)))
+    }
+
     /// A message waits, whose receive is not posted.
     pub(super) fn keep(&mut self, peer: usize, message: Unexpected<B>) {
         self.calls.hear(message.tag);

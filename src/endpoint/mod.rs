@@ -174,6 +174,17 @@ pub enum Access {
     Write,
 }
 
+/// Memory to be registered.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRange {
+    /// First byte.
+    pub ptr: *mut u8,
+    /// Number of bytes.
+    pub len: usize,
+    /// What for.
+    pub access: Access,
+}
+
 /// Whether a post was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -319,13 +330,7 @@ pub trait Registry {
     ///
     /// # Errors
     /// [`WireError`] if the wire has no room for another registration.
-    unsafe fn register(
-        &mut self,
-        ptr: *mut u8,
-        len: usize,
-        access: Access,
-        owner: Owner<'_>,
-    ) -> Result<u64, WireError>;
+    unsafe fn register(&mut self, range: MemoryRange, owner: Owner<'_>) -> Result<u64, WireError>;
 
     /// Takes back one [`register`](Registry::register) that returned `key`.
     ///
@@ -372,6 +377,9 @@ pub trait Observer {
     /// What another rank has told.
     fn told(&mut self) -> Option<Blame>;
 }
+
+/// How long an endpoint that is abandoned waits for what it has posted.
+const LAST_WAIT: Duration = Duration::from_millis(100);
 
 /// The error of a post after [`Endpoint::abandon`].
 #[cold]

@@ -19,7 +19,7 @@ impl Port {
         if let Some(reason) = self.failure.reason() {
             return Err(Error::Poisoned(Arc::new(reason)));
         }
-        if self.is_active() {
+        if self.hints.is_active() {
             self.drive_locked(guard);
             return Ok(false);
         }

@@ -10,7 +10,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Duration;
 
 use crate::Rank;
 
@@ -19,9 +18,7 @@ use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
 use super::compile::program::Program;
-use super::diagnosis::watchdog::{OperationWatch, Wanted};
 use super::gates_watch::GatesWatch;
-use super::pace::Pace;
 use super::run::backoff::Waits;
 use super::run::failure::Failure;
 use super::run::group::{Advance, EngineConfig, Group, OnIdle};
@@ -33,14 +30,10 @@ use super::run::user_memory::{self, UserKeys, UserMemory};
 use super::run::work_memory::{Spares, WorkMemory};
 use super::run::worker::Worker;
 
-/// What a look at something under way takes at most on a wire's own clock, which stands still while a
-/// rank runs.
-const LOOK: Duration = Duration::from_micros(10);
-
 /// See the module documentation.
 pub struct Engine {
-    group: Group,
-    workers: Vec<Worker>,
+    pub(super) group: Group,
+    pub(super) workers: Vec<Worker>,
     is_closed: AtomicBool,
 }
 
@@ -264,7 +257,7 @@ impl Engine {
             let worker = self.workers.get(index);
             let push = if waiting && n_ports == 1 {
                 Push::AllTheWay
-            } else if worker.is_none() || port.is_parked() || (index == 0 && waiting) {
+            } else if worker.is_none() || port.hints.is_parked() || (index == 0 && waiting) {
                 Push::Posts
             } else {
                 Push::Nowhere
@@ -277,89 +270,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until `operation`, started with this context and number, is done. `watch` is the same
-    /// in all waits for it and tests of it.
-    ///
-    /// # Errors
-    /// What went wrong with it; [`Error::Timeout`] if nothing moved for too long.
-    pub fn wait(
-        &self,
-        operation: &Arc<Operation>,
-        id: (u64, u32),
-        watch: &mut OperationWatch,
-    ) -> Result<(), Error> {
-        if !operation.is_done() {
-            if self.has_workers() {
-                self.wait_beside_workers(operation, id, watch);
-            } else {
-                let n_ports = operation.program().ports.len();
-                self.wait_driving(operation, id, watch, || {
-                    // All ports: other operations may use more of them than this one.
-                    let ports = self.group.ports.iter().enumerate();
-                    let driven = ports.filter(|(index, port)| *index < n_ports || port.is_active());
-                    driven.fold(false, |moved, (_, port)| moved | port.try_drive())
-                });
-            }
-        }
-        watch.end(&self.group);
-        operation.failure().map_or(Ok(()), |failure| {
-            // Unless it has failed alone.
-            if self.has_failed() {
-                self.group.fail(&failure);
-            }
-            Err(failure)
-        })
-    }
-
-    fn wait_beside_workers(
-        &self,
-        operation: &Arc<Operation>,
-        id: (u64, u32),
-        watch: &mut OperationWatch,
-    ) {
-        let port = &self.group.ports[0];
-        let attending = port.attend();
-        self.wait_driving(operation, id, watch, || port.is_active() && port.try_drive());
-        drop(attending);
-        if port.is_active() {
-            // Other operations are under way on it, and its worker may have parked.
-            self.workers[0].wake();
-        }
-    }
-
-    fn wait_driving(
-        &self,
-        operation: &Arc<Operation>,
-        id: (u64, u32),
-        watch: &mut OperationWatch,
-        drive: impl Fn() -> bool,
-    ) {
-        let group = &self.group;
-        let mut moves = group.n_moves();
-        // Workers, or other threads, may have moved something as well.
-        let mut moved = || drive() | group.has_moved(&mut moves);
-        let mut pace = Pace::new(group);
-        while !operation.is_done() {
-            let has_moved = moved();
-            if operation.is_done() {
-                break;
-            }
-            if !has_moved {
-                group.advance();
-            }
-            if !pace.round(group, has_moved) {
-                continue;
-            }
-            if let Err(error) = watch.look(group, Wanted::Operation(id)) {
-                // What has come while the cause was looked for is no failure.
-                moved();
-                if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
-                    group.fail(&error);
-                }
-            }
-        }
-    }
-
     /// Watches over a wait at the barrier gates.
     pub fn at_gates(&self) -> GatesWatch<'_> {
         GatesWatch::new(&self.group)
@@ -369,66 +279,6 @@ impl Engine {
     /// returns the ports have let go of all that were under way.
     pub fn fail(&self, error: &Error) {
         self.group.fail(error);
-    }
-
-    /// Moves on whatever is under way, unless workers do, up to `most` times as long as nothing has moved
-    /// since the number was `seen`. Returns the number, which is another one whenever something has moved.
-    pub fn progress(&self, most: u32, seen: u64) -> u64 {
-        let mut n_rounds = 0;
-        loop {
-            if !self.has_workers() {
-                self.group.progress();
-            }
-            n_rounds += 1;
-            let number = self.group.n_moves();
-            if number != seen || n_rounds >= most {
-                return number;
-            }
-            match self.group.waits.time.of_wire() {
-                None => std::hint::spin_loop(),
-                Some(clock) => clock.pause(LOOK),
-            }
-        }
-    }
-
-    /// Moves things on a little and returns whether `operation`, started with this context and
-    /// number, is done, if only because it has failed: [`wait`](Engine::wait) tells. `watch` is as
-    /// there.
-    pub fn test(
-        &self,
-        operation: &Arc<Operation>,
-        id: (u64, u32),
-        watch: &mut OperationWatch,
-    ) -> bool {
-        if !operation.is_done() && !self.has_workers() {
-            self.group.advance();
-            self.group.ports.iter().for_each(|port| _ = port.try_drive());
-        }
-        self.look(operation, id, watch)
-    }
-
-    /// As [`test`](Engine::test), without moving anything on.
-    pub fn look(
-        &self,
-        operation: &Arc<Operation>,
-        id: (u64, u32),
-        watch: &mut OperationWatch,
-    ) -> bool {
-        let group = &self.group;
-        if operation.is_done() {
-            watch.end(group);
-            return true;
-        }
-        if let Some(clock) = group.waits.time.of_wire() {
-            clock.pause(LOOK);
-        }
-        if let Err(error) = watch.tested(group, Wanted::Operation(id)) {
-            group.progress();
-            if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
-                group.fail(&error);
-            }
-        }
-        operation.is_done()
     }
 
     /// From now on a call that others make differently fails alone, where all its messages meet.

@@ -44,6 +44,7 @@ mod pace;
 mod run;
 #[cfg(all(test, feature = "emu"))]
 mod tests;
+mod waiting;
 
 #[cfg(feature = "internals")]
 pub use crate::error::CompileError;

@@ -29,7 +29,7 @@ impl Version for Avx2 {
 
     fn f16_kernels<O: Operator<f16> + Operator<f32>>(self) -> Kernels {
         // SAFETY: `self` proves that the processor has the instructions.
-        unsafe { Kernels::new(f16_left::<O>, f16_right::<O>, f16_three::<O>) }
+        unsafe { Kernels::new(f16_two::<O, true>, f16_two::<O, false>, f16_three::<O>) }
     }
 }
 
@@ -54,23 +54,18 @@ type Eight = [u8; 16];
 const F16_LANES: usize = block_lanes::<f16>();
 
 #[target_feature(enable = "avx2,f16c")]
-fn f16_left<O: Operator<f16> + Operator<f32>>(dst: &mut [u8], src: &[u8]) {
+fn f16_two<O, const IS_LEFT: bool>(dst: &mut [u8], src: &[u8])
+where
+    O: Operator<f16> + Operator<f32>,
+{
     let (dst_eights, dst_rest) = dst.as_chunks_mut();
     let (src_eights, src_rest) = src.as_chunks();
     for (d, s) in dst_eights.iter_mut().zip(src_eights) {
-        *d = f16_eight::<O>(d, s);
+        *d = if IS_LEFT { f16_eight::<O>(d, s) } else { f16_eight::<O>(s, d) };
     }
-    loops::left::<f16, O, F16_LANES>(dst_rest, src_rest);
-}
-
-#[target_feature(enable = "avx2,f16c")]
-fn f16_right<O: Operator<f16> + Operator<f32>>(dst: &mut [u8], src: &[u8]) {
-    let (dst_eights, dst_rest) = dst.as_chunks_mut();
-    let (src_eights, src_rest) = src.as_chunks();
-    for (d, s) in dst_eights.iter_mut().zip(src_eights) {
-        *d = f16_eight::<O>(s, d);
-    }
-    loops::right::<f16, O, F16_LANES>(dst_rest, src_rest);
+    let rest =
+        if IS_LEFT { loops::left::<f16, O, F16_LANES> } else { loops::right::<f16, O, F16_LANES> };
+    rest(dst_rest, src_rest);
 }
 
 #[target_feature(enable = "avx2,f16c")]

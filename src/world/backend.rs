@@ -21,19 +21,25 @@ pub(super) trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`WireError`] if the device does not say.
-    fn coordinates(&self) -> Result<[u8; 6], WireError>;
+    fn coordinates(&self) -> Result<[u8; 6], WireError> {
+        Ok([0; 6])
+    }
 
     /// Whether the coordinates are those of a machine, so that they say which ranks are near.
-    fn is_physical(&self) -> bool;
+    fn is_physical(&self) -> bool {
+        false
+    }
 
     /// What its messages travel through.
     fn wire(&self) -> Wire;
 
-    /// Ports beyond this number share an interface with another one.
+    /// Ports beyond this number share an interface with another one: 1 where whoever calls moves the data.
     ///
     /// # Errors
     /// [`WireError`] if the device does not say.
-    fn n_interfaces(&self) -> Result<usize, WireError>;
+    fn n_interfaces(&self) -> Result<usize, WireError> {
+        Ok(1)
+    }
 
     /// The drive that this device allows if `wanted` was asked for.
     ///

@@ -137,7 +137,7 @@ impl EmulationConfig {
         }
         config.on_timeout = on_timeout(&get)?;
         config.unexpected_bytes = unexpected_bytes(&get)?;
-        config.preferred = ALGORITHM.get(&get).unwrap_or_default().parse()?;
+        config.preferred = preferred(&get)?;
         config.cores = cores(&get)?;
         Ok(config)
     }
@@ -146,6 +146,11 @@ impl EmulationConfig {
 /// Who drives the ports, by the environment.
 pub(super) fn drive(get: Lookup<'_>) -> Result<Drive, Error> {
     DRIVE.get(get).map_or(Ok(Drive::Auto), |text| text.parse())
+}
+
+/// The algorithms that the environment prefers.
+pub(super) fn preferred(get: Lookup<'_>) -> Result<Preferred, Error> {
+    ALGORITHM.get(get).unwrap_or_default().parse()
 }
 
 /// What becomes of a wait that is too long, by the environment.

@@ -46,7 +46,6 @@ use super::mpi::{self, Session};
 use super::near::Near;
 use super::place::{from_hosts, from_logical, from_tofu};
 use super::shm::Shm;
-use crate::comm::choice::preferred::Preferred;
 use crate::comm::choice::select::Wire;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
@@ -160,7 +159,7 @@ impl World {
         let unexpected_bytes = config::unexpected_bytes(get)?;
         let ports: Option<u32> = PORTS.number(get)?;
         let wanted = ALGORITHM.get(get).unwrap_or_default();
-        let preferred: Preferred = wanted.parse()?;
+        let preferred = config::preferred(get)?;
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
         let near = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use hopbine_torus::geometry::{RankMap, Shape};
 
-use hopbine_meet::variables::{ALGORITHM, from_environment, timeout};
+use hopbine_meet::variables::{from_environment, timeout};
 
-use super::config::{DEFAULT_TIMEOUT, on_timeout};
+use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred};
 use super::emulate::{n_ports, panic_text};
 use super::tofu::Emulation;
 use crate::Rank;
@@ -108,7 +108,7 @@ impl SimulationConfig {
             config.timeout = timeout;
         }
         config.on_timeout = on_timeout(&get)?;
-        config.preferred = ALGORITHM.get(&get).unwrap_or_default().parse()?;
+        config.preferred = preferred(&get)?;
         Ok(config)
     }
 }
@@ -187,8 +187,7 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
     let wire = sim::Wire::new(sim::Config {
-        n_ranks,
-        n_ports: n_ports as usize,
+        size: (n_ranks, n_ports as usize),
         seed: config.seed,
         is_calm: config.is_calm,
         is_told: config.keeps_story,

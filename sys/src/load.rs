@@ -2,7 +2,6 @@
 
 use std::error::Error as _;
 use std::ffi::OsString;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
@@ -22,7 +21,7 @@ pub enum LoadError {
     #[error(
         "no uTofu library could be opened; set {} to its path where it exists. Tried: {}",
         UTOFU_LIB.name,
-        Attempts(tried)
+        attempts(tried)
     )]
     NotFound {
         /// Each file tried, with the dynamic linker's reason.
@@ -50,15 +49,9 @@ pub enum LoadError {
     },
 }
 
-struct Attempts<'a>(&'a [(String, String)]);
-
-impl fmt::Display for Attempts<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (place, reason)) in self.0.iter().enumerate() {
-            write!(f, "{}{place} ({reason})", if i == 0 { "" } else { "; " })?;
-        }
-        Ok(())
-    }
+fn attempts(tried: &[(String, String)]) -> String {
+    let each: Vec<String> = tried.iter().map(|(place, why)| format!("{place} ({why})")).collect();
+    each.join("; ")
 }
 
 impl Api {

@@ -71,6 +71,13 @@ impl Port {
         Port { memory, registration, vcq, peers, names }
     }
 
+    /// One of two, and where the other is, and its id.
+    fn of_two(x: &mut LocalExchange) -> (Port, (VcqId, Stadd), u64) {
+        let (port, other) = (Port::open(x), 1 - x.rank());
+        let (peer, name) = (port.peers[other], port.names[other]);
+        (port, peer, name)
+    }
+
     fn notice(&mut self) -> Notice {
         loop {
             if let Some(n) = self.vcq.poll_mrq().expect("no error") {
@@ -97,9 +104,7 @@ fn mark(edata: u8, flags: PostFlags, cookie: usize) -> Mark {
 #[test]
 fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
     ranks(2, |x| {
-        let mut p = Port::open(x);
-        let (peer, there) = p.peers[1 - x.rank()];
-        let name = p.names[1 - x.rank()];
+        let (mut p, (peer, there), name) = Port::of_two(x);
         if x.rank() == 0 {
             p.memory.set(3, 0x1234_5678);
             let what = Transfer { local: p.registration.at(24), remote: there + 16, length: 8 };
@@ -125,9 +130,7 @@ fn a_put_moves_bytes_and_gives_the_notices_asked_for() {
 #[test]
 fn get_piggyback_and_atomics_do_what_they_say() {
     ranks(2, |x| {
-        let mut p = Port::open(x);
-        let (peer, there) = p.peers[1 - x.rank()];
-        let name = p.names[1 - x.rank()];
+        let (mut p, (peer, there), name) = Port::of_two(x);
         p.memory.set(0, 1000 + x.rank() as u64);
         x.barrier().expect("both");
         if x.rank() == 0 {

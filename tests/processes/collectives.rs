@@ -138,12 +138,17 @@ fn without_the_registration_cache() {
 /// The way of the vendor's library: the emulated device, opened at run time as a C library.
 #[test]
 fn a_library_opened_at_run_time() {
-    let program = std::env::current_exe().unwrap();
-    let library = program.with_file_name("libtofucom_emu.so");
-    let env = [("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", library.to_str().unwrap())];
-    ranks(4, "defaults", &env);
+    let library = library();
+    let library = ("HOPBINE_UTOFU_LIB", &*library);
+    ranks(4, "defaults", &[("HOPBINE_BACKEND", "tofu"), library]);
     // Found without being asked for by name.
-    ranks(3, "every_algorithm", &[("HOPBINE_BACKEND", "auto"), env[1]]);
+    ranks(3, "every_algorithm", &[("HOPBINE_BACKEND", "auto"), library]);
+}
+
+/// The emulated device as a C library.
+fn library() -> String {
+    let library = std::env::current_exe().unwrap().with_file_name("libtofucom_emu.so");
+    library.into_os_string().into_string().unwrap()
 }
 
 fn types() {
@@ -232,10 +237,7 @@ fn denied() {
 
 #[test]
 fn the_devices_ranks_per_node_are_not_overruled() {
-    let program = std::env::current_exe().unwrap();
-    let library = program.with_file_name("libtofucom_emu.so");
-    let env = [("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", library.to_str().unwrap())];
-    ranks(2, "denied", &env);
+    ranks(2, "denied", &[("HOPBINE_BACKEND", "tofu"), ("HOPBINE_UTOFU_LIB", &library())]);
 }
 
 /// What a single rank says that cannot start.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use hopbine::WireError;
 use hopbine::endpoint::{
-    Access, Arrival, Endpoint, Event, Owner, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
+    Access, Arrival, Endpoint, Event, MemoryRange, Owner, Posted, RecvPost, SendPost, Slot, Tag,
+    WireRegion,
 };
 use utofu_emu::Model;
 
@@ -38,10 +39,10 @@ struct Port {
 impl Port {
     fn new(mut endpoint: Box<dyn Endpoint>, len: usize, byte: u8) -> Self {
         let mut bytes = vec![byte; len].into_boxed_slice();
+        let range = MemoryRange { ptr: bytes.as_mut_ptr(), len, access: Access::Write };
         let key = endpoint.registry().map_or(0, |registry| {
             // SAFETY: the bytes stay where they are until the port is gone.
-            unsafe { registry.register(bytes.as_mut_ptr(), len, Access::Write, Owner::Library) }
-                .unwrap()
+            unsafe { registry.register(range, Owner::Library) }.unwrap()
         });
         Port { endpoint, bytes, key, events: Vec::new() }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
-use hopbine::endpoint::{Access, Endpoint, Event, Owner, Posted, RecvPost, Registry, SendPost};
+use hopbine::endpoint::{
+    Endpoint, Event, MemoryRange, Owner, Posted, RecvPost, Registry, SendPost,
+};
 use hopbine::engine::{
     CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch,
     Order, Program, Sizes, UserKeys, UserMemory, compile,
@@ -58,14 +60,27 @@ fn pair(timeout: Duration) -> [(Engine, Arc<Operation>); 2] {
 const ID: (u64, u32) = (0, 0);
 pub const NOTHING: [UserMemory; 2] = [UserMemory { ptr: std::ptr::null_mut(), len: 0 }; 2];
 
-fn start((engine, operation): &(Engine, Arc<Operation>)) -> UserKeys {
+/// Starts an operation, which the caller's thread may drive at once.
+///
+/// # Safety
+/// As [`Engine::start`].
+unsafe fn start_with(
+    (engine, operation): &(Engine, Arc<Operation>),
+    memory: [UserMemory; 2],
+    at_once: bool,
+) -> UserKeys {
     let mut keys = UserKeys::default();
-    // SAFETY: there is no memory.
+    // SAFETY: the caller's promise.
     unsafe {
-        engine.register(operation, NOTHING, false, &mut keys).unwrap();
-        engine.start(operation, NOTHING, &keys, ID, Order::Kept, true).unwrap();
+        engine.register(operation, memory, false, &mut keys).unwrap();
+        engine.start(operation, memory, &keys, ID, Order::Kept, at_once).unwrap();
     }
     keys
+}
+
+fn start(rank: &(Engine, Arc<Operation>)) -> UserKeys {
+    // SAFETY: there is no memory.
+    unsafe { start_with(rank, NOTHING, true) }
 }
 
 /// As if a thread had passed the check just before another closed the engine.
@@ -140,13 +155,7 @@ impl Endpoint for Odd {
 }
 
 impl Registry for Odd {
-    unsafe fn register(
-        &mut self,
-        _: *mut u8,
-        _: usize,
-        _: Access,
-        _: Owner<'_>,
-    ) -> Result<u64, WireError> {
+    unsafe fn register(&mut self, _: MemoryRange, _: Owner<'_>) -> Result<u64, WireError> {
         Ok(1)
     }
 
@@ -202,16 +211,11 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
     })
 }
 
-fn start_on((engine, operation): &(Engine, Arc<Operation>), vector: &mut [u64]) -> UserKeys {
+fn start_on(rank: &(Engine, Arc<Operation>), vector: &mut [u64]) -> UserKeys {
     let len = size_of_val(vector) as u64;
     let memory = [NOTHING[0], UserMemory { ptr: vector.as_mut_ptr().cast(), len }];
-    let mut keys = UserKeys::default();
     // SAFETY: the callers keep the vector until the operation is done.
-    unsafe {
-        engine.register(operation, memory, false, &mut keys).unwrap();
-        engine.start(operation, memory, &keys, ID, Order::Kept, false).unwrap();
-    }
-    keys
+    unsafe { start_with(rank, memory, false) }
 }
 
 #[test]

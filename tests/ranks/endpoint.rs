@@ -4,14 +4,15 @@
 use hopbine::WireError;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
-    Access, Arrival, Endpoint, Event, Owner, Posted, RecvPost, Registry, SendPost, Slot, Tag, Time,
-    WireRegion,
+    Access, Arrival, Endpoint, Event, MemoryRange, Owner, Posted, RecvPost, Registry, SendPost,
+    Slot, Tag, Time, WireRegion,
 };
 use hopbine_meet::LocalExchange;
 use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 use utofu::Api;
 use utofu_emu::{Job, Model};
@@ -48,10 +49,9 @@ struct Memory {
 impl Memory {
     fn new(endpoint: &mut UtofuEndpoint, len: usize, byte: u8) -> Self {
         let mut bytes = vec![byte; len];
+        let range = MemoryRange { ptr: bytes.as_mut_ptr(), len, access: Access::Write };
         // SAFETY: the test keeps it until the endpoints are gone.
-        let key =
-            unsafe { endpoint.register(bytes.as_mut_ptr(), len, Access::Write, Owner::Library) }
-                .unwrap();
+        let key = unsafe { endpoint.register(range, Owner::Library) }.unwrap();
         Memory { bytes, key, used: 0 }
     }
 
@@ -158,11 +158,11 @@ fn exchange(lens: &[usize], recv_order: &[usize], send_order: &[usize], poll_eve
     assert!(sender.release(source.key).is_err(), "released twice");
 }
 
-fn in_order(n: usize) -> Vec<usize> {
+pub(crate) fn in_order(n: usize) -> Vec<usize> {
     (0..n).collect()
 }
 
-fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+pub(crate) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     let mut order = in_order(n);
     order.shuffle(&mut SmallRng::seed_from_u64(seed));
     order
@@ -175,17 +175,28 @@ fn every_length_around_the_limits() {
     exchange(&lens, &shuffled(lens.len(), 1), &shuffled(lens.len(), 2), 3);
 }
 
+/// Two endpoints, each with so much memory of its own.
+fn pair_with(len: usize) -> ([UtofuEndpoint; 2], [Memory; 2]) {
+    let [mut sender, mut receiver] = pair();
+    let memories = [Memory::new(&mut sender, len, 1), Memory::new(&mut receiver, len, 2)];
+    ([sender, receiver], memories)
+}
+
+/// Posts a send whose buffer outlives the endpoint, and is left alone until its event.
+fn send_to_1(sender: &mut UtofuEndpoint, at: usize, region: WireRegion) {
+    // SAFETY: the callers' promise.
+    let posted = unsafe { sender.post_send(1, SendPost { slot: slot(at), tag: tag(at), region }) };
+    assert_eq!(posted.unwrap(), Posted::Accepted);
+}
+
 /// All receives are announced before anything is sent, so all puts are due at once.
 #[test]
 fn more_puts_than_the_transmit_queue_holds() {
-    const N: usize = 3000;
-    const LEN: usize = 2100;
-    let [mut sender, mut receiver] = pair();
-    let mut source = Memory::new(&mut sender, N * LEN, 1);
-    let mut target = Memory::new(&mut receiver, N * LEN, 2);
+    let (n, len) = (3000, 2100);
+    let ([mut sender, mut receiver], [mut source, mut target]) = pair_with(n * len);
     let mut events = Vec::new();
-    for index in 0..N {
-        let region = target.region(LEN);
+    for index in 0..n {
+        let region = target.region(len);
         // SAFETY: the buffer outlives the endpoint, and is left alone until the events.
         let posted = unsafe {
             receiver.post_recv(
@@ -195,21 +206,15 @@ fn more_puts_than_the_transmit_queue_holds() {
         };
         assert_eq!(posted.unwrap(), Posted::Accepted);
     }
-    for _ in 0..N {
+    for _ in 0..n {
         receiver.poll(&mut events).unwrap();
         sender.poll(&mut events).unwrap();
     }
     assert!(events.is_empty() && receiver.is_flushed());
-    for index in 0..N {
-        let region = source.region(LEN);
-        // SAFETY: as above.
-        let posted =
-            unsafe { sender.post_send(1, SendPost { slot: slot(index), tag: tag(index), region }) };
-        assert_eq!(posted.unwrap(), Posted::Accepted);
-    }
+    (0..n).for_each(|at| send_to_1(&mut sender, at, source.region(len)));
     assert!(!sender.is_flushed(), "the queue has room for more than it should");
     let mut rounds = 0;
-    while events.len() < 2 * N {
+    while events.len() < 2 * n {
         sender.poll(&mut events).unwrap();
         receiver.poll(&mut events).unwrap();
         rounds += 1;
@@ -232,19 +237,10 @@ fn more_messages_than_a_channel_holds() {
 /// need a receiver that no longer polls.
 #[test]
 fn what_is_said_of_waiting_messages_waits_for_nobody() {
-    const N: usize = 300;
-    const LEN: usize = 4000;
-    let [mut sender, mut receiver] = pair();
-    let mut source = Memory::new(&mut sender, N * LEN, 1);
-    let mut target = Memory::new(&mut receiver, N * LEN, 2);
+    let (n, len) = (300, 4000);
+    let ([mut sender, mut receiver], [mut source, mut target]) = pair_with(n * len);
     let mut events = Vec::new();
-    for task in 0..N {
-        let region = source.region(LEN);
-        // SAFETY: the buffers outlive the endpoints' use of them, and nobody touches them.
-        let posted =
-            unsafe { sender.post_send(1, SendPost { slot: slot(task), tag: tag(task), region }) };
-        assert_eq!(posted.unwrap(), Posted::Accepted);
-    }
+    (0..n).for_each(|at| send_to_1(&mut sender, at, source.region(len)));
     // Both have met, and then the receiver does something else.
     for _ in 0..4 {
         sender.poll(&mut events).unwrap();
@@ -255,8 +251,8 @@ fn what_is_said_of_waiting_messages_waits_for_nobody() {
         sender.poll(&mut events).unwrap();
     }
     assert!(events.is_empty() && sender.is_flushed());
-    for task in 0..N {
-        let region = target.region(LEN);
+    for task in 0..n {
+        let region = target.region(len);
         loop {
             // SAFETY: as above.
             let posted = unsafe {
@@ -277,7 +273,7 @@ fn what_is_said_of_waiting_messages_waits_for_nobody() {
             receiver.poll(&mut events).unwrap();
         }
     }
-    while events.len() < 2 * N {
+    while events.len() < 2 * n {
         sender.poll(&mut events).unwrap();
         receiver.poll(&mut events).unwrap();
     }
@@ -385,18 +381,20 @@ fn an_announcement_goes_before_the_data_that_are_sent_after_it() {
     assert!(of_b.bytes[2 * LEN..3 * LEN].iter().all(|&byte| byte == 1));
 }
 
+/// 300 lengths, each of any of these ranges.
+pub(crate) fn mixed_lengths(rng: &mut SmallRng, ranges: &[Range<usize>]) -> Vec<usize> {
+    let of_any = |_| {
+        let any = rng.random_range(0..ranges.len());
+        rng.random_range(ranges[any].clone())
+    };
+    (0..300).map(of_any).collect()
+}
+
 #[test]
 fn mixed_lengths_in_random_order() {
     for seed in 0..20 {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let lens: Vec<usize> = (0..300)
-            .map(|_| match rng.random_range(0..4) {
-                0 => rng.random_range(0..21),
-                1 => rng.random_range(21..2049),
-                2 => rng.random_range(2049..5000),
-                _ => 8,
-            })
-            .collect();
+        let lens = mixed_lengths(&mut rng, &[0..21, 21..2049, 2049..5000, 8..9]);
         let (recv, send) = (shuffled(300, seed + 50), shuffled(300, seed + 90));
         exchange(&lens, &recv, &send, rng.random_range(1..40));
     }

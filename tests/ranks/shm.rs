@@ -11,8 +11,9 @@ use hopbine::endpoint::{
 use hopbine_meet::LocalExchange;
 use hopbine_testing::ranks::ranks;
 use rand::rngs::SmallRng;
-use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+
+use crate::endpoint::{in_order, mixed_lengths, shuffled};
 
 pub(crate) fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), |_, mut exchange| {
@@ -123,16 +124,6 @@ fn exchange(lens: &[usize], orders: [&[usize]; 2], poll_every: usize, may_read: 
     assert!(source == target);
 }
 
-fn in_order(n: usize) -> Vec<usize> {
-    (0..n).collect()
-}
-
-fn shuffled(n: usize, seed: u64) -> Vec<usize> {
-    let mut order = in_order(n);
-    order.shuffle(&mut SmallRng::seed_from_u64(seed));
-    order
-}
-
 #[test]
 fn every_length_around_the_limits() {
     let limits = [2048, 64 * 1024, 512 * 1024, 1024 * 1024];
@@ -160,15 +151,8 @@ fn more_messages_than_there_is_room_for() {
 fn mixed_lengths_in_random_order() {
     for seed in 0..20 {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let lens: Vec<usize> = (0..300)
-            .map(|_| match rng.random_range(0..5) {
-                0 => rng.random_range(0..40),
-                1 => rng.random_range(33..2049),
-                2 => rng.random_range(2049..70_000),
-                3 => rng.random_range(60_000..200_000),
-                _ => 8,
-            })
-            .collect();
+        let ranges = [0..40, 33..2049, 2049..70_000, 60_000..200_000, 8..9];
+        let lens = mixed_lengths(&mut rng, &ranges);
         let orders = [&shuffled(300, seed + 50)[..], &shuffled(300, seed + 90)];
         exchange(&lens, orders, rng.random_range(1..40), seed % 2 == 0);
     }

@@ -10,6 +10,10 @@ use hopbine::{
     SimulationConfig, simulate,
 };
 
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
 use super::{config, well};
 
 /// Shapes of 1 to 12 ranks.
@@ -26,24 +30,23 @@ fn on_utofu(sizes: &[u32], seed: u64) -> SimulationConfig {
     config
 }
 
+fn one_of<T: Copy>(numbers: &mut SmallRng, all: &[T]) -> T {
+    *all.choose(numbers).expect("there are some")
+}
+
+/// What a seed decides: a wire between ranks of one of these shapes, one of the ranks, and whatever else.
+fn with_one(shapes: &[&[u32]], seed: u64) -> (SimulationConfig, u64, SmallRng) {
+    let mut numbers = SmallRng::seed_from_u64(seed);
+    let config = on_utofu(one_of(&mut numbers, shapes), seed);
+    let one = numbers.random_range(0..u64::from(config.shape.n_ranks()));
+    (config, one, numbers)
+}
+
 /// `SEEDS=from..to` of the environment, or these.
 fn seeds(usual: Range<u64>) -> Range<u64> {
     let Ok(text) = std::env::var("SEEDS") else { return usual };
     let (from, to) = text.split_once("..").expect("SEEDS=from..to");
     from.parse().expect("a number")..to.parse().expect("a number")
-}
-
-/// The same numbers for the same seed, on all ranks.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: u64) -> u64 {
-        // As in SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % bound
-    }
 }
 
 /// Element `at` of what rank `rank` gives.
@@ -54,16 +57,16 @@ fn given(rank: u64, at: usize) -> u64 {
 /// Some collectives of all kinds, of which every rank checks its result. Returns how many.
 fn some_collectives(comm: &Communicator, rank: &Simulated, seed: u64) -> Result<u64, Error> {
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
-    let mut numbers = Numbers(seed);
-    let mut own = Numbers(seed ^ me << 32);
-    let n_calls = 4 + numbers.below(12);
+    let mut numbers = SmallRng::seed_from_u64(seed);
+    let mut own = SmallRng::seed_from_u64(seed ^ me << 32);
+    let n_calls = 4 + numbers.random_range(0..12);
     for _ in 0..n_calls {
-        let len = LENGTHS[numbers.below(LENGTHS.len() as u64) as usize];
-        let root = numbers.below(n);
-        let kind = numbers.below(11);
-        if own.below(4) == 0 {
+        let len = one_of(&mut numbers, &LENGTHS);
+        let root = numbers.random_range(0..n);
+        let kind = numbers.random_range(0..11);
+        if own.random_range(0..4) == 0 {
             // Late, and then there are messages that come before their calls.
-            rank.sleep(Duration::from_nanos(own.below(3_000_000)));
+            rank.sleep(Duration::from_nanos(own.random_range(0..3_000_000)));
         }
         let blocks = n as usize;
         let mine: Vec<u64> = (0..len).map(|at| given(me, at)).collect();
@@ -131,10 +134,10 @@ fn some_collectives(comm: &Communicator, rank: &Simulated, seed: u64) -> Result<
 
 /// One run of a seed, which decides its shape as well.
 fn run(seed: u64) -> Simulation<Result<u64, Error>> {
-    let sizes = SHAPES[Numbers(seed).below(SHAPES.len() as u64) as usize];
+    let sizes = one_of(&mut SmallRng::seed_from_u64(seed), &SHAPES);
     let config = on_utofu(sizes, seed);
     let simulated = simulate(&config, |comm, rank| some_collectives(comm, rank, seed));
-    well(simulated, &format!("{sizes:?}, seed {seed}"))
+    well(simulated, &format!("{}, seed {seed}", config.shape))
 }
 
 #[test]
@@ -161,11 +164,8 @@ fn a_seed_repeats_a_run_on_utofu_too() {
 #[test]
 fn whoever_waits_for_a_dead_rank_on_utofu_learns_of_it() {
     for seed in seeds(0..60) {
-        let mut numbers = Numbers(seed);
-        let sizes = SHAPES[1 + numbers.below(SHAPES.len() as u64 - 1) as usize];
-        let config = on_utofu(sizes, seed);
-        let dead = numbers.below(u64::from(config.shape.n_ranks()));
-        let after = Duration::from_nanos(numbers.below(20_000_000));
+        let (config, dead, mut numbers) = with_one(&SHAPES[1..], seed);
+        let after = Duration::from_nanos(numbers.random_range(0..20_000_000));
         let simulated = simulate(&config, |comm, rank| {
             if u64::from(comm.rank()) == dead {
                 rank.meets(Fate::Dies, after);
@@ -186,18 +186,15 @@ fn whoever_waits_for_a_dead_rank_on_utofu_learns_of_it() {
 #[test]
 fn whoever_is_stopped_for_a_while_goes_on_and_so_do_the_others() {
     for seed in seeds(0..30) {
-        let mut numbers = Numbers(seed);
-        let sizes = SHAPES[numbers.below(SHAPES.len() as u64) as usize];
-        let config = on_utofu(sizes, seed);
-        let stopped = numbers.below(u64::from(config.shape.n_ranks()));
-        let after = Duration::from_nanos(numbers.below(5_000_000));
+        let (config, stopped, mut numbers) = with_one(&SHAPES, seed);
+        let after = Duration::from_nanos(numbers.random_range(0..5_000_000));
         let simulated = simulate(&config, |comm, rank| {
             if u64::from(comm.rank()) == stopped {
                 rank.meets(Fate::Stops(Duration::from_millis(30)), after);
             }
             some_collectives(comm, rank, seed)
         });
-        well(simulated, &format!("{sizes:?}, seed {seed}"));
+        well(simulated, &format!("{}, seed {seed}", config.shape));
     }
 }
 
@@ -205,11 +202,8 @@ fn whoever_is_stopped_for_a_while_goes_on_and_so_do_the_others() {
 #[test]
 fn a_call_with_another_operator_fails_alone_on_utofu() {
     for seed in seeds(0..40) {
-        let mut numbers = Numbers(seed);
-        let sizes = SHAPES[1 + numbers.below(SHAPES.len() as u64 - 1) as usize];
-        let config = on_utofu(sizes, seed);
-        let odd = numbers.below(u64::from(config.shape.n_ranks()));
-        let len = LENGTHS[1 + numbers.below(LENGTHS.len() as u64 - 1) as usize];
+        let (config, odd, mut numbers) = with_one(&SHAPES[1..], seed);
+        let len = one_of(&mut numbers, &LENGTHS[1..]);
         let simulated = simulate(&config, |comm, rank| {
             comm.spare();
             some_collectives(comm, rank, seed)?;
@@ -222,6 +216,6 @@ fn a_call_with_another_operator_fails_alone_on_utofu() {
             }
             some_collectives(comm, rank, seed + 1)
         });
-        well(simulated, &format!("{sizes:?}, seed {seed}, rank {odd} differs"));
+        well(simulated, &format!("{}, seed {seed}, rank {odd} differs", config.shape));
     }
 }

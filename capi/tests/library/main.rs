@@ -73,28 +73,25 @@ fn compile_fortran(dir: &Path, source: &Path) -> PathBuf {
     compile(dir, "gfortran", &["-std=f2018"], &sources)
 }
 
-#[test]
-fn every_collective_from_fortran() {
+/// A program in Fortran says so, on one rank and on three.
+fn fortran_says(source: &str, args: &[&str], wanted: &str) {
     if !has_fortran() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let program = compile_fortran(dir.path(), &root().join("capi/tests/library/calls.f90"));
+    let program = compile_fortran(dir.path(), &root().join(source));
     for size in [1, 3] {
-        let said = run(&program, size, &[]);
-        assert!(said.contains("all correct"), "{size} ranks: {said}");
+        let said = run(&program, size, args);
+        assert!(said.contains(wanted), "{size} ranks: {said}");
     }
 }
 
 #[test]
+fn every_collective_from_fortran() {
+    fortran_says("capi/tests/library/calls.f90", &[], "all correct");
+}
+
+#[test]
 fn the_example_in_fortran() {
-    if !has_fortran() {
-        return;
-    }
-    let dir = tempfile::tempdir().expect("a directory");
-    let program = compile_fortran(dir.path(), &root().join("examples/fortran/cg.f90"));
-    for size in [1, 3] {
-        let said = run(&program, size, &["12"]);
-        assert!(said.contains("correct"), "{size} ranks: {said}");
-    }
+    fortran_says("examples/fortran/cg.f90", &["12"], "correct");
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hopbine::{Blocks, CallOptions, Communicator, Error, Fate, Simulated};
 use hopbine::{Call, Form, Repeated, Started};
+use hopbine_meet::fnv;
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::{Collective, registry};
 use rand::seq::SliceRandom;
@@ -68,10 +69,8 @@ impl Served {
 
 impl Buffers {
     fn hash_now(&self) -> u64 {
-        let mix = |hash: u64, word: &u64| {
-            (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
-        };
-        self.send.iter().chain(&self.recv).fold(0xcbf2_9ce4_8422_2325, mix)
+        let mix = |hash: u64, &word: &u64| fnv::mix(hash, word).rotate_left(23);
+        self.send.iter().chain(&self.recv).fold(fnv::START, mix)
     }
 
     fn over(&mut self, sim: &Simulated) {

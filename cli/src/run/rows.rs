@@ -4,11 +4,12 @@ use hopbine::Wire;
 use hopbine_torus::Collective;
 use serde_json::{Value, json};
 
+use super::Args;
 use super::measure::Measured;
 use super::ranks::Ranks;
 use super::reference::Case;
 use super::stats::{self, Times};
-use super::{Args, Chosen};
+use super::tasks::Chosen;
 use crate::cells::{Cell, Column};
 use crate::report::Head;
 use crate::sizes;

@@ -15,6 +15,7 @@ mod traffic;
 
 use std::process::{Command, Output};
 
+use hopbine::torus::{Collective, registry};
 use hopbine_testing::cores::one_core;
 use hopbine_testing::processes::OutputInTime;
 
@@ -43,6 +44,22 @@ fn well(args: &str) -> String {
     assert!(output.status.success(), "{args}: {}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "", "{args}");
     text(&output.stdout).to_owned()
+}
+
+/// Calls that are refused as they are written, each for the reason beside it.
+fn refused(calls: &[(&str, &str)]) {
+    for (args, why) in calls {
+        let output = hopbine(args);
+        assert_eq!(output.status.code(), Some(2), "{args}");
+        assert!(text(&output.stderr).contains(why), "{args}: {}", text(&output.stderr));
+    }
+}
+
+/// Algorithms of a collective that serve a shape.
+fn n_serving(collective: Collective, shape: &str) -> usize {
+    let shape = shape.parse().unwrap();
+    let algorithms = registry::algorithms(collective).into_iter();
+    algorithms.filter(|algorithm| algorithm.serves(&shape).is_ok()).count()
 }
 
 fn json(args: &str) -> serde_json::Value {

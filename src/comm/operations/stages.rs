@@ -6,7 +6,7 @@ use super::running::{Numbers, Prepared, order};
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::ready::Ready;
-use crate::engine::{Advance, Engine, Operation, OperationWatch, UserMemory};
+use crate::engine::{Advance, UserMemory};
 use crate::error::Error;
 use crate::planted::{self, Planted};
 use crate::sync::lock;
@@ -138,12 +138,12 @@ impl Running {
     /// # Errors
     /// What went wrong with it.
     pub(crate) fn test(&mut self) -> Result<bool, Error> {
-        self.with(|stages| stages.test_by(Engine::test))
+        self.with(|stages| stages.test(true))
     }
 
     /// As [`test`](Running::test), without moving others on.
     pub(crate) fn look(&mut self) -> Result<bool, Error> {
-        self.with(|stages| stages.test_by(Engine::look))
+        self.with(|stages| stages.test(false))
     }
 
     /// Waits for the end; returns at once if it was not started.
@@ -286,18 +286,19 @@ impl Stages {
         ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
     }
 
-    fn test_by(
-        &mut self,
-        test: fn(&Engine, &Arc<Operation>, (u64, u32), &mut OperationWatch) -> bool,
-    ) -> Result<bool, Error> {
+    fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
             let id = numbers.of(self.stage);
             let (inner, Ready { operation, watch, .. }) = self.prepared.at(self.stage);
-            let is_done =
-                self.failure.is_some() || test(&inner.of_world.engine, operation, id, watch);
-            if !is_done {
-                return Ok(false);
+            let engine = &inner.of_world.engine;
+            if self.failure.is_none() {
+                if moves_on {
+                    engine.move_on(operation);
+                }
+                if !engine.look(operation, id, watch) {
+                    return Ok(false);
+                }
             }
             if self.moved_on(numbers)? {
                 return Ok(true);

@@ -1,5 +1,7 @@
 //! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
 
+use std::ops::Range;
+
 use crate::endpoint::garbled::{Garbled, at_most, within};
 use crate::endpoint::status::blame_from_word;
 use crate::endpoint::{Status, Tag};
@@ -118,8 +120,7 @@ pub(super) struct Limits {
     /// Credits that the sender may give: those that are under way.
     pub(super) credits: u32,
     /// The last of MPI's tags of messages that headers announce, and of all.
-    pub(super) last_numbered: i32,
-    pub(super) last_tag: i32,
+    pub(super) last_tags: [i32; 2],
 }
 
 /// What a header says, each field checked.
@@ -171,6 +172,7 @@ impl Checked {
         let at = within("a header's kind", bytes[30].into(), (1, KINDS.len() as u64))? as usize - 1;
         let tag = Tag::of_operation(operation, message, call);
         let long = || at_most("the length of a long message", len, isize::MAX as usize);
+        let [last_numbered, last_tag] = limits.last_tags;
         let mpi_tag = |first: i32, last: i32| {
             within("MPI's tag of a message", way.into(), (first as u64, last as u64))
                 .map(|tag| tag as i32)
@@ -185,7 +187,7 @@ impl Checked {
                 Said::Short(Short { tag, len, n_parts: n_parts as usize })
             }
             Kind::Long => {
-                let mpi_tag = mpi_tag(FIRST_DATA, limits.last_numbered)?;
+                let mpi_tag = mpi_tag(FIRST_DATA, last_numbered)?;
                 Said::Long { tag, len: long()?, mpi_tag }
             }
             Kind::Credit => Said::Credit,
@@ -198,7 +200,7 @@ impl Checked {
                 Said::Lane { context: tag.context, lane: way, least_bytes }
             }
             Kind::Unmet => {
-                let mpi_tag = mpi_tag(limits.last_numbered.saturating_add(1), limits.last_tag)?;
+                let mpi_tag = mpi_tag(last_numbered.saturating_add(1), last_tag)?;
                 Said::Unmet { tag, len: long()?, mpi_tag }
             }
             Kind::Close => Said::Close { lane: way, n_messages: len },
@@ -216,12 +218,10 @@ pub(super) struct Parts {
 }
 
 /// A part of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Where in the message it begins.
-    pub(super) start: usize,
-    /// Its bytes, at most [`PART_BYTES`]; it ends within the message.
-    pub(super) len: usize,
+    /// Where in the message it is, at most [`PART_BYTES`].
+    pub(super) range: Range<usize>,
     pub(super) is_last: bool,
 }
 
@@ -233,7 +233,7 @@ impl Parts {
     #[inline]
     pub(super) fn next(&mut self, of: Short) -> Result<Part, Garbled> {
         if of.n_parts == 1 && self.begun.is_none() {
-            return Ok(Part { start: 0, len: of.len, is_last: true });
+            return Ok(Part { range: 0..of.len, is_last: true });
         }
         let start = match self.begun {
             None => 0,
@@ -241,9 +241,10 @@ impl Parts {
             Some(_) => return Err(self.unfinished()),
         };
         let len = part_len(of.len, of.n_parts, start);
-        let is_last = start + len == of.len;
-        self.begun = (!is_last).then_some((of, start + len));
-        Ok(Part { start, len, is_last })
+        let end = start + len;
+        let is_last = end == of.len;
+        self.begun = (!is_last).then_some((of, end));
+        Ok(Part { range: start..end, is_last })
     }
 
     /// Another message has come.
@@ -280,7 +281,7 @@ pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
 /// Headers of a peer that sends what it likes, one after the other: parts of messages are copied to where
 /// a port would.
 pub(crate) fn play(bytes: &[u8]) {
-    let limits = Limits { n_ranks: 9, credits: CREDITS, last_numbered: 1000, last_tag: 5000 };
+    let limits = Limits { n_ranks: 9, credits: CREDITS, last_tags: [1000, 5000] };
     let (mut parts, mut region) = (Parts::default(), Vec::new());
     let slot = vec![7; PART_BYTES];
     for header in bytes.as_chunks().0 {
@@ -288,11 +289,11 @@ pub(crate) fn play(bytes: &[u8]) {
         assert!(credits <= CREDITS);
         match said {
             Said::Short(of) => {
-                let Ok(Part { start, len, is_last }) = parts.next(of) else { return };
+                let Ok(Part { range, is_last }) = parts.next(of) else { return };
                 region.resize(of.len, 0);
-                region[start..start + len].copy_from_slice(&slot[..len]);
-                assert_eq!(is_last, start + len == of.len);
-                assert!(len > 0 || is_last, "no end");
+                assert_eq!(is_last, range.end == of.len);
+                assert!(!range.is_empty() || is_last, "no end");
+                region[range.clone()].copy_from_slice(&slot[..range.len()]);
             }
             Said::Long { mpi_tag, .. } => assert!((FIRST_DATA..=1000).contains(&mpi_tag)),
             Said::Unmet { mpi_tag, .. } => assert!((1001..=5000).contains(&mpi_tag)),
@@ -307,7 +308,7 @@ mod tests {
     use crate::endpoint::status::blame_to_word;
 
     const TAG: Tag = Tag { context: 5, operation: 6, message: 7, call: 0xfedc };
-    const LIMITS: Limits = Limits { n_ranks: 9, credits: 4, last_numbered: 1000, last_tag: 5000 };
+    const LIMITS: Limits = Limits { n_ranks: 9, credits: 4, last_tags: [1000, 5000] };
 
     fn said(header: &Header) -> Result<Said, Garbled> {
         Checked::of(&header.encode(), &LIMITS).map(|checked| checked.said)
@@ -375,16 +376,16 @@ mod tests {
     fn parts_of_another_message_do_not_follow() {
         let short = |message, len| Short { tag: Tag { message, ..TAG }, len, n_parts: 2 };
         let mut parts = Parts::default();
-        let first = Part { start: 0, len: 5, is_last: false };
-        assert_eq!(parts.next(short(1, 10)), Ok(first));
+        let first = || Ok(Part { range: 0..5, is_last: false });
+        assert_eq!(parts.next(short(1, 10)), first());
         for other in [short(2, 10), short(1, 11)] {
             let garbled = { parts }.next(other).unwrap_err();
             assert_eq!((garbled.found, garbled.valid), (5, (10, 10)));
         }
         assert!(parts.none().is_err());
-        assert_eq!(parts.next(short(1, 10)), Ok(Part { start: 5, len: 5, is_last: true }));
+        assert_eq!(parts.next(short(1, 10)), Ok(Part { range: 5..10, is_last: true }));
         assert!(parts.none().is_ok());
-        assert_eq!(parts.next(short(2, 10)), Ok(first));
+        assert_eq!(parts.next(short(2, 10)), first());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::State;
 use super::header::{CREDITS, Checked, HEADER_BYTES, Header, Kind, Limits, Part, Said, Short};
-use super::moves::Awaited;
+use super::moves::{Awaited, Envelope};
 use super::peer::{Body, Unexpected, kept_bytes};
 use super::ring::Taken;
 use crate::Rank;
@@ -21,9 +21,8 @@ impl State {
         let index = self.peer(rank);
         let limits = Limits {
             n_ranks: self.n_ranks,
-            credits: CREDITS - self.peers[index as usize].credits,
-            last_numbered: self.tags.last_numbered(),
-            last_tag: self.tags.last(),
+            credits: CREDITS - self.peers[index as usize].credits.left,
+            last_tags: [self.tags.last_numbered(), self.tags.last()],
         };
         // SAFETY: a slot of the ring has room for more than a header, which has arrived: nobody else
         // sends on this communicator, and MPI loses nothing. (What was shorter would show what has been
@@ -31,16 +30,16 @@ impl State {
         let header = unsafe { &*taken.ptr.cast() };
         let Checked { credits, said } = Checked::of(header, &limits).map_err(garbled)?;
         let peer = &mut self.peers[index as usize];
-        peer.credits += credits;
+        peer.credits.left += credits;
         match said {
             Said::Short(of) => {
-                peer.owed += 1;
+                peer.credits.owed += 1;
                 let part = peer.parts.next(of).map_err(garbled)?;
                 // SAFETY: within the slot.
                 self.short(index, of, part, unsafe { taken.ptr.add(HEADER_BYTES) })?;
             }
             Said::Long { tag, len, mpi_tag } => {
-                peer.owed += 1;
+                peer.credits.owed += 1;
                 peer.parts.none().map_err(garbled)?;
                 self.long(index, tag, len, mpi_tag)?;
             }
@@ -62,7 +61,7 @@ impl State {
     #[inline]
     pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
-        let Some(credits) = peer.due() else { return Ok(()) };
+        let Some(credits) = peer.credits.due() else { return Ok(()) };
         let header = Header { credits, ..Header::plain(Kind::Credit, 0, 0) };
         // SAFETY: no message.
         unsafe { self.outbound.send(peer.rank, &header, None) }
@@ -78,8 +77,9 @@ impl State {
             return Ok(found);
         }
         let rank = self.peers[index as usize].rank;
-        let is_it = |awaited: &Awaited| awaited.from == rank && awaited.tag.names_same(tag);
-        Ok(self.transfers.take_back(is_it)?.map(|awaited| awaited.posted()))
+        let is_it =
+            |awaited: &Awaited| awaited.envelope.from == rank && awaited.recv.tag.names_same(tag);
+        self.transfers.take_back(is_it)
     }
 
     /// A long message is on its way with that tag of MPI's: matches it with its receive, or keeps it
@@ -89,9 +89,9 @@ impl State {
             self.matcher.keep(index as usize, Unexpected { tag, len, body: Body::Long(mpi_tag) });
             return Ok(());
         };
-        let rank = self.peers[index as usize].rank;
+        let envelope = Envelope { from: self.peers[index as usize].rank, mpi_tag };
         // SAFETY: the receive is posted, so its region is valid and nobody else's.
-        unsafe { self.receive((rank, mpi_tag, len), &posted, posted.fits(tag, len)) }
+        unsafe { self.receive(envelope, len, &posted, posted.fits(tag, len)) }
     }
 
     /// Matches a part of a short message, which is in `data`, with its receive, or keeps it until that is
@@ -104,7 +104,8 @@ impl State {
         data: *const u8,
     ) -> Result<(), WireError> {
         let Short { tag, len, .. } = of;
-        let Part { start, len: part, is_last } = part;
+        let Part { range, is_last } = part;
+        let (start, part) = (range.start, range.len());
         let met = match start {
             0 => self.receive_for(index, tag)?.map(|posted| (posted, posted.fits(tag, len))),
             _ => self.peers[index as usize].partial.take().inspect(|_| self.n_partial -= 1),
@@ -143,15 +144,15 @@ impl State {
     fn unmet(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
         let checked = self.matcher.check(index as usize, tag);
         checked.map_err(|other| self.differs(other))?;
-        let rank = self.peers[index as usize].rank;
-        if self.transfers.expects(rank, mpi_tag) {
+        let envelope = Envelope { from: self.peers[index as usize].rank, mpi_tag };
+        if self.transfers.expects(envelope) {
             return Ok(());
         }
         let Some(posted) = self.receive_for(index, tag)? else { return Ok(()) };
         // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
-        unsafe { self.receive((rank, mpi_tag, len), &posted, false) }?;
+        unsafe { self.receive(envelope, len, &posted, false) }?;
         // No other message meets the receive that drops it.
-        self.bare_arrived(rank, mpi_tag)
+        self.bare_arrived(envelope)
     }
 
     /// Keeps a part of a message whose receive has not been posted.
@@ -171,8 +172,7 @@ impl State {
         };
         data.extend_from_slice(part);
         if !self.unexpected.keep(bytes) {
-            let peer = &mut self.peers[index as usize];
-            (peer.owed, peer.held) = (peer.owed - 1, peer.held + 1);
+            self.peers[index as usize].credits.hold();
             *held += 1;
         }
     }
@@ -181,8 +181,7 @@ impl State {
     pub(super) fn let_go(&mut self, index: u32, unexpected: &Unexpected) -> Result<(), WireError> {
         self.unexpected.release(kept_bytes(unexpected));
         let Body::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };
-        let peer = &mut self.peers[index as usize];
-        (peer.owed, peer.held) = (peer.owed + held, peer.held - held);
+        self.peers[index as usize].credits.release(held);
         self.pay(index)
     }
 

@@ -84,8 +84,8 @@ use super::calls::CALLS;
 use super::lists::hand_over;
 use super::matcher::Matcher;
 use super::{
-    Endpoint, Event, Observer, Posted as Taken, RecvPost, SendPost, Status, UnexpectedBytes,
-    WireError,
+    Endpoint, Event, LAST_WAIT, Observer, Posted as Taken, RecvPost, SendPost, Status,
+    UnexpectedBytes, WireError,
 };
 use crate::Rank;
 use crate::error::Blame;
@@ -105,8 +105,6 @@ const MESSAGES_PER_POLL: usize = 64;
 const RARELY: u32 = 8;
 /// While polls find no message, one in so many asks MPI about those that are sent.
 const QUIET_POLLS: u32 = 4;
-/// How long an endpoint that is abandoned waits for what it has sent.
-const LAST_WAIT: Duration = Duration::from_millis(100);
 /// How long peers have to hear that it gives up, before it takes their messages, which ends their sends; and
 /// for how long it takes them then, at least.
 const LEAST_DRAIN: Duration = Duration::from_millis(20);
@@ -319,8 +317,8 @@ impl State {
             }
         }
         self.transfers.advance(&mut self.events)?;
-        while let Some((from, mpi_tag)) = self.transfers.next_bare() {
-            self.bare_arrived(from, mpi_tag)?;
+        while let Some(envelope) = self.transfers.next_bare() {
+            self.bare_arrived(envelope)?;
         }
         if self.transfers.is_time_to_announce() {
             for (rank, header) in self.transfers.unmet() {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::header::Header;
 use crate::Rank;
-use crate::endpoint::{Arrival, RecvPost, Slot, Tag, WireRegion};
+use crate::endpoint::{Arrival, RecvPost, Slot};
 
 /// The longest piece: MPI counts bytes in an `int`.
 pub(super) const MOST_BYTES: usize = 1 << 30;
@@ -60,31 +60,25 @@ impl Bare {
     }
 }
 
+/// By what MPI matches a message with a receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub(super) from: Rank,
+    pub(super) mpi_tag: i32,
+}
+
 /// A receive that awaits a message without a header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaited {
-    pub(super) slot: Slot,
-    pub(super) from: Rank,
-    pub(super) tag: Tag,
-    pub(super) region: WireRegion,
-    pub(super) mpi_tag: i32,
+    pub(super) envelope: Envelope,
+    pub(super) recv: RecvPost,
 }
 
 impl Awaited {
-    /// The same receive, for a message with a header.
-    pub(super) fn posted(&self) -> RecvPost {
-        let &Awaited { tag, slot, region, .. } = self;
-        RecvPost { tag, slot, region, arrival: Arrival::InRegion }
+    /// MPI writes to the region of `recv`, and nowhere else.
+    pub(super) fn new(envelope: Envelope, recv: RecvPost) -> Self {
+        Awaited { envelope, recv: RecvPost { arrival: Arrival::InRegion, ..recv } }
     }
-}
-
-/// A receive that is to be posted.
-#[derive(Debug)]
-pub(super) struct Due {
-    pub(super) from: Rank,
-    pub(super) mpi_tag: i32,
-    pub(super) number: u32,
-    pub(super) region: WireRegion,
 }
 
 /// How many pieces a message has: an empty one, too, has one.

@@ -3,7 +3,7 @@
 use super::State;
 use super::header::{Header, Kind};
 use super::lanes::can_carry;
-use super::moves::Awaited;
+use super::moves::{Awaited, Envelope};
 use super::peer::Peer;
 use crate::Rank;
 use crate::endpoint::RecvPost;
@@ -75,10 +75,11 @@ impl State {
             posted.tag.context == context
                 && lanes_from.carrying(posted.tag, posted.region.len).is_some()
         });
-        for RecvPost { tag, slot, region, .. } in carried {
-            let mpi_tag = self.tags.of(lane, tag, region.len);
+        for recv in carried {
+            let mpi_tag = self.tags.of(lane, recv.tag, recv.region.len);
+            let awaited = Awaited::new(Envelope { from, mpi_tag }, recv);
             // SAFETY: the receive is posted, so its region is valid and nobody else's.
-            unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
+            unsafe { self.transfers.expect(awaited) };
         }
         Ok(())
     }
@@ -102,8 +103,9 @@ impl State {
         lanes_to.closed(lane).map_err(|garbled| garbled.by(*rank, "MPI_Irecv"))
     }
 
-    /// A message has come without a header, by this tag of MPI's.
-    pub(super) fn bare_arrived(&mut self, from: Rank, mpi_tag: i32) -> Result<(), WireError> {
+    /// A message has come without a header.
+    pub(super) fn bare_arrived(&mut self, envelope: Envelope) -> Result<(), WireError> {
+        let Envelope { from, mpi_tag } = envelope;
         let index = self.peer(from);
         self.peers[index as usize].lanes_from.count(self.tags.lane_of(mpi_tag));
         self.close_lane(index)
@@ -116,9 +118,11 @@ impl State {
         let Peer { rank, lanes_from, .. } = &mut self.peers[index as usize];
         let Some((lane, context)) = lanes_from.take_closed() else { return Ok(()) };
         let rank = *rank;
-        let is_there = |awaited: &Awaited| awaited.from == rank && awaited.tag.context == context;
-        while let Some(awaited) = self.transfers.take_back(is_there)? {
-            self.matcher.await_message(index as usize, awaited.posted());
+        let is_there = |awaited: &Awaited| {
+            awaited.envelope.from == rank && awaited.recv.tag.context == context
+        };
+        while let Some(recv) = self.transfers.take_back(is_there)? {
+            self.matcher.await_message(index as usize, recv);
         }
         self.say(rank, Header { way: lane, ..Header::plain(Kind::Closed, 0, 0) })
     }

@@ -12,12 +12,7 @@ use crate::endpoint::{RecvPost, Slot, WireRegion};
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) rank: Rank,
-    /// Credits left for sending there.
-    pub(super) credits: u32,
-    /// Credits of messages from there that have not been given back yet.
-    pub(super) owed: u32,
-    /// Credits of messages from there that are kept, and hold them.
-    pub(super) held: u32,
+    pub(super) credits: Credits,
     /// The message of which more parts are to come.
     pub(super) parts: Parts,
     /// The receive that this message has met, and whether it fits.
@@ -32,6 +27,37 @@ pub(super) struct Peer {
     pub(super) n_waits: u32,
     /// Whether it is on the port's list of peers whose outbox holds something.
     pub(super) is_listed: bool,
+}
+
+/// A peer's credits, in both directions.
+#[derive(Debug)]
+pub(super) struct Credits {
+    /// Left for sending there.
+    pub(super) left: u32,
+    /// Of messages from there, not given back yet.
+    pub(super) owed: u32,
+    /// Of messages from there that are kept, and hold them.
+    held: u32,
+}
+
+impl Credits {
+    /// Those to be given back now, if any. Those that are not held are given back in good time, as long as
+    /// others are.
+    #[inline]
+    pub(super) fn due(&mut self) -> Option<u32> {
+        let least = if self.held > 0 { 1 } else { CREDITS / 2 };
+        (self.owed >= least).then(|| std::mem::take(&mut self.owed))
+    }
+
+    /// A message that is kept holds one.
+    pub(super) fn hold(&mut self) {
+        (self.owed, self.held) = (self.owed - 1, self.held + 1);
+    }
+
+    /// A message that held so many is not kept any more.
+    pub(super) fn release(&mut self, held: u32) {
+        (self.owed, self.held) = (self.owed + held, self.held - held);
+    }
 }
 
 /// A message that waits for its receive.
@@ -68,20 +94,10 @@ impl Peer {
     pub(super) const WINDOW_BYTES: usize =
         (CREDITS - KEPT_CREDITS) as usize * (size_of::<Unexpected>() + PART_BYTES);
 
-    /// Credits of messages from there that are to be given back now, if any. Those that are not held are
-    /// given back in good time, as long as others are.
-    #[inline]
-    pub(super) fn due(&mut self) -> Option<u32> {
-        let least = if self.held > 0 { 1 } else { CREDITS / 2 };
-        (self.owed >= least).then(|| std::mem::take(&mut self.owed))
-    }
-
     pub(super) fn new(rank: Rank) -> Self {
         Peer {
             rank,
-            credits: CREDITS,
-            owed: 0,
-            held: 0,
+            credits: Credits { left: CREDITS, owed: 0, held: 0 },
             parts: Parts::default(),
             partial: None,
             lanes_to: Lanes::default(),

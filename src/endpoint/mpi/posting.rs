@@ -1,7 +1,7 @@
 //! Sends and receives of this rank, and what goes out for them under credits.
 
 use super::header::{Header, KEPT_CREDITS, Kind, n_parts, part_len};
-use super::moves::Awaited;
+use super::moves::{Awaited, Envelope};
 use super::peer::{Body, Outgoing, Peer};
 use super::{NOBODY, State};
 use crate::Rank;
@@ -65,7 +65,7 @@ impl State {
             if let Some(lane) = self.peers[index as usize].lanes_from.carrying(tag, region.len) {
                 let mpi_tag = self.tags.of(lane, tag, region.len);
                 // SAFETY: the caller's promise.
-                unsafe { self.transfers.expect(Awaited { slot, from, tag, region, mpi_tag }) };
+                unsafe { self.transfers.expect(Awaited::new(Envelope { from, mpi_tag }, recv)) };
             } else {
                 self.matcher.await_message(index as usize, recv);
             }
@@ -76,7 +76,7 @@ impl State {
         let data = match unexpected.body {
             Body::Long(mpi_tag) => {
                 // SAFETY: the caller's promise.
-                unsafe { self.receive((from, mpi_tag, unexpected.len), &recv, fits) }?;
+                unsafe { self.receive(Envelope { from, mpi_tag }, unexpected.len, &recv, fits) }?;
                 return Ok(Taken::Accepted);
             }
             Body::Short { data, .. } => data,
@@ -95,24 +95,24 @@ impl State {
         Ok(Taken::Accepted)
     }
 
-    /// Receives a long message, `(from, mpi_tag, len)`, if it fits the receive that it has met; otherwise
+    /// Receives a long message of `len` bytes, if it fits the receive that it has met; otherwise
     /// somewhere else, so that its sender is done with it.
     ///
     /// # Safety
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn receive(
         &mut self,
-        message: (Rank, i32, usize),
+        envelope: Envelope,
+        len: usize,
         posted: &RecvPost,
         fits: bool,
     ) -> Result<(), WireError> {
-        let (from, mpi_tag, len) = message;
         if !fits {
-            self.events.push(Event::Differs(posted.slot, from));
-            return self.transfers.drop(from, mpi_tag, len);
+            self.events.push(Event::Differs(posted.slot, envelope.from));
+            return self.transfers.drop(envelope, len);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.transfers.receive(from, mpi_tag, posted.slot, posted.region) };
+        unsafe { self.transfers.receive(envelope, posted.slot, posted.region) };
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl State {
     /// Whether there are credits for a message, and a tag of MPI's if it needs one.
     #[inline]
     fn can_go(&self, index: u32, header: &Header) -> bool {
-        let credits = self.peers[index as usize].credits;
+        let credits = self.peers[index as usize].credits.left;
         match header.kind {
             Kind::Short => credits >= header.way + KEPT_CREDITS,
             _ => credits > 0 && self.transfers.has_tag(),
@@ -203,9 +203,9 @@ impl State {
     ) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let to = peer.rank;
-        header.credits = std::mem::take(&mut peer.owed);
+        header.credits = std::mem::take(&mut peer.credits.owed);
         if header.kind != Kind::Short {
-            peer.credits -= 1;
+            peer.credits.left -= 1;
             header.way = self.transfers.tag() as u32;
             // SAFETY: no message.
             unsafe { self.outbound.send(to, &header, None) }?;
@@ -216,7 +216,7 @@ impl State {
         loop {
             let len = part_len(region.len, header.way as usize, at);
             let part = WireRegion { ptr: region.ptr.wrapping_add(at), len, ..region };
-            peer.credits -= 1;
+            peer.credits.left -= 1;
             // SAFETY: as above; the part lies within the region.
             unsafe { self.outbound.send(to, &header, Some(part)) }?;
             header.credits = 0;

@@ -10,10 +10,10 @@ use mpi::ffi;
 use super::drain::drain;
 use super::header::{FIRST_DATA, Header};
 use super::library::{Comm, check};
-use super::moves::{Awaited, Bare, Due, Move, What, n_pieces, pieces};
+use super::moves::{Awaited, Bare, Envelope, Move, What, n_pieces, pieces};
 use super::requests::{IsendFunction, cancel, cancel_one, n_bytes};
 use crate::Rank;
-use crate::endpoint::{Event, Slot, WireError, WireRegion};
+use crate::endpoint::{Event, RecvPost, Slot, WireError, WireRegion};
 use crate::numbered::Numbered;
 
 /// Messages without a header that are not met are looked at every so many polls,
@@ -37,9 +37,10 @@ pub(super) struct Transfers {
     /// and awaited without one.
     n_awaited: usize,
     n_polls: u32,
-    /// Messages that have come without a header: from whom, and by which tag of MPI's.
-    arrived_bare: Vec<(Rank, i32)>,
-    due: VecDeque<Due>,
+    /// Messages that have come without a header.
+    arrived_bare: Vec<Envelope>,
+    /// Receives that are to be posted, by the numbers of their messages.
+    due: VecDeque<(u32, Envelope, WireRegion)>,
     requests: Vec<ffi::MPI_Request>,
     /// The message of each request.
     numbers: Vec<u32>,
@@ -161,16 +162,10 @@ impl Transfers {
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
-    pub(super) unsafe fn receive(
-        &mut self,
-        from: Rank,
-        mpi_tag: i32,
-        slot: Slot,
-        region: WireRegion,
-    ) {
+    pub(super) unsafe fn receive(&mut self, envelope: Envelope, slot: Slot, region: WireRegion) {
         let left = n_pieces(region.len);
         let number = self.moves.insert(Move { what: What::Received(slot), left });
-        self.due.push_back(Due { from, mpi_tag, number, region });
+        self.due.push_back((number, envelope, region));
     }
 
     /// Awaits a message without a header, from the next [`begin`](Transfers::begin) on.
@@ -178,15 +173,14 @@ impl Transfers {
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
     pub(super) unsafe fn expect(&mut self, awaited: Awaited) {
-        let Awaited { from, mpi_tag, region, .. } = awaited;
         let number = self.moves.insert(Move { what: What::Awaited(awaited), left: 1 });
         self.n_awaited += 1;
-        self.due.push_back(Due { from, mpi_tag, number, region });
+        self.due.push_back((number, awaited.envelope, awaited.recv.region));
     }
 
-    /// Whether a message by this tag of MPI's is awaited.
-    pub(super) fn expects(&self, from: Rank, mpi_tag: i32) -> bool {
-        self.awaited(|awaited| (awaited.from, awaited.mpi_tag) == (from, mpi_tag)).is_some()
+    /// Whether a message with this envelope is awaited.
+    pub(super) fn expects(&self, envelope: Envelope) -> bool {
+        self.awaited(|awaited| awaited.envelope == envelope).is_some()
     }
 
     /// Takes such a receive back that awaits a message without a header, if there is one.
@@ -197,9 +191,9 @@ impl Transfers {
     pub(super) fn take_back(
         &mut self,
         is_it: impl Fn(&Awaited) -> bool,
-    ) -> Result<Option<Awaited>, WireError> {
+    ) -> Result<Option<RecvPost>, WireError> {
         let Some((number, awaited)) = self.awaited(is_it) else { return Ok(None) };
-        let from = awaited.from;
+        let from = awaited.envelope.from;
         match self.numbers.iter().position(|&of| of == number) {
             Some(at) => {
                 self.numbers.swap_remove(at);
@@ -209,11 +203,11 @@ impl Transfers {
                     return Err(WireError { call: "MPI_Cancel", reason, peer: None });
                 }
             }
-            None => self.due.retain(|due| due.number != number),
+            None => self.due.retain(|&(due, ..)| due != number),
         }
         self.moves.remove(number);
         self.n_awaited -= 1;
-        Ok(Some(awaited))
+        Ok(Some(awaited.recv))
     }
 
     fn awaited(&self, is_it: impl Fn(&Awaited) -> bool) -> Option<(u32, Awaited)> {
@@ -229,26 +223,26 @@ impl Transfers {
     /// begin before: then two ranks that exchange messages move both at once.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), WireError> {
-        while let Some(Due { from, mpi_tag, number, region }) = self.due.pop_front() {
+        while let Some((number, envelope, WireRegion { ptr, len, .. })) = self.due.pop_front() {
             // SAFETY: the promise of `receive` and `expect`: it has not been reported.
-            unsafe { self.post(from, mpi_tag, region.ptr, region.len, number) }?;
+            unsafe { self.post(envelope, ptr, len, number) }?;
         }
         Ok(())
     }
 
     /// Receives a message that no receive of this rank expects, so that its sender is done with it.
-    pub(super) fn drop(&mut self, from: Rank, mpi_tag: i32, len: usize) -> Result<(), WireError> {
+    pub(super) fn drop(&mut self, envelope: Envelope, len: usize) -> Result<(), WireError> {
         let mut waste = Vec::new();
         waste.try_reserve_exact(len).map_err(|error| WireError {
             call: "dropping a message",
             reason: error.to_string(),
-            peer: Some(from),
+            peer: Some(envelope.from),
         })?;
         let (ptr, left) = (waste.as_mut_ptr(), n_pieces(len));
         self.n_dropped += 1;
         let number = self.moves.insert(Move { what: What::Dropped(waste), left });
         // SAFETY: as long as the message lives in `moves`, so does this memory, which nobody else uses.
-        unsafe { self.post(from, mpi_tag, ptr, len, number) }
+        unsafe { self.post(envelope, ptr, len, number) }
     }
 
     /// Posts the receives of a message's pieces.
@@ -257,8 +251,7 @@ impl Transfers {
     /// As [`receive`](Transfers::receive).
     unsafe fn post(
         &mut self,
-        from: Rank,
-        mpi_tag: i32,
+        Envelope { from, mpi_tag }: Envelope,
         ptr: *mut u8,
         len: usize,
         number: u32,
@@ -325,12 +318,12 @@ impl Transfers {
                     events.push(Event::Sent(*slot));
                 }
                 What::Received(slot) => events.push(Event::Received(*slot)),
-                What::Awaited(Awaited { slot, from, region, mpi_tag, .. }) => {
+                &What::Awaited(Awaited { envelope, recv }) => {
                     self.n_awaited -= 1;
-                    self.arrived_bare.push((*from, *mpi_tag));
-                    let fits = n_bytes(status)? == region.len;
-                    let differs = Event::Differs(*slot, *from);
-                    events.push(if fits { Event::Received(*slot) } else { differs });
+                    self.arrived_bare.push(envelope);
+                    let fits = n_bytes(status)? == recv.region.len;
+                    let differs = Event::Differs(recv.slot, envelope.from);
+                    events.push(if fits { Event::Received(recv.slot) } else { differs });
                 }
                 What::Dropped(_) => self.n_dropped -= 1,
             }
@@ -346,9 +339,9 @@ impl Transfers {
         Ok(())
     }
 
-    /// The next of the messages that have come without a header, from whom and by which tag.
+    /// The next of the messages that have come without a header.
     #[inline]
-    pub(super) fn next_bare(&mut self) -> Option<(Rank, i32)> {
+    pub(super) fn next_bare(&mut self) -> Option<Envelope> {
         self.arrived_bare.pop()
     }
 

@@ -46,25 +46,21 @@ impl<N: Endpoint, F: Endpoint> Router<N, F> {
 impl<N: Endpoint, F: Endpoint> Endpoint for Router<N, F> {
     #[inline]
     unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.is_near(to) {
-                self.near.post_send(to, send)
-            } else {
-                self.far.post_send(to, send)
-            }
+        match self.is_near(to) {
+            // SAFETY: the caller's promise.
+            true => unsafe { self.near.post_send(to, send) },
+            // SAFETY: the caller's promise.
+            false => unsafe { self.far.post_send(to, send) },
         }
     }
 
     #[inline]
     unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.is_near(from) {
-                self.near.post_recv(from, recv)
-            } else {
-                self.far.post_recv(from, recv)
-            }
+        match self.is_near(from) {
+            // SAFETY: the caller's promise.
+            true => unsafe { self.near.post_recv(from, recv) },
+            // SAFETY: the caller's promise.
+            false => unsafe { self.far.post_recv(from, recv) },
         }
     }
 

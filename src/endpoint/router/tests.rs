@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::endpoint::{Access, Arrival, Owner, Slot, Tag, WireRegion};
+use crate::endpoint::{Arrival, MemoryRange, Owner, Slot, Tag, WireRegion};
 use crate::error::Fault;
 use crate::sync::lock;
 
@@ -63,13 +63,7 @@ impl Endpoint for Fake {
 }
 
 impl Registry for Fake {
-    unsafe fn register(
-        &mut self,
-        _: *mut u8,
-        _: usize,
-        _: Access,
-        _: Owner<'_>,
-    ) -> Result<u64, WireError> {
+    unsafe fn register(&mut self, _: MemoryRange, _: Owner<'_>) -> Result<u64, WireError> {
         unreachable!()
     }
 

@@ -9,13 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
-use super::layout::{LINE, Layout};
+use super::layout::{BOARD_BYTES, DEPTH, LINE, Layout, PART_BYTES, STRIDE};
 use super::segment::Segment;
 
-/// The longest contribution.
-pub(super) const BOARD_BYTES: usize = 40 * 1024;
-/// Places of each rank: how many calls a rank can be ahead of one that it does not wait for.
-pub(super) const DEPTH: u64 = 4;
 /// The words of the first line of a rank's part: the call that it has entered; the base of the
 /// last lease that it has left; that of the present one, in its owner's part (`boards`).
 const ENTERED: usize = 0;
@@ -23,10 +19,6 @@ pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
 /// A contribution up to this length shares the cache line of its stamp.
 const INLINE_BYTES: usize = LINE - 8;
-/// From one place to the next: not a power of two, or all would share the same sets of the caches.
-const STRIDE: usize = LINE + BOARD_BYTES + LINE;
-/// Bytes of a rank's part of the board: what it shows, and its places.
-pub(super) const RANK_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 
 /// A rank's contribution to the call that was entered last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +61,7 @@ impl Board {
         me: usize,
         base: u64,
     ) -> Self {
-        let part = |&rank: &usize| segment.at(layout.board(index, rank), RANK_BYTES);
+        let part = |&rank: &usize| segment.at(layout.board(index, rank), PART_BYTES);
         let bell = |&rank: &usize| Doorbell::new(segment, layout, rank);
         Board {
             _segment: segment.clone(),
@@ -226,7 +218,7 @@ mod tests {
     use super::*;
 
     fn boards(n_ranks: usize) -> Vec<Board> {
-        let layout = Layout { n_ranks, n_ports: 0, board_bytes: RANK_BYTES, boards_per_rank: 0 };
+        let layout = Layout { n_ranks, n_ports: 0, boards_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         let all: Vec<usize> = (0..n_ranks).collect();

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::board::{BASE, Board, DEPTH, LEFT, RANK_BYTES};
-use super::layout::Layout;
+use super::board::{BASE, Board, LEFT};
+use super::layout::{DEPTH, Layout, PART_BYTES};
 use super::segment::Segment;
 use crate::Rank;
 use crate::sync::lock;
@@ -26,7 +26,7 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// Boards that each of `n_ranks` ranks has to give away.
 pub(super) fn per_rank(n_ranks: usize) -> usize {
-    (MOST_BYTES / (n_ranks * n_ranks * RANK_BYTES)).min(MOST_PER_RANK)
+    (MOST_BYTES / (n_ranks * n_ranks * PART_BYTES)).min(MOST_PER_RANK)
 }
 
 /// A board that this rank may give away.
@@ -154,12 +154,7 @@ mod tests {
     use super::*;
 
     fn all(n_ranks: usize) -> Vec<Arc<Boards>> {
-        let layout = Layout {
-            n_ranks,
-            n_ports: 0,
-            board_bytes: RANK_BYTES,
-            boards_per_rank: per_rank(n_ranks),
-        };
+        let layout = Layout { n_ranks, n_ports: 0, boards_per_rank: per_rank(n_ranks) };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         (0..n_ranks).map(|me| Boards::new(&segment, layout, me)).collect()

@@ -86,7 +86,7 @@ impl ShmEndpoint {
         match via {
             Via::Slot(slot) => self.show_staged(peer, slot, &posted),
             Via::Rendezvous(rendezvous) => {
-                self.begin_rendezvous(peer, &posted, rendezvous)?;
+                self.begin_rendezvous(peer, posted, rendezvous)?;
             }
             Via::Line | Via::Ring => {
                 // SAFETY: the receive is posted, so its region is valid and nobody else's; the
@@ -130,7 +130,7 @@ impl ShmEndpoint {
         match unexpected.body {
             Body::Staged(id) => self.show_staged(peer, id, posted),
             Body::Rendezvous(rendezvous) => {
-                self.begin_rendezvous(peer, posted, rendezvous)?;
+                self.begin_rendezvous(peer, *posted, rendezvous)?;
             }
             Body::Inline(bytes) => {
                 // SAFETY: the region is valid for writes by the caller's promise, and has the

@@ -13,6 +13,15 @@ pub(super) const SLOT_BYTES: usize = 64 * 1024;
 /// From one slot to the next: not a power of two, or all would share the same sets of the caches.
 const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + LINE;
 
+/// The longest contribution to a collective without messages.
+pub(super) const BOARD_BYTES: usize = 40 * 1024;
+/// Places of each rank on a board: how many calls a rank can be ahead of one that it does not wait for.
+pub(super) const DEPTH: u64 = 4;
+/// From one place to the next: not a power of two, likewise.
+pub(super) const STRIDE: usize = LINE + BOARD_BYTES + LINE;
+/// Bytes of a rank's part of a board: what it shows, and its places.
+pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
+
 const HEADER_BYTES: usize = 4096;
 const RANK_BYTES: usize = 3 * LINE;
 const QUEUE_BYTES: usize = 2 * LINE + QUEUE_LINES * LINE + PAYLOAD_BYTES;
@@ -20,12 +29,10 @@ const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
 
 /// The layout of the segment of `n_ranks` ranks with `n_ports` ports each. Everything starts out
 /// as zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) n_ranks: usize,
     pub(super) n_ports: usize,
-    /// Bytes of each rank for collectives without messages.
-    pub(super) board_bytes: usize,
     /// Boards that each rank can give to communicators, beside the one of all ranks.
     pub(super) boards_per_rank: usize,
 }
@@ -65,7 +72,7 @@ impl Layout {
     /// A rank's part of a board; the first is that of all ranks.
     pub(super) fn board(&self, index: usize, rank: usize) -> usize {
         let staging = self.readers(self.n_ports, 0, 0);
-        staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * self.board_bytes
+        staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * PART_BYTES
     }
 
     /// Bytes of the segment.
@@ -80,11 +87,11 @@ mod tests {
 
     #[test]
     fn nothing_overlaps_and_everything_starts_at_a_line() {
-        let layout = Layout { n_ranks: 3, n_ports: 2, board_bytes: 4096, boards_per_rank: 2 };
+        let layout = Layout { n_ranks: 3, n_ports: 2, boards_per_rank: 2 };
         let mut parts = vec![(0, HEADER_BYTES)];
         for rank in 0..3 {
             parts.push((layout.rank(rank), RANK_BYTES));
-            parts.extend((0..7).map(|board| (layout.board(board, rank), 4096)));
+            parts.extend((0..7).map(|board| (layout.board(board, rank), PART_BYTES)));
             for port in 0..2 {
                 parts.push((layout.reads(port, rank), LINE));
                 parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));

@@ -289,8 +289,7 @@ impl Endpoint for ShmEndpoint {
                 return Ok(Taken::Accepted);
             }
         }
-        let id =
-            self.rendezvous_sends.insert(RendezvousSend { peer, is_cico: false, slot, region });
+        let id = self.rendezvous_sends.insert(RendezvousSend { peer, is_cico: false, send });
         (descriptor.kind, descriptor.id) = (Kind::Rendezvous, id);
         let address = region.ptr.expose_provenance() as u64;
         let words = [address, self.rendezvous_sends.len() as u64];

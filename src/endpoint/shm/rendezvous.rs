@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::endpoint::{Event, RecvPost, WireError};
+use crate::endpoint::{Event, RecvPost, SendPost, WireError};
 
 use super::descriptor::{Descriptor, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
@@ -24,25 +24,27 @@ impl ShmEndpoint {
     pub(super) fn begin_rendezvous(
         &mut self,
         peer: usize,
-        posted: &RecvPost,
-        Rendezvous { from, id, among }: Rendezvous,
+        recv: RecvPost,
+        message: Rendezvous,
     ) -> Result<(), WireError> {
-        let &RecvPost { slot, region, .. } = posted;
-        let recv = RendezvousRecv { peer, slot, region, from, id, done: 0 };
-        if region.len == 0 {
-            self.events.push(Event::Received(slot));
+        let Rendezvous { id, among, .. } = message;
+        let len = recv.region.len;
+        if len == 0 {
+            self.events.push(Event::Received(recv.slot));
             return self.answer(peer, Descriptor::answer(Kind::Done, id));
         }
+        let rendezvous = RendezvousRecv { of: (peer, message), recv, done: 0 };
         let waiting = self.matcher.n_posted() + self.matcher.n_unexpected();
         let incoming = 1 + waiting + self.cma_due.len() + self.cico_recvs.len();
         // Of a short one, which this port had no room for, the first piece would come later.
-        let is_short = region.len <= EAGER_BYTES;
+        let is_short = len <= EAGER_BYTES;
         let ratio = among as f32 / incoming as f32;
         if self.can_read && (is_short || !self.prefers_pieces(peer, ratio)) {
-            self.cma_due.push(recv);
+            self.cma_due.push(rendezvous);
             return Ok(());
         }
-        let number = self.cico_recvs.insert(CicoRecv { recv, since: Instant::now(), incoming });
+        let number =
+            self.cico_recvs.insert(CicoRecv { rendezvous, since: Instant::now(), incoming });
         self.answer(
             peer,
             Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::ClearToSend, id) },
@@ -64,16 +66,16 @@ impl ShmEndpoint {
     pub(super) fn advance_cma(&mut self) -> Result<(), WireError> {
         // In the order in which the messages are wanted: what is folded together is read one
         // after the other, and is in the cache then.
-        let first = (0..self.cma_due.len()).min_by_key(|&at| self.cma_due[at].slot.task);
+        let first = (0..self.cma_due.len()).min_by_key(|&at| self.cma_due[at].recv.slot.task);
         let Some(first) = first else { return Ok(()) };
-        let recv = self.cma_due[first];
-        let RendezvousRecv { peer, region, done, from, .. } = recv;
+        let RendezvousRecv { of: (peer, message), recv, done } = self.cma_due[first];
+        let region = recv.region;
         let len = (region.len - done).min(READ_BYTES);
         let Peer { process, costs, .. } = &mut self.peers[peer];
         let (reads, lender) = (&self.reads, (peer, &**process));
         // SAFETY: within the region of a posted receive; the message stays as it is until `Done`.
         let read = costs.reading(len, || unsafe {
-            reads.read(lender, from + done as u64, region.ptr.add(done), len)
+            reads.read(lender, message.from + done as u64, region.ptr.add(done), len)
         });
         let read = read.map_err(|error| WireError {
             call: "process_vm_readv",
@@ -86,7 +88,7 @@ impl ShmEndpoint {
         }
         self.cma_due.swap_remove(first);
         self.events.push(Event::Received(recv.slot));
-        self.answer(peer, Descriptor::answer(Kind::Done, recv.id))
+        self.answer(peer, Descriptor::answer(Kind::Done, message.id))
     }
 
     /// The message that this peer calls by `id`.
@@ -105,7 +107,7 @@ impl ShmEndpoint {
 
     /// Ends a rendezvous: the peer has read the message.
     pub(super) fn read_by_peer(&mut self, peer: usize, id: u32) -> Result<(), WireError> {
-        let slot = self.rendezvous_with(peer, id)?.slot;
+        let slot = self.rendezvous_with(peer, id)?.send.slot;
         self.rendezvous_sends.remove(id);
         self.events.push(Event::Sent(slot));
         Ok(())
@@ -114,7 +116,7 @@ impl ShmEndpoint {
     /// Turns a rendezvous into pieces: the peer does not read this memory.
     pub(super) fn begin_cico(&mut self, peer: usize, id: u32, recv: u32) -> Result<(), WireError> {
         self.rendezvous_with(peer, id)?.is_cico = true;
-        self.cico_sends.push_back(CicoSend { peer, id, recv, done: 0 });
+        self.cico_sends.push_back(CicoSend { id, to: (peer, recv), done: 0 });
         Ok(())
     }
 
@@ -130,11 +132,9 @@ impl ShmEndpoint {
 
     /// Sends as many pieces of a message as find room, and returns what is left of it.
     fn advance_cico_send(&mut self, send: CicoSend) -> Result<Option<CicoSend>, WireError> {
-        let CicoSend { peer, id, recv, mut done } = send;
-        let Some(&mut RendezvousSend { slot, region, .. }) = self.rendezvous_sends.get_mut(id)
-        else {
-            return Ok(None);
-        };
+        let CicoSend { id, to: (peer, recv), mut done } = send;
+        let Some(rendezvous) = self.rendezvous_sends.get_mut(id) else { return Ok(None) };
+        let SendPost { slot, region, .. } = rendezvous.send;
         while done < region.len {
             let (rest, word) = (region.len - done, done as u64);
             let from = region.ptr.wrapping_add(done).cast_const();
@@ -169,13 +169,12 @@ impl ShmEndpoint {
     ) -> Result<(), WireError> {
         let &Piece { recv: number, at, len, .. } = piece;
         let rank = self.peers[peer].rank;
-        let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { recv, .. }| {
-            let RendezvousRecv { peer: of, region, done, .. } = recv;
-            let end = at.saturating_add(len as u64);
+        let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { rendezvous, .. }| {
+            let (end, most) = (at.saturating_add(len as u64), rendezvous.recv.region.len);
             // Pieces may overtake each other, but all of them together are the message.
-            *of == peer && end <= region.len as u64 && len <= region.len - done
+            rendezvous.of.0 == peer && end <= most as u64 && len <= most - rendezvous.done
         });
-        let Some(CicoRecv { recv, since, incoming }) = asked else {
+        let Some(CicoRecv { rendezvous, since, incoming }) = asked else {
             return Err(WireError {
                 call: "shared memory",
                 reason: format!(
@@ -186,10 +185,11 @@ impl ShmEndpoint {
             });
         };
         // SAFETY: within the region, as checked; the receive is posted.
-        let into = unsafe { recv.region.ptr.add(at as usize) };
-        recv.done += len;
-        let (slot, is_whole) = (recv.slot, recv.done == recv.region.len);
-        let (all, since) = (recv.region.len.saturating_mul(*incoming), *since);
+        let into = unsafe { rendezvous.recv.region.ptr.add(at as usize) };
+        rendezvous.done += len;
+        let RecvPost { slot, region, .. } = rendezvous.recv;
+        let is_whole = rendezvous.done == region.len;
+        let (all, since) = (region.len.saturating_mul(*incoming), *since);
         // SAFETY: as above; what has arrived stays until this port gives it back.
         let copy = || unsafe { copy(from, into, len) };
         self.peers[peer].costs.copying(len, copy);

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
 
 use super::bell::{self, Doorbell};
-use super::board::{self, Board};
+use super::board::Board;
 use super::boards::{self, Boards};
 use super::layout::Layout;
 use super::peer::{Peer, WINDOW_BYTES};
@@ -127,7 +127,6 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let layout = Layout {
         n_ranks: n_locals,
         n_ports: config.n_ports,
-        board_bytes: board::RANK_BYTES,
         boards_per_rank: if is_all { boards::per_rank(n_locals) } else { 0 },
     };
 

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use crate::endpoint::{Slot, WireRegion};
+use crate::endpoint::{RecvPost, SendPost};
+
+use super::descriptor::Rendezvous;
 
 /// A message that this port has announced for rendezvous.
 #[derive(Clone, Copy, Debug)]
@@ -11,25 +13,23 @@ pub(super) struct RendezvousSend {
     pub(super) peer: usize,
     /// Whether the peer has cleared it to be sent in pieces.
     pub(super) is_cico: bool,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
+    pub(super) send: SendPost,
 }
 
 /// A message that this port gets by rendezvous: read in the sender's memory, or in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RendezvousRecv {
-    pub(super) peer: usize,
-    pub(super) slot: Slot,
-    pub(super) region: WireRegion,
-    pub(super) from: u64,
-    pub(super) id: u32,
+    /// The peer, and which of its messages.
+    pub(super) of: (usize, Rendezvous),
+    pub(super) recv: RecvPost,
+    /// Bytes that have come.
     pub(super) done: usize,
 }
 
 /// A message that this port gets in pieces (copy-in copy-out).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CicoRecv {
-    pub(super) recv: RendezvousRecv,
+    pub(super) rendezvous: RendezvousRecv,
     pub(super) since: Instant,
     /// Messages that were to come then, this one among them.
     pub(super) incoming: usize,
@@ -38,8 +38,9 @@ pub(super) struct CicoRecv {
 /// A message that this port sends in pieces, through staging slots (copy-in copy-out).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CicoSend {
-    pub(super) peer: usize,
     pub(super) id: u32,
-    pub(super) recv: u32,
+    /// The peer, and its number for the receive.
+    pub(super) to: (usize, u32),
+    /// Bytes that have been sent.
     pub(super) done: usize,
 }

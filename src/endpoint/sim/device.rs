@@ -2,10 +2,10 @@
 //! are posted, and writes those whose receive is known.
 
 use crate::Rank;
-use crate::endpoint::{Event, Slot, Tag, WireRegion};
+use crate::endpoint::{Event, SendPost, WireRegion};
 
 use super::memory::copy;
-use super::net::{Body, Core, Life, Packet, What};
+use super::net::{Body, Core, Life, Packet, Put, What};
 use super::trace::Step;
 
 impl Core {
@@ -52,15 +52,8 @@ impl Core {
     }
 
     /// Reads an eager message out of its region, and sends it.
-    pub(super) fn read(
-        &mut self,
-        from: Rank,
-        to: Rank,
-        port: usize,
-        slot: Slot,
-        tag: Tag,
-        region: WireRegion,
-    ) {
+    pub(super) fn read(&mut self, from: Rank, to: Rank, port: usize, send: SendPost) {
+        let SendPost { slot, tag, region } = send;
         if self.port(from, port).is_abandoned || self.life(from) == Life::Dead {
             return;
         }
@@ -74,35 +67,29 @@ impl Core {
     }
 
     /// Writes the next piece of what was lent to where it is awaited.
-    pub(super) fn put(
-        &mut self,
-        id: u64,
-        to: Rank,
-        port: usize,
-        slot: Slot,
-        region: WireRegion,
-        done: usize,
-    ) {
+    pub(super) fn put(&mut self, put: Put) {
+        let Put { id, to: (to, port), slot, region, done } = put;
         if self.port(to, port).is_abandoned || self.life(to) == Life::Dead {
             return;
         }
         // The sender has given up, or is dead: others learn of that in other ways.
         let Some(lent) = self.lent(id) else { return };
-        self.touches(lent.rank, "reads", lent.region.ptr, lent.region.len);
+        let (rank, lenders_port) = lent.of;
+        self.touches(rank, "reads", lent.region.ptr, lent.region.len);
         let len = self.habits.piece(region.len).min(region.len - done);
         // SAFETY: both regions are posted, as their ports have not given up, and have this length.
         unsafe {
             let from = lent.region.ptr.add(done);
             self.write(to, &region, done, from, len);
         }
-        self.note(to, Step::Moves { from: lent.rank, bytes: len });
+        self.note(to, Step::Moves { from: rank, bytes: len });
         let done = done + len;
         if done < region.len {
-            return self.later(What::Put { id, to, port, slot, region, done });
+            return self.later(What::Put(Put { done, ..put }));
         }
         self.take_back(id);
         let (sent, received) = (Event::Sent(lent.slot), Event::Received(slot));
-        self.later(What::Report { rank: lent.rank, port: lent.port, event: sent });
+        self.later(What::Report { rank, port: lenders_port, event: sent });
         self.later(What::Report { rank: to, port, event: received });
     }
 }

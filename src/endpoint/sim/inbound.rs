@@ -8,7 +8,7 @@ use crate::endpoint::{
 
 use super::SimEndpoint;
 pub(super) use super::net::Body;
-use super::net::{Core, Packet, What};
+use super::net::{Core, Packet, Put, What};
 use super::trace::Step;
 
 /// What a message that came before its receive takes besides its bytes.
@@ -158,8 +158,8 @@ impl SimEndpoint {
                 self.try_again(core);
             }
             way if way < read + put => {
-                let (to, port) = (self.rank, self.port);
-                core.later(What::Put { id, to, port, slot, region, done: 0 });
+                let to = (self.rank, self.port);
+                core.later(What::Put(Put { id, to, slot, region, done: 0 }));
             }
             _ => {
                 let recv =

@@ -55,8 +55,8 @@ use crate::numbered::Numbered;
 use super::matcher::{Matcher, OtherCall, of_another_call};
 use super::unexpected::UnexpectedBytes;
 use super::{
-    Access, Clock, Endpoint, Event, Observer, Owner, Posted, RecvPost, Registry, SendPost, Slot,
-    Status, Tag, WireError, WireRegion, given_up,
+    Clock, Endpoint, Event, MemoryRange, Observer, Owner, Posted, RecvPost, Registry, SendPost,
+    Slot, Status, Tag, WireError, WireRegion, given_up,
 };
 use clock::RankClock;
 use habits::Habits;
@@ -183,16 +183,19 @@ impl SimEndpoint {
         of_another_call(rank)
     }
 
-    fn posted(&mut self, posted: Posted, slot: Slot, tag: Tag) -> Posted {
-        if posted == Posted::Accepted {
-            self.open.begin(slot, tag);
-        }
-        posted
-    }
-
-    /// A region that is about to be posted: its memory is registered, if the wire wants that, and no
-    /// operation is under way that the message's is too far from.
-    fn check_post(&self, core: &mut Core, tag: Tag, region: &WireRegion) {
+    /// Posts a message of this region: its memory is registered, if the wire wants that, and no operation is
+    /// under way that the message's is too far from.
+    fn post(
+        &mut self,
+        slot: Slot,
+        tag: Tag,
+        region: &WireRegion,
+        post: impl FnOnce(&mut Self, &mut Core) -> Posted,
+    ) -> Result<Posted, WireError> {
+        let net = self.net.clone();
+        let mut core = self.clock.enter(&net);
+        self.check(&core)?;
+        self.matcher.enter(tag).map_err(|other| self.differs(other))?;
         let keyless = core.habits.keyless_bytes.unwrap_or(u64::MAX);
         if region.len as u64 > keyless && !self.registrations.covers(region) {
             let (rank, port, len) = (self.rank, self.port, region.len);
@@ -208,32 +211,25 @@ impl SimEndpoint {
                  {window} or more apart"
             ));
         }
+        let posted = post(self, &mut core);
+        if posted == Posted::Accepted {
+            self.open.begin(slot, tag);
+        }
+        Ok(posted)
     }
 }
 
 impl Endpoint for SimEndpoint {
     unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError> {
-        let SendPost { slot, tag, region } = send;
-        let net = self.net.clone();
-        let mut core = self.clock.enter(&net);
-        self.check(&core)?;
-        self.matcher.enter(tag).map_err(|other| self.differs(other))?;
-        self.check_post(&mut core, tag, &region);
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.send(&mut core, slot, to, tag, region) };
-        Ok(self.posted(posted, slot, tag))
+        let post = |port: &mut Self, core: &mut Core| unsafe { port.send(core, to, send) };
+        self.post(send.slot, send.tag, &send.region, post)
     }
 
     unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError> {
-        let RecvPost { slot, tag, region, .. } = recv;
-        let net = self.net.clone();
-        let mut core = self.clock.enter(&net);
-        self.check(&core)?;
-        self.matcher.enter(tag).map_err(|other| self.differs(other))?;
-        self.check_post(&mut core, tag, &region);
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.receive(&mut core, from, recv) };
-        Ok(self.posted(posted, slot, tag))
+        let post = |port: &mut Self, core: &mut Core| unsafe { port.receive(core, from, recv) };
+        self.post(recv.slot, recv.tag, &recv.region, post)
     }
 
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
@@ -297,18 +293,12 @@ impl Endpoint for SimEndpoint {
 }
 
 impl Registry for SimEndpoint {
-    unsafe fn register(
-        &mut self,
-        ptr: *mut u8,
-        len: usize,
-        _: Access,
-        _: Owner<'_>,
-    ) -> Result<u64, WireError> {
+    unsafe fn register(&mut self, range: MemoryRange, _: Owner<'_>) -> Result<u64, WireError> {
         if self.net.lock().refuses(self.rank) {
             let reason = "there is no room for another registration".to_owned();
             return Err(WireError { call: "register", reason, peer: None });
         }
-        Ok(self.registrations.add(ptr, len))
+        Ok(self.registrations.add(range.ptr, range.len))
     }
 
     fn release(&mut self, key: u64) -> Result<(), WireError> {

@@ -1,7 +1,7 @@
 //! What a simulated port sends.
 
 use crate::Rank;
-use crate::endpoint::{Event, Posted, Slot, Tag, WireRegion};
+use crate::endpoint::{Event, Posted, SendPost, WireRegion};
 
 use crate::planted::{self, Planted};
 
@@ -29,14 +29,8 @@ impl SimEndpoint {
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
-    pub(super) unsafe fn send(
-        &mut self,
-        core: &mut Core,
-        slot: Slot,
-        to: Rank,
-        tag: Tag,
-        region: WireRegion,
-    ) -> Posted {
+    pub(super) unsafe fn send(&mut self, core: &mut Core, to: Rank, send: SendPost) -> Posted {
+        let SendPost { slot, tag, region } = send;
         let peer = self.peer(core, to);
         let (rank, port, len) = (self.rank, self.port, region.len);
         let note = |core: &mut Core, how| {
@@ -53,7 +47,7 @@ impl SimEndpoint {
                 let at_once = core.habits.copies_at_once;
                 if !core.chance(at_once) {
                     note(core, "eagerly, later");
-                    core.later(What::Read { from: rank, to, port, slot, tag, region });
+                    core.later(What::Read { from: rank, to, port, send });
                     return Posted::Accepted;
                 }
                 note(core, "eagerly");
@@ -79,7 +73,7 @@ impl SimEndpoint {
         }
         note(core, "lent");
         core.touches(rank, "lends", region.ptr, region.len);
-        let id = core.lend(Lent { rank, port, slot, region });
+        let id = core.lend(Lent { of: (rank, port), slot, region });
         let body = Body::Lent(id);
         core.send(rank, port, to, Packet::Message { tag, len: len as u64, body });
         Posted::Accepted

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use hopbine_meet::fnv;
+
 use crate::Rank;
 use crate::endpoint::Tag;
 
@@ -70,7 +72,7 @@ pub(super) struct Trace {
 
 impl Trace {
     pub(super) fn new(is_told: bool) -> Self {
-        Trace { hash: 0xcbf2_9ce4_8422_2325, n_steps: 0, entries: is_told.then(Vec::new) }
+        Trace { hash: fnv::START, n_steps: 0, entries: is_told.then(Vec::new) }
     }
 
     pub(super) fn hash(&self) -> u64 {
@@ -86,8 +88,7 @@ impl Trace {
     }
 
     fn mix(&mut self, word: u64) {
-        // As FNV-1a, of whole words; the rotation brings the upper half of one into the next.
-        self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+        self.hash = fnv::mix(self.hash, word).rotate_left(29);
     }
 
     pub(super) fn note(&mut self, at: u64, rank: Rank, step: Step) {

@@ -55,24 +55,24 @@ pub(super) enum Window {
 }
 
 impl Window {
-    /// Slots of a kind; a bit each in a u64.
-    pub(super) const fn slots(self, lane: Lane) -> u32 {
+    /// Slots of a kind, a bit each in a u64, and those of them that one credit notice gives back.
+    const fn sizes(self, lane: Lane) -> (u32, u32) {
         match (self, lane) {
-            (Window::Wide, Lane::Descriptors) => 64,
-            (Window::Wide, Lane::Eager) => 8,
-            (Window::Narrow, Lane::Descriptors) => 4,
-            (Window::Narrow, Lane::Eager) => 1,
+            (Window::Wide, Lane::Descriptors) => (64, 16),
+            (Window::Wide, Lane::Eager) => (8, 4),
+            (Window::Narrow, Lane::Descriptors) => (4, 2),
+            (Window::Narrow, Lane::Eager) => (1, 1),
         }
+    }
+
+    /// Slots of a kind; at most 64.
+    pub(super) const fn slots(self, lane: Lane) -> u32 {
+        self.sizes(lane).0
     }
 
     /// Slots that one credit notice gives back; divides their number.
     pub(super) const fn credit(self, lane: Lane) -> u32 {
-        match (self, lane) {
-            (Window::Wide, Lane::Descriptors) => 16,
-            (Window::Narrow, Lane::Descriptors) => 2,
-            (Window::Wide, Lane::Eager) => 4,
-            (Window::Narrow, Lane::Eager) => 1,
-        }
+        self.sizes(lane).1
     }
 
     /// Slots that are kept for what is no message: as many as may be without credit while all
@@ -175,10 +175,8 @@ const LARGEST_SLAB: u32 = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbered {
     pub(super) window: Window,
-    /// The slab that it lies in.
-    pub(super) slab: u32,
-    /// Where there.
-    pub(super) offset: usize,
+    /// The slab that it lies in, and where there.
+    pub(super) at: (u32, usize),
 }
 
 impl Numbered {
@@ -195,7 +193,7 @@ impl Numbered {
                 (slab + (LARGEST_SLAB / FIRST_SLAB).ilog2(), slab * LARGEST_SLAB)
             }
         };
-        Numbered { window, slab, offset: (number - start) as usize * window.channel_bytes() }
+        Numbered { window, at: (slab, (number - start) as usize * window.channel_bytes()) }
     }
 
     /// Bytes of the slab whose first channel has this number.
@@ -255,7 +253,7 @@ mod tests {
         let mut next = (0, 0);
         let mut slab_bytes = 0;
         for number in 0..MOST_PEERS {
-            let Numbered { window, slab, offset } = Numbered::of(number);
+            let Numbered { window, at: (slab, offset) } = Numbered::of(number);
             assert_eq!((slab, offset), next, "channel {number}");
             if offset == 0 {
                 slab_bytes = Numbered::slab_bytes(number);

@@ -89,7 +89,7 @@ impl Channels {
     /// # Errors
     /// What the registration returns, `INVALID_STAG` for instance.
     pub(super) fn add(&mut self, vcq: &mut Vcq) -> Result<SlabMemory, UtofuError> {
-        let Numbered { slab, offset, .. } = Numbered::of(self.n_channels);
+        let (slab, offset) = Numbered::of(self.n_channels).at;
         if slab as usize == self.slabs.len() {
             let stag = Some(MAILBOX_STAG + 1 + slab);
             self.slabs.push(Slab::new(vcq, Numbered::slab_bytes(self.n_channels), stag)?);
@@ -132,6 +132,6 @@ impl Channels {
 /// # Errors
 /// What the library says of its steering tag.
 pub(super) fn channel_of(api: &Api, owner: VcqId, number: u32) -> Result<Stadd, UtofuError> {
-    let Numbered { slab, offset, .. } = Numbered::of(number);
+    let (slab, offset) = Numbered::of(number).at;
     Ok(owner.stadd_of_stag(api, MAILBOX_STAG + 1 + slab)? + offset as u64)
 }

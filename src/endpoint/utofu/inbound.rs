@@ -70,7 +70,7 @@ impl UtofuEndpoint {
         let after = self.channels.partition_point(|(stadd, _)| *stadd < end);
         if let Some(&(start, index)) = after.checked_sub(1).and_then(|at| self.channels.get(at))
             && let Some(offset) = end.offset_from(start)
-            && let window = self.peers[index as usize].window
+            && let window = self.peers[index as usize].here.window
             && offset <= window.channel_bytes() as u64
         {
             let peer = &mut self.peers[index as usize];
@@ -125,11 +125,11 @@ impl UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
         let garbled = |garbled: Garbled| garbled.by(rank, "utofu_poll_mrq");
-        // SAFETY: the slot lies within the channel, and stays as it is until it is credited.
-        let ptr = unsafe { peer.memory.ptr().add(peer.window.offset(lane, slot)) };
+        let ptr = peer.here.slot(lane, slot);
         match lane {
             Lane::Descriptors => {
-                // SAFETY: as above; any bytes are valid.
+                // SAFETY: the slot lies within the channel, and stays as it is until it is credited; any bytes
+                // are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).map_err(garbled)? {
                     Descriptor::ClearToSend { tag, at, len } => {
@@ -146,7 +146,7 @@ impl UtofuEndpoint {
                 }
             }
             Lane::Eager => {
-                // SAFETY: as above.
+                // SAFETY: as for descriptors.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
                 let (tag, leave, len) = wire::eager_message(&header).map_err(garbled)?;
                 // SAFETY: as above; `len` is at most a slot's room, and the peer does not

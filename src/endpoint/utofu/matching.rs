@@ -85,10 +85,14 @@ impl UtofuEndpoint {
         recv: RecvPost,
         (tag, len): (Tag, usize),
     ) -> Result<(), WireError> {
-        if is_long(len) && is_long(recv.region.len) {
-            return self.awaits(index, recv);
+        match (is_long(len), is_long(recv.region.len)) {
+            (true, true) => self.awaits(index, recv),
+            (true, false) => self.refuse_long(index, &recv, tag),
+            (false, _) => {
+                self.matcher.await_message(from_peer(index), recv);
+                self.want(index, tag, len)
+            }
         }
-        self.announced(index, recv, (tag, len))
     }
 
     /// A peer waits with a message. If that is short, it waits for a credit. If it is long, it may wait for
@@ -98,30 +102,32 @@ impl UtofuEndpoint {
         if self.is_overtaken(queue, tag) {
             return Ok(());
         }
-        let Some(recv) = self.meet(queue, tag)? else {
-            self.keep_announced(queue, tag, len);
-            return Ok(());
-        };
-        self.announced(index, recv, (tag, len))
+        let recv = self.matcher.posted_for(queue, tag).map_err(|other| self.differs(other))?;
+        match recv.map(|recv| is_long(recv.region.len)) {
+            None => self.keep_announced(queue, tag, len),
+            Some(_) if !is_long(len) => return self.want(index, tag, len),
+            // The receive is announced as well.
+            Some(true) => {}
+            Some(false) => {
+                if let Some(recv) = self.meet(queue, tag)? {
+                    return self.refuse_long(index, &recv, tag);
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// An announced message, `(tag, len)`, has met its receive. If both are long, the receive is announced
-    /// as well.
-    fn announced(
-        &mut self,
-        index: u32,
-        recv: RecvPost,
-        (tag, len): (Tag, usize),
-    ) -> Result<(), WireError> {
-        if is_long(len) && !is_long(recv.region.len) {
-            self.differing(index, &recv);
-            let len = recv.region.len as u64;
-            return self.say(index, Descriptor::ClearToSend { tag, at: 0, len });
-        }
-        self.matcher.await_message(from_peer(index), recv);
-        if is_long(len) {
-            return Ok(());
-        }
+    /// A long message has been announced whose receive is a short one.
+    #[cold]
+    fn refuse_long(&mut self, index: u32, recv: &RecvPost, tag: Tag) -> Result<(), WireError> {
+        self.differing(index, recv);
+        let len = recv.region.len as u64;
+        self.say(index, Descriptor::ClearToSend { tag, at: 0, len })
+    }
+
+    /// A short message has been announced, and its receive is posted: it gets a credit as soon as there is
+    /// one.
+    fn want(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         if peer.wanted.iter().any(|wanted| wanted.tag.names_same(tag)) {
             let reason = format!("rank {} announced a message twice", peer.rank);
@@ -235,22 +241,20 @@ impl UtofuEndpoint {
         for index in 0..self.peers.len() as u32 {
             let waited = &mut self.peers[index as usize].waited;
             let sends = self.matcher.posted(to_peer(index));
-            waited.retain(|waited| sends.iter().any(|send| send.tag == waited.tag));
-            for send in sends {
-                match waited.iter_mut().find(|waited| waited.tag == send.tag) {
+            waited.retain(|waited| sends.iter().any(|send| send.tag == waited.send.tag));
+            for &send in sends {
+                match waited.iter_mut().find(|waited| waited.send.tag == send.tag) {
                     Some(waited) if waited.age < SAID_AT_AGE => waited.age += 1,
                     Some(_) => {}
-                    None => {
-                        waited.push(Waited { tag: send.tag, len: send.region.len, age: 1 });
-                    }
+                    None => waited.push(Waited { send, age: 1 }),
                 }
             }
             while self.peers[index as usize].has_credit_to_spare() {
                 let mut waited = self.peers[index as usize].waited.iter_mut();
-                let Some(send) = waited.find(|send| send.age == SAID_AT_AGE) else { break };
-                send.age += 1;
-                let said = Descriptor::RequestToSend { tag: send.tag, len: send.len as u64 };
-                self.say(index, said)?;
+                let Some(waited) = waited.find(|it| it.age == SAID_AT_AGE) else { break };
+                waited.age += 1;
+                let (tag, len) = (waited.send.tag, waited.send.region.len as u64);
+                self.say(index, Descriptor::RequestToSend { tag, len })?;
             }
         }
         Ok(())

@@ -86,14 +86,14 @@ use utofu::{Stadd, UtofuError};
 use super::lists::hand_over;
 use super::matcher::Matcher;
 use super::{
-    Arrival, Clock, Endpoint, Event, Observer, Posted, Rank, RecvPost, Registry, SendPost, Status,
-    Tag, Time, UnexpectedBytes, WireError, WireRegion, given_up,
+    Arrival, Clock, Endpoint, Event, LAST_WAIT, Observer, Posted, Rank, RecvPost, Registry,
+    SendPost, Status, Tag, Time, UnexpectedBytes, WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
 use addresses::Addresses;
 use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
-use peer::{Payload, Peer, Short, from_peer, is_long, to_peer, usual_messages};
+use peer::{Channel, Payload, Peer, Short, from_peer, is_long, to_peer, usual_messages};
 use peer_table::PeerTable;
 use state::{DataPut, Fence, RendezvousRecv, RendezvousSend, Viewed};
 use unexpected::{Body, Kept, Unexpected};
@@ -110,8 +110,6 @@ const USUAL_PUTS: usize = 256;
 const USUAL_VIEWS: usize = 64;
 /// Buffers for messages that come too early, made in advance.
 const SPARE_BUFFERS: usize = 16;
-/// How long an endpoint that is abandoned waits for what it has posted.
-const LAST_WAIT: Duration = Duration::from_millis(100);
 /// Between two looks of a wait like that, on a wire's own clock.
 const SHORT_WAIT: Duration = Duration::from_millis(1);
 
@@ -343,9 +341,9 @@ impl UtofuEndpoint {
         let at = memory.stadd();
         let place = self.channels.partition_point(|(stadd, _)| *stadd < at);
         self.channels.insert(place, (at, index));
-        let peer = Peer::new(rank, vcq, mailbox, memory, index);
-        self.unexpected.add_window(Kept::window_bytes(peer.window));
-        let usual = usual_messages(peer.window);
+        let peer = Peer::new(rank, vcq, mailbox, Channel::new(index, memory));
+        self.unexpected.add_window(Kept::window_bytes(peer.here.window));
+        let usual = usual_messages(peer.here.window);
         let numbers = [(); 2].map(|()| self.matcher.add_peer(usual));
         debug_assert_eq!(numbers, [from_peer(index), to_peer(index)]);
         self.peers.push(peer);

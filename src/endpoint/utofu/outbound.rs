@@ -205,9 +205,10 @@ impl UtofuEndpoint {
     fn write_to(
         &mut self,
         index: u32,
-        (source, length): (Source, usize),
+        from: (Source, usize),
         remote: Stadd,
     ) -> Result<(), WireError> {
+        let (source, length) = from;
         let vcq = self.peers[index as usize].vcq;
         // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
         let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use utofu::{Stadd, VcqId};
 
 use crate::endpoint::garbled::Garbled;
-use crate::endpoint::{Rank, Slot, Tag, WireRegion};
+use crate::endpoint::{Rank, RecvPost, Slot, Tag, WireRegion};
 
 use super::channel::{EAGER_BYTES, Lane, Numbered, TINY_BYTES, Window};
 use super::channels::SlabMemory;
@@ -49,8 +49,7 @@ pub(super) struct Wanted {
 /// A long message that was found waiting for its receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waited {
-    pub(super) tag: Tag,
-    pub(super) len: usize,
+    pub(super) send: RecvPost,
     /// How often it was found waiting, from time to time, until the peer has been told.
     pub(super) age: u32,
 }
@@ -125,21 +124,37 @@ impl Outbound {
     }
 }
 
+/// A peer's channel here.
+#[derive(Debug)]
+pub(super) struct Channel {
+    /// Its number among all of them.
+    number: u32,
+    memory: SlabMemory,
+    pub(super) window: Window,
+}
+
+impl Channel {
+    pub(super) fn new(number: u32, memory: SlabMemory) -> Self {
+        Channel { number, memory, window: Numbered::of(number).window }
+    }
+
+    /// Where a slot starts.
+    pub(super) fn slot(&self, lane: Lane, slot: u32) -> *mut u8 {
+        self.memory.ptr().wrapping_add(self.window.offset(lane, slot))
+    }
+}
+
 /// Everything about one peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) rank: Rank,
     pub(super) vcq: VcqId,
-    /// Its number among the channels here.
-    pub(super) number: u32,
     /// The peer's channel here.
-    pub(super) memory: SlabMemory,
-    /// How wide that is.
-    pub(super) window: Window,
-    /// The peer's mailbox.
-    pub(super) mailbox: Stadd,
+    pub(super) here: Channel,
     /// Whether it has been told about its channel here.
     pub(super) greeted: bool,
+    /// The peer's mailbox.
+    pub(super) mailbox: Stadd,
     /// This rank's channel at the peer, and how wide that is, once its hello has arrived.
     pub(super) channel: Option<(Stadd, Window)>,
     /// The copies of what goes to eager slots there, since the first.
@@ -161,22 +176,14 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(
-        rank: Rank,
-        vcq: VcqId,
-        mailbox: Stadd,
-        memory: SlabMemory,
-        number: u32,
-    ) -> Self {
+    pub(super) fn new(rank: Rank, vcq: VcqId, mailbox: Stadd, here: Channel) -> Self {
         let lanes = [Lane::Descriptors, Lane::Eager];
-        let window = Numbered::of(number).window;
+        let window = here.window;
         let usual = usual_messages(window);
         Peer {
             rank,
             vcq,
-            number,
-            memory,
-            window,
+            here,
             mailbox,
             greeted: false,
             channel: None,
@@ -203,7 +210,7 @@ impl Peer {
 
     /// Where a hello to the peer is written, which says the number of its channel here.
     pub(super) fn hello_at(&self) -> Stadd {
-        self.mailbox + (HELLOS_AT as u64 + u64::from(self.number))
+        self.mailbox + (HELLOS_AT as u64 + u64::from(self.here.number))
     }
 
     /// Forgets all messages, in either direction.

@@ -14,7 +14,7 @@ use utofu::handles::{self, Registration, Vcq};
 
 use super::channel::EAGER_BYTES;
 use super::{UtofuEndpoint, failed};
-use crate::endpoint::{Access, Owner, Rank, Registry, WireError};
+use crate::endpoint::{Access, MemoryRange, Owner, Rank, Registry, WireError};
 use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Keep, Lease};
 
 /// Registrations in use for which room is made in advance.
@@ -63,23 +63,21 @@ impl Registrar {
     unsafe fn register(
         &mut self,
         vcq: &mut Vcq,
-        ptr: *mut u8,
-        len: usize,
-        access: Access,
+        range: MemoryRange,
         owner: Owner<'_>,
     ) -> Result<u64, UtofuError> {
         // SAFETY: the caller's promise.
-        if let Some(lease) = unsafe { self.lease(vcq, ptr, len, access, owner) }? {
+        if let Some(lease) = unsafe { self.lease(vcq, range, owner) }? {
             let stadd = lease.handle().stadd().0 + lease.offset();
             self.leases.push((stadd, lease));
             return Ok(stadd);
         }
-        let access = match access {
+        let access = match range.access {
             Access::Read => handles::Access::ReadOnly,
             Access::Write => handles::Access::ReadWrite,
         };
         // SAFETY: the caller's promise.
-        let registration = unsafe { vcq.register(ptr, len, access) }?;
+        let registration = unsafe { vcq.register(range.ptr, range.len, access) }?;
         let stadd = registration.stadd().0;
         self.own.push(registration);
         Ok(stadd)
@@ -92,9 +90,7 @@ impl Registrar {
     unsafe fn lease(
         &mut self,
         vcq: &mut Vcq,
-        ptr: *mut u8,
-        len: usize,
-        access: Access,
+        range: MemoryRange,
         owner: Owner<'_>,
     ) -> Result<Option<Lease<Registration>>, UtofuError> {
         let Some(PortCache { cache, port }) = &self.cache else { return Ok(None) };
@@ -115,11 +111,11 @@ impl Registrar {
             // port's lock, or after the endpoint.
             unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }
         };
-        match cache.get(keep, *port, ptr.expose_provenance(), len, register) {
+        match cache.get(keep, *port, range.ptr.expose_provenance(), range.len, register) {
             Ok(lease) => Ok(Some(lease)),
             // Registrations that are kept serve sending and receiving. Memory that is only sent
             // from may be read-only: then there is one for this time.
-            Err(CacheError::Register { .. }) if access == Access::Read => Ok(None),
+            Err(CacheError::Register { .. }) if range.access == Access::Read => Ok(None),
             Err(CacheError::Register { source, .. }) => Err(source),
             Err(CacheError::NoRange { .. }) => {
                 Err(UtofuError::new("utofu_reg_mem", UTOFU_ERR_INVALID_ADDRESS))
@@ -184,16 +180,10 @@ fn lock(cache: &Mutex<Cache<Registration>>) -> MutexGuard<'_, Cache<Registration
 }
 
 impl Registry for UtofuEndpoint {
-    unsafe fn register(
-        &mut self,
-        ptr: *mut u8,
-        len: usize,
-        access: Access,
-        owner: Owner<'_>,
-    ) -> Result<u64, WireError> {
+    unsafe fn register(&mut self, range: MemoryRange, owner: Owner<'_>) -> Result<u64, WireError> {
         // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD
         // only through posts, whose contract covers their access.
-        let registered = unsafe { self.registrar.register(&mut self.vcq, ptr, len, access, owner) };
+        let registered = unsafe { self.registrar.register(&mut self.vcq, range, owner) };
         registered.map_err(|error| failed(error, None))
     }
 

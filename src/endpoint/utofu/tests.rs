@@ -54,10 +54,10 @@ impl Port {
     /// Rank 0 writes this to the next slot.
     fn written(&mut self, bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<(), WireError> {
         let peer = &self.endpoint.peers[self.index as usize];
-        let offset = peer.window.offset(Lane::Descriptors, self.n_written);
         // SAFETY: a slot of the channel, to which rank 0 does not write.
         unsafe {
-            peer.memory.ptr().add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+            let slot = peer.here.slot(Lane::Descriptors, self.n_written);
+            slot.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         };
         self.n_written += 1;
         self.endpoint.arrived(self.index, Lane::Descriptors, self.n_written - 1)

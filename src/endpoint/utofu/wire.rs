@@ -8,11 +8,14 @@ use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES,
 };
 
-const KIND_CLEAR_TO_SEND: u8 = 1;
-const KIND_TINY: u8 = 2;
-const KIND_REQUEST_TO_SEND: u8 = 3;
-const KIND_REFUSED: u8 = 4;
-const KIND_WITHDRAWN: u8 = 5;
+/// The first byte of a descriptor.
+mod kind {
+    pub(super) const CLEAR_TO_SEND: u8 = 1;
+    pub(super) const TINY: u8 = 2;
+    pub(super) const REQUEST_TO_SEND: u8 = 3;
+    pub(super) const REFUSED: u8 = 4;
+    pub(super) const WITHDRAWN: u8 = 5;
+}
 
 /// By what leave a message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,14 +88,14 @@ impl Descriptor {
     /// The bytes, and how many of them need to travel.
     pub(super) fn encode(&self) -> ([u8; DESCRIPTOR_BYTES], usize) {
         let mut bytes = [0; DESCRIPTOR_BYTES];
-        let (kind, tag) = match self {
-            Descriptor::ClearToSend { tag, .. } => (KIND_CLEAR_TO_SEND, tag),
-            Descriptor::RequestToSend { tag, .. } => (KIND_REQUEST_TO_SEND, tag),
-            Descriptor::Refused { tag } => (KIND_REFUSED, tag),
-            Descriptor::Withdrawn { tag } => (KIND_WITHDRAWN, tag),
-            Descriptor::Tiny { tag, .. } => (KIND_TINY, tag),
+        let (first, tag) = match self {
+            Descriptor::ClearToSend { tag, .. } => (kind::CLEAR_TO_SEND, tag),
+            Descriptor::RequestToSend { tag, .. } => (kind::REQUEST_TO_SEND, tag),
+            Descriptor::Refused { tag } => (kind::REFUSED, tag),
+            Descriptor::Withdrawn { tag } => (kind::WITHDRAWN, tag),
+            Descriptor::Tiny { tag, .. } => (kind::TINY, tag),
         };
-        bytes[0] = kind;
+        bytes[0] = first;
         bytes[2..16].copy_from_slice(&tag_bytes(*tag));
         let len = match self {
             Descriptor::ClearToSend { at, len, .. } => {
@@ -121,13 +124,13 @@ impl Descriptor {
     pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, Garbled> {
         let tag = tag_at(bytes, 2);
         match bytes[0] {
-            KIND_CLEAR_TO_SEND => {
+            kind::CLEAR_TO_SEND => {
                 Ok(Descriptor::ClearToSend { tag, at: number(bytes, 16), len: number(bytes, 24) })
             }
-            KIND_REQUEST_TO_SEND => Ok(Descriptor::RequestToSend { tag, len: number(bytes, 16) }),
-            KIND_REFUSED => Ok(Descriptor::Refused { tag }),
-            KIND_WITHDRAWN => Ok(Descriptor::Withdrawn { tag }),
-            KIND_TINY => {
+            kind::REQUEST_TO_SEND => Ok(Descriptor::RequestToSend { tag, len: number(bytes, 16) }),
+            kind::REFUSED => Ok(Descriptor::Refused { tag }),
+            kind::WITHDRAWN => Ok(Descriptor::Withdrawn { tag }),
+            kind::TINY => {
                 let len = u64::from(bytes[1] & ((1 << TINY_LEAVE_AT) - 1));
                 let len = at_most("the length of a tiny message", len, TINY_BYTES)? as u8;
                 let leave = Leave::of(u16::from(bytes[1] >> TINY_LEAVE_AT))?;
@@ -135,10 +138,10 @@ impl Descriptor {
                 data.copy_from_slice(&bytes[TINY_HEADER_BYTES..]);
                 Ok(Descriptor::Tiny { tag, leave, len, data })
             }
-            kind => Err(Garbled {
+            other => Err(Garbled {
                 field: "a descriptor's kind",
-                found: kind.into(),
-                valid: (KIND_CLEAR_TO_SEND.into(), KIND_WITHDRAWN.into()),
+                found: other.into(),
+                valid: (kind::CLEAR_TO_SEND.into(), kind::WITHDRAWN.into()),
             }),
         }
     }
@@ -239,8 +242,8 @@ mod tests {
         for (garbled, field, found, valid) in [
             (descriptor(0, 0), "a descriptor's kind", 0, (1, 5)),
             (descriptor(6, 0), "a descriptor's kind", 6, (1, 5)),
-            (descriptor(KIND_TINY, 17), "the length of a tiny message", 17, (0, 16)),
-            (descriptor(KIND_TINY, 3 << TINY_LEAVE_AT | 16), leave, 3, (0, 2)),
+            (descriptor(kind::TINY, 17), "the length of a tiny message", 17, (0, 16)),
+            (descriptor(kind::TINY, 3 << TINY_LEAVE_AT | 16), leave, 3, (0, 2)),
             (eager(2049), "the length of an eager message", 2049, (0, 2048)),
             (eager(3 << EAGER_LEAVE_AT | 2048), leave, 3, (0, 2)),
         ] {

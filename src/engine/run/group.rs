@@ -152,7 +152,7 @@ impl Group {
     /// Moves on whatever is under way. Returns whether anything happened.
     pub(crate) fn progress(&self) -> bool {
         self.advance();
-        let active = self.ports.iter().filter(|port| port.is_active());
+        let active = self.ports.iter().filter(|port| port.hints.is_active());
         active.fold(false, |moved, port| moved | port.try_drive())
     }
 

@@ -4,10 +4,13 @@
 pub(super) mod backoff;
 pub(super) mod failure;
 pub(super) mod group;
+pub(super) mod hints;
 pub(super) mod memories;
 pub(super) mod operation;
 pub(super) mod port;
+mod port_failure;
 pub(super) mod port_run;
+mod progress;
 mod ready;
 mod registration;
 pub(super) mod user_memory;

@@ -3,20 +3,21 @@
 //! Whoever holds the port's mutex drives it: a worker, or a thread that starts an operation or
 //! waits for one. All of them do the same, [`Port::drive`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::Rank;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use crate::endpoint::{Bell, Endpoint, Event, Status, Time, WireError};
-use crate::error::{Blame, Error, Fault};
+use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
+use crate::error::Error;
 use crate::numbered::Numbered;
 use crate::planted::{self, Planted};
 use crate::sync::lock;
 
 use super::failure::Failure;
+use super::hints::Hints;
 use super::port_run::PortRun;
 use super::window::Windows;
 
@@ -54,7 +55,7 @@ pub struct Port {
     pub(crate) failure: Arc<Failure>,
     has_worker: bool,
     state: CachePadded<Mutex<State>>,
-    hints: CachePadded<Hints>,
+    pub(crate) hints: CachePadded<Hints>,
     /// Counts drives that achieved something. Written under the mutex.
     n_moves: CachePadded<AtomicU64>,
     /// Wakes threads of this rank that sleep while others drive this port.
@@ -63,20 +64,6 @@ pub struct Port {
     pub(crate) time: Time,
     /// Held by a thread that asks another rank something.
     pub(crate) asking: Mutex<()>,
-}
-
-/// What is looked at without the mutex.
-#[derive(Default)]
-struct Hints {
-    /// Runs under way.
-    n_active: AtomicU32,
-    /// Threads that drive this port while they wait: its worker stands aside.
-    n_callers: AtomicU32,
-    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
-    /// would otherwise take the mutex again as soon as it has given it up.
-    n_wanted: AtomicU32,
-    /// The worker sleeps.
-    is_parked: AtomicBool,
 }
 
 pub(crate) struct State {
@@ -89,10 +76,10 @@ pub(crate) struct State {
     /// By the number that their slots name.
     pub(crate) runs: Numbered<Active>,
     /// Numbers of runs that do not only wait for the wire to bring something.
-    due: Vec<u32>,
-    windows: Windows,
+    pub(super) due: Vec<u32>,
+    pub(super) windows: Windows,
     /// Receives of all runs that are posted and unfinished.
-    n_recvs: u32,
+    pub(super) n_recvs: u32,
     pub(crate) events: Vec<Event>,
     /// Nothing is put under way any more.
     pub(crate) is_closed: bool,
@@ -107,7 +94,7 @@ pub(crate) struct Active {
 
 /// Owners of runs that have ended. The last reference to one may go with this, and then its
 /// memory, for which the port's mutex is needed: so it is dropped without that.
-type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
+pub(super) type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
 
 impl State {
     /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
@@ -162,17 +149,7 @@ impl Port {
 
     /// Takes the mutex for something else than driving.
     pub(crate) fn reserve(&self) -> MutexGuard<'_, State> {
-        // Relaxed: a wish, not a promise.
-        self.hints.n_wanted.fetch_add(1, Ordering::Relaxed);
-        let state = lock(&self.state);
-        self.hints.n_wanted.fetch_sub(1, Ordering::Relaxed);
-        state
-    }
-
-    /// True if a worker should stay away from the mutex for a moment.
-    pub(crate) fn is_wanted(&self) -> bool {
-        // Relaxed: see `reserve`.
-        self.hints.n_wanted.load(Ordering::Relaxed) > 0
+        self.hints.wanting(|| lock(&self.state))
     }
 
     /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
@@ -186,51 +163,13 @@ impl Port {
             return owner.give_back(self.index, run, Some(&Error::Closed));
         }
         state.put(run, owner);
-        // The mutex orders the data; this is for those who look without it. SeqCst: a worker
-        // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
-        // and then looks here. One of the two must see what the other has written, or the
-        // worker would park and the caller leave. Written under the mutex only, so that it can be
-        // written in two steps.
-        let n_others = self.hints.n_active.load(Ordering::Relaxed);
-        let ordering = if self.has_worker { Ordering::SeqCst } else { Ordering::Relaxed };
-        self.hints.n_active.store(n_others + 1, ordering);
+        let has_others = self.hints.add_run(self.has_worker);
         if drives {
             // Nothing has come for a run that has posted nothing.
-            let polls = n_others > 0 && !self.failure.is_set();
+            let polls = has_others && !self.failure.is_set();
             let polled = if polls { state.endpoint.poll(&mut state.events) } else { Ok(()) };
             self.move_on(guard, polled, push == Push::AllTheWay);
         }
-    }
-
-    /// Whether a run is under way.
-    pub(crate) fn is_active(&self) -> bool {
-        // SeqCst: see `launch`.
-        self.hints.n_active.load(Ordering::SeqCst) > 0
-    }
-
-    /// Drives this port as long as the value lives; its worker stands aside.
-    pub(crate) fn attend(&self) -> Attending<'_> {
-        // Relaxed: only tells the worker to stand aside; the port's mutex does the rest.
-        self.hints.n_callers.fetch_add(1, Ordering::Relaxed);
-        Attending(self)
-    }
-
-    /// Whether a caller drives this port.
-    pub(crate) fn is_attended(&self) -> bool {
-        // SeqCst: see `launch`.
-        self.hints.n_callers.load(Ordering::SeqCst) > 0
-    }
-
-    /// The worker is about to sleep, or awake again.
-    pub(crate) fn set_parked(&self, is_parked: bool) {
-        // Relaxed: a hint about who is faster.
-        self.hints.is_parked.store(is_parked, Ordering::Relaxed);
-    }
-
-    /// Whether it takes the worker long to come.
-    pub(crate) fn is_parked(&self) -> bool {
-        // Relaxed: see `set_parked`.
-        self.hints.is_parked.load(Ordering::Relaxed)
     }
 
     /// A number that changes whenever something moves on this port.
@@ -386,47 +325,11 @@ impl Port {
         Ok(())
     }
 
-    fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut Ended) {
+    pub(super) fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut Ended) {
         let Active { run, owner, .. } = active;
-        // Relaxed: seeing a run that is gone costs a worker one more round. In two steps: see
-        // `launch`.
-        let n_active = self.hints.n_active.load(Ordering::Relaxed);
-        self.hints.n_active.store(n_active - 1, Ordering::Relaxed);
+        self.hints.remove_run();
         owner.give_back(self.index, run, failure);
         ended.push(owner);
-    }
-
-    fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
-        let Some(reason) = self.failure.reason() else { return false };
-        if !std::mem::replace(&mut state.has_given_up, true) {
-            let is_fenced = state.is_fenced;
-            let tells = !is_fenced && !planted::is(Planted::NotSpread);
-            if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
-                let blame = reason.blame(self.rank);
-                observer.tell(blame);
-                // Those who are told may have left, and tell nobody.
-                observer.show(Status::GivenUp(blame));
-            }
-            // Before anybody gets memory back.
-            state.endpoint.abandon();
-            state.events.clear();
-        }
-        let mut failed = false;
-        for active in state.runs.drain() {
-            self.retire(active, Some(&reason), ended);
-            failed = true;
-        }
-        state.due.clear();
-        state.windows.clear();
-        state.n_recvs = 0;
-        failed
-    }
-
-    /// The worker has panicked, perhaps in the middle of something.
-    pub(crate) fn worker_panicked(&self) {
-        let (rank, message) = (self.rank, format!("in the worker of port {}", self.index));
-        self.failure.set(&Error::RankPanicked { rank, message });
-        self.drive();
     }
 
     /// Tasks of an operation that have not finished on this port.
@@ -435,34 +338,5 @@ impl Port {
         let found = state.runs.values().find(|active| active.run.operation() == operation);
         // A run that has finished, but not gone yet, counts as well.
         found.map_or(0, |active| 1 + active.run.unfinished())
-    }
-
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failure.is_set()
-    }
-
-    /// Whether a peer may still write to memory that it was told of.
-    pub(crate) fn may_be_written(&self) -> bool {
-        self.failure.may_be_written()
-    }
-
-    /// A peer has made another call.
-    fn elsewhere(&self, peer: Rank) -> Error {
-        let (rank, fault) = (self.rank, Fault::Elsewhere);
-        Error::Lost { rank, blame: Blame { rank: peer, fault, by: rank } }
-    }
-
-    pub(crate) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
-        Error::Wire { rank: self.rank, port: self.index, step, source }
-    }
-}
-
-/// A thread drives a port while it waits; see [`Port::attend`].
-pub(crate) struct Attending<'a>(&'a Port);
-
-impl Drop for Attending<'_> {
-    fn drop(&mut self) {
-        // SeqCst: see `Port::launch`.
-        self.0.hints.n_callers.fetch_sub(1, Ordering::SeqCst);
     }
 }

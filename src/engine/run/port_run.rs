@@ -9,16 +9,12 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, RecvPost, SendPost, Slot, Tag, View, WireError};
 use crate::error::Awaited;
-use crate::planted::{self, Planted};
 use crate::reduce::Reducer;
 
 use super::memories::{Memories, Memory};
-use super::ready::ReadySet;
+use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
 use crate::engine::compile::readers::NOBODY;
-
-/// Marks a finished task among the counters of unfinished predecessors.
-const DONE: u32 = u32::MAX;
 
 /// Bytes that local tasks of a run read and write before its port polls again.
 const WORK_BYTES: u64 = 64 * 1024;
@@ -45,9 +41,6 @@ pub struct PortRun {
     operation: u32,
     order: Order,
     progress: Progress,
-    /// What the sets of `progress` are at the start.
-    first_sends: ReadySet,
-    first_locals: ReadySet,
     /// Receives posted so far.
     recvs_posted: usize,
     recvs_open: u32,
@@ -59,38 +52,6 @@ pub struct PortRun {
     differing: Option<Rank>,
 }
 
-/// Which tasks have finished, and which may start.
-struct Progress {
-    /// For each task how many predecessors are unfinished, or [`DONE`].
-    waiting: Box<[u32]>,
-    sends: ReadySet,
-    locals: ReadySet,
-    unfinished: usize,
-}
-
-impl Progress {
-    #[inline]
-    fn finish(&mut self, code: &PortProgram, task: u32) {
-        self.waiting[task as usize] = DONE;
-        self.unfinished -= 1;
-        for &next in code.successors(task) {
-            let waiting = &mut self.waiting[next as usize];
-            *waiting -= 1;
-            let is_fold = matches!(code.tasks[next as usize], Task::Fold(_));
-            let is_early = planted::is(Planted::FoldBeforeOperand) && is_fold;
-            let last = u32::from(is_early && code.n_deps[next as usize] > 1);
-            if *waiting == last {
-                match code.tasks[next as usize] {
-                    Task::Send { .. } => self.sends.insert(next),
-                    Task::Copy(_) | Task::Fold(_) => self.locals.insert(next),
-                    // Found by `post`, in plan order.
-                    Task::Recv { .. } => {}
-                }
-            }
-        }
-    }
-}
-
 // SAFETY: the pointers in `memories` are only used by `start`'s contract: whoever runs the
 // program has exclusive use of that memory until it has finished, on whatever thread.
 unsafe impl Send for PortRun {}
@@ -100,17 +61,6 @@ impl PortRun {
     pub fn new(program: Arc<Program>, port: usize, reducer: Option<Reducer>) -> Self {
         let code = &program.ports[port];
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
-        let n_tasks = code.tasks.len();
-        let (mut first_sends, mut first_locals) = (ReadySet::new(n_tasks), ReadySet::new(n_tasks));
-        for (task, what) in
-            code.tasks.iter().enumerate().filter(|(task, _)| code.n_deps[*task] == 0)
-        {
-            match what {
-                Task::Send { .. } => first_sends.insert(task as u32),
-                Task::Copy(_) | Task::Fold(_) => first_locals.insert(task as u32),
-                Task::Recv { .. } => {}
-            }
-        }
         let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
         let viewable = code.readers.iter().filter(|&&reader| reader != NOBODY).count();
         let most_views = viewable.min(code.recv_window as usize);
@@ -120,14 +70,7 @@ impl PortRun {
             context: 0,
             operation: 0,
             order: Order::Kept,
-            progress: Progress {
-                waiting: code.n_deps.clone(),
-                sends: first_sends.clone(),
-                locals: first_locals.clone(),
-                unfinished: n_tasks,
-            },
-            first_sends,
-            first_locals,
+            progress: Progress::new(code),
             recvs_posted: 0,
             recvs_open: 0,
             has_more: false,
@@ -164,11 +107,7 @@ impl PortRun {
         }
         (self.context, self.operation, self.order) = (context, operation, order);
         self.memories.set(memories);
-        let Progress { waiting, sends, locals, unfinished } = &mut self.progress;
-        waiting.copy_from_slice(&code.n_deps);
-        sends.copy_from(&self.first_sends);
-        locals.copy_from(&self.first_locals);
-        *unfinished = code.tasks.len();
+        self.progress.start(code);
         self.recvs_posted = 0;
         self.recvs_open = 0;
         self.has_more = true;
@@ -407,7 +346,7 @@ impl PortRun {
     /// What an unfinished run waits for: the first unfinished task, whose predecessors have
     /// all finished because they come earlier.
     pub fn awaited(&self) -> Option<(u32, Awaited)> {
-        let task = self.progress.waiting.iter().position(|&waiting| waiting != DONE)?;
+        let task = self.progress.first_unfinished()?;
         let awaited = match self.code().tasks[task] {
             Task::Send { to, .. } => Awaited::ReadyFrom(to),
             Task::Recv { from, .. } => Awaited::MessageFrom(from),

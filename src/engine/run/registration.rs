@@ -1,6 +1,6 @@
 //! Registering memory at a port, where its wire needs that.
 
-use crate::endpoint::{Access, Owner};
+use crate::endpoint::{MemoryRange, Owner};
 use crate::error::Error;
 
 use super::port::Port;
@@ -17,10 +17,8 @@ impl Port {
     /// The memory must stay valid until it is released.
     pub(crate) unsafe fn register_if_needed(
         &self,
-        ptr: *mut u8,
-        len: usize,
+        range: MemoryRange,
         wire_bytes: u64,
-        access: Access,
         owner: Owner<'_>,
     ) -> Result<Option<u64>, Error> {
         if !self.needs_key(wire_bytes) {
@@ -29,7 +27,7 @@ impl Port {
         let state = &mut *self.reserve();
         let Some(registry) = state.endpoint.registry() else { return Ok(None) };
         // SAFETY: the caller's promise.
-        let key = unsafe { registry.register(ptr, len, access, owner) };
+        let key = unsafe { registry.register(range, owner) };
         key.map(Some).map_err(|source| self.wire_error(None, source))
     }
 

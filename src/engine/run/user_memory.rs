@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::endpoint::{Access, Owner};
+use crate::endpoint::{Access, MemoryRange, Owner};
 use crate::error::Error;
 
 use super::operation::Operation;
@@ -15,6 +15,12 @@ pub struct UserMemory {
     pub ptr: *mut u8,
     /// Number of bytes.
     pub len: u64,
+}
+
+impl UserMemory {
+    fn range(self, access: Access) -> MemoryRange {
+        MemoryRange { ptr: self.ptr, len: self.len as usize, access }
+    }
 }
 
 /// The keys of the user's memory at every port of an operation.
@@ -61,18 +67,16 @@ pub(crate) unsafe fn register(
     let mut settled = None;
     for (code, port) in operation.program().ports.iter().zip(ports) {
         let mut of_port = [None; 2];
-        for (at, UserMemory { ptr, len }) in memory.into_iter().enumerate() {
-            // Send and receive buffer come first among the buffers.
-            let access = if at == 0 { Access::Read } else { Access::Write };
+        // Send and receive buffer come first among the buffers.
+        for (at, access) in [Access::Read, Access::Write].into_iter().enumerate() {
             let wire_bytes = code.wire_bytes[at];
             if !port.needs_key(wire_bytes) {
                 continue;
             }
             let owner = if keep { Owner::User(&mut settled) } else { Owner::UserOnce };
+            let range = memory[at].range(access);
             // SAFETY: the caller's promise.
-            let key =
-                unsafe { port.register_if_needed(ptr, len as usize, wire_bytes, access, owner) };
-            match key {
+            match unsafe { port.register_if_needed(range, wire_bytes, owner) } {
                 Ok(key) => of_port[at] = key,
                 Err(error) => {
                     keys.0.push(of_port);
@@ -92,15 +96,13 @@ pub(crate) unsafe fn register(
 /// See [`Engine::register_explicitly`](crate::engine::Engine::register_explicitly).
 pub(crate) unsafe fn register_explicitly(
     ports: &[Arc<Port>],
-    UserMemory { ptr, len }: UserMemory,
+    memory: UserMemory,
 ) -> Result<UserKeys, Error> {
     let mut keys = UserKeys::default();
     for port in ports {
+        let range = memory.range(Access::Write);
         // SAFETY: the caller's promise.
-        let key = unsafe {
-            port.register_if_needed(ptr, len as usize, len, Access::Write, Owner::Explicit)
-        };
-        match key {
+        match unsafe { port.register_if_needed(range, memory.len, Owner::Explicit) } {
             Ok(key) => keys.0.push([key, None]),
             Err(error) => {
                 release(ports, &mut keys);

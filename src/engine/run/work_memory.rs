@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::endpoint::{Access, Owner};
+use crate::endpoint::{Access, MemoryRange, Owner};
 use crate::error::Error;
 use crate::memory::{Pages, page_bytes};
 use crate::sync::lock;
@@ -47,14 +47,13 @@ impl Block {
     /// The memory as `port` sees it, where its part of a program is `code`.
     fn at_port(&mut self, port: usize, code: &PortProgram) -> Result<Memory, Error> {
         let (ptr, len) = (self.pages.ptr(), self.pages.len());
+        let range = MemoryRange { ptr, len, access: Access::Write };
         let key = &mut self.keys[port];
         if key.is_none() {
             let wire_bytes = |buffer: Buffer| code.wire_bytes[buffer as usize];
             let longest = wire_bytes(Buffer::Work).max(wire_bytes(Buffer::Staging));
-            let (access, owner) = (Access::Write, Owner::Library);
             // SAFETY: the pages are freed by `drop`, after the release.
-            *key =
-                unsafe { self.ports[port].register_if_needed(ptr, len, longest, access, owner) }?;
+            *key = unsafe { self.ports[port].register_if_needed(range, longest, Owner::Library) }?;
         }
         Ok(Memory { ptr, len: len as u64, key: key.unwrap_or(0) })
     }
@@ -240,15 +239,9 @@ mod tests {
     }
 
     impl Registry for Wire {
-        unsafe fn register(
-            &mut self,
-            ptr: *mut u8,
-            len: usize,
-            _: Access,
-            _: Owner<'_>,
-        ) -> Result<u64, WireError> {
-            let key = ptr.addr() as u64;
-            assert_eq!(lock(&self.0).insert(key, len), None);
+        unsafe fn register(&mut self, range: MemoryRange, _: Owner<'_>) -> Result<u64, WireError> {
+            let key = range.ptr.addr() as u64;
+            assert_eq!(lock(&self.0).insert(key, range.len), None);
             Ok(key)
         }
 

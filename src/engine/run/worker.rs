@@ -68,12 +68,12 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
     let (mut backoff, waits) = (Backoff::new(own_core), Waits::default());
     // Acquire: pairs with the Release in `Worker::drop`.
     while !stop.load(Ordering::Acquire) {
-        if !port.is_active() || port.is_attended() {
+        if !port.hints.is_active() || port.hints.is_attended() {
             if !(own_core && looks_out(port, stop)) {
                 sleep(port);
             }
             backoff.reset();
-        } else if port.is_wanted() {
+        } else if port.hints.is_wanted() {
             std::thread::yield_now();
         } else if port.drive() {
             backoff.reset();
@@ -86,12 +86,12 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
 /// Sleeps until somebody wakes it. Whoever puts something under way, or leaves something
 /// behind, does.
 fn sleep(port: &Port) {
-    port.set_parked(true);
+    port.hints.set_parked(true);
     // Again, now that others may have seen that they have to wake this thread.
-    if !port.is_active() || port.is_attended() {
+    if !port.hints.is_active() || port.hints.is_attended() {
         std::thread::park();
     }
-    port.set_parked(false);
+    port.hints.set_parked(false);
 }
 
 /// Waits a moment for something to do; returns whether something has come.
@@ -100,7 +100,8 @@ fn looks_out(port: &Port, stop: &AtomicBool) -> bool {
     loop {
         for _ in 0..64 {
             // Acquire: see `work`.
-            if (port.is_active() && !port.is_attended()) || stop.load(Ordering::Acquire) {
+            if (port.hints.is_active() && !port.hints.is_attended()) || stop.load(Ordering::Acquire)
+            {
                 return true;
             }
             std::hint::spin_loop();

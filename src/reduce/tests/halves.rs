@@ -4,34 +4,31 @@ use half::{bf16, f16};
 
 use crate::reduce::half_float::HalfFloat;
 
-#[test]
-fn every_f16_widens_exactly_and_comes_back() {
+/// All values of a type, told by their bits, widen as `wide` says and come back; all that are no numbers become
+/// `nan`.
+fn all_come_back<T: HalfFloat>(
+    of: fn(u16) -> T,
+    bits_of: fn(T) -> u16,
+    wide: fn(u16) -> f32,
+    nan: u16,
+) {
     for bits in 0..=u16::MAX {
-        let half = f16::from_bits(bits);
-        let wide = half.widen();
-        if half.is_nan() {
-            assert!(wide.is_nan(), "{bits:#06x}");
-            assert_eq!(f16::narrow(wide).to_bits(), 0x7e00, "{bits:#06x}");
+        let widened = of(bits).widen();
+        let back = bits_of(T::narrow(widened));
+        if wide(bits).is_nan() {
+            assert!(widened.is_nan() && back == nan, "{bits:#06x}");
         } else {
-            assert_eq!(wide.to_bits(), half.to_f32_const().to_bits(), "{bits:#06x}");
-            assert_eq!(f16::narrow(wide).to_bits(), bits, "{bits:#06x}");
+            assert_eq!((widened.to_bits(), back), (wide(bits).to_bits(), bits), "{bits:#06x}");
         }
     }
 }
 
 #[test]
-fn every_bf16_widens_exactly_and_comes_back() {
-    for bits in 0..=u16::MAX {
-        let half = bf16::from_bits(bits);
-        let wide = half.widen();
-        if half.is_nan() {
-            assert!(wide.is_nan(), "{bits:#06x}");
-            assert_eq!(bf16::narrow(wide).to_bits(), 0x7fc0, "{bits:#06x}");
-        } else {
-            assert_eq!(wide.to_bits(), u32::from(bits) << 16, "{bits:#06x}");
-            assert_eq!(bf16::narrow(wide).to_bits(), bits, "{bits:#06x}");
-        }
-    }
+fn all_halves_widen_exactly_and_come_back() {
+    let wide = |bits| f16::from_bits(bits).to_f32_const();
+    all_come_back(f16::from_bits, f16::to_bits, wide, 0x7e00);
+    let wide = |bits| f32::from_bits(u32::from(bits) << 16);
+    all_come_back(bf16::from_bits, bf16::to_bits, wide, 0x7fc0);
 }
 
 /// Each f16 and bf16, the midpoint to the next and that midpoint's neighbours, with the f32 in between at a stride.

@@ -70,24 +70,11 @@ fn a_reducer_exists_exactly_where_the_operator_is_defined() {
 
 #[test]
 fn rust_types_know_their_element_type() {
-    fn of<T: Datatype>(dtype: Dtype) {
-        assert_eq!(T::DTYPE, dtype);
-        assert_eq!(size_of::<T>(), dtype.size_bytes());
-    }
-    of::<i8>(Dtype::I8);
-    of::<i16>(Dtype::I16);
-    of::<i32>(Dtype::I32);
-    of::<i64>(Dtype::I64);
-    of::<u8>(Dtype::U8);
-    of::<u16>(Dtype::U16);
-    of::<u32>(Dtype::U32);
-    of::<u64>(Dtype::U64);
-    of::<f16>(Dtype::F16);
-    of::<bf16>(Dtype::Bf16);
-    of::<f32>(Dtype::F32);
-    of::<f64>(Dtype::F64);
-    of::<Complex<f32>>(Dtype::ComplexF32);
-    of::<Complex<f64>>(Dtype::ComplexF64);
+    let integers = [i8::DTYPE, i16::DTYPE, i32::DTYPE, i64::DTYPE];
+    let unsigned = [u8::DTYPE, u16::DTYPE, u32::DTYPE, u64::DTYPE];
+    let floats = [f16::DTYPE, bf16::DTYPE, f32::DTYPE, f64::DTYPE];
+    let complex = [Complex::<f32>::DTYPE, Complex::<f64>::DTYPE];
+    assert_eq!([&integers[..], &unsigned, &floats, &complex].concat(), Dtype::ALL);
 }
 
 #[test]

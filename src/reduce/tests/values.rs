@@ -1,33 +1,19 @@
 //! Test vectors: awkward values of each type between ordinary and arbitrary ones, from a seed.
 
 use half::{bf16, f16};
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
 
 use crate::reduce::Dtype;
 
-/// Sebastiano Vigna's SplitMix64: enough randomness for test data, the same on every machine.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
-        values[self.below(values.len())]
-    }
+fn one_of<T: Copy>(random: &mut SmallRng, values: &[T]) -> T {
+    *values.choose(random).expect("there are some")
 }
 
 /// `count` elements of type `dtype`.
 pub fn vector(dtype: Dtype, count: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = SmallRng::seed_from_u64(seed);
     let mut bytes = Vec::new();
     while bytes.len() < count * dtype.size_bytes() {
         number(dtype, &mut random, &mut bytes);
@@ -36,17 +22,20 @@ pub fn vector(dtype: Dtype, count: usize, seed: u64) -> Vec<u8> {
 }
 
 /// One number; a complex element is two of them.
-fn number(dtype: Dtype, random: &mut Random, bytes: &mut Vec<u8>) {
-    let kind = random.below(4);
-    let moderate = (random.next() as i64 >> 40) as f64 / 64.0;
-    let arbitrary = random.next();
+fn number(dtype: Dtype, random: &mut SmallRng, bytes: &mut Vec<u8>) {
+    let kind = random.random_range(0..4);
+    let moderate = (random.random::<i64>() >> 40) as f64 / 64.0;
+    let arbitrary = random.random::<u64>();
     match dtype {
         Dtype::F16 => bytes.extend(
             match kind {
-                0 => f16::from_bits(random.one_of(&[
-                    0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 1, 0x83ff, 0x0400, 0x7bff,
-                    0xfbff,
-                ])),
+                0 => f16::from_bits(one_of(
+                    random,
+                    &[
+                        0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 1, 0x83ff, 0x0400,
+                        0x7bff, 0xfbff,
+                    ],
+                )),
                 1 => f16::from_bits(arbitrary as u16),
                 _ => f16::from_f64(moderate / 256.0),
             }
@@ -54,10 +43,13 @@ fn number(dtype: Dtype, random: &mut Random, bytes: &mut Vec<u8>) {
         ),
         Dtype::Bf16 => bytes.extend(
             match kind {
-                0 => bf16::from_bits(random.one_of(&[
-                    0, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f81, 1, 0x807f, 0x0080, 0x7f7f,
-                    0xff7f,
-                ])),
+                0 => bf16::from_bits(one_of(
+                    random,
+                    &[
+                        0, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f81, 1, 0x807f, 0x0080,
+                        0x7f7f, 0xff7f,
+                    ],
+                )),
                 1 => bf16::from_bits(arbitrary as u16),
                 _ => bf16::from_f64(moderate),
             }
@@ -65,20 +57,23 @@ fn number(dtype: Dtype, random: &mut Random, bytes: &mut Vec<u8>) {
         ),
         Dtype::F32 | Dtype::ComplexF32 => bytes.extend(
             match kind {
-                0 => f32::from_bits(random.one_of(&[
-                    0,
-                    0x8000_0000,
-                    0x7f80_0000,
-                    0xff80_0000,
-                    0x7fc0_0000,
-                    0xffc0_0001,
-                    0x7f80_0001,
-                    1,
-                    0x807f_ffff,
-                    0x0080_0000,
-                    0x7f7f_ffff,
-                    0xff7f_ffff,
-                ])),
+                0 => f32::from_bits(one_of(
+                    random,
+                    &[
+                        0,
+                        0x8000_0000,
+                        0x7f80_0000,
+                        0xff80_0000,
+                        0x7fc0_0000,
+                        0xffc0_0001,
+                        0x7f80_0001,
+                        1,
+                        0x807f_ffff,
+                        0x0080_0000,
+                        0x7f7f_ffff,
+                        0xff7f_ffff,
+                    ],
+                )),
                 1 => f32::from_bits(arbitrary as u32),
                 _ => moderate as f32,
             }
@@ -86,20 +81,23 @@ fn number(dtype: Dtype, random: &mut Random, bytes: &mut Vec<u8>) {
         ),
         Dtype::F64 | Dtype::ComplexF64 => bytes.extend(
             match kind {
-                0 => f64::from_bits(random.one_of(&[
-                    0,
-                    1 << 63,
-                    0x7ff0 << 48,
-                    0xfff0 << 48,
-                    0x7ff8 << 48,
-                    0xfff8_0000_0000_0001,
-                    0x7ff0_0000_0000_0001,
-                    1,
-                    0x800f_ffff_ffff_ffff,
-                    0x0010 << 48,
-                    0x7fef_ffff_ffff_ffff,
-                    0xffef_ffff_ffff_ffff,
-                ])),
+                0 => f64::from_bits(one_of(
+                    random,
+                    &[
+                        0,
+                        1 << 63,
+                        0x7ff0 << 48,
+                        0xfff0 << 48,
+                        0x7ff8 << 48,
+                        0xfff8_0000_0000_0001,
+                        0x7ff0_0000_0000_0001,
+                        1,
+                        0x800f_ffff_ffff_ffff,
+                        0x0010 << 48,
+                        0x7fef_ffff_ffff_ffff,
+                        0xffef_ffff_ffff_ffff,
+                    ],
+                )),
                 1 => f64::from_bits(arbitrary),
                 _ => moderate,
             }
@@ -108,19 +106,22 @@ fn number(dtype: Dtype, random: &mut Random, bytes: &mut Vec<u8>) {
         integer => {
             let value = match kind {
                 // Of each width: the extremes of both signs, cut to size below.
-                0 => random.one_of(&[
-                    0,
-                    1,
-                    u64::MAX,
-                    0x7f,
-                    0x80,
-                    0x7fff,
-                    0x8000,
-                    0x7fff_ffff,
-                    0x8000_0000,
-                    i64::MAX as u64,
-                    1 << 63,
-                ]),
+                0 => one_of(
+                    random,
+                    &[
+                        0,
+                        1,
+                        u64::MAX,
+                        0x7f,
+                        0x80,
+                        0x7fff,
+                        0x8000,
+                        0x7fff_ffff,
+                        0x8000_0000,
+                        i64::MAX as u64,
+                        1 << 63,
+                    ],
+                ),
                 1 => arbitrary % 3,
                 _ => arbitrary,
             };

@@ -93,21 +93,8 @@ impl Backend for Mpi {
         "mpi"
     }
 
-    fn coordinates(&self) -> Result<[u8; 6], WireError> {
-        Ok([0; 6])
-    }
-
-    fn is_physical(&self) -> bool {
-        false
-    }
-
     fn wire(&self) -> Wire {
         Wire::Network
-    }
-
-    fn n_interfaces(&self) -> Result<usize, WireError> {
-        // Whoever calls MPI moves its messages.
-        Ok(1)
     }
 
     fn drive(&self, wanted: Drive) -> Result<Drive, String> {

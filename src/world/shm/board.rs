@@ -43,10 +43,8 @@ pub(super) struct SharedBoard {
 pub(super) struct Read {
     /// The contribution's bytes.
     pub(super) len: usize,
-    /// This rank reads bytes from here on,
-    pub(super) offset: usize,
-    /// this many,
-    pub(super) part: usize,
+    /// This rank reads these bytes,
+    pub(super) part: Range<usize>,
     /// which belong to this place in the output, unless they are folded.
     pub(super) place: usize,
 }
@@ -162,25 +160,27 @@ impl SharedBoard {
         // The first operand, until the second has come.
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
-            let Read { len, offset, part, place } = of(rank);
+            let Read { len, part, place } = of(rank);
             let there = match rank == board.me() {
                 true => board.own(len),
                 false => self.awaited(board, (rank, len), caller, waiter)?,
             };
             // SAFETY: the caller's promise: the part lies within the contribution, which stays until
             // this rank enters the next call. It is not the user's memory.
-            let operand = unsafe { slice(there.add(offset), part) };
-            if part == 0 {
+            let operand = unsafe { slice(there.add(part.start), part.len()) };
+            if part.is_empty() {
                 continue;
             }
             let Some(reducer) = reducer else {
                 // SAFETY: the caller's promise.
-                unsafe { std::ptr::copy_nonoverlapping(operand.as_ptr(), output.add(place), part) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(operand.as_ptr(), output.add(place), part.len())
+                };
                 continue;
             };
             // SAFETY: the caller's promise. Not even in place is the input an operand: what was
             // contributed is.
-            let target = unsafe { std::slice::from_raw_parts_mut(output, part) };
+            let target = unsafe { std::slice::from_raw_parts_mut(output, part.len()) };
             match index {
                 0 if self.n_ranks == 1 => target.copy_from_slice(operand),
                 0 => first = operand,

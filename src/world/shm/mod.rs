@@ -52,21 +52,8 @@ impl Backend for Shm {
         "shm"
     }
 
-    fn coordinates(&self) -> Result<[u8; 6], WireError> {
-        Ok([0; 6])
-    }
-
-    fn is_physical(&self) -> bool {
-        false
-    }
-
     fn wire(&self) -> Wire {
         Wire::Memory
-    }
-
-    fn n_interfaces(&self) -> Result<usize, WireError> {
-        // Ports are for interfaces that move data by themselves. Here the caller does.
-        Ok(1)
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {

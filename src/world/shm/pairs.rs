@@ -49,8 +49,8 @@ impl SharedBoard {
         let of = |rank| {
             // Its own block would come before this rank's, or behind.
             let before = if rank < me { me - 1 } else { me };
-            let part = if rank == me { 0 } else { block };
-            Read { len: 0, offset: before * block, part, place: rank * block }
+            let (start, part) = (before * block, if rank == me { 0 } else { block });
+            Read { len: 0, part: start..start + part, place: rank * block }
         };
         // SAFETY: the block for this rank lies within every contribution, and the output has room for all.
         unsafe { self.read((board, 0..n), of, (call.recv, None), (caller, waiter)) }?;

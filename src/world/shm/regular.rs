@@ -147,7 +147,7 @@ impl SharedBoard {
         let Some(part) = part else { return Ok(()) };
         let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
         let start = ranks.start;
-        let of = |rank| Read { len, offset, part, place: (rank - start) * part };
+        let of = |rank| Read { len, part: offset..offset + part, place: (rank - start) * part };
         // SAFETY: the caller's promise: the output has room for every part. Every contribution has `len`
         // bytes, of which the part lies within.
         unsafe { self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter)) }

@@ -78,7 +78,7 @@ impl SharedBoard {
             });
             board.contribute_pieces(bytes(all), pieces);
             let (len, offset) = (bytes(all), bytes(before));
-            let of = |_| Read { len, offset, part: own, place: 0 };
+            let of = |_| Read { len, part: offset..offset + own, place: 0 };
             // SAFETY: the own block lies within every contribution, and the output has room for it.
             let done = unsafe {
                 self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter))
@@ -96,7 +96,7 @@ impl SharedBoard {
             let (len, place) = (bytes(count), bytes(start));
             // In place the own block is where it belongs.
             let part = if rank == me && call.in_place { 0 } else { len };
-            Read { len, offset: 0, part, place }
+            Read { len, part: 0..part, place }
         };
         // SAFETY: every rank contributes its block, and the output has room for it, by the caller's
         // promise.

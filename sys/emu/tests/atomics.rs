@@ -8,14 +8,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use utofu_emu::{Job, c};
 use utofu_sys::*;
 
+/// Runs `body` as every rank of a job.
+fn on(shape: &[u32], body: impl Fn(usize, &Exchange<(u64, u64)>) + Sync) {
+    let coords = Job::coords_for_shape(shape).unwrap();
+    let n_ranks = coords.len();
+    let (job, ends) = (Job::threads(coords), Exchange::new(n_ranks));
+    ranks(0..n_ranks, |rank, _| {
+        let _me = job.enter(rank);
+        body(rank, &ends);
+    });
+}
+
 /// Adds from all ranks, and from the owner's code at the same time, are all counted.
 #[test]
 fn adds_are_atomic_towards_ranks_and_code() {
     const EACH: u64 = 20_000;
-    let job = Job::threads(Job::coords_for_shape(&[2, 2]).unwrap());
-    let ends = Exchange::new(4);
-    ranks(0..4usize, |rank, _| {
-        let _me = job.enter(rank);
+    on(&[2, 2], |rank, ends| {
         let mut buf = vec![0u64; 16];
         // SAFETY: the buffer outlives the reference, and is only used through it and
         // through atomic operations until the end.
@@ -47,10 +55,7 @@ fn adds_are_atomic_towards_ranks_and_code() {
 #[test]
 fn misaligned_targets_are_atomic_towards_each_other() {
     const EACH: u64 = 3_000;
-    let job = Job::threads(Job::coords_for_shape(&[1, 3]).unwrap());
-    let ends = Exchange::new(3);
-    ranks(0..3usize, |rank, _| {
-        let _me = job.enter(rank);
+    on(&[1, 3], |rank, ends| {
         let mut buf = vec![0u64; 16];
         let ep = EndPoint::open(&mut buf);
         let (to, stadd) = ends.gather(rank, (ep.id, ep.stadd))[0];

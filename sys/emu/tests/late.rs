@@ -18,12 +18,7 @@ fn job(ranks: u32, checked: bool) -> Arc<Job> {
 /// Two end points with buffers for ever, in one thread.
 fn pair(checked: bool) -> (Arc<Job>, [(EndPoint, *mut u64); 2]) {
     let job = job(2, checked);
-    let ends = [0, 1].map(|rank| {
-        let _me = job.enter(rank);
-        let buffer = vec![0u64; 4096].leak();
-        let p = buffer.as_mut_ptr();
-        (EndPoint::open(buffer), p)
-    });
+    let ends = two_ends(&job, 4096);
     (job, ends)
 }
 

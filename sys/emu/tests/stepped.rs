@@ -12,12 +12,7 @@ type Buffer = *mut u64;
 /// Two end points with buffers for ever, in one thread.
 fn pair(model: Model) -> (Arc<Job>, [(EndPoint, Buffer); 2]) {
     let job = Job::stepped(Job::coords_for_shape(&[1, 2]).unwrap(), model).unwrap();
-    let ends = [0, 1].map(|rank| {
-        let _me = job.enter(rank);
-        let buffer = vec![0u64; 64].leak();
-        let p = buffer.as_mut_ptr();
-        (EndPoint::open(buffer), p)
-    });
+    let ends = two_ends(&job, 64);
     (job, ends)
 }
 

@@ -24,6 +24,7 @@
 mod error;
 mod exchange;
 mod files;
+pub mod fnv;
 mod host;
 mod launcher;
 mod local;

@@ -83,13 +83,13 @@ impl Place {
         if let Some(said) = RENDEZVOUS.get(get) {
             // A path need not be text.
             let path = std::env::var_os(RENDEZVOUS.name).unwrap_or_else(|| said.into());
-            return Bootstrap::join(&at(path.into()), rank, size, timeout);
+            return Bootstrap::join(&at(path.into()), (rank, size), timeout, false);
         }
         let Some(launched) = &self.launched else {
             let wanted = format!("the path of a file, the same for all {size} ranks");
             return Err(RENDEZVOUS.unset(wanted).into());
         };
-        Bootstrap::join_once(&at(launched.meeting_place()?), rank, size, timeout)
+        Bootstrap::join(&at(launched.meeting_place()?), (rank, size), timeout, true)
     }
 }
 

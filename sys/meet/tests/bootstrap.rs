@@ -25,7 +25,14 @@ fn ranks<R: Send>(size: usize, body: impl Fn(usize) -> R + Sync) -> Vec<R> {
 }
 
 fn by_file(path: &Path, rank: usize, size: usize) -> Bootstrap {
-    Bootstrap::join(path, rank, size, PATIENCE).expect("everyone comes")
+    Bootstrap::join(path, (rank, size), PATIENCE, false).expect("everyone comes")
+}
+
+/// Two ranks that have met at files of a directory.
+fn two(body: impl Fn(usize, Bootstrap, &Path) + Sync) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("meet");
+    ranks(2, |rank| body(rank, by_file(&path, rank, 2), dir.path()));
 }
 
 /// What every exchange must do.
@@ -87,7 +94,7 @@ fn files_of_others_are_refused() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
-    let refused = |path: &Path| match Bootstrap::join(path, 0, 1, PATIENCE) {
+    let refused = |path: &Path| match Bootstrap::join(path, (0, 1), PATIENCE, false) {
         Err(e @ BootstrapError::File { .. }) => e.to_string(),
         other => panic!("{other:?}"),
     };
@@ -119,16 +126,13 @@ fn files_of_others_are_refused() {
 /// Files that are cut while ranks meet: nobody crashes.
 #[test]
 fn files_that_shrink_end_in_a_missing_rank() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("meet");
-    ranks(2, |rank| {
-        let mut x = by_file(&path, rank, 2);
+    two(|rank, mut x, dir| {
         if rank == 0 {
             x.set_timeout(SHORT);
             assert!(matches!(x.barrier(), Err(BootstrapError::Missing { .. })));
         } else {
             for name in ["meet", "meet.all"] {
-                let file = std::fs::OpenOptions::new().write(true).open(dir.path().join(name));
+                let file = std::fs::OpenOptions::new().write(true).open(dir.join(name));
                 file.expect("is there").set_len(100).expect("can be cut");
             }
         }
@@ -155,7 +159,8 @@ fn a_rank_that_never_appears_is_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
     let errors = in_time(|timeout| {
-        let join = |i| Bootstrap::join(&path, i * 2, 3, timeout).expect_err("rank 1 is absent");
+        let join =
+            |i| Bootstrap::join(&path, (i * 2, 3), timeout, false).expect_err("rank 1 is absent");
         let errors = ranks(2, join);
         let met = |e: &_| matches!(e, BootstrapError::Missing { missing, .. } if missing.len() < 2);
         errors.iter().all(met).then_some(errors)
@@ -171,10 +176,7 @@ fn a_rank_that_never_appears_is_named() {
 
 #[test]
 fn a_rank_that_stops_taking_part_is_named_with_the_exchange() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("meet");
-    ranks(2, |rank| {
-        let mut x = by_file(&path, rank, 2);
+    two(|rank, mut x, _| {
         x.barrier().expect("both take part");
         if rank == 0 {
             x.set_timeout(SHORT);
@@ -193,7 +195,8 @@ fn ranks_that_disagree_on_their_number_are_told() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("meet");
     let errors = in_time(|timeout| {
-        let join = |r| Bootstrap::join(&path, r, [2, 3][r], timeout).expect_err("2 is not 3");
+        let join =
+            |r| Bootstrap::join(&path, (r, [2, 3][r]), timeout, false).expect_err("2 is not 3");
         let errors = ranks(2, join);
         let met = |e: &_| matches!(e, BootstrapError::Missing { other_size: Some(_), .. });
         errors.iter().all(met).then_some(errors)
@@ -209,7 +212,8 @@ fn a_rank_that_comes_twice_is_told() {
     let path = dir.path().join("meet");
     for rank in [0, 1] {
         let errors = in_time(|timeout| {
-            let errors = ranks(2, |_| Bootstrap::join(&path, rank, 2, timeout).expect_err("alone"));
+            let errors =
+                ranks(2, |_| Bootstrap::join(&path, (rank, 2), timeout, false).expect_err("alone"));
             let is_twice = |e: &_| matches!(e, BootstrapError::Twice { rank: r, .. } if *r == rank);
             (errors.iter().filter(|e| is_twice(e)).count() == 1).then_some(errors)
         });
@@ -224,13 +228,13 @@ fn files_of_one_job_go() {
     let path = dir.path().join("meet");
     let left = || std::fs::read_dir(dir.path()).expect("is there").count();
     ranks(3, |rank| {
-        check(&mut Bootstrap::join_once(&path, rank, 3, PATIENCE).expect("everyone comes"));
+        check(&mut Bootstrap::join(&path, (rank, 3), PATIENCE, true).expect("everyone comes"));
     });
     assert_eq!(left(), 0);
     for absent in 0..3 {
         let errors = ranks(2, |i| {
             let rank = (absent + 1 + i) % 3;
-            Bootstrap::join_once(&path, rank, 3, SHORT).expect_err("one is absent")
+            Bootstrap::join(&path, (rank, 3), SHORT, true).expect_err("one is absent")
         });
         assert!(errors.iter().all(|e| matches!(e, BootstrapError::Missing { .. })), "{errors:?}");
         assert_eq!(left(), 0, "without rank {absent}");
@@ -247,7 +251,8 @@ fn a_rank_of_another_release_is_named_with_both_protocols() {
         let mut bytes = vec![0; 6 * RECORD];
         bytes[3 * RECORD * other..][..8].copy_from_slice(b"hopbine\x09");
         std::fs::write(&path, bytes).expect("a file");
-        let error = Bootstrap::join(&path, me, 2, SHORT).expect_err("nobody else is there");
+        let error =
+            Bootstrap::join(&path, (me, 2), SHORT, false).expect_err("nobody else is there");
         let said = format!("rank {other} speaks protocol 9, and rank {me} protocol 1: all ranks");
         assert!(error.to_string().contains(&said), "{error}");
         let BootstrapError::Missing { other_protocol, .. } = error else { panic!("{error:?}") };

@@ -105,26 +105,24 @@ impl Notice {
     /// The id of the VCQ on the other side.
     #[must_use]
     pub fn peer(&self) -> utofu_vcq_id_t {
-        match *self {
-            Notice::LocalPut { peer, .. }
-            | Notice::RemotePut { peer, .. }
-            | Notice::LocalGet { peer, .. }
-            | Notice::RemoteGet { peer, .. }
-            | Notice::LocalArmw { peer, .. }
-            | Notice::RemoteArmw { peer, .. } => peer,
-        }
+        self.mark().0
     }
 
     /// The byte given to the post.
     #[must_use]
     pub fn edata(&self) -> u8 {
+        self.mark().1
+    }
+
+    /// What notices of all kinds say.
+    fn mark(&self) -> (utofu_vcq_id_t, u8) {
         match *self {
-            Notice::LocalPut { edata, .. }
-            | Notice::RemotePut { edata, .. }
-            | Notice::LocalGet { edata, .. }
-            | Notice::RemoteGet { edata, .. }
-            | Notice::LocalArmw { edata, .. }
-            | Notice::RemoteArmw { edata, .. } => edata,
+            Notice::LocalPut { peer, edata, .. }
+            | Notice::RemotePut { peer, edata, .. }
+            | Notice::LocalGet { peer, edata, .. }
+            | Notice::RemoteGet { peer, edata, .. }
+            | Notice::LocalArmw { peer, edata, .. }
+            | Notice::RemoteArmw { peer, edata, .. } => (peer, edata),
         }
     }
 

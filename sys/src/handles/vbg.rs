@@ -28,6 +28,13 @@ pub struct GateLink {
     pub path: Option<[u8; 3]>,
 }
 
+/// The elements in memory that the library may write to.
+fn copied<'a, T: Copy>(copy: &'a mut Vec<T>, data: &[T]) -> &'a mut Vec<T> {
+    copy.clear();
+    copy.extend_from_slice(data);
+    copy
+}
+
 /// Operators on `u64` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReduceOp {
@@ -219,9 +226,7 @@ impl GateSet {
     pub fn reduce_u64(&mut self, op: ReduceOp, data: &[u64]) -> Result<(), GateError> {
         let what = Operation::Uint64(data.len());
         self.free_to(what, self.max_uint64, data.len())?;
-        let copy = &mut self.words;
-        copy.clear();
-        copy.extend_from_slice(data);
+        let copy = copied(&mut self.words, data);
         // SAFETY: the gate is allocated and copy has as many elements as are announced.
         let code = unsafe {
             (self.api.utofu_reduce_uint64)(self.ids[0], op.code(), copy.as_mut_ptr(), copy.len(), 0)
@@ -236,9 +241,7 @@ impl GateSet {
     pub fn sum_f64(&mut self, data: &[f64]) -> Result<(), GateError> {
         let what = Operation::Double(data.len());
         self.free_to(what, self.max_double, data.len())?;
-        let copy = &mut self.doubles;
-        copy.clear();
-        copy.extend_from_slice(data);
+        let copy = copied(&mut self.doubles, data);
         // SAFETY: the gate is allocated and copy has as many elements as are announced.
         let code = unsafe {
             (self.api.utofu_reduce_double)(

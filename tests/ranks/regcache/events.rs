@@ -83,8 +83,19 @@ fn unmap(addr: usize) {
     assert_eq!(unsafe { libc::munmap(addr as _, len()) }, 0);
 }
 
+/// Maps other memory over what is there.
+fn remap(addr: usize) {
+    assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
+}
+
 fn get(cache: &Cache, addr: usize) -> u64 {
     cache.get(addr, len())
+}
+
+/// Changes what is at an address, and finds what is there now.
+fn look_anew(cache: &Cache, addr: usize) {
+    let now = stamp(addr);
+    assert_eq!(get(cache, addr), now);
 }
 
 /// Other tests take watched memory away meanwhile. On a busy machine a lookup may then find nothing
@@ -122,8 +133,7 @@ fn address_reuse_after_unmap_is_not_served_stale() {
     let Some(cache) = cache() else { return };
     let mut addr = map();
     for _ in 0..200 {
-        let now = stamp(addr);
-        assert_eq!(get(&cache, addr), now);
+        look_anew(&cache, addr);
         unmap(addr);
         // Another thread of the tests may take the place; then any other will do.
         let hint = addr;
@@ -137,11 +147,9 @@ fn address_reuse_after_unmap_is_not_served_stale() {
 fn mapping_over_is_noticed() {
     let Some(cache) = cache() else { return };
     let addr = map();
-    let before = stamp(addr);
-    assert_eq!(get(&cache, addr), before);
-    assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
-    let after = stamp(addr);
-    assert_eq!(get(&cache, addr), after);
+    look_anew(&cache, addr);
+    remap(addr);
+    look_anew(&cache, addr);
     unmap(addr);
 }
 
@@ -165,12 +173,10 @@ fn discarding_is_noticed() {
     let Some(cache) = cache() else { return };
     for advice in [libc::MADV_DONTNEED, libc::MADV_FREE] {
         let addr = map();
-        let before = stamp(addr);
-        assert_eq!(get(&cache, addr), before);
+        look_anew(&cache, addr);
         // SAFETY: the range is the test's own; its content may go.
         assert_eq!(unsafe { libc::madvise(addr as _, len(), advice) }, 0);
-        let after = stamp(addr);
-        assert_eq!(get(&cache, addr), after);
+        look_anew(&cache, addr);
         unmap(addr);
     }
 }
@@ -186,8 +192,7 @@ fn free_and_realloc_are_noticed() {
         // SAFETY: plain use of the allocator; stamps lie within each allocation.
         unsafe {
             let first = libc::malloc(size);
-            let now = stamp(whole(first));
-            assert_eq!(get(&cache, whole(first)), now);
+            look_anew(&cache, whole(first));
             let second = libc::realloc(first, 2 * size);
             let now = stamp(whole(second));
             if second != first {
@@ -207,7 +212,7 @@ fn every_cache_is_told() {
     let addr = map();
     let before = stamp(addr);
     assert_eq!((get(&one, addr), get(&two, addr)), (before, before));
-    assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
+    remap(addr);
     let after = stamp(addr);
     assert_eq!((get(&one, addr), get(&two, addr)), (after, after));
     unmap(addr);
@@ -219,9 +224,8 @@ fn caches_come_and_go() {
     let addr = map();
     for _ in 0..50 {
         let Some(cache) = cache() else { return };
-        assert_eq!(map_at(addr, libc::MAP_FIXED), addr);
-        let now = stamp(addr);
-        assert_eq!(get(&cache, addr), now);
+        remap(addr);
+        look_anew(&cache, addr);
     }
     unmap(addr);
 }
@@ -248,8 +252,7 @@ fn addresses_that_change_hands_are_not_served_stale() {
             scope.spawn(|| {
                 for _ in 0..2000 {
                     let addr = map();
-                    let now = stamp(addr);
-                    assert_eq!(get(&cache, addr), now);
+                    look_anew(&cache, addr);
                     unmap(addr);
                 }
             });
@@ -278,8 +281,7 @@ fn forks_and_evictions() {
 fn a_fork_ends_what_is_kept() {
     let Some(cache) = cache() else { return };
     let addr = map();
-    let before = stamp(addr);
-    assert_eq!(get(&cache, addr), before);
+    look_anew(&cache, addr);
     // SAFETY: the child only ends, by a function that is allowed between fork and exec.
     let child = unsafe { libc::fork() };
     if child == 0 {

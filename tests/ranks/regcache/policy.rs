@@ -21,6 +21,15 @@ pub fn cache() -> (Arc<ByHand>, Shared) {
     (source, cache)
 }
 
+/// Memory is registered for as long as it is used, beside `others` that are kept.
+fn not_kept(cache: &Shared, addr: usize, len: usize, others: usize) {
+    let lease = cache.get(addr, len).unwrap();
+    assert_eq!(cache.device.live(), others + 1);
+    drop(lease);
+    assert_eq!(cache.device.live(), others);
+    assert_eq!(cache.stats().uncached, 1);
+}
+
 fn limited(max_regions: u32, max_pages: Option<u64>) -> (Arc<ByHand>, Shared) {
     let config = CacheConfig {
         max_regions: NonZeroU32::new(max_regions).unwrap(),
@@ -184,11 +193,7 @@ fn events_without_end_are_served_uncached() {
     let (source, cache) = cache();
     let device = cache.device.clone();
     *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(0), 1)));
-    let lease = cache.get(page(0), pages(1)).unwrap();
-    assert_eq!(device.live(), 1);
-    drop(lease);
-    assert_eq!(device.live(), 0);
-    assert_eq!(cache.stats().uncached, 1);
+    not_kept(&cache, page(0), pages(1), 0);
 }
 
 #[test]
@@ -231,11 +236,7 @@ fn limit_by_size_evicts_until_it_fits() {
     assert_eq!(cache.stats().registered_bytes, pages(7) as u64);
     assert_eq!(cache.stats().evictions, 3);
     // More than the limit alone: served, not kept, and nothing is evicted for it.
-    let large = cache.get(page(60), pages(9)).unwrap();
-    assert_eq!(device.live(), 3);
-    drop(large);
-    assert_eq!(device.live(), 2);
-    assert_eq!(cache.stats().uncached, 1);
+    not_kept(&cache, page(60), pages(9), 2);
 }
 
 #[test]

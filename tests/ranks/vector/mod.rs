@@ -10,6 +10,11 @@ use hopbine::reduce::Op;
 use hopbine::torus::Collective;
 use hopbine::{Blocks, CallOptions, Drive, Wire, emulate};
 
+/// Makes a case in every form.
+fn in_all_forms<'a>(of: Collective, case: impl Fn(Form) -> Case<'a>) {
+    Form::ALL.into_iter().for_each(|form| case(form).call(of, form));
+}
+
 #[test]
 fn what_the_library_chooses() {
     emulate(&config(&[3, 2], Drive::Inline), |comm| {
@@ -22,10 +27,10 @@ fn what_the_library_chooses() {
                 Collective::Alltoall,
             ];
             for collective in collectives {
-                for form in Form::ALL {
+                in_all_forms(collective, |form| {
                     let what = format!("{collective}, chosen, {name}, {form:?}");
-                    Case { comm, size, what, root: 4 }.call(collective, form);
-                }
+                    Case { comm, size, what, root: 4 }
+                });
             }
         }
     })
@@ -43,11 +48,9 @@ fn short_and_long_blocks_in_turn() {
                 7 | 20..24 => |_, from, to| if (from, to / 2) == (3, 0) { 2000 } else { to },
                 _ => DISTRIBUTIONS[round % 6].1,
             };
-            for form in Form::ALL {
-                for of in [Collective::Alltoall, Collective::Allgather, Collective::ReduceScatter] {
-                    let what = format!("round {round}, {of}, {form:?}");
-                    Case { comm, size, what, root: 0 }.call(of, form);
-                }
+            for of in [Collective::Alltoall, Collective::Allgather, Collective::ReduceScatter] {
+                let what = |form| format!("round {round}, {of}, {form:?}");
+                in_all_forms(of, |form| Case { comm, size, what: what(form), root: 0 });
             }
         }
     })

@@ -212,6 +212,9 @@ impl Topology for Embedding {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
     use super::*;
 
     fn fugaku(machine: &str) -> (Shape, Embedding) {
@@ -232,11 +235,8 @@ mod tests {
     #[test]
     fn hops_in_six_dimensions_are_fewer() {
         let (shape, embedding) = fugaku("24mx23mx24m");
-        let mut state = 1u64;
-        let mut random = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            Vertex((state >> 33) as u32 % shape.n_ranks())
-        };
+        let mut rng = SmallRng::seed_from_u64(1);
+        let mut random = || Vertex(rng.random_range(0..shape.n_ranks()));
         let pairs: Vec<(Vertex, Vertex)> = (0..40_000).map(|_| (random(), random())).collect();
         let logical = mean(pairs.iter().map(|&(a, b)| shape.hops(a, b)));
         let real = mean(pairs.iter().map(|&(a, b)| embedding.hops(a, b)));

@@ -30,7 +30,7 @@ use super::trace::{Step, Trace};
 pub(super) use device::Device;
 use packet::Due;
 pub use packet::Fate;
-pub(super) use packet::{Body, Packet, What};
+pub(super) use packet::{Body, Packet, Put, What};
 use rank::OneRank;
 pub(super) use rank::{Life, PortState};
 
@@ -38,10 +38,10 @@ pub(super) use rank::{Life, PortState};
 const OWN_TIME: (u64, u64) = (20, 300);
 
 /// How a wire is simulated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) n_ranks: u32,
-    pub(crate) n_ports: usize,
+    /// Ranks, and ports of each.
+    pub(crate) size: (u32, usize),
     /// Decides all that the wire leaves open.
     pub(crate) seed: u64,
     /// A wire without moods, on which many ranks are simulated quickly.
@@ -69,8 +69,8 @@ impl Net {
 /// A message that stays in its sender's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lent {
-    pub(super) rank: Rank,
-    pub(super) port: usize,
+    /// The sender's rank and port.
+    pub(super) of: (Rank, usize),
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
 }
@@ -106,7 +106,8 @@ impl Core {
     fn new(setup: &Config) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
         let drawn = Habits::draw(&mut rng);
-        let n = setup.n_ranks as usize;
+        let (n_ranks, n_ports) = setup.size;
+        let n = n_ranks as usize;
         Core {
             now: 0,
             rng,
@@ -115,8 +116,8 @@ impl Core {
             device: None,
             queue: BinaryHeap::new(),
             n_scheduled: 0,
-            ranks: (0..n).map(|_| OneRank::new(setup.n_ports)).collect(),
-            ready: (0..setup.n_ranks).collect(),
+            ranks: (0..n).map(|_| OneRank::new(n_ports)).collect(),
+            ready: (0..n_ranks).collect(),
             n_living: n,
             n_open: n,
             lent: FxHashMap::default(),
@@ -236,12 +237,8 @@ impl Core {
                 }
             }
             What::Packet { from, to, port, packet } => self.deliver(from, to, port, packet),
-            What::Read { from, to, port, slot, tag, region } => {
-                self.read(from, to, port, slot, tag, region);
-            }
-            What::Put { id, to, port, slot, region, done } => {
-                self.put(id, to, port, slot, region, done);
-            }
+            What::Read { from, to, port, send } => self.read(from, to, port, send),
+            What::Put(put) => self.put(put),
             What::Report { rank, port, event } => self.report(rank, port, event),
             What::Ask { asker, port, about } => self.asked(asker, port, about),
             What::Fate(rank, fate) => self.meet(rank, fate),
@@ -313,7 +310,7 @@ impl Core {
     /// A port gives up: the device touches nothing of it any more.
     pub(super) fn abandon(&mut self, rank: Rank, port: usize) {
         if !planted::is(Planted::RevokedRead) {
-            self.lent.retain(|_, lent| (lent.rank, lent.port) != (rank, port));
+            self.lent.retain(|_, lent| lent.of != (rank, port));
         }
         let state = self.port(rank, port);
         state.is_abandoned = true;
@@ -353,7 +350,7 @@ impl Core {
                 due.what,
                 What::Packet { packet: Packet::Message { .. } | Packet::Piece { .. }, .. }
                     | What::Read { .. }
-                    | What::Put { .. }
+                    | What::Put(_)
             )
         };
         let n = self.queue.iter().filter(is_message).count();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::Rank;
-use crate::endpoint::{Event, Slot, Status, Tag, WireRegion};
+use crate::endpoint::{Event, SendPost, Slot, Status, Tag, WireRegion};
 use crate::error::Blame;
 
 /// Where the bytes of a message are.
@@ -58,6 +58,18 @@ impl Packet {
     }
 }
 
+/// A message that the device writes to where it is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::endpoint::sim) struct Put {
+    /// Under which number it was lent.
+    pub(in crate::endpoint::sim) id: u64,
+    pub(in crate::endpoint::sim) to: (Rank, usize),
+    pub(in crate::endpoint::sim) slot: Slot,
+    pub(in crate::endpoint::sim) region: WireRegion,
+    /// Bytes that have been written.
+    pub(in crate::endpoint::sim) done: usize,
+}
+
 /// What is to happen at a time.
 #[derive(Debug)]
 pub(in crate::endpoint::sim) enum What {
@@ -74,19 +86,10 @@ pub(in crate::endpoint::sim) enum What {
         from: Rank,
         to: Rank,
         port: usize,
-        slot: Slot,
-        tag: Tag,
-        region: WireRegion,
+        send: SendPost,
     },
     /// The device writes the next piece of what was lent to where it is awaited.
-    Put {
-        id: u64,
-        to: Rank,
-        port: usize,
-        slot: Slot,
-        region: WireRegion,
-        done: usize,
-    },
+    Put(Put),
     /// An event comes up.
     Report {
         rank: Rank,

@@ -120,7 +120,7 @@ impl Core {
                 one.life = Life::Dead;
                 self.n_living -= 1;
                 // Its memory is gone with it.
-                self.lent.retain(|_, lent| lent.rank != rank);
+                self.lent.retain(|_, lent| lent.of.0 != rank);
                 self.note(rank, Step::Fate("dies"));
                 self.lose_on_device(rank);
             }

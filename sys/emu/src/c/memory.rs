@@ -19,6 +19,24 @@ fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
     }
 }
 
+/// Registers memory with a VCQ and writes its STADD.
+///
+/// # Safety
+/// As [`utofu_reg_mem()`].
+unsafe fn registered(
+    vcq_hdl: utofu_vcq_hdl_t,
+    stadd: *mut utofu_stadd_t,
+    register: impl FnOnce(&Vcq) -> Result<utofu_stadd_t>,
+) -> c_int {
+    call(|| {
+        not_null(stadd, "stadd")?;
+        // SAFETY: the caller's promise.
+        let made = register(unsafe { slots::get(vcq_hdl)? })?;
+        // SAFETY: not null, hence valid by the caller's promise.
+        unsafe { store(stadd, made, "stadd") }
+    })
+}
+
 /// Registers memory with the VCQ's CQ, by whole pages. INVALID_VCQ_HDL, INVALID_POINTER,
 /// INVALID_SIZE, FULL.
 ///
@@ -31,15 +49,10 @@ pub unsafe extern "C" fn utofu_reg_mem(
     flags: c_ulong,
     stadd: *mut utofu_stadd_t,
 ) -> c_int {
-    call(|| {
-        not_null(stadd, "stadd")?;
-        // SAFETY: the caller's promise.
-        let vcq = unsafe { slots::get(vcq_hdl)? };
-        let range = range(vcq, addr, size, flags);
-        let made = vcq.table().register(range, vcq.context.job.page)?;
-        // SAFETY: not null, hence valid by the caller's promise.
-        unsafe { store(stadd, made, "stadd") }
-    })
+    let register =
+        |vcq: &Vcq| vcq.table().register(range(vcq, addr, size, flags), vcq.context.job.page);
+    // SAFETY: the caller's promise.
+    unsafe { registered(vcq_hdl, stadd, register) }
 }
 
 /// Registers memory under a STag of the caller's choice. INVALID_VCQ_HDL, INVALID_POINTER,
@@ -55,15 +68,13 @@ pub unsafe extern "C" fn utofu_reg_mem_with_stag(
     flags: c_ulong,
     stadd: *mut utofu_stadd_t,
 ) -> c_int {
-    call(|| {
-        not_null(stadd, "stadd")?;
-        // SAFETY: the caller's promise.
-        let vcq = unsafe { slots::get(vcq_hdl)? };
+    let register = |vcq: &Vcq| {
         let name = ids::user_stadd(vcq.place.extra, stag)?;
         vcq.table().register_user(range(vcq, addr, size, flags), name)?;
-        // SAFETY: not null, hence valid by the caller's promise.
-        unsafe { store(stadd, name, "stadd") }
-    })
+        Ok(name)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { registered(vcq_hdl, stadd, register) }
 }
 
 /// STADD of what a VCQ's owner registers under a STag. INVALID_VCQ_ID, INVALID_STAG,

@@ -1,6 +1,6 @@
 //! Polling completions and notices.
 
-use super::{call, null, store};
+use super::{call, not_null, store};
 use crate::limits::error::{Code, fail};
 use crate::operations::remote::unpack_meta;
 use crate::queues::slots;
@@ -15,16 +15,12 @@ pub unsafe extern "C" fn utofu_poll_tcq(
     cbdata: *mut *mut c_void,
 ) -> c_int {
     call(|| {
-        if cbdata.is_null() {
-            return null("cbdata");
-        }
+        not_null(cbdata, "cbdata")?;
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         // SAFETY: as above.
         let polled = unsafe { vcq.poll_tcq() };
-        let Some((code, data)) = polled else {
-            return Err(Code(UTOFU_ERR_NOT_FOUND));
-        };
+        let (code, data) = polled.ok_or(Code(UTOFU_ERR_NOT_FOUND))?;
         // SAFETY: not null, hence valid by the caller's promise.
         unsafe { store(cbdata, data as *mut c_void, "cbdata")? };
         if code == UTOFU_SUCCESS {
@@ -46,17 +42,13 @@ pub unsafe extern "C" fn utofu_poll_mrq(
     notice: *mut utofu_mrq_notice,
 ) -> c_int {
     call(|| {
-        if notice.is_null() {
-            return null("notice");
-        }
+        not_null(notice, "notice")?;
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         // SAFETY: as above.
         let polled = unsafe { vcq.poll_mrq() };
         vcq.context.job.polled(polled.is_some());
-        let Some(n) = polled else {
-            return Err(Code(UTOFU_ERR_NOT_FOUND));
-        };
+        let n = polled.ok_or(Code(UTOFU_ERR_NOT_FOUND))?;
         let (kind, edata, code) = unpack_meta(n.meta);
         let out = utofu_mrq_notice {
             notice_type: kind,

@@ -49,78 +49,72 @@ macro_rules! operations {
     )+};
 }
 
+/// [`operations`] between memory on both sides, which may be strided, with a packet size and a gap.
+macro_rules! transfers {
+    ($(#[doc = $doc:literal] $post:ident, $prepare:ident: $action:ident
+       $(stride($stride:ident, $blocks:ident))? $(gap($mtu:ident, $gap:ident))?;)+) => {
+        operations! {$(
+            #[doc = $doc]
+            $post, $prepare
+            (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize,
+             $($stride: usize, $blocks: usize,)? edata: u64, flags: c_ulong $(, $mtu: usize, $gap: usize)?)
+            on(rmt_vcq_id, $action(lcl_stadd, length)?, rmt_stadd, edata, flags)
+                $(?.gap($mtu, $gap))? $(?.stride($stride, $blocks))?;
+        )+}
+    };
+}
+
+transfers! {
+    /// Writes `length` bytes of local memory to the target.
+    utofu_put, utofu_prepare_put: put;
+    /// Put with a packet size and a gap between packets, which change nothing here.
+    utofu_put_gap, utofu_prepare_put_gap: put gap(mtu, gap);
+    /// Puts blocks that lie `stride` bytes apart on both sides; each counts as a put of its own.
+    utofu_put_stride, utofu_prepare_put_stride: put stride(stride, num_blocks);
+    /// Strided put with a packet size and a gap.
+    utofu_put_stride_gap, utofu_prepare_put_stride_gap: put stride(stride, num_blocks) gap(mtu, gap);
+    /// Reads `length` bytes of the target's memory.
+    utofu_get, utofu_prepare_get: get;
+    /// Get with a packet size and a gap between packets, which change nothing here.
+    utofu_get_gap, utofu_prepare_get_gap: get gap(mtu, gap);
+    /// Gets blocks that lie `stride` bytes apart on both sides; each counts as a get of its own.
+    utofu_get_stride, utofu_prepare_get_stride: get stride(stride, num_blocks);
+    /// Strided get with a packet size and a gap.
+    utofu_get_stride_gap, utofu_prepare_get_stride_gap: get stride(stride, num_blocks) gap(mtu, gap);
+}
+
 operations! {
-    #[doc = "Writes `length` bytes of local memory to the target."]
-    utofu_put, utofu_prepare_put
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags);
-
-    #[doc = "Put with a packet size and a gap between packets, which change nothing here."]
-    utofu_put_gap, utofu_prepare_put_gap
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap);
-
-    #[doc = "Puts blocks that lie `stride` bytes apart on both sides; each counts as a put of its own."]
-    utofu_put_stride, utofu_prepare_put_stride
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags)?.stride(stride, num_blocks);
-
-    #[doc = "Strided put with a packet size and a gap."]
-    utofu_put_stride_gap, utofu_prepare_put_stride_gap
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    on(rmt_vcq_id, put(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap)?.stride(stride, num_blocks);
-
-    #[doc = "Put of at most 32 bytes that travel in the descriptor; `lcl_data` may be changed at once."]
+    /// Put of at most 32 bytes that travel in the descriptor; `lcl_data` may be changed at once.
     utofu_put_piggyback, utofu_prepare_put_piggyback
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: *mut c_void, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, piggyback(lcl_data, length)?, rmt_stadd, edata, flags);
 
-    #[doc = "Put of the low `length` bytes (at most 8) of a value."]
+    /// Put of the low `length` bytes (at most 8) of a value.
     utofu_put_piggyback8, utofu_prepare_put_piggyback8
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: u64, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, piggyback8(lcl_data, length)?, rmt_stadd, edata, flags);
 
-    #[doc = "Reads `length` bytes of the target's memory."]
-    utofu_get, utofu_prepare_get
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags);
-
-    #[doc = "Get with a packet size and a gap between packets, which change nothing here."]
-    utofu_get_gap, utofu_prepare_get_gap
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap);
-
-    #[doc = "Gets blocks that lie `stride` bytes apart on both sides; each counts as a get of its own."]
-    utofu_get_stride, utofu_prepare_get_stride
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong)
-    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags)?.stride(stride, num_blocks);
-
-    #[doc = "Strided get with a packet size and a gap."]
-    utofu_get_stride_gap, utofu_prepare_get_stride_gap
-    (rmt_vcq_id: utofu_vcq_id_t, lcl_stadd: utofu_stadd_t, rmt_stadd: utofu_stadd_t, length: usize, stride: usize, num_blocks: usize, edata: u64, flags: c_ulong, mtu: usize, gap: usize)
-    on(rmt_vcq_id, get(lcl_stadd, length)?, rmt_stadd, edata, flags)?.gap(mtu, gap)?.stride(stride, num_blocks);
-
-    #[doc = "Atomic operation on 4 bytes of the target."]
+    /// Atomic operation on 4 bytes of the target.
     utofu_armw4, utofu_prepare_armw4
     (rmt_vcq_id: utofu_vcq_id_t, armw_op: utofu_armw_op, op_value: u32, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, armw(4, armw_op, op_value.into())?, rmt_stadd, edata, flags);
 
-    #[doc = "Atomic operation on 8 bytes of the target."]
+    /// Atomic operation on 8 bytes of the target.
     utofu_armw8, utofu_prepare_armw8
     (rmt_vcq_id: utofu_vcq_id_t, armw_op: utofu_armw_op, op_value: u64, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, armw(8, armw_op, op_value)?, rmt_stadd, edata, flags);
 
-    #[doc = "Stores `new_value` in 4 bytes of the target if they hold `old_value`."]
+    /// Stores `new_value` in 4 bytes of the target if they hold `old_value`.
     utofu_cswap4, utofu_prepare_cswap4
     (rmt_vcq_id: utofu_vcq_id_t, old_value: u32, new_value: u32, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, cswap(4, old_value.into(), new_value.into()), rmt_stadd, edata, flags);
 
-    #[doc = "Stores `new_value` in 8 bytes of the target if they hold `old_value`."]
+    /// Stores `new_value` in 8 bytes of the target if they hold `old_value`.
     utofu_cswap8, utofu_prepare_cswap8
     (rmt_vcq_id: utofu_vcq_id_t, old_value: u64, new_value: u64, rmt_stadd: utofu_stadd_t, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, cswap(8, old_value, new_value), rmt_stadd, edata, flags);
 
-    #[doc = "Occupies an entry of the queue and does nothing else."]
+    /// Occupies an entry of the queue and does nothing else.
     utofu_nop, utofu_prepare_nop
     (flags: c_ulong)
     on(0, Action::Nop, 0, 0, flags);

@@ -97,11 +97,19 @@ pub unsafe extern "C" fn utofu_get_barrier_tnis(
     call(|| unsafe { list(0..TNIS, tni_ids, num_tnis) })
 }
 
-fn known_tni(tni: utofu_tni_id_t) -> Result<()> {
-    if usize::from(tni) < TNIS {
-        return Ok(());
-    }
-    fail(UTOFU_ERR_INVALID_TNI_ID, format!("TNI {tni}: must be below {TNIS}"))
+/// Points to what a TNI can do.
+///
+/// # Safety
+/// As [`store`].
+unsafe fn caps<T>(tni: utofu_tni_id_t, record: *const T, to: *mut *mut T) -> c_int {
+    call(|| {
+        if usize::from(tni) >= TNIS {
+            let what = format!("TNI {tni}: must be below {TNIS}");
+            return fail(UTOFU_ERR_INVALID_TNI_ID, what);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { store(to, record.cast_mut(), "tni_caps") }
+    })
 }
 
 /// Points to the library's record of what a TNI can do. INVALID_TNI_ID, INVALID_POINTER.
@@ -112,11 +120,8 @@ pub unsafe extern "C" fn utofu_query_onesided_caps(
     tni_id: utofu_tni_id_t,
     tni_caps: *mut *mut utofu_onesided_caps,
 ) -> c_int {
-    call(|| {
-        known_tni(tni_id)?;
-        // SAFETY: the caller's promise.
-        unsafe { store(tni_caps, (&raw const ONESIDED.0).cast_mut(), "tni_caps") }
-    })
+    // SAFETY: the caller's promise.
+    unsafe { caps(tni_id, &raw const ONESIDED.0, tni_caps) }
 }
 
 /// Points to the library's record of what a TNI's gates can do. INVALID_TNI_ID, INVALID_POINTER.
@@ -127,11 +132,8 @@ pub unsafe extern "C" fn utofu_query_barrier_caps(
     tni_id: utofu_tni_id_t,
     tni_caps: *mut *mut utofu_barrier_caps,
 ) -> c_int {
-    call(|| {
-        known_tni(tni_id)?;
-        // SAFETY: the caller's promise.
-        unsafe { store(tni_caps, (&raw const BARRIER.0).cast_mut(), "tni_caps") }
-    })
+    // SAFETY: the caller's promise.
+    unsafe { caps(tni_id, &raw const BARRIER.0, tni_caps) }
 }
 
 /// Version of the interconnect: 3.0. Null pointers are skipped.

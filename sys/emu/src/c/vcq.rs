@@ -3,7 +3,7 @@
 use super::{call, load, not_null, store};
 use crate::job::current::{current, known};
 use crate::limits::error::{Result, fail};
-use crate::limits::ids::{self, CMP_IDS, Coords, VcqPlace, coords_ok};
+use crate::limits::ids::{self, CMP_IDS, Coords, TniPlace, VcqPlace, coords_ok};
 use crate::limits::{CQS, FIRST_EXTRA, TNIS};
 use crate::queues::slots;
 use crate::queues::vcq::Vcq;
@@ -85,7 +85,8 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
             format!("coordinates {coords:?}: a, b, c must be below 2, 3, 2"),
         );
     }
-    let place = VcqPlace { coords, tni: tni as u8, cq: cq as u8, extra: FIRST_EXTRA + cmp as u8 };
+    let tni = TniPlace { coords, number: tni as u8 };
+    let place = VcqPlace { tni, cq: cq as u8, extra: FIRST_EXTRA + cmp as u8 };
     Ok(place.id())
 }
 
@@ -124,14 +125,14 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let new = if path_coords.is_null() {
             // Threads that are no rank may ask as well: for them the id stays as it is.
             let elsewhere = known().is_some_and(|me| {
-                let node = me.job.placement.node_at(place.coords);
+                let node = me.job.placement.node_at(place.tni.coords);
                 node.is_some_and(|n| n != me.job.node_of(me.rank))
             });
             if elsewhere { ids::with_default_path(id) } else { id }
         } else {
             // SAFETY: the caller's promise: three bytes.
             let path = unsafe { load::<[u8; 3]>(path_coords.cast(), "path_coords")? };
-            ids::with_path(id, ids::path_id(place.coords, path)?)
+            ids::with_path(id, ids::path_id(place.tni.coords, path)?)
         };
         // SAFETY: was read from above.
         unsafe { store(vcq_id, new, "vcq_id") }
@@ -150,8 +151,7 @@ pub unsafe extern "C" fn utofu_query_vcq_info(
         let place = VcqPlace::of(vcq_id)?;
         // SAFETY: null is skipped, what is not null is valid by the caller's promise.
         unsafe {
-            maybe(coords.cast(), place.coords)?;
-            maybe(tni_id, u16::from(place.tni))?;
+            maybe_tni(place.tni, coords, tni_id)?;
             maybe(cq_id, u16::from(place.cq))?;
             maybe(extra_val, u16::from(place.extra))
         }
@@ -170,6 +170,22 @@ pub(super) unsafe fn maybe<T>(to: *mut T, value: T) -> Result<()> {
     unsafe { store(to, value, "result") }
 }
 
+/// Writes where a TNI is: its node's six coordinates, and its number.
+///
+/// # Safety
+/// As [`maybe`].
+pub(super) unsafe fn maybe_tni(
+    at: TniPlace,
+    coords: *mut u8,
+    id: *mut utofu_tni_id_t,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        maybe(coords.cast(), at.coords)?;
+        maybe(id, u16::from(at.number))
+    }
+}
+
 /// Path id of path coordinates towards a VCQ; NULL: of the path in the id. INVALID_POINTER,
 /// INVALID_VCQ_ID, INVALID_PATH.
 pub unsafe extern "C" fn utofu_get_path_id(
@@ -185,7 +201,7 @@ pub unsafe extern "C" fn utofu_get_path_id(
         } else {
             // SAFETY: the caller's promise: three bytes.
             let path = unsafe { load::<[u8; 3]>(path_coords.cast(), "path_coords")? };
-            ids::path_id(place.coords, path)?
+            ids::path_id(place.tni.coords, path)?
         };
         // SAFETY: not null, hence valid by the caller's promise.
         unsafe { store(path_id, id, "path_id") }
@@ -200,7 +216,7 @@ pub unsafe extern "C" fn utofu_get_path_coords(
 ) -> c_int {
     call(|| {
         let place = VcqPlace::of(vcq_id)?;
-        let path = ids::path_coords(place.coords, path_id);
+        let path = ids::path_coords(place.tni.coords, path_id);
         // SAFETY: the caller's promise: room for three bytes.
         unsafe { store(path_coords.cast(), path, "path_coords") }
     })

@@ -13,7 +13,7 @@ use crate::gates::reduce::{Kind, Packet};
 use crate::job::core::Job;
 use crate::job::current::{Context, by_serial};
 use crate::limits::error::{Code, Result, fail};
-use crate::limits::ids::{ABC, GatePlace};
+use crate::limits::ids::{ABC, GatePlace, TniPlace};
 use crate::shared::arena::Shared;
 use crate::shared::lock::SpinLock;
 use crate::sync::{AtomicU64, Ordering};
@@ -187,8 +187,8 @@ impl Gate {
 
 /// An allocated gate.
 fn find(job: &Job, place: GatePlace) -> Option<&Gate> {
-    let node = job.placement.node_at(place.coords)?;
-    let table = table(job, node, place.tni)?;
+    let node = job.placement.node_at(place.tni.coords)?;
+    let table = table(job, node, place.tni.number)?;
     let gate = table.gates.get(usize::from(place.gate))?;
     // Acquire pairs with the Release in alloc: the gate is reset.
     (gate.alive.load(Ordering::Acquire) != 0).then_some(gate)
@@ -240,6 +240,7 @@ pub(crate) fn alloc(context: &Context, tni: u16, n: usize) -> Result<Vec<utofu_v
             format!("the TNI has no start gate and {} relay gates left", n - 1),
         );
     }
+    let tni = TniPlace { coords: job.coords_of(context.rank), number: tni as u8 };
     let ids = chosen.into_iter().map(|g| {
         let gate = &table.gates[g];
         gate.with(|state| {
@@ -249,13 +250,7 @@ pub(crate) fn alloc(context: &Context, tni: u16, n: usize) -> Result<Vec<utofu_v
         gate.owner.store(context.rank as u32, Ordering::Relaxed);
         // Release pairs with the Acquire in find.
         gate.alive.store(1, Ordering::Release);
-        let place = GatePlace {
-            coords: job.coords_of(context.rank),
-            tni: tni as u8,
-            gate: g as u8,
-            serial: job.serial,
-        };
-        place.id()
+        GatePlace { tni, gate: g as u8, serial: job.serial }.id()
     });
     Ok(ids.collect())
 }

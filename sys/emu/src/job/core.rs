@@ -244,7 +244,7 @@ impl Job {
         place: VcqPlace,
     ) -> Option<(usize, &TniRecord)> {
         let node = self.placement.find(node_key(id))?;
-        Some((node, &self.node(node).tnis[usize::from(place.tni)]))
+        Some((node, &self.node(node).tnis[usize::from(place.tni.number)]))
     }
 
     /// Where the VCQ of an id and its registrations are, if there ever was one.

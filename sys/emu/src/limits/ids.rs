@@ -71,11 +71,32 @@ const PATH_BITS: u64 = 15 << PATH_AT;
 /// A default path was chosen.
 const CHOSEN: u64 = 1 << 23;
 
+/// A TNI's place in the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TniPlace {
+    pub(crate) coords: Coords,
+    pub(crate) number: u8,
+}
+
+impl TniPlace {
+    /// The bits that ids of what it has begin with.
+    fn bits(self) -> u64 {
+        u64::from(pack_coords(self.coords)) << COORDS_AT | u64::from(self.number) << TNI_AT
+    }
+
+    /// The place in an id, if there is such a one.
+    #[inline]
+    fn of(id: u64) -> Option<TniPlace> {
+        let number = (id >> TNI_AT) as u8;
+        let coords = unpack_coords(id).filter(|_| usize::from(number) < TNIS)?;
+        Some(TniPlace { coords, number })
+    }
+}
+
 /// A VCQ's place in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VcqPlace {
-    pub(crate) coords: Coords,
-    pub(crate) tni: u8,
+    pub(crate) tni: TniPlace,
     pub(crate) cq: u8,
     pub(crate) extra: u8,
 }
@@ -83,26 +104,17 @@ pub(crate) struct VcqPlace {
 impl VcqPlace {
     /// The id without a path.
     pub(crate) fn id(self) -> utofu_vcq_id_t {
-        u64::from(self.cq)
-            | u64::from(self.extra - FIRST_EXTRA) << CMP_AT
-            | u64::from(pack_coords(self.coords)) << COORDS_AT
-            | u64::from(self.tni) << TNI_AT
+        u64::from(self.cq) | u64::from(self.extra - FIRST_EXTRA) << CMP_AT | self.tni.bits()
     }
 
     /// The place in an id.
     #[inline]
     pub(crate) fn of(id: utofu_vcq_id_t) -> Result<VcqPlace> {
-        let place = unpack_coords(id).map(|coords| VcqPlace {
-            coords,
-            tni: (id >> TNI_AT) as u8,
-            cq: (id & 15) as u8,
-            extra: FIRST_EXTRA + (id >> CMP_AT & 7) as u8,
-        });
-        let is_there =
-            |place: &VcqPlace| usize::from(place.tni) < TNIS && usize::from(place.cq) < CQS;
-        match place.filter(is_there) {
+        let (cq, extra) = ((id & 15) as u8, FIRST_EXTRA + (id >> CMP_AT & 7) as u8);
+        let place = TniPlace::of(id).map(|tni| VcqPlace { tni, cq, extra });
+        match place {
             // No unknown bits are set.
-            Some(place) if place.id() == without_path(id) => Ok(place),
+            Some(place) if usize::from(cq) < CQS && place.id() == without_path(id) => Ok(place),
             _ => fail(UTOFU_ERR_INVALID_VCQ_ID, format!("{id:#x} is not the id of a VCQ")),
         }
     }
@@ -159,30 +171,21 @@ const SERIAL_AT: u32 = 8;
 /// gates have nothing but the id; 0 is the job of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GatePlace {
-    pub(crate) coords: Coords,
-    pub(crate) tni: u8,
+    pub(crate) tni: TniPlace,
     pub(crate) gate: u8,
     pub(crate) serial: u16,
 }
 
 impl GatePlace {
     pub(crate) fn id(self) -> utofu_vbg_id_t {
-        u64::from(self.gate)
-            | u64::from(self.serial) << SERIAL_AT
-            | u64::from(pack_coords(self.coords)) << COORDS_AT
-            | u64::from(self.tni) << TNI_AT
+        u64::from(self.gate) | u64::from(self.serial) << SERIAL_AT | self.tni.bits()
     }
 
     pub(crate) fn of(id: utofu_vbg_id_t) -> Result<GatePlace> {
-        let place = unpack_coords(id).map(|coords| GatePlace {
-            coords,
-            tni: (id >> TNI_AT) as u8,
-            gate: (id & GATE_BITS) as u8,
-            serial: (id >> SERIAL_AT) as u16,
-        });
-        match place {
+        let (gate, serial) = ((id & GATE_BITS) as u8, (id >> SERIAL_AT) as u16);
+        match TniPlace::of(id).map(|tni| GatePlace { tni, gate, serial }) {
             // As for VCQs: no unknown bits are set.
-            Some(p) if usize::from(p.tni) < TNIS && p.id() == id => Ok(p),
+            Some(place) if place.id() == id => Ok(place),
             _ => fail(UTOFU_ERR_INVALID_VBG_ID, format!("{id:#x} is not the id of a gate")),
         }
     }

@@ -10,7 +10,7 @@ prop_compose! {
 
 prop_compose! {
     fn any_place()(coords in any_coords(), tni in 0u8..6, cq in 0u8..11, extra in 8u8..16) -> VcqPlace {
-        VcqPlace { coords, tni, cq, extra }
+        VcqPlace { tni: TniPlace { coords, number: tni }, cq, extra }
     }
 }
 
@@ -24,15 +24,15 @@ proptest! {
     #[test]
     fn a_path_does_not_change_the_place(p in any_place(), path in (0u8..2, 0u8..3, 0u8..2)) {
         let path = [path.0, path.1, path.2];
-        let n = path_id(p.coords, path).unwrap();
-        prop_assert_eq!(path_coords(p.coords, n), path);
+        let n = path_id(p.tni.coords, path).unwrap();
+        prop_assert_eq!(path_coords(p.tni.coords, n), path);
         let id = with_path(p.id(), n);
         prop_assert_eq!((path_in(id), VcqPlace::of(id)), (n, Ok(p)));
         prop_assert_eq!(without_path(id), p.id());
         let chosen = with_default_path(id);
         prop_assert_eq!((path_in(chosen), VcqPlace::of(chosen)), (0, Ok(p)));
         prop_assert_ne!(chosen, p.id());
-        prop_assert_eq!(node_key(id), pack_coords(p.coords));
+        prop_assert_eq!(node_key(id), pack_coords(p.tni.coords));
     }
 
     #[test]
@@ -47,7 +47,7 @@ proptest! {
 
     #[test]
     fn gate_ids_come_back(coords in any_coords(), tni in 0u8..6, gate in 0u8..48, serial: u16) {
-        let p = GatePlace { coords, tni, gate, serial };
+        let p = GatePlace { tni: TniPlace { coords, number: tni }, gate, serial };
         prop_assert_eq!(GatePlace::of(p.id()), Ok(p));
         prop_assert_ne!(p.id(), UTOFU_VBG_ID_NULL);
     }
@@ -65,10 +65,11 @@ proptest! {
 fn ids_are_encoded_as_fujitsus() {
     let coords = [0x12, 0x34, 0x56, 1, 2, 1];
     let place = (0x12 << 32) | (0x34 << 40) | (0x56 << 48) | (1 << 56) | (2 << 57) | (1 << 59);
-    let vcq = VcqPlace { coords, tni: 5, cq: 10, extra: 8 + 7 };
+    let tni = TniPlace { coords, number: 5 };
+    let vcq = VcqPlace { tni, cq: 10, extra: 8 + 7 };
     assert_eq!(vcq.id(), 10 | 7 << 24 | place | 5 << 61);
     assert_eq!(with_path(vcq.id(), 0xb), vcq.id() | 0xb << 28);
-    let gate = GatePlace { coords, tni: 5, gate: 47, serial: 0 };
+    let gate = GatePlace { tni, gate: 47, serial: 0 };
     assert_eq!(gate.id(), 47 | place | 5 << 61);
 }
 

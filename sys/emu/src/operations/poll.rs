@@ -129,7 +129,7 @@ impl Vcq {
             return None;
         }
         let job = &*self.context.job;
-        let sender = VcqPlace::of(n.vcq).ok()?.coords;
+        let sender = VcqPlace::of(n.vcq).ok()?.tni.coords;
         let cost = job.model.receiving(sender == job.coords_of(self.context.rank));
         (cost > 0).then(|| model::occupy(&self.busy_until, n.ready_at, cost))
     }
@@ -137,7 +137,8 @@ impl Vcq {
     /// Ends the process with a message, as the real device does.
     #[cold]
     fn overflow(&self) -> ! {
-        let VcqPlace { tni, cq, extra, .. } = self.place;
+        let VcqPlace { tni, cq, extra } = self.place;
+        let tni = tni.number;
         fatal(&format!(
             "MRQ overflow: rank {}, VCQ at TNI {tni} CQ {cq} extra value {extra}, had {CAPACITY} \
              unread notices, or the job has no memory for more; poll more often",

@@ -5,7 +5,7 @@ use crate::job::records::{TniRecord, VcqBlock};
 use crate::job::sharing::Kinds;
 use crate::limits::FIRST_EXTRA;
 use crate::limits::error::{Code, Result, fail, fatal};
-use crate::limits::ids::VcqPlace;
+use crate::limits::ids::{TniPlace, VcqPlace};
 use crate::mrq::{Notice, Reader, Recent};
 use crate::queues::late::LateVcq;
 use crate::queues::place::{EXCLUSIVE, choose};
@@ -104,7 +104,7 @@ impl Origin {
     /// The TNI it is on.
     pub(crate) fn tni_record(&self) -> &TniRecord {
         let job = &self.context.job;
-        &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni)]
+        &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni.number)]
     }
 }
 
@@ -199,8 +199,7 @@ impl Vcq {
         let late = job.device.is_some().then(Arc::default);
         let seed = job.model.late.unwrap_or(0) ^ block.bytes();
         let place = VcqPlace {
-            coords: job.coords_of(context.rank),
-            tni: tni as u8,
+            tni: TniPlace { coords: job.coords_of(context.rank), number: tni as u8 },
             cq: cq as u8,
             extra: FIRST_EXTRA + n as u8,
         };
@@ -270,7 +269,7 @@ impl Vcq {
             fatal(&format!(
                 "rank {}: two threads use CQ {} of TNI {} at once, but its VCQs were created \
                  without THREAD_SAFE",
-                self.context.rank, self.place.cq, self.place.tni
+                self.context.rank, self.place.cq, self.place.tni.number
             ));
         }
         // Lets another thread run: if it misuses the CQ it is caught here.

@@ -4,9 +4,9 @@
 
 use std::ffi::{c_ulong, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use utofu_emu::c;
+use utofu_emu::{Job, c};
 use utofu_sys::*;
 
 pub const TCQ: c_ulong = UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
@@ -23,6 +23,16 @@ pub fn word(p: *mut u64, at: usize) -> u64 {
 pub fn set(p: *mut u64, at: usize, value: u64) {
     // SAFETY: as above.
     unsafe { p.add(at).write_volatile(value) };
+}
+
+/// An end point of each of a job's two ranks, with buffers of so many words for ever, in one thread.
+pub fn two_ends(job: &Arc<Job>, words: usize) -> [(EndPoint, *mut u64); 2] {
+    [0, 1].map(|rank| {
+        let _me = job.enter(rank);
+        let buffer = vec![0u64; words].leak();
+        let p = buffer.as_mut_ptr();
+        (EndPoint::open(buffer), p)
+    })
 }
 
 pub struct EndPoint {
@@ -84,36 +94,14 @@ impl EndPoint {
         }
     }
 
-    pub fn put(
-        &self,
-        to: u64,
-        from: u64,
-        stadd: u64,
-        len: usize,
-        edata: u64,
-        flags: c_ulong,
-    ) -> i32 {
+    pub fn put(&self, to: u64, from: u64, at: u64, len: usize, edata: u64, flags: c_ulong) -> i32 {
         // SAFETY: the buffers outlive the operation.
-        unsafe {
-            let h = self.handle;
-            c::utofu_put(h, to, from, stadd, len, edata, flags, 7 as *mut c_void)
-        }
+        unsafe { c::utofu_put(self.handle, to, from, at, len, edata, flags, 7 as *mut c_void) }
     }
 
-    pub fn get(
-        &self,
-        to: u64,
-        into: u64,
-        stadd: u64,
-        len: usize,
-        edata: u64,
-        flags: c_ulong,
-    ) -> i32 {
+    pub fn get(&self, to: u64, into: u64, at: u64, len: usize, edata: u64, flags: c_ulong) -> i32 {
         // SAFETY: the buffers outlive the operation.
-        unsafe {
-            let h = self.handle;
-            c::utofu_get(h, to, into, stadd, len, edata, flags, 8 as *mut c_void)
-        }
+        unsafe { c::utofu_get(self.handle, to, into, at, len, edata, flags, 8 as *mut c_void) }
     }
 
     pub fn poll_tcq(&self) -> Result<usize, i32> {

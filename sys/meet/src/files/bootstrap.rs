@@ -32,15 +32,13 @@ use std::time::Duration;
 
 use super::access::file_error;
 use super::piece::{Message, Piece};
-use super::record::{Collected, PAYLOAD, Record, hash};
+use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record};
 use super::slots::{Files, Slot};
 use super::wait::Wait;
 use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
+use crate::fnv;
 use crate::host::fresh_number;
-
-/// Appended to the file's name: rank 0's.
-const COLLECTED: &str = ".all";
 
 /// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
 const TABLE: u64 = 0;
@@ -61,7 +59,8 @@ pub struct Bootstrap {
 impl Bootstrap {
     /// Meets the other ranks at the file `path` and another one beside it, of that name and `.all`.
     /// They are made if they do not exist; what they hold from an earlier run does no harm. Two jobs
-    /// must not use one file at a time. `timeout` bounds this and every later wait.
+    /// must not use one file at a time. `timeout` bounds this and every later wait. Temporary files are this
+    /// job's alone: they go when all ranks have dropped their exchanges, also if they do not meet.
     ///
     /// # Errors
     /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
@@ -70,41 +69,12 @@ impl Bootstrap {
     /// If `rank` is not below `size`.
     pub fn join(
         path: &Path,
-        rank: usize,
-        size: usize,
-        timeout: Duration,
-    ) -> Result<Bootstrap, BootstrapError> {
-        Bootstrap::meet(path, (rank, size), timeout, false)
-    }
-
-    /// As [`Bootstrap::join`], at files that are this job's alone: they go when all ranks have dropped their
-    /// exchanges, also if they do not meet.
-    ///
-    /// # Errors
-    /// As [`Bootstrap::join`].
-    ///
-    /// # Panics
-    /// If `rank` is not below `size`.
-    pub fn join_once(
-        path: &Path,
-        rank: usize,
-        size: usize,
-        timeout: Duration,
-    ) -> Result<Bootstrap, BootstrapError> {
-        Bootstrap::meet(path, (rank, size), timeout, true)
-    }
-
-    fn meet(
-        path: &Path,
         (rank, size): (usize, usize),
         timeout: Duration,
         is_temporary: bool,
     ) -> Result<Bootstrap, BootstrapError> {
         assert!(rank < size, "rank {rank} of {size}");
-        let path = path.to_path_buf();
-        let mut collected = path.clone().into_os_string();
-        collected.push(COLLECTED);
-        let files = Files { path, collected: collected.into(), rank, size };
+        let files = Files::new(path, rank, size);
         let mut this =
             Bootstrap { files, timeout, session: 0, round: AGREED, exchanges: 0, is_temporary };
         let mine = fresh_number();
@@ -130,7 +100,7 @@ impl Bootstrap {
             let file = self.files.open(&self.files.path)?;
             // A rank agrees only to a table with its own number.
             for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
-                let hello = self.files.read_head(&file, Slot::Hello, rank)?;
+                let hello = self.files.read(&file, (Slot::Hello, rank), HEADER)?;
                 // A rank with an agreement of an earlier run may not have read that one's last result.
                 let is_fresh = |agreed| tables.contains(&agreed);
                 let agreed = self.files.agreed(&file, rank)?;
@@ -144,7 +114,7 @@ impl Bootstrap {
                 // A hello names its writer by its place; the number sits where a round would.
                 let numbers = hellos.iter().map(|h| h.as_ref().map_or(mine, |r| r.round));
                 let table: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
-                let view = hash(table.iter().copied());
+                let view = fnv::of_bytes(table.iter().copied());
                 if tables.last() != Some(&view) {
                     tables.push(view);
                     has_agreed.fill(false);
@@ -219,7 +189,7 @@ impl Bootstrap {
         let mut other_size = None;
         let mut missing = Vec::new();
         for rank in 0..self.files.size {
-            match self.files.read_head(&file, Slot::Hello, rank)? {
+            match self.files.read(&file, (Slot::Hello, rank), HEADER)? {
                 Some(hello) if hello.size as usize == self.files.size => {
                     if rank > 0 && self.files.agreed(&file, rank)? != agreed {
                         missing.push(rank);
@@ -240,7 +210,7 @@ impl Bootstrap {
     /// That this rank's hello is still the one that this process has written.
     fn only_one(&self, file: &File, mine: u64) -> Result<(), BootstrapError> {
         let Files { rank, size, .. } = self.files;
-        match self.files.read_head(file, Slot::Hello, rank)? {
+        match self.files.read(file, (Slot::Hello, rank), HEADER)? {
             Some(hello) if hello.round != mine => Err(BootstrapError::Twice { rank, size }),
             _ => Ok(()),
         }
@@ -264,7 +234,7 @@ impl Bootstrap {
                 let file = self.files.open(&self.files.path)?;
                 let mut missing = Vec::new();
                 for rank in 1..self.files.size {
-                    let record = self.files.read(&file, Slot::Data, rank)?;
+                    let record = self.files.read(&file, (Slot::Data, rank), RECORD)?;
                     if record.is_none_or(|r| (r.session, r.round) != (session, round)) {
                         missing.push(rank);
                     }
@@ -286,7 +256,7 @@ impl Bootstrap {
         loop {
             let file = self.files.open(&self.files.path)?;
             for (rank, place) in got.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
-                let record = self.files.read(&file, Slot::Data, rank)?;
+                let record = self.files.read(&file, (Slot::Data, rank), RECORD)?;
                 let record = record.filter(|r| (r.session, r.round) == (session, round));
                 *place = record.map(|r| Piece { total: r.total, bytes: r.payload });
             }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::bootstrap::Bootstrap;
+use super::record::HEADER;
 use super::slots::Slot;
 use crate::error::BootstrapError;
 
@@ -26,7 +27,7 @@ impl Bootstrap {
     fn all_gone(&self) -> bool {
         let Ok(file) = self.files.open(&self.files.path) else { return true };
         (1..self.files.size).all(|rank| {
-            let record = self.files.read_head(&file, Slot::Data, rank);
+            let record = self.files.read(&file, (Slot::Data, rank), HEADER);
             record.is_ok_and(|r| r.is_some_and(|r| (r.session, r.round) == (self.session, GONE)))
         })
     }

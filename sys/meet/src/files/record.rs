@@ -3,6 +3,8 @@
 //! Over a network file system a reader may see a record half written. Each record therefore carries
 //! a checksum; a record whose checksum does not match counts as not yet written.
 
+use crate::fnv;
+
 /// Size of a record in bytes: a page, so that no two ranks write to one page of the file, which
 /// clients of a network file system cache and lock as a whole.
 pub const RECORD: usize = 4096;
@@ -108,7 +110,7 @@ const COLLECTED: u64 = u64::from_le_bytes(*b"hopbine\x02");
 impl Collected {
     fn sum(session: u64, round: u64, body: &[u8]) -> u64 {
         let numbers = [session, round, body.len() as u64];
-        hash(numbers.into_iter().flat_map(u64::to_le_bytes).chain(body.iter().copied()))
+        fnv::of_bytes(numbers.into_iter().flat_map(u64::to_le_bytes).chain(body.iter().copied()))
     }
 
     /// Header and body.
@@ -146,14 +148,7 @@ impl Head {
 
 /// Of everything but the checksum itself.
 fn checksum(b: &[u8; RECORD], len: usize) -> u64 {
-    hash(b[..40].iter().chain(&b[HEADER..HEADER + len]).copied())
-}
-
-/// FNV-1a, 64 bits.
-pub fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes
-        .into_iter()
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+    fnv::of_bytes(b[..40].iter().chain(&b[HEADER..HEADER + len]).copied())
 }
 
 #[cfg(test)]

@@ -29,13 +29,21 @@ impl Slot {
 pub(super) struct Files {
     /// In which every rank writes.
     pub(super) path: PathBuf,
-    /// In which rank 0 writes.
-    pub(super) collected: PathBuf,
     pub(super) rank: usize,
     pub(super) size: usize,
+    /// In which rank 0 writes.
+    collected: PathBuf,
 }
 
 impl Files {
+    /// Of rank `rank` of `size`: the one at `path`, and the one beside it.
+    pub(super) fn new(path: &Path, rank: usize, size: usize) -> Self {
+        let path = path.to_path_buf();
+        let mut collected = path.clone().into_os_string();
+        collected.push(".all");
+        Files { path, rank, size, collected: collected.into() }
+    }
+
     pub(super) fn open(&self, path: &Path) -> Result<File, BootstrapError> {
         open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
     }
@@ -50,7 +58,7 @@ impl Files {
 
     /// The session that a rank has agreed to.
     pub(super) fn agreed(&self, file: &File, rank: usize) -> Result<Option<u64>, BootstrapError> {
-        Ok(self.read_head(file, Slot::Agreement, rank)?.map(|record| record.session))
+        Ok(self.read(file, (Slot::Agreement, rank), HEADER)?.map(|record| record.session))
     }
 
     /// Writes a record of this rank's.
@@ -104,15 +112,15 @@ impl Files {
         Ok(if is_there { head.with(body) } else { None })
     }
 
-    /// A record, if there is one.
+    /// A record, if there is one: its first `len` bytes, [`RECORD`], or [`HEADER`] without its payload.
     pub(super) fn read(
         &self,
         file: &File,
-        slot: Slot,
-        rank: usize,
+        (slot, rank): (Slot, usize),
+        len: usize,
     ) -> Result<Option<Record>, BootstrapError> {
         let mut bytes = [0; RECORD];
-        let is_there = read_at(file, &mut bytes, slot.offset(rank));
+        let is_there = read_at(file, &mut bytes[..len], slot.offset(rank));
         let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
         Ok(if is_there { Record::decode(&bytes) } else { None })
     }
@@ -127,18 +135,5 @@ impl Files {
             let other = Record::other_protocol(&head).filter(|_| is_there);
             other.map(|other| (rank, other, PROTOCOL))
         })
-    }
-
-    /// A record without a payload, if there is one: a short read.
-    pub(super) fn read_head(
-        &self,
-        file: &File,
-        slot: Slot,
-        rank: usize,
-    ) -> Result<Option<Record>, BootstrapError> {
-        let mut bytes = [0; RECORD];
-        let is_there = read_at(file, &mut bytes[..HEADER], slot.offset(rank));
-        let is_there = is_there.map_err(|e| file_error(&self.path, e))?;
-        Ok(if is_there { Record::decode(&bytes) } else { None })
     }
 }

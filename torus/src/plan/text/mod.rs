@@ -27,10 +27,11 @@ mod plan;
 mod schedule;
 
 use std::fmt;
+use std::str::FromStr;
 
 use super::derive::schedule::{Placement, StepOrder};
 use super::derive::walk::Interleave;
-use crate::collectives::{Action, Payload, WalkForm};
+use crate::collectives::{Action, Collective, Payload, WalkForm};
 
 /// Where a text stops being a plan or schedule, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -139,6 +140,14 @@ impl<'a> TextLines<'a> {
             let problem = format!("expected `{keyword} ...`");
             TextError { line, text: text.to_owned(), problem }
         })
+    }
+
+    /// The lines of a text that begins with this keyword and a collective.
+    fn of(keyword: &str, text: &'a str) -> Result<(Self, Collective), TextError> {
+        let mut lines = TextLines::new(text);
+        let name = lines.need(keyword)?;
+        let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
+        Ok((lines, collective))
     }
 
     /// An error on the line taken last, which should say something else.

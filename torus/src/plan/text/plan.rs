@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{TextError, TextLines};
-use crate::collectives::{Action, Collective, Payload};
+use crate::collectives::{Action, Payload};
 use crate::names::{Block, Position, Rank};
 use crate::plan::ir::runs::Run;
 use crate::plan::ir::space::{BlockOrder, Listing, Space};
@@ -137,9 +137,7 @@ impl FromStr for Plan {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let mut lines = TextLines::new(text);
-        let name = lines.need("plan")?;
-        let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
+        let (mut lines, collective) = TextLines::of("plan", text)?;
         let ranks = lines.need("rank")?;
         let (rank, n_ranks) =
             ranks.split_once(" of ").ok_or_else(|| lines.wrong("`rank R of N`"))?;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{TextError, TextLines};
-use crate::collectives::{Collective, WalkForm};
+use crate::collectives::WalkForm;
 use crate::geometry::{RankMap, Shape, Vertex};
 use crate::names::Rank;
 use crate::patterns::PatternKind;
@@ -84,9 +84,7 @@ impl FromStr for Schedule {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let mut lines = TextLines::new(text);
-        let name = lines.need("schedule")?;
-        let collective = Collective::from_str(name).map_err(|error| lines.refused(error))?;
+        let (mut lines, collective) = TextLines::of("schedule", text)?;
         let form = lines.need("form")?;
         let walk_form = match form {
             EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,

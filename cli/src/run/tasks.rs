@@ -1,0 +1,118 @@
+//! What is run: algorithms and ports, named by the user or chosen by the library.
+
+use hopbine::EmulationConfig;
+use hopbine_torus::plan::{Flow, Traffic, traffic};
+use hopbine_torus::{Collective, Rank, Request, registry};
+
+use super::super::args;
+use super::super::error::CliError;
+use super::super::volumes::Volumes;
+use super::reference::Case;
+use super::rows::total_bytes;
+use super::{Args, DEFAULT_PORTS};
+
+/// With more ranks than this, a row does not say how many messages its plan has;
+const MOST_COUNTED: u32 = 4096;
+/// as many where each block has a size of its own.
+const MOST_WEIGHED: u32 = 1024;
+
+/// A row that is to be run.
+#[derive(Clone)]
+pub(super) struct Task {
+    /// `None` if the library chooses.
+    pub(super) algorithm: Option<String>,
+    /// `None` if the library chooses.
+    pub(super) ports: Option<u32>,
+}
+
+/// What a row runs, chosen by the user or by the library.
+pub(super) struct Chosen {
+    pub(super) algorithm: String,
+    pub(super) ports: u32,
+    pub(super) steps: usize,
+    /// What the plan puts on the wires, unless there are too many ranks to count it.
+    pub(super) traffic: Option<Traffic>,
+}
+
+impl Task {
+    /// Fills in what the library chooses for a case, by the library's own rule.
+    pub(super) fn chosen(
+        &self,
+        case: &Case,
+        args: &Args,
+        config: &EmulationConfig,
+    ) -> Result<Chosen, CliError> {
+        let shape = &args.place.torus;
+        let most = config.ports.unwrap_or(DEFAULT_PORTS);
+        let choice = if case.is_learnt() {
+            let choice = hopbine::choose_unknown(config.wire, case.collective, shape, most);
+            match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {
+                true => choice,
+                // What the data take, when the ranks have learnt the sizes.
+                false => hopbine::learnt_choice(shape, case.longest_bytes(), most),
+            }
+        } else {
+            let bytes =
+                total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_ranks()) };
+            hopbine::choose(config.wire, case.collective, shape, bytes, most)
+        };
+        let preferred = config.preferred.serving(case.collective, shape);
+        let algorithm = match &self.algorithm {
+            None => preferred.cloned().unwrap_or(choice.algorithm),
+            Some(name) => registry::find(case.collective, name)?,
+        };
+        let ports = self.ports.unwrap_or(choice.ports);
+        let map = config.map.clone();
+        let request =
+            Request { shape: shape.clone(), map, root: Rank(args.root), ports: Some(ports) };
+        let unserved = |error| args::unserved(case.collective, &algorithm.name, error, shape);
+        // All ranks have the same number of steps.
+        let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
+        let expansion = expansion.map_err(unserved)?;
+        let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
+        let place = |rank: Rank| config.map.vertex_of(shape, rank);
+        let count = || match case.counts {
+            None => traffic(&expansion, shape, place),
+            Some(_) => {
+                let volumes = Volumes::new(&expansion, |from, to| case.block(from, to));
+                volumes.traffic(&expansion, shape, place)
+            }
+        };
+        let most = if case.counts.is_some() { MOST_WEIGHED } else { MOST_COUNTED };
+        let traffic = (shape.n_ranks() <= most).then(count);
+        Ok(Chosen { algorithm: algorithm.name.into_owned(), ports, steps, traffic })
+    }
+}
+
+/// The algorithms to run, and remarks on those that are not.
+pub(super) fn tasks(
+    args: &Args,
+    config: &EmulationConfig,
+) -> Result<(Vec<Task>, Vec<String>), CliError> {
+    let (collective, shape) = (args.collective, &args.place.torus);
+    let ports = config.ports;
+    let request =
+        Request { shape: shape.clone(), map: config.map.clone(), root: Rank(args.root), ports };
+    let mut notes = vec![];
+    let algorithms = match args.algorithm.as_str() {
+        "auto" if args.numbers.are_of_algorithms() => {
+            return Err(CliError::Usage(
+                "numbers of algorithms are for one that is named, or for all: give --algorithm"
+                    .to_owned(),
+            ));
+        }
+        "auto" => {
+            // Of any algorithm, only to see whether ports and root fit.
+            args::first_served(collective, registry::algorithms(collective), &request)?;
+            return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
+        }
+        "all" => args.numbers.serving(collective, shape, &mut notes)?,
+        name => args.numbers.algorithms(collective, Some(name))?,
+    };
+    let task = |algorithm: hopbine_torus::Algorithm| Task {
+        algorithm: Some(algorithm.name.into_owned()),
+        ports,
+    };
+    let tasks: Vec<Task> = algorithms.into_iter().map(task).collect();
+    Ok((tasks, notes))
+}

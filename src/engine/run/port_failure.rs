@@ -1,0 +1,63 @@
+//! What becomes of a port when something has failed, here or elsewhere.
+
+use crate::Rank;
+use crate::endpoint::{Status, WireError};
+use crate::error::{Blame, Error, Fault};
+use crate::planted::{self, Planted};
+
+use super::port::{Ended, Port, State};
+
+impl Port {
+    /// Ends all runs if something has failed, and lets go of their memory. Returns whether there were some.
+    pub(super) fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
+        let Some(reason) = self.failure.reason() else { return false };
+        if !std::mem::replace(&mut state.has_given_up, true) {
+            let is_fenced = state.is_fenced;
+            let tells = !is_fenced && !planted::is(Planted::NotSpread);
+            if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
+                let blame = reason.blame(self.rank);
+                observer.tell(blame);
+                // Those who are told may have left, and tell nobody.
+                observer.show(Status::GivenUp(blame));
+            }
+            // Before anybody gets memory back.
+            state.endpoint.abandon();
+            state.events.clear();
+        }
+        let mut failed = false;
+        for active in state.runs.drain() {
+            self.retire(active, Some(&reason), ended);
+            failed = true;
+        }
+        state.due.clear();
+        state.windows.clear();
+        state.n_recvs = 0;
+        failed
+    }
+
+    /// The worker has panicked, perhaps in the middle of something.
+    pub(crate) fn worker_panicked(&self) {
+        let (rank, message) = (self.rank, format!("in the worker of port {}", self.index));
+        self.failure.set(&Error::RankPanicked { rank, message });
+        self.drive();
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_set()
+    }
+
+    /// Whether a peer may still write to memory that it was told of.
+    pub(crate) fn may_be_written(&self) -> bool {
+        self.failure.may_be_written()
+    }
+
+    /// A peer has made another call.
+    pub(super) fn elsewhere(&self, peer: Rank) -> Error {
+        let (rank, fault) = (self.rank, Fault::Elsewhere);
+        Error::Lost { rank, blame: Blame { rank: peer, fault, by: rank } }
+    }
+
+    pub(crate) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
+        Error::Wire { rank: self.rank, port: self.index, step, source }
+    }
+}
