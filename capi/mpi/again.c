@@ -9,8 +9,8 @@ enum { N_KNOWN = 8 };
 
 struct known {
     struct call call;
-    /* What hopbine was told, and the bytes that this rank sends and receives. */
-    int64_t count, sent, received;
+    /* What hopbine was told, which knows the bytes of the buffers. */
+    int64_t count;
     int element, op;
     int is_set;
 };
@@ -34,39 +34,24 @@ static int is_like(const struct call *call, const struct call *other, const stru
                                           (unsigned)call->root < (unsigned)state->size));
 }
 
-/* Whether both buffers are there, and apart. */
-static int are_apart(const void *send, int64_t sent, const void *recv, int64_t received) {
-    return (send || !sent) && (recv || !received) && !do_overlap(send, sent, recv, received);
-}
-
 int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code) {
     if (!state->known) return 0;
     const struct known *const known = place(state->known, call);
     if (!known->is_set || !is_like(call, &known->call, state)) return 0;
-    if (!are_apart(call->send, known->sent, call->recv, known->received)) return 0;
     const int in_place = is_in_place(call);
     *code = issue_call(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
-                 in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
-    return 1;
+                       in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
+    if (*code != HOPBINE_ERR_BUFFER) return 1;
+    /* Not both buffers are there, and apart: nothing has been done, and the call needs a closer look. */
+    *code = HOPBINE_SUCCESS;
+    return 0;
 }
 
 void keep_call(const struct call *call, struct state *state, const struct job *job) {
     const struct rows *const send = &job->send, *const recv = &job->recv;
     if (job->count < 0 || send->copy || recv->copy || job->nowhere) return;
-    struct known known = {*call, job->count, 0, 0, job->element, job->op, 1};
-    if (is_reduction(call->collective)) {
-        struct type type;
-        if (!look_at_type(call->recv_type, &type)) return;
-        const int n_sent = call->collective == REDUCE_SCATTER_BLOCK ? state->size : 1;
-        const int is_root = call->collective != REDUCE || call->root == state->rank;
-        known.sent = is_in_place(call) ? 0 : n_sent * job->count * type.bytes;
-        known.received = is_root ? job->count * type.bytes : 0;
-    } else {
-        /* The program may free its own types, and get others under the same handles. */
-        if ((send->n && !is_predefined(send->type)) || (recv->n && !is_predefined(recv->type))) return;
-        known.sent = send->n ? send->bytes[0] : 0;
-        known.received = recv->n ? recv->bytes[0] : 0;
-    }
+    /* The program may free its own types, and get others under the same handles. */
+    if ((send->n && !is_predefined(send->type)) || (recv->n && !is_predefined(recv->type))) return;
     if (!state->known) state->known = calloc(N_KNOWN, sizeof *state->known);
-    if (state->known) *place(state->known, call) = known;
+    if (state->known) *place(state->known, call) = (struct known){*call, job->count, job->element, job->op, 1};
 }

@@ -76,7 +76,7 @@ int64_t *counts_of(const struct call *call, int size, int *error) {
 }
 
 int issue_call(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
-         int64_t count, int element, int op) {
+               int64_t count, int element, int op) {
     const enum form form = call->form;
     const int root = call->root;
     switch (call->collective) {

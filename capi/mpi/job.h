@@ -99,9 +99,9 @@ int serve_ordered(struct call *call, const struct state *state, int *code, int *
      : (form) == NONBLOCKING ? hopbine_i##name(__VA_ARGS__, request)                               \
                              : hopbine_##name##_init(__VA_ARGS__, request))
 
-/* Makes hopbine's call for one of MPI's with equal blocks; a form that gives a request sets *request. */
+/* Issues hopbine's call for one of MPI's with equal blocks; a form that gives a request sets *request. */
 int issue_call(const struct call *call, hopbine_comm_t comm, hopbine_request_t *request, const void *send, void *recv,
-         int64_t count, int element, int op);
+               int64_t count, int element, int op);
 
 /* The same for a job, which keeps what was said. */
 int perform(const struct call *call, const struct state *state, struct job *job, const void *send, void *recv,

@@ -94,8 +94,8 @@ fn text(info: &Info) -> String {
             GatesInfo::Connected { tni, arrangement } => {
                 format!("connected as {arrangement} on TNI {tni}")
             }
-            GatesInfo::Board { bytes } => {
-                format!("a board in shared memory, for up to {bytes} bytes of a rank")
+            GatesInfo::FlatBuffer { bytes } => {
+                format!("a flat buffer in shared memory, for up to {bytes} bytes of a rank")
             }
             GatesInfo::Absent { reason } => format!("none: {reason}"),
         },

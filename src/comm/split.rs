@@ -92,7 +92,7 @@ impl Communicator {
     /// bytes, shares the programs of this one, and ends when its last handle is dropped.
     ///
     /// Only the world's first communicator uses barrier gates: the gates know no contexts. Over
-    /// shared memory others have boards of their own as well, of which each rank has eight for
+    /// shared memory others have flat buffers of their own as well, of which each rank has eight for
     /// communicators that it is the first rank of; those that find none go by plan.
     ///
     /// ```

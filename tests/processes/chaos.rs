@@ -123,7 +123,7 @@ fn chaos() {
     let run = Run::of(seed);
     let world = init().unwrap();
     let first = world.communicator();
-    // Over shared memory it has a board of its own.
+    // Over shared memory it has a flat buffer of its own.
     let second = match first.duplicate() {
         Ok(second) => second,
         Err(error) => {
@@ -139,7 +139,7 @@ fn chaos() {
         if call == CALLS && run.fate == Fate::Late {
             return;
         }
-        // Gates, and the board, do not tell one length from another in every case.
+        // Gates, and the flat buffer, do not tell one length from another in every case.
         let by_plan = run.fate == Fate::OtherCall && call == run.call;
         let mut other = false;
         if is_victim && call == run.call {

@@ -12,7 +12,6 @@ mod common;
 #[path = "../../torus/tests/common/mod.rs"]
 mod all;
 
-mod boards;
 mod differing;
 mod duplicate_ends;
 mod emulated;
@@ -20,6 +19,7 @@ mod ending;
 mod endpoint;
 mod engine;
 mod failures;
+mod flat_buffers;
 mod full_device;
 mod interpreter;
 mod interpreter_vector;

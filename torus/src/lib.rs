@@ -26,6 +26,6 @@ pub mod sim;
 
 pub use collectives::Collective;
 pub use geometry::{RankMap, Shape};
-pub use names::{Block, LaneId, LinkId, Position, Rank, StepId};
+pub use names::{Block, LaneId, LinkId, PortId, Position, Rank, StepId};
 pub use plan::{Plan, Schedule};
 pub use registry::{Algorithm, Request};

@@ -47,6 +47,10 @@ number! {
     LaneId(usize)
 }
 number! {
+    /// A port of a rank: one of its ways to the network.
+    PortId(u16)
+}
+number! {
     /// A step of a lane, the same on all ranks.
     StepId(usize)
 }

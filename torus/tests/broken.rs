@@ -12,7 +12,7 @@ use hopbine_torus::plan::{
     BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Mixed, Plan, PlanFault, Space,
     Step, Tile, Violation, Visit, check,
 };
-use hopbine_torus::{Block, Collective, LaneId, Position, Rank, Request, StepId, registry};
+use hopbine_torus::{Block, Collective, LaneId, PortId, Position, Rank, Request, StepId, registry};
 
 /// The plans of a file, which begin with `plan` lines.
 fn plans(text: &str) -> Vec<Plan> {
@@ -164,7 +164,7 @@ fn a_flow_executes_its_plans() {
         ("allreduce mixed", "a lane more", "the number of lanes", |plan| {
             plan.lanes.push(Lane { steps: Vec::new(), ..plan.lanes[0].clone() });
         }),
-        ("allreduce mixed", "port", "port, part or window", |plan| plan.lanes[0].port = 3),
+        ("allreduce mixed", "port", "port, part or window", |plan| plan.lanes[0].port = PortId(3)),
         ("allreduce mixed", "part", "port, part or window", |plan| {
             plan.lanes[0].part = 1;
             plan.lanes[1].part = 0;

@@ -47,7 +47,10 @@ fn a_report() {
     let program = compile(dir.path(), "gcc", C, &[root().join("examples/c/cg.c")]);
     let (_, report) = run_with(&program, 2, &["12"], &[("HOPBINE_REPORT", "1")]);
     let line = report.lines().find(|line| line.starts_with("allreduce"));
-    assert!(line.is_some_and(|line| line.contains("<= 8 B") && line.contains("board")), "{report}");
+    assert!(
+        line.is_some_and(|line| line.contains("<= 8 B") && line.contains("flat buffer")),
+        "{report}"
+    );
 }
 
 #[track_caller]

@@ -140,7 +140,7 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
         _ => json!({ "blocks": list(&Space::block_at_start) }),
     };
     json!({
-        "port": port,
+        "port": port.0,
         "part": part,
         "parts": parts,
         "positions": space.n_positions,

@@ -25,9 +25,9 @@ pub struct CallOptions {
 pub enum Hardware {
     /// The gates, where they are there and give the same bits as a plan: a barrier, and up to
     /// 6 elements of `u64` or `i64` with sum, min, max, and the bitwise operators. A call that
-    /// names an algorithm, ports or segments goes by plan. On one host a board in shared memory
+    /// names an algorithm, ports or segments goes by plan. On one host a flat buffer in shared memory
     /// serves in place of the gates, for all short collectives. A blocking call that uses the gates
-    /// or the board does not match a non-blocking or persistent call of another rank.
+    /// or the flat buffer does not match a non-blocking or persistent call of another rank.
     #[default]
     Auto,
     /// A plan.

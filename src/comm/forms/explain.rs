@@ -39,7 +39,7 @@ impl Communicator {
             return self.explain_started(&call);
         };
         let (by, why) = match self.inner.of_world.wire {
-            Wire::Memory => ("board", "short, all ranks on one host"),
+            Wire::Memory => ("flat buffer", "short, all ranks on one host"),
             Wire::Network => ("gates", "the network's barrier gates do it"),
         };
         if small.serves(&call, true).is_ok() {

@@ -1,4 +1,4 @@
-//! Calls that the hardware performs: barrier gates and the board.
+//! Calls that the hardware performs: barrier gates and the flat buffer.
 
 use std::sync::PoisonError;
 
@@ -12,7 +12,7 @@ use crate::engine::{Engine, GatesWatch};
 use crate::error::Error;
 
 impl Communicator {
-    /// True if this call could be, and with these options is, performed by the barrier gates or the board;
+    /// True if this call could be, and with these options is, performed by the barrier gates or the flat buffer;
     /// an alltoall with blocks of different sizes only if these turn out to be short.
     pub fn uses_gates(&self, call: &Call) -> bool {
         matches!(self.gates_for(&call.normalized(self.caller())), Ok(Some(_)))

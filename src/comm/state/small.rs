@@ -23,8 +23,8 @@ pub enum GatesInfo {
         /// `butterfly` or `tree`.
         arrangement: &'static str,
     },
-    /// A board in shared memory serves in place of gates.
-    Board {
+    /// A flat buffer in shared memory serves in place of gates.
+    FlatBuffer {
         /// The longest contribution of a rank.
         bytes: u64,
     },

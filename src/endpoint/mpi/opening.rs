@@ -6,7 +6,6 @@ use super::lanes::can_carry;
 use super::moves::{Awaited, Envelope};
 use super::peer::Peer;
 use crate::Rank;
-use crate::endpoint::RecvPost;
 use crate::endpoint::{Tag, WireError};
 
 impl State {

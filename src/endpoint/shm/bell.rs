@@ -139,7 +139,7 @@ mod tests {
     fn nobody_sleeps_through_its_bell() {
         // Without barriers a bell may be missed, and a short sleep is all that helps.
         let has_barriers = take_part();
-        let layout = Layout { n_ranks: 2, n_ports: 0, boards_per_rank: 0 };
+        let layout = Layout { n_ranks: 2, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         let turn = AtomicU64::new(0);

@@ -13,7 +13,7 @@ use crate::endpoint::{
     Arrival, Bell, Endpoint, Event, Observer, RecvPost, SendPost, Slot, Tag, WireError, WireRegion,
 };
 
-const LAYOUT: Layout = Layout { n_ranks: 2, n_ports: 1, boards_per_rank: 0 };
+const LAYOUT: Layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
 /// The port's rank, and its peer's.
 const ME: usize = 0;
 const PEER: usize = 1;

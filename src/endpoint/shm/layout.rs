@@ -14,12 +14,12 @@ pub(super) const SLOT_BYTES: usize = 64 * 1024;
 const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + LINE;
 
 /// The longest contribution to a collective without messages.
-pub(super) const BOARD_BYTES: usize = 40 * 1024;
-/// Places of each rank on a board: how many calls a rank can be ahead of one that it does not wait for.
+pub(super) const CONTRIBUTION_BYTES: usize = 40 * 1024;
+/// Places of each rank in a flat buffer: how many calls a rank can be ahead of one that it does not wait for.
 pub(super) const DEPTH: u64 = 4;
 /// From one place to the next: not a power of two, likewise.
-pub(super) const STRIDE: usize = LINE + BOARD_BYTES + LINE;
-/// Bytes of a rank's part of a board: what it shows, and its places.
+pub(super) const STRIDE: usize = LINE + CONTRIBUTION_BYTES + LINE;
+/// Bytes of a rank's part of a flat buffer: what it shows, and its places.
 pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 
 const HEADER_BYTES: usize = 4096;
@@ -33,8 +33,8 @@ const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
 pub(super) struct Layout {
     pub(super) n_ranks: usize,
     pub(super) n_ports: usize,
-    /// Boards that each rank can give to communicators, beside the one of all ranks.
-    pub(super) boards_per_rank: usize,
+    /// Flat buffers that each rank can give to communicators, beside the one of all ranks.
+    pub(super) flats_per_rank: usize,
 }
 
 impl Layout {
@@ -69,15 +69,15 @@ impl Layout {
         self.readers(port, rank, SLOTS) + slot * SLOT_STRIDE
     }
 
-    /// A rank's part of a board; the first is that of all ranks.
-    pub(super) fn board(&self, index: usize, rank: usize) -> usize {
+    /// A rank's part of a flat buffer; the first is that of all ranks.
+    pub(super) fn flat(&self, index: usize, rank: usize) -> usize {
         let staging = self.readers(self.n_ports, 0, 0);
         staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * PART_BYTES
     }
 
     /// Bytes of the segment.
     pub(super) fn len(&self) -> usize {
-        self.board(1 + self.n_ranks * self.boards_per_rank, 0).next_multiple_of(4096)
+        self.flat(1 + self.n_ranks * self.flats_per_rank, 0).next_multiple_of(4096)
     }
 }
 
@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn nothing_overlaps_and_everything_starts_at_a_line() {
-        let layout = Layout { n_ranks: 3, n_ports: 2, boards_per_rank: 2 };
+        let layout = Layout { n_ranks: 3, n_ports: 2, flats_per_rank: 2 };
         let mut parts = vec![(0, HEADER_BYTES)];
         for rank in 0..3 {
             parts.push((layout.rank(rank), RANK_BYTES));
-            parts.extend((0..7).map(|board| (layout.board(board, rank), PART_BYTES)));
+            parts.extend((0..7).map(|flat| (layout.flat(flat, rank), PART_BYTES)));
             for port in 0..2 {
                 parts.push((layout.reads(port, rank), LINE));
                 parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));

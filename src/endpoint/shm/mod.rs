@@ -18,10 +18,10 @@
 //! ([`unexpected`](super::unexpected)).
 
 mod bell;
-mod board;
-mod boards;
 mod copy_costs;
 mod descriptor;
+mod flat_buffer;
+mod flat_buffers;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod hostile;
 mod inbound;
@@ -44,8 +44,8 @@ use hopbine_meet::Leave;
 
 use crate::Rank;
 
-pub use board::{Board, Contribution};
-pub use boards::{BoardLease, Boards};
+pub use flat_buffer::{Contribution, FlatBuffer};
+pub use flat_buffers::{FlatBufferLease, FlatBuffers};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};
@@ -87,10 +87,10 @@ const RARELY: u32 = 16;
 pub struct Opened {
     /// One for each port.
     pub endpoints: Vec<ShmEndpoint>,
-    /// The board, if all ranks are on this host.
-    pub board: Option<Board>,
+    /// The flat buffer, if all ranks are on this host.
+    pub flat: Option<FlatBuffer>,
     /// Those for other communicators, likewise.
-    pub boards: Option<Arc<Boards>>,
+    pub flats: Option<Arc<FlatBuffers>>,
     /// Whether long messages are read from their senders' memory.
     pub reading: Reading,
 }

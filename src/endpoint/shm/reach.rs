@@ -156,7 +156,7 @@ mod tests {
     /// A process that has exposed nothing stands for one that got the number of an owner which has ended.
     #[test]
     fn what_was_read_from_a_stranger_is_not_believed() {
-        let layout = Layout { n_ranks: 2, n_ports: 1, boards_per_rank: 0 };
+        let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let reader = Reads::new(Arc::new(segment), layout, 0, 1);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
-        let layout = Layout { n_ranks: 2, n_ports: 1, boards_per_rank: 0 };
+        let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let owner = Reads::new(Arc::new(segment), layout, 0, 0);
         let reading = OWN_READS[1].read().unwrap();
@@ -193,7 +193,7 @@ mod tests {
     /// A process may have stopped while it read, or have written the mark of a rank of this one.
     #[test]
     fn no_mark_in_shared_memory_keeps_an_owner_waiting_for_ever() {
-        let layout = Layout { n_ranks: 2, n_ports: 1, boards_per_rank: 0 };
+        let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicU64;
 use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
 
 use super::bell::{self, Doorbell};
-use super::board::Board;
-use super::boards::{self, Boards};
+use super::flat_buffer::FlatBuffer;
+use super::flat_buffers::{self, FlatBuffers};
 use super::layout::Layout;
 use super::peer::{Peer, WINDOW_BYTES};
 use super::process::{Process, Watch};
@@ -127,7 +127,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let layout = Layout {
         n_ranks: n_locals,
         n_ports: config.n_ports,
-        boards_per_rank: if is_all { boards::per_rank(n_locals) } else { 0 },
+        flats_per_rank: if is_all { flat_buffers::per_rank(n_locals) } else { 0 },
     };
 
     // Before anybody probes: the others have been told of the segment after this.
@@ -179,8 +179,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         return Err(failed("this rank is not on its own host"));
     };
     let all: Vec<usize> = (0..n_locals).collect();
-    let board = is_all.then(|| Board::new(&segment, layout, (0, &all), me, 0));
-    let boards = is_all.then(|| Boards::new(&segment, layout, me));
+    let flat = is_all.then(|| FlatBuffer::new(&segment, layout, (0, &all), me, 0));
+    let flats = is_all.then(|| FlatBuffers::new(&segment, layout, me));
     bell::take_part();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
     let watched = |&(rank, card): &(Rank, Card)| (rank, Arc::new(Watch::new(card.process)));
@@ -193,7 +193,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         port
     };
     let ports = (0..config.n_ports).map(port);
-    Ok(Opened { endpoints: ports.collect(), board, boards, reading })
+    Ok(Opened { endpoints: ports.collect(), flat, flats, reading })
 }
 
 impl ShmEndpoint {

@@ -39,7 +39,7 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
     let n_ports = plan.n_ports() as usize;
     let (mut ports, mut closing) = (Vec::with_capacity(n_ports), Vec::new());
     for port in 0..n_ports {
-        let lanes = spaces.extract_if(.., |(_, lane, _)| usize::from(lane.port) == port).collect();
+        let lanes = spaces.extract_if(.., |(_, lane, _)| lane.port.index() == port).collect();
         let (program, moves) = PortCompiler::new(geometry, lanes).run()?;
         ports.push(program);
         closing.extend(moves);

@@ -1,6 +1,6 @@
 //! Shared memory as a backend: for ranks that are all on one host.
 
-mod board;
+mod flat_buffer;
 mod pairs;
 mod regular;
 mod vectors;
@@ -17,7 +17,7 @@ use hopbine_meet::host;
 
 use crate::endpoint::shm::{ShmConfig, connect};
 use crate::error::{Error, WireError};
-use board::{Places, SharedBoard};
+use flat_buffer::{Places, SharedFlatBuffer};
 use hopbine_meet::variables::{SHM_READ, from_environment};
 
 /// See the module documentation.
@@ -59,7 +59,7 @@ impl Backend for Shm {
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
         let config = ShmConfig { n_ports: layout.n_ports, node: 0, may_read: self.may_read };
         let opened = connect(exchange, config)?;
-        let Some(board) = opened.board else {
+        let Some(flat) = opened.flat else {
             // On all of them alike.
             return Err(WireError {
                 call: "shared memory",
@@ -69,11 +69,11 @@ impl Backend for Shm {
         };
         let endpoints = opened.endpoints.into_iter();
         let n_ranks = exchange.size();
-        let places = opened.boards.map(|boards| Places::new(boards, n_ranks));
+        let places = opened.flats.map(|flats| Places::new(flats, n_ranks));
         Ok(Opened {
             endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),
-            small: SharedBoard::of_world(board)
-                .map(|board| Box::new(board) as Box<dyn SmallCollectives>),
+            small: SharedFlatBuffer::of_world(flat)
+                .map(|flat| Box::new(flat) as Box<dyn SmallCollectives>),
             places: places.map(|places| Box::new(places) as Box<dyn SmallPlaces>),
             cache: None,
             reading: opened.reading,

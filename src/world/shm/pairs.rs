@@ -1,30 +1,30 @@
-//! Alltoalls of short blocks on the board. A rank contributes its blocks but the own one, in order of
+//! Alltoalls of short blocks on the flat buffer. A rank contributes its blocks but the own one, in order of
 //! ranks.
 //!
 //! Where blocks have any size, it contributes before them for every rank how many bytes it has for it and
 //! expects of it: sizes travel with the data. Whoever has too much says so instead, and then all take
-//! messages. How a call went all ranks know, so all let pass by the board as many of the next calls: after
+//! messages. How a call went all ranks know, so all let pass by the flat buffer as many of the next calls: after
 //! each that failed twice as many.
 
 use std::sync::atomic::Ordering;
 
-use super::board::{MOST_RANKS, MOST_READ, Read, SharedBoard, slice};
+use super::flat_buffer::{MOST_RANKS, MOST_READ, Read, SharedFlatBuffer, slice};
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::Waiter;
 use crate::error::Error;
 use crate::sync::lock;
 
-/// In place of the first size: too much for the board.
+/// In place of the first size: too much for the flat buffer.
 const TOO_MUCH: u32 = u32::MAX;
 /// Bytes of a size.
 const WORD: usize = size_of::<u32>();
-/// At most so many calls pass by the board until it is tried again.
+/// At most so many calls pass by the flat buffer until it is tried again.
 const MOST_PASSED: u64 = 64;
 /// In `passed_by`, above the calls that pass by now, those that do the next time.
 const NEXT: u32 = 32;
 
-impl SharedBoard {
+impl SharedFlatBuffer {
     /// Performs an alltoall of blocks of one size.
     ///
     /// # Safety
@@ -38,14 +38,14 @@ impl SharedBoard {
         let block = call.count as usize * call.dtype.size_bytes();
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let input = if call.in_place { call.recv.cast_const() } else { call.send };
-        let board = &mut *lock(&self.board);
-        self.enter(board, call, block as u64, waiter)?;
-        self.has_place(board, waiter)?;
+        let flat = &mut *lock(&self.flat);
+        self.enter(flat, call, block as u64, waiter)?;
+        self.has_place(flat, waiter)?;
         let others = [(0, me), (me + 1, n - me - 1)].map(|(start, count)| {
             // SAFETY: the caller's promise: the input has all blocks.
             unsafe { slice(input.wrapping_add(start * block), count * block) }
         });
-        board.contribute_pieces(0, others.into_iter());
+        flat.contribute_pieces(0, others.into_iter());
         let of = |rank| {
             // Its own block would come before this rank's, or behind.
             let before = if rank < me { me - 1 } else { me };
@@ -53,7 +53,7 @@ impl SharedBoard {
             Read { len: 0, part: start..start + part, place: rank * block }
         };
         // SAFETY: the block for this rank lies within every contribution, and the output has room for all.
-        unsafe { self.read((board, 0..n), of, (call.recv, None), (caller, waiter)) }?;
+        unsafe { self.read((flat, 0..n), of, (call.recv, None), (caller, waiter)) }?;
         if !call.in_place && block > 0 {
             let own = me * block;
             // SAFETY: the caller's promise: both buffers have all blocks, and are apart.
@@ -81,15 +81,15 @@ impl SharedBoard {
             _ => (recv, call.recv.cast_const()),
         };
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
-        let board = &mut *lock(&self.board);
-        // Relaxed: under the board's lock.
+        let flat = &mut *lock(&self.flat);
+        // Relaxed: under the flat buffer's lock.
         let passed_by = self.passed_by.load(Ordering::Relaxed);
         if passed_by as u32 > 0 {
             self.passed_by.store(passed_by - 1, Ordering::Relaxed);
             return Ok(false);
         }
-        self.enter(board, call, u64::MAX, waiter)?;
-        self.has_place(board, waiter)?;
+        self.enter(flat, call, u64::MAX, waiter)?;
+        self.has_place(flat, waiter)?;
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
             all.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count.saturating_mul(size)))
@@ -98,7 +98,7 @@ impl SharedBoard {
         let mut words = [0u32; 2 * MOST_RANKS];
         if others(&send).saturating_add(head as u64) > self.capacity || others(&recv) > MOST_READ {
             words[0] = TOO_MUCH;
-            board.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])));
+            flat.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {
             for (word, count) in words.iter_mut().zip(send.counts.iter().chain(recv.counts)) {
                 // What is left out may be longer.
@@ -113,12 +113,12 @@ impl SharedBoard {
                     slice(input.wrapping_add((start * size) as usize), (count * size) as usize)
                 }
             });
-            board.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])).chain(blocks));
+            flat.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])).chain(blocks));
         }
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let mut is_too_much = false;
         for (rank, found) in found[..n].iter_mut().enumerate() {
-            *found = self.awaited(board, (rank, 0), caller, waiter)?;
+            *found = self.awaited(flat, (rank, 0), caller, waiter)?;
             // SAFETY: every contribution begins with the words.
             is_too_much |= unsafe { word(*found, 0) } == TOO_MUCH;
         }
@@ -161,7 +161,7 @@ impl SharedBoard {
             // SAFETY: both sides have said that the block has `len` bytes, which the sender's place has
             // room for, and the contribution stays until this rank enters the next call; the output has
             // room for the block, by the caller's promise, and neither overlaps the input nor is the
-            // board.
+            // flat buffer.
             unsafe {
                 let into = call.recv.add((start * size) as usize);
                 std::ptr::copy_nonoverlapping(source, into, len);

@@ -1,8 +1,8 @@
-//! Collectives of vectors, and of blocks of one size, on the board.
+//! Collectives of vectors, and of blocks of one size, on the flat buffer.
 
 use hopbine_torus::Collective;
 
-use super::board::{MOST_READ, Read, SharedBoard, slice};
+use super::flat_buffer::{MOST_READ, Read, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
 use crate::error::Error;
@@ -29,7 +29,7 @@ struct Task {
     folds: bool,
 }
 
-impl SharedBoard {
+impl SharedFlatBuffer {
     /// The longest contribution that is taken.
     #[inline]
     fn most_given(&self, collective: Collective) -> u64 {
@@ -137,20 +137,20 @@ impl SharedBoard {
             Some(op) if folds => Some(Reducer::new(call.dtype, op)?),
             _ => None,
         };
-        let board = &mut *lock(&self.board);
-        self.enter(board, call, bytes, waiter)?;
+        let flat = &mut *lock(&self.flat);
+        self.enter(flat, call, bytes, waiter)?;
         if let Some(given) = given {
-            self.has_place(board, waiter)?;
+            self.has_place(flat, waiter)?;
             // SAFETY: the caller's promise; a call without elements may have no buffer.
-            board.contribute(unsafe { slice(input(call, caller, given), given) });
+            flat.contribute(unsafe { slice(input(call, caller, given), given) });
         }
         let Some(part) = part else { return Ok(()) };
-        let ranks = from.map_or(0..board.n_ranks(), |rank| rank..rank + 1);
+        let ranks = from.map_or(0..flat.n_ranks(), |rank| rank..rank + 1);
         let start = ranks.start;
         let of = |rank| Read { len, part: offset..offset + part, place: (rank - start) * part };
         // SAFETY: the caller's promise: the output has room for every part. Every contribution has `len`
         // bytes, of which the part lies within.
-        unsafe { self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter)) }
+        unsafe { self.read((flat, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter)) }
     }
 }
 

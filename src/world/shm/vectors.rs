@@ -1,12 +1,12 @@
-//! Vector forms on the board whose sizes all ranks know, allgathers and reduce-scatters: all find alike
-//! whether the board serves a call.
+//! Vector forms on the flat buffer whose sizes all ranks know, allgathers and reduce-scatters: all find alike
+//! whether the flat buffer serves a call.
 
 use std::hash::Hasher;
 
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
-use super::board::{MOST_READ, Read, SharedBoard, slice};
+use super::flat_buffer::{MOST_READ, Read, SharedFlatBuffer, slice};
 use super::pairs::places;
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
@@ -19,7 +19,7 @@ use crate::sync::lock;
 /// compiled whenever sizes change.
 const MOST_SHARED: u64 = 16 * 1024;
 
-/// The blocks of a call that the board may serve.
+/// The blocks of a call that the flat buffer may serve.
 fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
     match call.collective {
         Collective::Allgather => call.recv_blocks,
@@ -28,7 +28,7 @@ fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
     }
 }
 
-impl SharedBoard {
+impl SharedFlatBuffer {
     /// As [`serves`](crate::comm::state::small::SmallCollectives::serves), for a vector form.
     pub(super) fn serves_blocks(&self, call: &Call) -> Result<(), Refusal> {
         let counts = known(call).ok_or(Refusal::Sizes)?.counts;
@@ -64,24 +64,24 @@ impl SharedBoard {
         let reducer = call.op.map(|op| Reducer::new(call.dtype, op)).transpose()?;
         let own = bytes(blocks.counts[me]);
         let (before, all) = (blocks.counts[..me].iter().sum(), blocks.counts.iter().sum());
-        let board = &mut *lock(&self.board);
+        let flat = &mut *lock(&self.flat);
         let mut hasher = FxHasher::default();
         blocks.counts.iter().for_each(|&count| hasher.write_usize(bytes(count)));
-        self.enter(board, call, hasher.finish(), waiter)?;
-        self.has_place(board, waiter)?;
-        let ranks = 0..board.n_ranks();
+        self.enter(flat, call, hasher.finish(), waiter)?;
+        self.has_place(flat, waiter)?;
+        let ranks = 0..flat.n_ranks();
         if reducer.is_some() {
             let input = if call.in_place { call.recv.cast_const() } else { call.send };
             let pieces = places(&blocks).map(|(start, count)| {
                 // SAFETY: the caller's promise: the input has all blocks.
                 unsafe { slice(input.wrapping_add(bytes(start)), bytes(count)) }
             });
-            board.contribute_pieces(bytes(all), pieces);
+            flat.contribute_pieces(bytes(all), pieces);
             let (len, offset) = (bytes(all), bytes(before));
             let of = |_| Read { len, part: offset..offset + own, place: 0 };
             // SAFETY: the own block lies within every contribution, and the output has room for it.
             let done = unsafe {
-                self.read((board, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter))
+                self.read((flat, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter))
             };
             return done;
         }
@@ -89,7 +89,7 @@ impl SharedBoard {
         let input =
             if call.in_place { call.recv.wrapping_add(start) } else { call.send.cast_mut() };
         // SAFETY: the caller's promise: the own block is there.
-        board.contribute(unsafe { slice(input, own) });
+        flat.contribute(unsafe { slice(input, own) });
         let mut places = places(&blocks);
         let of = |rank| {
             let (start, count) = places.next().unwrap_or((0, 0));
@@ -100,6 +100,6 @@ impl SharedBoard {
         };
         // SAFETY: every rank contributes its block, and the output has room for it, by the caller's
         // promise.
-        unsafe { self.read((board, ranks), of, (call.recv, None), (caller, waiter)) }
+        unsafe { self.read((flat, ranks), of, (call.recv, None), (caller, waiter)) }
     }
 }

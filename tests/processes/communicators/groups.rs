@@ -164,7 +164,7 @@ fn options_are_inherited() {
         let unknown = magic.duplicate().unwrap();
         let error = unknown.allreduce_in_place(&mut [0u64; 9], Op::Sum).unwrap_err();
         assert!(matches!(error, Error::UnknownAlgorithm { .. }));
-        // The gates know no contexts; over shared memory a duplicate has a board of its own.
+        // The gates know no contexts; over shared memory a duplicate has a flat buffer of its own.
         let always = second.with(CallOptions::new().hardware(Hardware::Always));
         match config(&[3], Drive::Inline).wire {
             Wire::Network => assert!(matches!(always.barrier(), Err(Error::NotServed { .. }))),

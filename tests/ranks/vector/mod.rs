@@ -37,7 +37,7 @@ fn what_the_library_chooses() {
     .unwrap();
 }
 
-/// Within one host short blocks go by the board, and where one is long all take messages: that
+/// Within one host short blocks go by the flat buffer, and where one is long all take messages: that
 /// call, and some after it.
 #[test]
 fn short_and_long_blocks_in_turn() {

@@ -632,7 +632,7 @@ impl<'a> Player<'a> {
         let bytes = (transit.share * self.n).max(least_ns * alone / part.max(f64::MIN_POSITIVE));
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);
-        let port = u32::from(self.score.lanes[lane as usize].port);
+        let port = u32::from(self.score.lanes[lane as usize].port.0);
         let queue = (agent * self.score.n_ports + port) as usize;
         self.queues[queue].push_back(Flow {
             lane,

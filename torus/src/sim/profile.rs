@@ -43,7 +43,7 @@ impl Profile {
                 fold_ns: 1.0 / machine.reduce.min(machine.reduce_all / threads),
                 is_token: header.space.payload == Payload::Token,
             };
-            let wake = machine.wake_ns * f64::from(header.port);
+            let wake = machine.wake_ns * f64::from(header.port.0);
             let start = Op::Spend { ns: wake, part: Part::Threads };
             let window = header.window.map_or(usize::MAX, |window| window.get() as usize);
             iter::once(start).chain(lane_ops(&costs, facts, window)).collect()

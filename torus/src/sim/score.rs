@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::network::Network;
 use crate::collectives::{Action, Payload};
 use crate::geometry::Vertex;
-use crate::names::{LaneId, Rank, StepId};
+use crate::names::{LaneId, PortId, Rank, StepId};
 use crate::plan::{DependsOn, Expansion, Flow, LaneHeader, LineStep, StepView};
 
 /// One resource: a link, or an interface's way in.
@@ -98,7 +98,7 @@ pub struct StepFacts {
 
 #[derive(Debug)]
 pub(super) struct LaneScore {
-    pub port: u16,
+    pub port: PortId,
     pub steps: Vec<StepScore>,
 }
 
@@ -139,7 +139,7 @@ impl Score {
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             let share = position_share(header);
-            let port = u32::from(header.port);
+            let port = u32::from(header.port.0);
             known.clear();
             for step in StepId::first(header.n_steps) {
                 let mut messages = Vec::new();
@@ -228,7 +228,7 @@ impl Score {
         let loads = profiles.into_resources(&mut score.n_resources);
         let first_port = score.n_resources as u32;
         score.n_resources += score.n_ports as usize;
-        let mut known: HashMap<(u32, u16), Range<u32>> = HashMap::new();
+        let mut known: HashMap<(u32, PortId), Range<u32>> = HashMap::new();
         for lane in &mut score.lanes {
             for message in lane.steps.iter_mut().flat_map(|step| &mut step.messages) {
                 let profile = message.path.start;
@@ -236,7 +236,7 @@ impl Score {
                 let path = known.entry((profile, lane.port)).or_insert_with(|| {
                     let start = paths.len() as u32;
                     paths.extend_from_slice(&loads[profile as usize]);
-                    paths.push((first_port + u32::from(lane.port), 1.0));
+                    paths.push((first_port + u32::from(lane.port.0), 1.0));
                     start..paths.len() as u32
                 });
                 message.path = path.clone();
@@ -247,7 +247,7 @@ impl Score {
 
     fn empty(flow: &dyn Flow, n_agents: u32) -> Self {
         let lanes = flow.lanes();
-        let n_ports = lanes.iter().map(|lane| u32::from(lane.port) + 1).max().unwrap_or(1);
+        let n_ports = lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(1);
         let lane = |header: &LaneHeader| LaneScore { port: header.port, steps: Vec::new() };
         Score {
             n_agents,

@@ -32,7 +32,7 @@ pub fn compile_sizes(plan: &Plan) -> Program {
         (PortCompiler::new(&geometry, Vec::new()), Vec::new())
     });
     for lane in &plan.lanes {
-        ports[usize::from(lane.port)].1.push(LaneLog::new(plan, lane, log));
+        ports[lane.port.index()].1.push(LaneLog::new(plan, lane, log));
         log += lane_words(lane) * WORD;
     }
     let ports: Vec<PortProgram> =

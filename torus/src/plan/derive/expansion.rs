@@ -16,7 +16,7 @@ use super::walk::Walk;
 use super::walk_pass::WalkPass;
 use crate::collectives::{Action, Collective, Payload, Routing, Share, Sums, WalkForm};
 use crate::geometry::{Trees, Vertex};
-use crate::names::{Block, LaneId, Rank, StepId};
+use crate::names::{Block, LaneId, PortId, Rank, StepId};
 use crate::plan::exchange::linear;
 use crate::plan::exchange::{self, ExchangeRecipe};
 use crate::plan::ir::flow::{Flow, LaneHeader, Visit};
@@ -242,7 +242,7 @@ fn walk_lane(
     let outwards = [fold(&nodes, walk.sizes(), Action::Copy), fold(&sizes, &nodes, Action::Copy)];
     outwards.into_iter().flatten().for_each(|pass| passes.push(pass));
     let header = LaneHeader {
-        port: port as u16,
+        port: PortId(port as u16),
         part: port,
         parts: schedule.ports,
         space,
@@ -318,7 +318,7 @@ fn lanes<P: Pass + 'static>(
     let space = Arc::new(space);
     let lane = |(port, pass): (u32, P)| {
         let (n_steps, space) = (pass.n_steps(), space.clone());
-        let (port, part) = (port as u16, port % parts);
+        let (port, part) = (PortId(port as u16), port % parts);
         let header = LaneHeader { port, part, parts, space, window: None, n_steps };
         let mut passes = Passes::default();
         passes.push(pass);

@@ -10,13 +10,13 @@ use super::space::Space;
 use super::types::Plan;
 use super::view::{DependsOn, StepView};
 use crate::collectives::{Action, Collective};
-use crate::names::{LaneId, Rank, StepId};
+use crate::names::{LaneId, PortId, Rank, StepId};
 
 /// What all ranks know of a lane.
 #[derive(Clone, Debug)]
 pub struct LaneHeader {
     /// The port that drives it.
-    pub port: u16,
+    pub port: PortId,
     /// Which part of the data it moves.
     pub part: u32,
     /// Into how many parts the data are cut.

@@ -196,6 +196,7 @@ impl Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::PortId;
     use crate::plan::ir::space::{BlockOrder, Listing, Space};
 
     #[test]
@@ -217,7 +218,7 @@ mod tests {
 
     fn lane(payload: Payload, order: BlockOrder, part: u32, parts: u32) -> Lane {
         let space = Arc::new(Space { payload, n_positions: 4, order });
-        Lane { port: 0, part, parts, space, window: None, steps: Vec::new() }
+        Lane { port: PortId(0), part, parts, space, window: None, steps: Vec::new() }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::runs::Runs;
 use super::space::Space;
 use crate::collectives::{Action, Collective};
-use crate::names::Rank;
+use crate::names::{PortId, Rank};
 
 /// Blocks that leave for another rank, or arrive from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub struct Lane {
     /// The port that drives it. Several lanes may share one.
-    pub port: u16,
+    pub port: PortId,
     /// Which part of the data this lane moves, `0..parts`. Lanes with the same part share
     /// one working space, and on no rank do two of them touch one position.
     pub part: u32,
@@ -87,7 +87,7 @@ impl Plan {
 
     /// Number of ports: one past the highest that drives a lane.
     pub fn n_ports(&self) -> u32 {
-        self.lanes.iter().map(|lane| u32::from(lane.port) + 1).max().unwrap_or(0)
+        self.lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(0)
     }
 
     /// The same plan, with displacements known by lists of the blocks of this rank in spaces of up to

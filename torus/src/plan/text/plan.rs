@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{TextError, TextLines};
 use crate::collectives::{Action, Payload};
-use crate::names::{Block, Position, Rank};
+use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::ir::runs::Run;
 use crate::plan::ir::space::{BlockOrder, Listing, Space};
 use crate::plan::ir::types::{Lane, Plan, Step, Transfer, Transfers};
@@ -200,7 +200,7 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
         steps.push(Step { sends, recvs, action, own_at });
     }
     let space = Arc::new(Space { payload, n_positions, order });
-    Ok(Lane { port, part, parts, space, window, steps })
+    Ok(Lane { port: PortId(port), part, parts, space, window, steps })
 }
 
 fn parse_transfers(lines: &mut TextLines<'_>, keyword: &str) -> Result<Transfers, TextError> {

@@ -1,4 +1,4 @@
-//! The board: short collectives without messages. Each rank writes its contribution once, to a place
+//! The flat buffer: short collectives without messages. Each rank writes its contribution once, to a place
 //! of its own; the others read it there.
 //!
 //! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
-use super::layout::{BOARD_BYTES, DEPTH, LINE, Layout, PART_BYTES, STRIDE};
+use super::layout::{CONTRIBUTION_BYTES, DEPTH, LINE, Layout, PART_BYTES, STRIDE};
 use super::segment::Segment;
 
 /// The words of the first line of a rank's part: the call that it has entered; the base of the
-/// last lease that it has left; that of the present one, in its owner's part (`boards`).
+/// last lease that it has left; that of the present one, in its owner's part (`flat_buffers`).
 const ENTERED: usize = 0;
 pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
@@ -31,9 +31,9 @@ pub enum Contribution {
     Other,
 }
 
-/// A rank's view of the board.
+/// A rank's view of the flat buffer.
 #[derive(Debug)]
-pub struct Board {
+pub struct FlatBuffer {
     /// Keeps the memory mapped.
     _segment: Arc<Segment>,
     me: usize,
@@ -49,10 +49,10 @@ pub struct Board {
 }
 
 // SAFETY: the parts are addresses within the segment; the protocol says who writes what when.
-unsafe impl Send for Board {}
+unsafe impl Send for FlatBuffer {}
 
-impl Board {
-    /// The board with this index, as `members[me]` sees it. The members' first call is number
+impl FlatBuffer {
+    /// The flat buffer with this index, as `members[me]` sees it. The members' first call is number
     /// `base + 1`.
     pub(super) fn new(
         segment: &Arc<Segment>,
@@ -61,9 +61,9 @@ impl Board {
         me: usize,
         base: u64,
     ) -> Self {
-        let part = |&rank: &usize| segment.at(layout.board(index, rank), PART_BYTES);
+        let part = |&rank: &usize| segment.at(layout.flat(index, rank), PART_BYTES);
         let bell = |&rank: &usize| Doorbell::new(segment, layout, rank);
-        Board {
+        FlatBuffer {
             _segment: segment.clone(),
             me,
             parts: members.iter().map(part).collect(),
@@ -77,10 +77,10 @@ impl Board {
 
     /// The longest contribution, in bytes.
     pub fn capacity(&self) -> usize {
-        BOARD_BYTES
+        CONTRIBUTION_BYTES
     }
 
-    /// This rank's number on the board.
+    /// This rank's number on the flat buffer.
     pub fn me(&self) -> usize {
         self.me
     }
@@ -139,10 +139,10 @@ impl Board {
         Ok(())
     }
 
-    /// Contributes `bytes` to the call; the place [`is_free`](Board::is_free).
+    /// Contributes `bytes` to the call; the place [`is_free`](FlatBuffer::is_free).
     #[inline]
     pub fn contribute(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= BOARD_BYTES);
+        assert!(bytes.len() <= CONTRIBUTION_BYTES);
         let (place, into) = (self.place(), self.contribution(self.me, bytes.len()));
         // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
@@ -151,16 +151,16 @@ impl Board {
         self.ring();
     }
 
-    /// Contributes several pieces one after the other, `BOARD_BYTES` in all at most. They begin where a
+    /// Contributes several pieces one after the other, `CONTRIBUTION_BYTES` in all at most. They begin where a
     /// contribution of `len` bytes does: 0 where readers learn the length from the pieces themselves.
     #[inline]
     pub fn contribute_pieces<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) {
         let (place, start) = (self.place(), self.contribution(self.me, len));
         let mut at = 0;
         for piece in pieces {
-            assert!(piece.len() <= BOARD_BYTES - at);
+            assert!(piece.len() <= CONTRIBUTION_BYTES - at);
             // SAFETY: within this rank's part, which it alone writes; nobody reads it now. From `start`
-            // on there are more than `BOARD_BYTES` up to the next place.
+            // on there are more than `CONTRIBUTION_BYTES` up to the next place.
             unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), start.add(at), piece.len()) };
             at += piece.len();
         }
@@ -217,17 +217,17 @@ impl Board {
 mod tests {
     use super::*;
 
-    fn boards(n_ranks: usize) -> Vec<Board> {
-        let layout = Layout { n_ranks, n_ports: 0, boards_per_rank: 0 };
+    fn flats(n_ranks: usize) -> Vec<FlatBuffer> {
+        let layout = Layout { n_ranks, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         let all: Vec<usize> = (0..n_ranks).collect();
-        (0..n_ranks).map(|me| Board::new(&segment, layout, (0, &all), me, 0)).collect()
+        (0..n_ranks).map(|me| FlatBuffer::new(&segment, layout, (0, &all), me, 0)).collect()
     }
 
-    fn bytes(board: &mut Board, rank: usize, len: usize) -> Option<Vec<u8>> {
-        match board.of(rank, len) {
-            // SAFETY: the board says that they are there.
+    fn bytes(flat: &mut FlatBuffer, rank: usize, len: usize) -> Option<Vec<u8>> {
+        match flat.of(rank, len) {
+            // SAFETY: the flat buffer says that they are there.
             Contribution::At(ptr) => Some(unsafe { std::slice::from_raw_parts(ptr, len) }.to_vec()),
             _ => None,
         }
@@ -235,19 +235,19 @@ mod tests {
 
     #[test]
     fn contributions_are_seen_by_all_in_their_call_only() {
-        let boards = &mut boards(3);
-        for (round, len) in [0, 8, 56, 57, 4096, BOARD_BYTES, 8].into_iter().enumerate() {
-            boards.iter_mut().for_each(|board| board.enter(7));
-            assert_eq!(boards[0].of(1, len), Contribution::Missing);
-            for (rank, board) in boards.iter_mut().enumerate() {
-                board.is_free().unwrap();
-                board.contribute(&vec![(10 * round + rank) as u8; len]);
+        let flats = &mut flats(3);
+        for (round, len) in [0, 8, 56, 57, 4096, CONTRIBUTION_BYTES, 8].into_iter().enumerate() {
+            flats.iter_mut().for_each(|flat| flat.enter(7));
+            assert_eq!(flats[0].of(1, len), Contribution::Missing);
+            for (rank, flat) in flats.iter_mut().enumerate() {
+                flat.is_free().unwrap();
+                flat.contribute(&vec![(10 * round + rank) as u8; len]);
             }
-            for board in boards.iter_mut() {
-                assert_eq!(Contribution::At(board.own(len)), board.of(board.me(), len));
+            for flat in flats.iter_mut() {
+                assert_eq!(Contribution::At(flat.own(len)), flat.of(flat.me(), len));
                 for from in 0..3 {
                     let want = vec![(10 * round + from) as u8; len];
-                    assert_eq!(bytes(board, from, len), Some(want));
+                    assert_eq!(bytes(flat, from, len), Some(want));
                 }
             }
         }
@@ -255,31 +255,31 @@ mod tests {
 
     #[test]
     fn who_is_far_ahead_has_to_wait() {
-        let boards = &mut boards(2);
+        let flats = &mut flats(2);
         let mut sent = 0u8;
         loop {
-            boards[0].enter(1);
-            if boards[0].is_free().is_err() {
+            flats[0].enter(1);
+            if flats[0].is_free().is_err() {
                 break;
             }
             sent += 1;
-            boards[0].contribute(&[sent]);
+            flats[0].contribute(&[sent]);
         }
         assert_eq!(u64::from(sent), DEPTH);
         for value in 1..=sent {
-            boards[1].enter(1);
-            assert_eq!(bytes(&mut boards[1], 0, 1), Some(vec![value]));
+            flats[1].enter(1);
+            assert_eq!(bytes(&mut flats[1], 0, 1), Some(vec![value]));
             // A view of the first contribution lives until the second call.
-            assert_eq!(boards[0].is_free().is_ok(), value > 1);
+            assert_eq!(flats[0].is_free().is_ok(), value > 1);
         }
     }
 
     #[test]
     fn another_call_is_noticed() {
-        let boards = &mut boards(2);
-        boards[0].enter(1);
-        boards[1].enter(2);
-        boards[0].contribute(&[1]);
-        assert_eq!(boards[1].of(0, 1), Contribution::Other);
+        let flats = &mut flats(2);
+        flats[0].enter(1);
+        flats[1].enter(2);
+        flats[0].contribute(&[1]);
+        assert_eq!(flats[1].of(0, 1), Contribution::Other);
     }
 }

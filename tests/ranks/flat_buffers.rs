@@ -1,4 +1,4 @@
-//! Small collectives of communicators that are not the world's, over shared memory: by boards, as
+//! Small collectives of communicators that are not the world's, over shared memory: by flat buffers, as
 //! long as there are any.
 
 use hopbine::reduce::{Dtype, Op};
@@ -13,9 +13,9 @@ fn config(sizes: &[u32]) -> EmulationConfig {
     config
 }
 
-fn has_board(comm: &Communicator) -> bool {
+fn has_flat(comm: &Communicator) -> bool {
     let sum = Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 1, Dtype::U64) };
-    let has_board = comm.uses_gates(&sum);
+    let has_flat = comm.uses_gates(&sum);
     let counts: Vec<u64> = (0..u64::from(comm.size())).collect();
     let blocks = Some(Blocks::new(&counts));
     let gathered = Call::new(Collective::Allgather, u64::from(comm.rank()), Dtype::U64);
@@ -24,16 +24,16 @@ fn has_board(comm: &Communicator) -> bool {
     let reduced = Call { form: Form::Vector, count: gathered.count, ..reduced };
     let exchanged = Call { collective: Collective::Alltoall, send_blocks: blocks, ..gathered };
     for call in [gathered, reduced, exchanged] {
-        assert_eq!(comm.uses_gates(&call), has_board, "{call:?}");
+        assert_eq!(comm.uses_gates(&call), has_flat, "{call:?}");
     }
     // It takes back what turns out to be long.
     let by = comm.explain(&exchanged).unwrap();
-    assert_eq!(by.by.starts_with("board or "), has_board, "{by}");
+    assert_eq!(by.by.starts_with("flat buffer or "), has_flat, "{by}");
     assert_ne!(by.how, "", "{by}");
-    has_board
+    has_flat
 }
 
-/// Calls of every kind that boards perform, and one that is too long for them.
+/// Calls of every kind that flat buffers perform, and one that is too long for them.
 fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
     let (me, n) = (u64::from(comm.rank()), u64::from(comm.size()));
     for round in 0..6 {
@@ -77,7 +77,7 @@ fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
 }
 
 #[test]
-fn rows_columns_duplicates_and_groups_have_boards() {
+fn rows_columns_duplicates_and_groups_have_flat_buffers() {
     let results = emulate(&config(&[3, 2]), |comm| {
         for round in 0..20 {
             let made = [
@@ -88,8 +88,8 @@ fn rows_columns_duplicates_and_groups_have_boards() {
                 comm.split(Some(comm.rank() % 2), -i64::from(comm.rank()))?.expect("a colour"),
             ];
             for (index, one) in made.iter().enumerate() {
-                // Twice as many rounds as a rank has boards: they come back.
-                assert!(has_board(one), "communicator {index} of round {round}");
+                // Twice as many rounds as a rank has flat buffers: they come back.
+                assert!(has_flat(one), "communicator {index} of round {round}");
                 calls(one, round + index as u64)?;
             }
             let mut made = Vec::from(made);
@@ -108,12 +108,12 @@ fn rows_columns_duplicates_and_groups_have_boards() {
 }
 
 #[test]
-fn who_finds_no_board_goes_by_plan() {
+fn who_finds_no_flat_buffer_goes_by_plan() {
     let results = emulate(&config(&[4]), |comm| {
         let made: Result<Vec<_>, _> = (0..12).map(|_| comm.duplicate()).collect();
         let mut made = made?;
-        let boards: Vec<bool> = made.iter().map(has_board).collect();
-        assert_eq!(boards, [[true; 8].as_slice(), &[false; 4]].concat());
+        let flats: Vec<bool> = made.iter().map(has_flat).collect();
+        assert_eq!(flats, [[true; 8].as_slice(), &[false; 4]].concat());
         for (index, one) in made.iter().enumerate() {
             calls(one, index as u64)?;
         }
@@ -121,21 +121,21 @@ fn who_finds_no_board_goes_by_plan() {
         let first = made.remove(0);
         if comm.rank() == 0 {
             drop(first);
-            assert!(!has_board(&comm.duplicate()?));
+            assert!(!has_flat(&comm.duplicate()?));
             comm.barrier()?;
         } else {
-            assert!(!has_board(&comm.duplicate()?));
+            assert!(!has_flat(&comm.duplicate()?));
             drop(first);
             comm.barrier()?;
         }
-        assert!(has_board(&comm.duplicate()?));
+        assert!(has_flat(&comm.duplicate()?));
         Ok(())
     });
     assert!(results.unwrap().iter().all(Result::<(), Error>::is_ok));
 }
 
 #[test]
-fn threads_use_boards_at_once() {
+fn threads_use_flat_buffers_at_once() {
     let results = emulate(&config(&[2, 2]), |comm| {
         let made = [comm.duplicate()?, comm.sub_box(&[0])?, comm.sub_box(&[1])?];
         std::thread::scope(|threads| {
@@ -165,7 +165,7 @@ fn a_rank_that_fails_ends_the_calls_of_a_row() {
     assert!(failed.iter().all(Result::is_err), "{failed:?}");
 }
 
-/// The root's first call goes by a plan and its second by the board; the other rank's both go by the board.
+/// The root's first call goes by a plan and its second by the flat buffer; the other rank's both go by the flat buffer.
 #[test]
 fn the_next_call_of_another_rank_is_not_taken_for_this_one() {
     let results = emulate(&config(&[2]), |comm| {

@@ -1,4 +1,4 @@
-//! Short collectives on the board: everybody's contribution is written once and read by whoever
+//! Short collectives on the flat buffer: everybody's contribution is written once and read by whoever
 //! needs it, and reductions fold them in the order of ranks.
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::GatesInfo;
 use crate::comm::state::small::{Refusal, SmallCollectives, SmallPlaces, Waiter};
-use crate::endpoint::shm::{Board, BoardLease, Boards, Contribution};
+use crate::endpoint::shm::{Contribution, FlatBuffer, FlatBufferLease, FlatBuffers};
 use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
@@ -25,11 +25,11 @@ const LOOKS: u32 = 32;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
 pub(super) const MOST_READ: u64 = 64 * 1024;
 
-/// The board of a communicator.
-pub(super) struct SharedBoard {
-    pub(super) board: Mutex<Board>,
+/// The flat buffer of a communicator.
+pub(super) struct SharedFlatBuffer {
+    pub(super) flat: Mutex<FlatBuffer>,
     /// If the communicator is not the world's; `None` while being dropped.
-    lease: Option<BoardLease>,
+    lease: Option<FlatBufferLease>,
     /// The members, as ranks of the world.
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
@@ -49,36 +49,41 @@ pub(super) struct Read {
     pub(super) place: usize,
 }
 
-impl SharedBoard {
+impl SharedFlatBuffer {
     /// That of the world.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn of_world(board: Board) -> Result<Self, String> {
-        let n_ranks = board.n_ranks();
+    pub(super) fn of_world(flat: FlatBuffer) -> Result<Self, String> {
+        let n_ranks = flat.n_ranks();
         if n_ranks > MOST_RANKS {
             return Err(format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}"));
         }
-        Ok(SharedBoard::new(board, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
+        Ok(SharedFlatBuffer::new(flat, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
     }
 
-    fn new(board: Board, lease: Option<BoardLease>, ranks: Box<[Rank]>, looks: u32) -> Self {
-        let (n_ranks, capacity) = (board.n_ranks() as u64, board.capacity() as u64);
-        let (board, passed_by) = (Mutex::new(board), AtomicU64::default());
-        SharedBoard { board, lease, ranks, n_ranks, capacity, looks, passed_by }
+    fn new(
+        flat: FlatBuffer,
+        lease: Option<FlatBufferLease>,
+        ranks: Box<[Rank]>,
+        looks: u32,
+    ) -> Self {
+        let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
+        let (flat, passed_by) = (Mutex::new(flat), AtomicU64::default());
+        SharedFlatBuffer { flat, lease, ranks, n_ranks, capacity, looks, passed_by }
     }
 
     /// Waits until this rank may contribute to the call.
     #[inline]
     pub(super) fn has_place(
         &self,
-        board: &mut Board,
+        flat: &mut FlatBuffer,
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
-        while let Err(rank) = board.is_free() {
+        while let Err(rank) = flat.is_free() {
             if let Err(error) = waiter.idle(Some(rank)) {
                 // As in `awaited`.
-                return board.is_free().map_err(|_| error);
+                return flat.is_free().map_err(|_| error);
             }
         }
         Ok(())
@@ -88,14 +93,14 @@ impl SharedBoard {
     #[inline]
     pub(super) fn awaited(
         &self,
-        board: &mut Board,
+        flat: &mut FlatBuffer,
         (rank, len): (usize, usize),
         caller: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<*const u8, Error> {
         let mut looks = 0;
         loop {
-            match board.of(rank, len) {
+            match flat.of(rank, len) {
                 Contribution::At(ptr) => return Ok(ptr),
                 Contribution::Other => return Err(self.elsewhere(rank, caller)),
                 Contribution::Missing if looks < self.looks => {
@@ -105,7 +110,7 @@ impl SharedBoard {
                 Contribution::Missing => {
                     if let Err(error) = waiter.idle(Some(rank)) {
                         // What has come while the cause was looked for is no failure.
-                        match board.of(rank, len) {
+                        match flat.of(rank, len) {
                             Contribution::At(ptr) => return Ok(ptr),
                             _ => return Err(error),
                         }
@@ -122,13 +127,13 @@ impl SharedBoard {
     #[inline]
     pub(super) fn enter(
         &self,
-        board: &mut Board,
+        flat: &mut FlatBuffer,
         call: &Call,
         bytes: u64,
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
         let number = waiter.may_start()?;
-        board.enter(signature(call, bytes, number));
+        flat.enter(signature(call, bytes, number));
         Ok(())
     }
 
@@ -148,11 +153,11 @@ impl SharedBoard {
     /// reads and writes, and nobody else's.
     ///
     /// # Errors
-    /// As [`awaited`](SharedBoard::awaited).
+    /// As [`awaited`](SharedFlatBuffer::awaited).
     #[inline]
     pub(super) unsafe fn read(
         &self,
-        (board, ranks): (&mut Board, Range<usize>),
+        (flat, ranks): (&mut FlatBuffer, Range<usize>),
         mut of: impl FnMut(usize) -> Read,
         (output, reducer): (*mut u8, Option<&Reducer>),
         (caller, waiter): (Caller, &mut dyn Waiter),
@@ -161,9 +166,9 @@ impl SharedBoard {
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
             let Read { len, part, place } = of(rank);
-            let there = match rank == board.me() {
-                true => board.own(len),
-                false => self.awaited(board, (rank, len), caller, waiter)?,
+            let there = match rank == flat.me() {
+                true => flat.own(len),
+                false => self.awaited(flat, (rank, len), caller, waiter)?,
             };
             // SAFETY: the caller's promise: the part lies within the contribution, which stays until
             // this rank enters the next call. It is not the user's memory.
@@ -194,7 +199,7 @@ impl SharedBoard {
 
 /// The same on all ranks that make the same call, and most likely another one for another call. `number` is
 /// what [`Waiter::may_start`] returns: a rank that has made one of the calls before by a plan, where
-/// another took the board, has another one.
+/// another took the flat buffer, has another one.
 #[inline]
 fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
     let mut mixed = bytes << 8 | call.collective as u64;
@@ -205,10 +210,10 @@ fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
     ((mixed >> 48) as u16).wrapping_add(number as u16)
 }
 
-impl Drop for SharedBoard {
+impl Drop for SharedFlatBuffer {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
-            lease.end(lock(&self.board).call());
+            lease.end(lock(&self.flat).call());
         }
     }
 }
@@ -219,39 +224,39 @@ fn looks(n_ranks: usize) -> u32 {
     if n_ranks <= n_cores { LOOKS } else { 0 }
 }
 
-/// The boards of further communicators.
+/// The flat buffers of further communicators.
 pub(super) struct Places {
-    boards: Arc<Boards>,
+    flats: Arc<FlatBuffers>,
     looks: u32,
 }
 
 impl Places {
     /// In a world of so many ranks.
-    pub(super) fn new(boards: Arc<Boards>, n_ranks: usize) -> Self {
-        Places { boards, looks: looks(n_ranks) }
+    pub(super) fn new(flats: Arc<FlatBuffers>, n_ranks: usize) -> Self {
+        Places { flats, looks: looks(n_ranks) }
     }
 }
 
 impl SmallPlaces for Places {
     fn take(&self) -> Option<u32> {
-        self.boards.take()
+        self.flats.take()
     }
 
     fn give_back(&self, place: u32) {
-        self.boards.give_back(place);
+        self.flats.give_back(place);
     }
 
     fn open(&self, place: u32, members: &[Rank], me: usize) -> Option<Box<dyn SmallCollectives>> {
-        let (board, lease) = self.boards.open(place, members, me)?;
+        let (flat, lease) = self.flats.open(place, members, me)?;
         if members.len() > MOST_RANKS {
-            lease.end(board.call());
+            lease.end(flat.call());
             return None;
         }
-        Some(Box::new(SharedBoard::new(board, Some(lease), members.into(), self.looks)))
+        Some(Box::new(SharedFlatBuffer::new(flat, Some(lease), members.into(), self.looks)))
     }
 }
 
-impl SmallCollectives for SharedBoard {
+impl SmallCollectives for SharedFlatBuffer {
     #[inline]
     fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal> {
         match call.collective {
@@ -263,12 +268,12 @@ impl SmallCollectives for SharedBoard {
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
-        let _board = lock(&self.board);
+        let _flat = lock(&self.flat);
         f();
     }
 
     fn describe(&self) -> GatesInfo {
-        GatesInfo::Board { bytes: self.capacity }
+        GatesInfo::FlatBuffer { bytes: self.capacity }
     }
 
     unsafe fn perform(
@@ -314,7 +319,7 @@ mod tests {
     use crate::reduce::Dtype;
 
     /// Gives up, while the other rank enters all calls.
-    struct Late(Board);
+    struct Late(FlatBuffer);
 
     impl Waiter for Late {
         fn may_start(&mut self) -> Result<u32, Error> {
@@ -334,14 +339,14 @@ mod tests {
             let open = |mut exchange| {
                 threads.spawn(move || {
                     let config = ShmConfig { n_ports: 1, node: 0, may_read: true };
-                    connect(&mut exchange, config).unwrap().board.unwrap()
+                    connect(&mut exchange, config).unwrap().flat.unwrap()
                 })
             };
             let opened: Vec<_> = exchanges.into_iter().map(open).collect();
-            let boards: Vec<_> = opened.into_iter().map(|one| one.join().unwrap()).collect();
-            boards.try_into().unwrap()
+            let flats: Vec<_> = opened.into_iter().map(|one| one.join().unwrap()).collect();
+            flats.try_into().unwrap()
         });
-        let (board, mut late) = (SharedBoard::of_world(own).unwrap(), Late(other));
+        let (flat, mut late) = (SharedFlatBuffer::of_world(own).unwrap(), Late(other));
         let mut byte = 7u8;
         let mut call = Call::new(Collective::Bcast, 1, Dtype::U8);
         (call.recv, call.recv_count) = (&raw mut byte, 1);
@@ -349,7 +354,7 @@ mod tests {
         // More than it has places for.
         for _ in 0..5 {
             // SAFETY: the buffer is there, and nobody else uses it.
-            assert!(unsafe { board.perform(&call, caller, &mut late) }.unwrap());
+            assert!(unsafe { flat.perform(&call, caller, &mut late) }.unwrap());
         }
     }
 }
