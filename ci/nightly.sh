@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite fuzz coverage)
+stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -36,6 +36,15 @@ need() { ! $install || apt-get install -y -qq --no-install-recommends "$@" >/dev
 
 # As users build it: without the feature `internals`, which tests bring.
 lints() { cargo clippy --quiet -p hopbine -p hopbine-cli -p hopbine-capi -- -D warnings; }
+
+# The public items.
+api() {
+  if $install; then
+    rustup toolchain install nightly --profile minimal || return 1
+    cargo install --quiet --locked cargo-public-api cargo-semver-checks || return 1
+  fi
+  limited 30m ci/api.sh
+}
 
 # Tests that are ignored: proofs of large shapes, and tests of ranks. Those of regcache::events are run by
 # another test, in processes of their own.
