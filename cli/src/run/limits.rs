@@ -8,7 +8,6 @@ use super::super::{host, sizes};
 use super::DEFAULT_PORTS;
 use super::ranks::Ranks;
 use super::reference::Case;
-use super::rows::total_bytes;
 
 /// Memory of an emulated rank and of each of its ports, as measured on 1024 ranks.
 const RANK_BYTES: u64 = 128 << 10;
@@ -76,6 +75,6 @@ pub(super) fn check_memory(case: &Case, ranks: &Ranks) -> Result<(), CliError> {
         .fold(0, u64::saturating_add);
     // Staging takes up to as much as the results again.
     let needed = (elements / 2).saturating_mul(3 * case.data.dtype.size_bytes() as u64);
-    let what = format!("{} on {whose}", sizes::show(total_bytes(case)));
+    let what = format!("{} on {whose}", sizes::show(case.total_bytes()));
     host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")
 }

@@ -28,7 +28,6 @@ use super::report::{Format, Stream};
 use super::sizes::{self, SizeRange};
 use measure::{Iterations, Simulated};
 use ranks::Ranks;
-use rows::total_bytes;
 use tasks::tasks;
 
 pub(super) use data::Data;
@@ -208,7 +207,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     for case in &cases {
         let reference = Reference::new(*case);
         for (task, chosen) in tasks.iter().zip(&mut chosen) {
-            let bytes = total_bytes(case);
+            let bytes = case.total_bytes();
             bar.say(&format!("{} {}", sizes::show(bytes), chosen.algorithm));
             // The table names plans, so plans are what is run.
             let mut options = CallOptions::new().hardware(hopbine::Hardware::Never);

@@ -47,6 +47,21 @@ pub enum Source {
 }
 
 impl Case {
+    /// Bytes of the vector, or of all blocks of a rank.
+    pub fn total_bytes(&self) -> u64 {
+        use Collective as C;
+        let (size, n_ranks) = (self.data.dtype.size_bytes(), self.data.n_ranks);
+        let count = match self.collective {
+            _ if self.is_vector() => self.count,
+            // The mean of the ranks.
+            C::Alltoall if self.counts.is_some() => {
+                (0..n_ranks).map(|rank| self.input_len(rank)).sum::<usize>() / n_ranks as usize
+            }
+            _ => (0..n_ranks).map(|rank| self.block(rank, 0)).sum(),
+        };
+        (count * size) as u64
+    }
+
     /// Elements of the block that `from` has for `to`; if it is for nobody in particular, or
     /// everybody's, of `from`'s.
     pub fn block(&self, from: u32, to: u32) -> usize {

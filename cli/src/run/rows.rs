@@ -14,21 +14,6 @@ use crate::cells::{Cell, Column};
 use crate::report::Head;
 use crate::sizes;
 
-/// Bytes of the vector, or of all blocks of a rank.
-pub fn total_bytes(case: &Case) -> u64 {
-    use Collective as C;
-    let (size, n_ranks) = (case.data.dtype.size_bytes(), case.data.n_ranks);
-    let count = match case.collective {
-        _ if case.is_vector() => case.count,
-        // The mean of the ranks.
-        C::Alltoall if case.counts.is_some() => {
-            (0..n_ranks).map(|rank| case.input_len(rank)).sum::<usize>() / n_ranks as usize
-        }
-        _ => (0..n_ranks).map(|rank| case.block(rank, 0)).sum(),
-    };
-    (count * size) as u64
-}
-
 /// The remark on what the times are of.
 pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
     let config = &ranks.config;
@@ -67,7 +52,7 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
 
 /// The cells of a row.
 pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
-    let bytes = total_bytes(case);
+    let bytes = case.total_bytes();
     let is_well = measured.wrong.is_empty();
     let mut cells = vec![
         Cell::new(bytes, sizes::show(bytes)),

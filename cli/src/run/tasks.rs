@@ -8,7 +8,6 @@ use super::super::args;
 use super::super::error::CliError;
 use super::super::volumes::Volumes;
 use super::reference::Case;
-use super::rows::total_bytes;
 use super::{Args, DEFAULT_PORTS};
 
 /// With more ranks than this, a row does not say how many messages its plan has;
@@ -53,7 +52,7 @@ impl Task {
             }
         } else {
             let bytes =
-                total_bytes(case) / if case.is_vector() { 1 } else { u64::from(shape.n_ranks()) };
+                case.total_bytes() / if case.is_vector() { 1 } else { u64::from(shape.n_ranks()) };
             hopbine::choose(config.wire, case.collective, shape, bytes, most)
         };
         let preferred = config.preferred.serving(case.collective, shape);
