@@ -115,6 +115,8 @@ parameters! {
         reduce, "reduce", "GB/s", false;
         /// Combining by all threads of a rank together
         reduce_all, "reduce_all", "GB/s", false;
+        /// To combine x bytes, over their time at that speed: this times the root of x / 256, of 64 KiB at most
+        reduce_ramp_ns, "reduce_ramp", "ns", true;
         /// Copying by one thread
         copy, "copy", "GB/s", false;
         /// Copying by all threads of a rank together
@@ -127,8 +129,6 @@ parameters! {
         call_ns, "call", "ns", true;
         /// To hand a port's part to its thread, for each port but the first
         wake_ns, "wake", "ns", true;
-        /// To compile a program, on a first call, for each step of each port
-        compile_ns, "compile", "ns", true;
     }
 }
 
@@ -166,25 +166,27 @@ impl Machine {
         }
     }
 
+    /// Tofu-D with A64FX: network and node by a fit to public timings of other software (docs/model.md);
+    /// what our own software costs is an estimate.
     fn tofu_d() -> Self {
         Machine {
-            link: 6.26,
-            interface: 6.26,
-            latency_ns: 900.0,
+            link: 6.335,
+            interface: 6.335,
+            latency_ns: 1617.0,
             hop_ns: 100.0,
             board_hop_ns: 100.0,
-            gap_ns: 100.0,
+            gap_ns: 200.0,
             post_ns: 200.0,
-            poll_ns: 200.0,
-            ack_ns: 500.0,
-            reduce: 10.0,
-            reduce_all: 40.0,
-            copy: 23.0,
-            copy_all: 73.0,
-            block_ns: 20.0,
+            poll_ns: 303.0,
+            ack_ns: 705.0,
+            reduce: 17.86,
+            reduce_all: 68.03,
+            reduce_ramp_ns: 253.5,
+            copy: 23.99,
+            copy_all: 68.03,
+            block_ns: 17.1,
             call_ns: 500.0,
             wake_ns: 300.0,
-            compile_ns: 2000.0,
             ..Self::of("tofu-d", NetworkKind::TofuD)
         }
     }

@@ -93,11 +93,14 @@ impl Costs<'_> {
             let share = up_to(part) - if part > 1 { up_to(part - 1) } else { 0.0 };
             let poll_ns = poll_ns * segments / f64::from(parts);
             let receive = Op::Receive { step, to: up_to(part), poll_ns };
+            let bytes = f64::from(share) * facts.share * self.n;
+            let pieces = (segments / f64::from(parts)).max(1.0);
+            let ramp = (bytes / pieces / 256.0).min(256.0).sqrt();
             let fold = Op::Fold {
                 step,
                 share,
                 ns_per_byte: self.fold_ns,
-                start_ns: 0.0,
+                start_ns: pieces * ramp * self.machine.reduce_ramp_ns,
                 lock: None,
                 contended_ns: 0.0,
             };

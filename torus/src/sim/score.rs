@@ -9,7 +9,7 @@ use super::network::Network;
 use crate::collectives::{Action, Payload};
 use crate::geometry::Vertex;
 use crate::names::{LaneId, PortId, Rank, StepId};
-use crate::plan::{DependsOn, Expansion, Flow, LaneHeader, LineStep, StepView};
+use crate::plan::{DependsOn, Expansion, Flow, LaneHeader, LineHop, LineStep, StepView};
 
 /// One resource: a link, or an interface's way in.
 pub(super) type ResourceId = u32;
@@ -199,6 +199,7 @@ impl Score {
                         let found: SmallVec<[_; 2]> = found.collect();
                         // Of several messages, those that meet differ from rank to rank.
                         score.is_exact &= found.len() <= 1
+                            && lines.is_everywhere()
                             && found.iter().all(|&(_, profile)| profiles.all[profile].is_alike);
                         last = Some((lines, of_line));
                         found
@@ -338,11 +339,13 @@ impl<'a> Profiles<'a> {
             step: Some((step.clone(), target)),
         };
         let mut found: Vec<LoadProfile<'a>> = (0..step.positions.len()).map(new).collect();
-        for (from, to, target) in step.hops() {
+        for LineHop { from, to, target, positions } in step.hops() {
             let profile = &mut found[target];
+            // What carries less than the one that stands for all is a part of a message.
+            let weight = positions as f32 / step.positions[target].max(1) as f32;
             let mut hops = [0u16; 2];
             line.route(Vertex(from), Vertex(to), &mut |link| {
-                profile.load[link.index()] += 1.0;
+                profile.load[link.index()] += weight;
                 hops[usize::from(network.is_on_board(link))] += 1;
             });
             if hops.iter().sum::<u16>() > profile.hops.iter().sum() {
@@ -351,7 +354,7 @@ impl<'a> Profiles<'a> {
         }
         let busiest: Vec<f32> =
             found.iter().map(|profile| profile.load.iter().copied().fold(0.0, f32::max)).collect();
-        for (from, to, target) in step.hops() {
+        for LineHop { from, to, target, .. } in step.hops() {
             let profile = &mut found[target];
             let (mut hops, mut most) = ([0u16; 2], 0.0f32);
             line.route(Vertex(from), Vertex(to), &mut |link| {
@@ -445,8 +448,8 @@ impl<'a> Profiles<'a> {
         }
         together.iter().filter_map(|&profile| self.all[profile as usize].step.as_ref()).all(
             |(step, of)| {
-                let hops = step.hops().filter(|(.., target)| target == of);
-                let mut busiest = hops.map(|(from, to, _)| {
+                let hops = step.hops().filter(|hop| hop.target == *of);
+                let mut busiest = hops.map(|LineHop { from, to, .. }| {
                     let mut most = 0.0f32;
                     line.route(Vertex(from), Vertex(to), &mut |link| {
                         most = most.max(load[link.index()])

@@ -262,31 +262,43 @@ impl Pass for WalkPass {
     }
 
     /// Without a root all coordinates of a pattern do the same, so what one of them sends tells how
-    /// much all do.
+    /// much all do. With one, lines do what is left of the same.
     fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
+        if self.walk.sizes() != self.torus.shape.sizes() {
+            return StepView::Messages;
+        }
         let is_rooted = match self.phase.routing {
             Routing::Everything | Routing::Toward | Routing::Displaced => false,
             Routing::FromRoot | Routing::ToRoot | Routing::AllToRoot => true,
         };
-        if is_rooted || self.walk.sizes() != self.torus.shape.sizes() {
-            return StepView::Messages;
-        }
         let number = self.walk_step(step);
         let now @ GlobalStep { dim, t } = self.walk.steps()[number];
-        let others = (0..self.walk.sizes().len()).filter(|&other| other != dim);
-        let of_others = |other| self.resident(other, self.done[number][other], 0).n_places();
-        let factor: u64 = match self.is_whole {
-            true => 1,
-            false => others.map(of_others).product(),
-        };
         let pattern = self.walk.pattern(dim);
-        let of_target = |target: usize| match self.is_whole {
-            true => 1,
-            false => factor * self.moving(now, target as u32, 0).n_places(),
+        let most_of = |other: usize| {
+            let of = |a| self.resident(other, self.done[number][other], a).n_places();
+            (0..if is_rooted { self.walk.sizes()[other] } else { 1 }).map(of).max().unwrap_or(0)
         };
-        let positions = (0..pattern.targets(t, 0).len()).map(of_target).collect();
+        let others = (0..self.walk.sizes().len()).filter(|&other| other != dim);
+        let factor: u64 = if self.is_whole { 1 } else { others.map(most_of).product() };
+        let of_sender = |target: usize, a: u32| {
+            let n_places = self.moving(now, target as u32, a).n_places();
+            if self.is_whole { n_places.min(1) } else { factor * n_places }
+        };
+        let targets = 0..pattern.targets(t, 0).len();
+        let (senders, positions) = if is_rooted {
+            let of_target = |target| {
+                let all = (0..pattern.size()).map(|a| (a, of_sender(target, a)));
+                all.filter(|(_, positions)| *positions > 0).collect()
+            };
+            let senders: Vec<Vec<(u32, u64)>> = targets.map(of_target).collect();
+            let most = |of: &Vec<(u32, u64)>| of.iter().map(|(_, positions)| *positions).max();
+            let positions = senders.iter().map(|of| most(of).unwrap_or(0)).collect();
+            (Some(senders), positions)
+        } else {
+            (None, targets.map(|target| of_sender(target, 0)).collect())
+        };
         let is_backwards = self.phase.backwards;
-        StepView::Lines(LineStep { dim, positions, except, pattern, t, is_backwards })
+        StepView::Lines(LineStep { dim, positions, except, senders, pattern, t, is_backwards })
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

@@ -9,24 +9,40 @@ use crate::patterns::Pattern;
 /// The symmetry of a step.
 #[derive(Clone, Debug)]
 pub enum StepView<'a> {
-    /// All lines along one dimension do the same.
+    /// Messages go along one dimension, and lines along it do the same.
     Lines(LineStep<'a>),
     /// No symmetry is known: see [`Flow::volumes`](crate::plan::Flow::volumes).
     Messages,
 }
 
-/// What the coordinates of every line along a dimension send each other in a step.
+/// What the coordinates of a line along a dimension send each other in a step.
 #[derive(Clone, Debug)]
 pub struct LineStep<'a> {
     /// The dimension.
     pub dim: usize,
-    /// Positions that each message carries, by target of the pattern's step.
+    /// The most positions that a message carries, by target of the pattern's step.
     pub positions: SmallVec<[u64; 2]>,
     /// Nothing is sent to this rank: it has everything.
     pub except: Option<Rank>,
+    /// The senders of each target with the positions that they send, on the lines on which most is sent:
+    /// elsewhere it is less, or nothing. `None` if all coordinates of all lines do the same.
+    pub(in crate::plan) senders: Option<Vec<Vec<(u32, u64)>>>,
     pub(in crate::plan) pattern: &'a Pattern,
     pub(in crate::plan) t: u32,
     pub(in crate::plan) is_backwards: bool,
+}
+
+/// A message on a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineHop {
+    /// The coordinate of the sender.
+    pub from: u32,
+    /// That of the receiver.
+    pub to: u32,
+    /// Which target of the pattern's step it is.
+    pub target: usize,
+    /// What it carries.
+    pub positions: u64,
 }
 
 impl LineStep<'_> {
@@ -35,23 +51,38 @@ impl LineStep<'_> {
         self.pattern.size()
     }
 
-    /// The messages on a line: sender, receiver, and the target that it is.
-    pub fn hops(&self) -> impl Iterator<Item = (u32, u32, usize)> + '_ {
-        (0..self.size()).flat_map(move |a| {
-            let targets = self.pattern.targets(self.t, a);
-            let hop = move |(target, b): (usize, u32)| match self.is_backwards {
-                true => (b, a, target),
-                false => (a, b, target),
-            };
-            targets.into_iter().enumerate().map(hop).collect::<SmallVec<[_; 2]>>()
-        })
+    /// Whether all lines do the same, and all coordinates of a line send as much.
+    pub fn is_everywhere(&self) -> bool {
+        self.senders.is_none()
     }
 
-    /// Whether every line has the same senders and receivers as in another step; for steps of one
-    /// lane.
+    /// The messages on a line on which most is sent.
+    pub fn hops(&self) -> impl Iterator<Item = LineHop> + '_ {
+        let hop = move |a: u32, b: u32, target: usize, positions: u64| match self.is_backwards {
+            true => LineHop { from: b, to: a, target, positions },
+            false => LineHop { from: a, to: b, target, positions },
+        };
+        let n_all = if self.senders.is_none() { self.size() } else { 0 };
+        let all = (0..n_all).flat_map(move |a| {
+            let targets = self.pattern.targets(self.t, a);
+            let hops =
+                (0..).zip(targets).map(|(target, b)| hop(a, b, target, self.positions[target]));
+            hops.collect::<SmallVec<[_; 2]>>()
+        });
+        let listed =
+            self.senders.iter().flatten().enumerate().flat_map(move |(target, senders)| {
+                let to = move |a| self.pattern.targets(self.t, a)[target];
+                senders.iter().map(move |&(a, positions)| hop(a, to(a), target, positions))
+            });
+        all.chain(listed)
+    }
+
+    /// Whether every line has the same senders and receivers as in another step; for steps of one lane.
     pub fn has_hops_of(&self, other: &LineStep<'_>) -> bool {
         let targets = |step: &LineStep<'_>| step.pattern.targets(step.t, 0);
-        (self.dim, self.is_backwards) == (other.dim, other.is_backwards)
+        self.is_everywhere()
+            && other.is_everywhere()
+            && (self.dim, self.is_backwards) == (other.dim, other.is_backwards)
             && targets(self) == targets(other)
     }
 }
