@@ -2,20 +2,31 @@
 //! what the plan moves.
 
 use hopbine_torus::geometry::Vertex;
-use hopbine_torus::plan::{Expansion, traffic};
+use hopbine_torus::plan::{Expansion, Schedule, traffic};
 use hopbine_torus::sim::{Machine, Network, Op, Outcome, Part, Profile, Score, Script, play};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 
 const PROFILE: Profile = Profile::Hopbine { segment_bytes: 1 << 18 };
 
-fn expansion(algorithm: &Algorithm, shape: &Shape, ports: Option<u32>) -> Option<Expansion> {
+fn scheduled(
+    algorithm: &Algorithm,
+    shape: &Shape,
+    ports: Option<u32>,
+) -> Option<(Schedule, Expansion)> {
     let (map, root) = (RankMap::RowMajor, Rank(0));
     let request = Request { shape: shape.clone(), map, root, ports };
-    Some(algorithm.schedule(&request).ok()?.expand().unwrap())
+    let schedule = algorithm.schedule(&request).ok()?;
+    let flow = schedule.expand().unwrap();
+    Some((schedule, flow))
 }
 
-fn played(flow: &Expansion, score: &Score, machine: &Machine, bytes: f64) -> Outcome {
-    let script = PROFILE.script(flow, score, machine, bytes);
+fn played(
+    (schedule, flow): &(Schedule, Expansion),
+    score: &Score,
+    machine: &Machine,
+    bytes: f64,
+) -> Outcome {
+    let script = PROFILE.script(schedule, flow, score, machine, bytes).unwrap();
     play(score, &script, &machine.speeds(), bytes, false)
 }
 
@@ -45,15 +56,15 @@ fn one_rank_stands_for_all() {
         let network = Network::new(machine.network, &shape, machine.fold).unwrap();
         for collective in Collective::ALL {
             for algorithm in registry::algorithms(collective) {
-                let Some(flow) = expansion(&algorithm, &shape, None) else { continue };
-                let one = Score::of_one(&flow, &network, place);
+                let Some(plan) = scheduled(&algorithm, &shape, None) else { continue };
+                let one = Score::of_one(&plan.1, &network, place);
                 if !one.is_exact() {
                     continue;
                 }
-                let all = Score::of_all(&flow, &network, place).unwrap();
+                let all = Score::of_all(&plan.1, &network, place).unwrap();
                 for bytes in [64.0, 65_536.0, 4_194_304.0] {
                     let [one, all] =
-                        [&one, &all].map(|score| played(&flow, score, &machine, bytes));
+                        [&one, &all].map(|score| played(&plan, score, &machine, bytes));
                     let ratio = one.ns / all.ns;
                     let which =
                         || format!("{collective} {} on {name} {text}, {bytes}", algorithm.name);
@@ -90,13 +101,14 @@ fn the_busiest_link_is_the_bound() {
     let network = Network::new(machine.network, &shape, 0).unwrap();
     for name in ["bine", "doubling", "circulant", "bucket", "swing"] {
         let algorithm = registry::find(Collective::Allreduce, name).unwrap();
-        let flow = expansion(&algorithm, &shape, Some(1)).unwrap();
-        let found = traffic(&flow, &shape, place);
+        let plan = scheduled(&algorithm, &shape, Some(1)).unwrap();
+        let flow = &plan.1;
+        let found = traffic(flow, &shape, place);
         let bytes = 1e6;
         for score in
-            [Score::of_one(&flow, &network, place), Score::of_all(&flow, &network, place).unwrap()]
+            [Score::of_one(flow, &network, place), Score::of_all(flow, &network, place).unwrap()]
         {
-            let ns = played(&flow, &score, &machine, bytes).ns;
+            let ns = played(&plan, &score, &machine, bytes).ns;
             let bound = found.step_load * bytes / machine.link;
             assert!((ns / bound - 1.0).abs() < 1e-6, "{name}: {ns} for {bound}");
         }
@@ -111,36 +123,33 @@ fn scripts_take_what_they_say() {
     machine.latency_ns = 100.0;
     let network = Network::new(machine.network, &shape, 0).unwrap();
     let algorithm = registry::find(Collective::Allreduce, "bine-l").unwrap();
-    let flow = expansion(&algorithm, &shape, Some(2)).unwrap();
+    let (_, flow) = scheduled(&algorithm, &shape, Some(2)).unwrap();
     let all = Score::of_all(&flow, &network, place).unwrap();
     // Two ports of each rank: 500 bytes at 50 bytes a ns, both over the only link, then a fold under a
     // lock.
     let lane = |late: f64| {
         vec![
             Op::Spend { ns: late, part: Part::Software },
-            Op::Ready { step: 0, each_ns: 5.0 },
+            Op::Ready { step: 0, post_ns: 5.0, poll_ns: 5.0 },
             Op::Put { step: 0, from: 0.0, to: 1.0, puts: 1.0, post_ns: 10.0, gap_ns: 0.0 },
             Op::Receive { step: 0, to: 0.5, poll_ns: 0.0 },
             Op::Receive { step: 0, to: 1.0, poll_ns: 0.0 },
-            Op::Fold {
-                step: 0,
-                share: 1.0,
-                ns_per_byte: 0.1,
-                start_ns: 0.0,
-                lock: Some(0),
-                contended_ns: 0.0,
-            },
+            Op::Serial { lock: 0, ns: 50.0, wake_ns: 3.0, part: Part::Fold },
             Op::Sent { step: 0, ack_ns: 1.0 },
             Op::Join,
-            Op::Serial { lock: 0, ns: 7.0, part: Part::Copy },
+            Op::Serial { lock: 0, ns: 7.0, wake_ns: 0.0, part: Part::Copy },
         ]
     };
-    let script = Script { setup: vec![(Part::Setup, 50.0)], lanes: vec![lane(0.0), lane(0.0)] };
+    let script = Script {
+        setup: vec![(Part::Setup, 50.0)],
+        lanes: vec![lane(0.0), lane(0.0)],
+        takes_turns: false,
+    };
     let found = play(&all, &script, &machine.speeds(), 1000.0, true);
     // 50 to enter; 5 + 100 + 5 until both are ready; 10 to post; 20 to send, as each has half of the link;
-    // 100 on the way; 50 to fold, twice; 1 to see that all has left; 7 for each of two copies.
-    assert_eq!(found.ns.round(), 50.0 + 110.0 + 10.0 + 20.0 + 100.0 + 100.0 + 1.0 + 14.0);
+    // 100 on the way; 50 to fold, twice, and 3 to wake up for the second; that all has left is seen by then; 7 for each of two copies.
+    assert_eq!(found.ns.round(), 50.0 + 110.0 + 10.0 + 20.0 + 100.0 + 103.0 + 14.0);
     assert_eq!(found.parts.of(Part::Fold), 50.0);
-    assert_eq!(found.parts.of(Part::Lock).round(), 50.0 + 7.0);
+    assert_eq!(found.parts.of(Part::Lock).round(), 53.0 + 7.0);
     assert!(found.spans.iter().all(|span| span.end_ns > span.start_ns));
 }

@@ -47,7 +47,10 @@ pub struct Args {
     /// A machine by name, or a file as from `hopbine machine NAME`
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// The longest message
+    /// Whose software performs them
+    #[arg(long, value_enum, default_value_t = ProfileArg::Hopbine)]
+    profile: ProfileArg,
+    /// The longest message; of the papers' code, the longest piece of a reduction
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = sizes::parse_size)]
     segment: u64,
     /// Follow all ranks one by one, with no use of symmetry
@@ -64,6 +67,15 @@ pub struct Args {
     format: Format,
     #[command(flatten)]
     output: OutputArg,
+}
+
+/// Whose software, as it is named on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ProfileArg {
+    /// Ours, in a call like one before
+    Hopbine,
+    /// The code that the Bine paper was measured with
+    Paper,
 }
 
 /// The predictions of a schedule, by size.
@@ -157,17 +169,21 @@ fn series(
             .map_err(|error| CliError::Usage(error.to_string()))?,
         false => Score::of_one(&flow, network, place),
     };
-    let profile = Profile::Hopbine { segment_bytes: args.segment };
+    let profile = match args.profile {
+        ProfileArg::Hopbine => Profile::Hopbine { segment_bytes: args.segment },
+        ProfileArg::Paper => Profile::Paper { segment_bytes: args.segment },
+    };
     let speeds = machine.speeds();
     let played = sizes.iter().map(|&bytes| {
-        let script = profile.script(&flow, &score, machine, bytes as f64);
-        (bytes, play(&score, &script, &speeds, bytes as f64, false))
+        let script = profile.script(schedule, &flow, &score, machine, bytes as f64);
+        let script = script.map_err(|error| CliError::Usage(format!("{name}: {error}")))?;
+        Ok((bytes, play(&score, &script, &speeds, bytes as f64, false)))
     });
     Ok(Series {
         algorithm: name.to_owned(),
         ports: schedule.ports,
         is_exact: score.is_exact(),
-        played: played.collect(),
+        played: played.collect::<Result<_, CliError>>()?,
     })
 }
 

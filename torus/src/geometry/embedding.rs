@@ -168,18 +168,6 @@ impl Embedding {
         Ok(Embedding { order: ROUTE_ORDER.to_vec(), ranks_per_node, places, network })
     }
 
-    /// The same places in a network that routes along its dimensions in this order.
-    ///
-    /// # Panics
-    /// Unless the order names every dimension of the network once.
-    #[must_use]
-    pub fn with_order(self, order: Vec<usize>) -> Self {
-        let mut sorted = order.clone();
-        sorted.sort_unstable();
-        assert!(sorted.into_iter().eq(0..self.network.n_dims()), "{order:?}");
-        Embedding { order, ..self }
-    }
-
     /// The network's shape.
     pub fn network(&self) -> &Shape {
         &self.network

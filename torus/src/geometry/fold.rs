@@ -9,8 +9,10 @@
 //! an order in which each turns back where it has come to its end, and comes home at the other
 //! coordinate. With all three of b, it comes home through two, unit by unit. A walk over one axis is that
 //! axis; it is closed only where the axis wraps.
+//!
+//! Messages go along x, y, z, then a, b, c: measurements on Fugaku want it. (Where the network chooses the
+//! a, b, c of a path itself, they may be those of the sender.)
 
-use std::cmp::Reverse;
 use std::fmt;
 
 use smallvec::SmallVec;
@@ -18,7 +20,7 @@ use smallvec::SmallVec;
 use super::axis::{Axis, Coord, Vertex};
 use super::embedding::Embedding;
 use super::shape::Shape;
-use super::tofu::{ROUTE_ORDER, UNIT};
+use super::tofu::UNIT;
 
 /// The letters of the axes in Tofu's order.
 const LETTERS: [char; 6] = ['x', 'y', 'z', 'a', 'b', 'c'];
@@ -30,6 +32,24 @@ pub struct FoldAxis {
     pub axis: usize,
     /// Coordinates taken.
     pub size: u32,
+    /// Whether the last is a neighbour of the first: all of b is a ring; and a dimension along y and b that
+    /// is no multiple of three is taken for a ring of its own, as no walk of two rows goes through it.
+    pub wraps: bool,
+}
+
+impl FoldAxis {
+    fn new(axis: usize, size: u32) -> Self {
+        FoldAxis { axis, size, wraps: axis == 4 && size == UNIT[1] }
+    }
+}
+
+/// How a fold takes axis b.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UseOfB {
+    /// So many of its three coordinates.
+    Coordinates(u32),
+    /// Along with y, as a ring.
+    Ring,
 }
 
 /// For each logical dimension the axes that it is laid along.
@@ -53,12 +73,18 @@ impl Fold {
         let owners = (0..linked.pow(3))
             .map(|code| [code % linked, code / linked % linked, code / linked / linked]);
         for owner in owners {
-            for b in [UNIT[1], 2, 1] {
+            for of_b in [
+                UseOfB::Coordinates(UNIT[1]),
+                UseOfB::Ring,
+                UseOfB::Coordinates(2),
+                UseOfB::Coordinates(1),
+            ] {
+                let b = if let UseOfB::Coordinates(size) = of_b { size } else { 1 };
                 let inner = [UNIT[0], b, UNIT[2]];
                 let mut dims: Vec<SmallVec<[FoldAxis; 6]>> = vec![SmallVec::new(); linked];
                 for (unit, &dim) in owner.iter().enumerate() {
                     if inner[unit] > 1 {
-                        dims[dim].push(FoldAxis { axis: 3 + unit, size: inner[unit] });
+                        dims[dim].push(FoldAxis::new(3 + unit, inner[unit]));
                     }
                 }
                 let rest: Option<Vec<u32>> = (0..linked)
@@ -67,7 +93,15 @@ impl Fold {
                         sizes[dim].is_multiple_of(inner).then(|| sizes[dim] / inner)
                     })
                     .collect();
-                let Some(rest) = rest else { continue };
+                let Some(mut rest) = rest else { continue };
+                let ring = (of_b == UseOfB::Ring).then_some(owner[1]);
+                if let Some(dim) = ring {
+                    // Shorter ones are walks of two rows.
+                    if !dims[dim].is_empty() || sizes[dim] <= 4 {
+                        continue;
+                    }
+                    rest[dim] = sizes[dim];
+                }
                 // Each dimension takes one of x, y, z; with fewer dimensions than three, the largest
                 // rest may take more.
                 for outer in outers(&rest) {
@@ -75,8 +109,9 @@ impl Fold {
                     let mut next = 0;
                     for (dim, parts) in outer.iter().enumerate() {
                         for &size in parts {
+                            let wraps = ring == Some(dim) && parts.len() == 1;
                             if size > 1 {
-                                dims[dim].push(FoldAxis { axis: next, size });
+                                dims[dim].push(FoldAxis { axis: next, size, wraps });
                             }
                             next += 1;
                         }
@@ -95,10 +130,16 @@ impl Fold {
                 .enumerate()
                 .all(|(dim, axes)| axes.iter().all(|axis| axis.axis % 3 == dim))
         };
-        let of_b = |fold: &Fold| {
-            fold.dims.iter().flatten().find(|axis| axis.axis == 4).map(|axis| axis.size)
+        let b = |fold: &Fold| {
+            let mut axes = fold.dims.iter().flatten();
+            match axes.find(|axis| axis.axis == 4 || axis.wraps) {
+                Some(axis) if axis.axis == 4 && axis.wraps => 0,
+                Some(axis) if axis.wraps => 1,
+                Some(_) => 2,
+                None => 3,
+            }
         };
-        folds.sort_by_key(|fold| (!is_plain(fold), !fold.is_closed(), Reverse(of_b(fold))));
+        folds.sort_by_key(|fold| (!is_plain(fold), !fold.is_closed(), b(fold)));
         folds
     }
 
@@ -111,7 +152,7 @@ impl Fold {
     pub fn is_closed(&self) -> bool {
         self.dims.iter().all(|axes| {
             let size: u32 = axes.iter().map(|axis| axis.size).product();
-            size <= 2 || comb(axes).is_some() || matches!(axes[..], [FoldAxis { axis: 4, size: 3 }])
+            size <= 2 || comb(axes).is_some() || matches!(axes[..], [FoldAxis { wraps: true, .. }])
         })
     }
 
@@ -121,23 +162,16 @@ impl Fold {
         let network = network(axes);
         let places: Vec<Coord> = walk(axes).iter().map(|at| Coord::new(at)).collect();
         let line = Shape::torus(&[places.len() as u32]).expect("a size");
-        // Axes are sorted by Tofu's numbers; messages go along a, b, c first.
-        let order =
-            ROUTE_ORDER.iter().filter_map(|&of| axes.iter().position(|axis| axis.axis == of));
-        let order: Vec<usize> = if axes.is_empty() { vec![0] } else { order.collect() };
-        Embedding::list(&line, network, &places)
-            .expect("a walk meets every node once")
-            .with_order(order)
+        Embedding::list(&line, network, &places).expect("a walk meets every node once")
     }
 
     /// The whole shape on the network of six axes.
     pub fn embedding(&self, shape: &Shape) -> Embedding {
-        let mut sizes = [1; 6];
+        let mut axes = [Axis::mesh(1); 6];
         for axis in self.dims.iter().flatten() {
-            sizes[axis.axis] = axis.size;
+            axes[axis.axis] = tofu_axis(*axis);
         }
-        let axes = (0..6).map(|axis| tofu_axis(FoldAxis { axis, size: sizes[axis] }));
-        let network = Shape::from_axes(axes.collect()).expect("six axes");
+        let network = Shape::from_axes(axes.to_vec()).expect("six axes");
         let walks: Vec<_> = self.dims.iter().map(|axes| walk(axes)).collect();
         let nodes = shape.without_node_axis();
         let place = |vertex: Vertex| {
@@ -153,7 +187,6 @@ impl Fold {
         let places: Vec<Coord> = nodes.vertices().map(place).collect();
         Embedding::list(shape, network, &places)
             .expect("walks over different axes meet every node once")
-            .with_order(ROUTE_ORDER.to_vec())
     }
 }
 
@@ -184,9 +217,8 @@ fn outers(rest: &[u32]) -> Vec<Vec<SmallVec<[u32; 3]>>> {
     all
 }
 
-fn tofu_axis(FoldAxis { axis, size }: FoldAxis) -> Axis {
-    // All of b closes to a ring.
-    if axis == 4 && size == UNIT[1] { Axis::torus(size) } else { Axis::mesh(size) }
+fn tofu_axis(FoldAxis { size, wraps, .. }: FoldAxis) -> Axis {
+    if wraps { Axis::torus(size) } else { Axis::mesh(size) }
 }
 
 fn network(axes: &[FoldAxis]) -> Shape {

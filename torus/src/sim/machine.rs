@@ -109,7 +109,7 @@ parameters! {
         post_ns, "post", "ns", true;
         /// To see that a message has arrived
         poll_ns, "poll", "ns", true;
-        /// To see that a message has left, after it has
+        /// From when a message has left until its sender sees it
         ack_ns, "ack", "ns", true;
         /// Combining by one thread
         reduce, "reduce", "GB/s", false;
@@ -123,6 +123,34 @@ parameters! {
         copy_all, "copy_all", "GB/s", false;
         /// To begin the copy of a block
         block_ns, "block", "ns", true;
+        /// With several threads, to copy a block of x bytes, over that: this times the root of x / 256, of 32 KiB at most
+        copy_ramp_ns, "copy_ramp", "ns", true;
+    }
+    paper {
+        /// To enter a call
+        paper_base_ns, "base", "ns", true;
+        /// To make an entry of a table of ranks and ports, which most calls make
+        paper_entry_ns, "entry", "ns", true;
+        /// A message of MPI, by which addresses are exchanged
+        paper_mpi_ns, "mpi", "ns", true;
+        /// Copies of a message of MPI, both ends together
+        paper_eager, "eager", "GB/s", false;
+        /// To open and close a parallel region
+        paper_fork_ns, "fork", "ns", true;
+        /// Each thread of it more
+        paper_fork_each_ns, "fork_each", "ns", true;
+        /// An operation of the heap, of which timers have several in each step, with one thread
+        paper_heap_ns, "heap", "ns", true;
+        /// The same with several, which wait for each other
+        paper_heap_all_ns, "heap_all", "ns", true;
+        /// To wake up, for a thread that has waited for the heap
+        paper_heap_wake_ns, "heap_wake", "ns", true;
+        /// To make and drop a timer
+        paper_timer_ns, "timer", "ns", true;
+        /// To enter and leave the critical section around combining
+        paper_critical_ns, "critical", "ns", true;
+        /// To start the compiler's threads for combining outside a parallel region
+        paper_team_ns, "team", "ns", true;
     }
     hopbine {
         /// From the call to its ports, and from the last of them back
@@ -162,6 +190,7 @@ impl Machine {
             reduce_all: f64::INFINITY,
             copy: f64::INFINITY,
             copy_all: f64::INFINITY,
+            paper_eager: f64::INFINITY,
             ..Self::of(name, network)
         }
     }
@@ -181,10 +210,23 @@ impl Machine {
             ack_ns: 705.0,
             reduce: 17.86,
             reduce_all: 68.03,
-            reduce_ramp_ns: 253.5,
+            reduce_ramp_ns: 261.3,
             copy: 23.99,
             copy_all: 68.03,
             block_ns: 17.1,
+            copy_ramp_ns: 60.65,
+            paper_base_ns: 2530.0,
+            paper_entry_ns: 5.45,
+            paper_mpi_ns: 2889.0,
+            paper_eager: 5.736,
+            paper_fork_ns: 2556.0,
+            paper_fork_each_ns: 1725.0,
+            paper_heap_ns: 282.5,
+            paper_heap_all_ns: 869.4,
+            paper_heap_wake_ns: 3016.0,
+            paper_timer_ns: 2279.0,
+            paper_critical_ns: 629.7,
+            paper_team_ns: 10_640.0,
             call_ns: 500.0,
             wake_ns: 300.0,
             ..Self::of("tofu-d", NetworkKind::TofuD)
@@ -203,7 +245,7 @@ impl Machine {
                 Self::PARAMETERS.iter().filter(|parameter| parameter.section == section);
             let mut known: Vec<&str> = of_section.map(|parameter| parameter.name).collect();
             if known.is_empty() {
-                known = vec!["no parameters; sections are network, node and hopbine"];
+                known = vec!["no parameters; sections are network, node, paper and hopbine"];
             }
             let (section, name, known) = (section.to_owned(), name.to_owned(), known.join(", "));
             return Err(MachineError::Unknown { section, name, known });

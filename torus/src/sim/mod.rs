@@ -12,6 +12,7 @@
 mod machine;
 mod network;
 mod outcome;
+mod paper;
 mod player;
 mod profile;
 mod rates;
@@ -21,7 +22,8 @@ mod script;
 pub use machine::{Machine, MachineError, Parameter};
 pub use network::{Network, NetworkError, NetworkKind};
 pub use outcome::{Outcome, Part, Parts, Span, SpanKind};
-pub use player::play;
-pub use profile::{Profile, predict};
+pub use paper::NotModelled;
+pub use player::{Speeds, play};
+pub use profile::Profile;
 pub use score::{Score, ScoreError};
 pub use script::{Op, Script};

@@ -77,6 +77,13 @@ struct StepState {
     ready: Vec<f64>,
 }
 
+impl StepState {
+    /// When the first of its messages began to leave.
+    fn min_began(&self) -> f64 {
+        self.began.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Blocked {
     No,
@@ -140,10 +147,9 @@ struct Player<'a> {
     is_stale: bool,
     /// See [`TOGETHER`].
     together: f64,
-    /// By agent and lock, until when it is held; and by agent, lane and lock since when a lane holds it.
+    /// By agent and lock, until when it is held.
     locks: Vec<f64>,
     n_locks: usize,
-    grants: Vec<f64>,
     spans: Option<Vec<Span>>,
 }
 
@@ -165,7 +171,7 @@ impl<'a> Player<'a> {
         let start = parts.total();
         let thread = Thread { at: start, next: 0, has_posted: false, blocked: Blocked::No, parts };
         let lock = |op: &Op| match op {
-            Op::Serial { lock, .. } | Op::Fold { lock: Some(lock), .. } => lock + 1,
+            Op::Serial { lock, .. } => lock + 1,
             _ => 0,
         };
         let n_locks = script.lanes.iter().flatten().map(lock).max().unwrap_or(0);
@@ -208,7 +214,6 @@ impl<'a> Player<'a> {
             together: if agents > 1 { TOGETHER } else { 0.0 },
             locks: vec![0.0; agents * n_locks],
             n_locks,
-            grants: vec![0.0; agents * n_lanes * n_locks],
             spans: with_spans.then(Vec::new),
         }
     }
@@ -339,10 +344,12 @@ impl<'a> Player<'a> {
     }
 
     fn begin_flow(&mut self, queue: usize, now: f64) {
-        if let Some(flow) = self.queues[queue].front() {
-            let began = &mut self.steps[flow.lane as usize][flow.step as usize].began
-                [flow.message as usize];
-            *began = began.min(now);
+        let Some(&Flow { lane, step, message, .. }) = self.queues[queue].front() else { return };
+        let began = &mut self.steps[lane as usize][step as usize].began[message as usize];
+        *began = began.min(now);
+        // Another port may wait for this one's turn.
+        if self.script.takes_turns && self.score.n_agents == 1 {
+            (0..self.threads.len() as u32).for_each(|id| self.retry(id, step, now));
         }
     }
 
@@ -382,11 +389,26 @@ impl<'a> Player<'a> {
     /// When all messages to a thread's rank have arrived up to a mark.
     fn arrival(&self, id: u32, step: u32, mark: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
+        let late =
+            self.turn(id, step).map_or(0.0, |(state, other)| other.min_began() - state.min_began());
         let arrives = |&message: &u32| {
             let left = state.left[message as usize * state.marks.len() + mark as usize];
-            left + self.speeds.latency(score.messages[message as usize].hops)
+            left + late + self.speeds.latency(score.messages[message as usize].hops)
         };
         score.received(agent).iter().map(arrives).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// The step of a thread's lane, and that of the lane whose turn it is on the rank that it receives
+    /// from, if that is another: see [`Script::takes_turns`].
+    fn turn(&self, id: u32, step: u32) -> Option<(&StepState, &StepState)> {
+        let n_lanes = self.score.lanes.len() as u32;
+        if !self.script.takes_turns || self.score.n_agents > 1 {
+            return None;
+        }
+        let other = (id + step + 1) % n_lanes;
+        let other = self.steps[other as usize].get(step as usize)?;
+        let own = &self.steps[id as usize][step as usize];
+        (!other.began.is_empty() && !own.began.is_empty()).then_some((own, other))
     }
 
     /// When all messages of a thread's rank have left.
@@ -399,6 +421,7 @@ impl<'a> Player<'a> {
     /// When a thread's rank has heard of all its receivers that they are ready.
     fn peers_ready(&self, id: u32, step: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
+        let state = self.turn(id, step).map_or(state, |(_, other)| other);
         let heard = |message: u32| {
             let message = &score.messages[message as usize];
             state.ready[message.to as usize] + self.speeds.latency(message.hops)
@@ -419,11 +442,12 @@ impl<'a> Player<'a> {
         let steps = |step: usize| &self.score.lanes[lane as usize].steps[step];
         match op {
             Op::Spend { ns, part } => self.spend(id, &[(part, ns)], None),
-            Op::Serial { lock, ns, part } => {
+            Op::Serial { lock, ns, wake_ns, part } => {
                 let free = &mut self.locks[index * self.n_locks + lock];
                 let wait = (*free - now).max(0.0);
                 *free = now + wait + ns;
-                self.spend(id, &[(Part::Lock, wait), (part, ns)], None);
+                let wake = if wait > 0.0 { wake_ns } else { 0.0 };
+                self.spend(id, &[(Part::Lock, wait + wake), (part, ns)], None);
             }
             Op::Put { step, from, to, puts, post_ns, gap_ns } => {
                 let sent = steps(step).sent(agent);
@@ -435,14 +459,8 @@ impl<'a> Player<'a> {
                 }
                 self.threads[id as usize].has_posted = false;
                 for message in sent {
-                    self.post(
-                        agent,
-                        lane,
-                        step as u32,
-                        message,
-                        [from, to],
-                        f64::from(puts) * gap_ns,
-                    );
+                    let cut = (f64::from(puts), gap_ns);
+                    self.post(agent, lane, step as u32, message, [from, to], cut);
                 }
                 self.spend(id, &[(Part::Software, (n_posts - 1.0).max(0.0) * post_ns)], Some(step));
             }
@@ -467,47 +485,38 @@ impl<'a> Player<'a> {
                 if steps(step).sent(agent).is_empty() {
                     return self.spend(id, &[], None);
                 }
-                let until = self.all_left(id, step as u32);
-                if until > now {
-                    return self.block(id, Blocked::Sent { step: step as u32 }, until);
+                let left = self.all_left(id, step as u32);
+                if left > now {
+                    return self.block(id, Blocked::Sent { step: step as u32 }, left);
                 }
                 let waited = self.threads[id as usize].at;
+                let (wire, ack) =
+                    ((left - waited).max(0.0), (left + ack_ns - left.max(waited)).max(0.0));
                 self.spend_since(
                     id,
                     waited,
-                    &[(Part::Wire, now - waited), (Part::Software, ack_ns)],
+                    &[(Part::Wire, wire), (Part::Software, ack)],
                     Some(step),
                 );
             }
-            Op::Fold { step, share, ns_per_byte, start_ns, lock, contended_ns } => {
+            Op::Fold { step, share, ns_per_byte, start_ns } => {
                 let received = steps(step).received(agent);
                 if received.is_empty() {
                     return self.spend(id, &[], None);
                 }
-                let bytes = received
-                    .iter()
-                    .map(|&message| steps(step).messages[message as usize].share)
-                    .sum::<f64>();
-                let mut ns = bytes * self.n * f64::from(share) * ns_per_byte + start_ns;
-                let mut wait = 0.0;
-                if let Some(lock) = lock {
-                    let first = index * n_lanes as usize * self.n_locks + lock;
-                    let grant = |lane: u32| first + lane as usize * self.n_locks;
-                    let waiting = (0..n_lanes)
-                        .filter(|&of| of != lane && self.grants[grant(of)] > now)
-                        .count();
-                    let free = &mut self.locks[index * self.n_locks + lock];
-                    wait = (*free - now).max(0.0);
-                    ns += waiting as f64 * contended_ns;
-                    *free = now + wait + ns;
-                    self.grants[grant(lane)] = now + wait;
-                }
-                self.spend(id, &[(Part::Lock, wait), (Part::Fold, ns)], Some(step));
+                let share_of = |&message: &u32| steps(step).messages[message as usize].share;
+                let bytes = received.iter().map(share_of).sum::<f64>() * self.n * f64::from(share);
+                self.spend(id, &[(Part::Fold, bytes * ns_per_byte + start_ns)], Some(step));
             }
-            Op::Ready { step, each_ns } => {
+            Op::Ready { step, post_ns, poll_ns } => {
                 let state = &mut self.steps[lane as usize][step];
                 if state.ready[index] == f64::INFINITY {
-                    state.ready[index] = now + each_ns;
+                    state.ready[index] = now + post_ns;
+                    if self.script.takes_turns && self.score.n_agents == 1 {
+                        (0..n_lanes)
+                            .filter(|&of| of != id)
+                            .for_each(|of| self.retry(of, step as u32, now));
+                    }
                     for &message in self.score.lanes[lane as usize].steps[step].received(agent) {
                         let from = self.score.lanes[lane as usize].steps[step].messages
                             [message as usize]
@@ -528,7 +537,7 @@ impl<'a> Player<'a> {
                 self.spend_since(
                     id,
                     waited,
-                    &[(Part::Latency, now - waited), (Part::Software, each_ns)],
+                    &[(Part::Latency, now - waited), (Part::Software, poll_ns)],
                     Some(step),
                 );
             }
@@ -613,7 +622,7 @@ impl<'a> Player<'a> {
         ]
     }
 
-    /// Posts a part of a message.
+    /// Posts a part of a message, cut into so many that follow each other at least so long.
     fn post(
         &mut self,
         agent: u32,
@@ -621,15 +630,16 @@ impl<'a> Player<'a> {
         step: u32,
         number: u32,
         [from, to]: [f32; 2],
-        least_ns: f64,
+        (puts, gap_ns): (f64, f64),
     ) {
         let state = &self.steps[lane as usize][step as usize];
         let transit =
             &self.score.lanes[lane as usize].steps[step as usize].messages[number as usize];
         // What takes longer than its bytes has as many bytes as take so long.
         let alone = self.speeds.link.min(self.speeds.interface);
-        let part = f64::from(to - from);
-        let bytes = (transit.share * self.n).max(least_ns * alone / part.max(f64::MIN_POSITIVE));
+        let part = f64::from(to - from).max(f64::MIN_POSITIVE);
+        let bytes = transit.share * self.n;
+        let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);
         let port = u32::from(self.score.lanes[lane as usize].port.0);

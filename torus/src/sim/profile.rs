@@ -3,14 +3,12 @@
 use std::iter;
 
 use super::machine::Machine;
-use super::network::Network;
-use super::outcome::{Outcome, Part};
-use super::player::play;
-use super::score::{Score, ScoreError, StepFacts};
+use super::outcome::Part;
+use super::paper::{self, NotModelled};
+use super::score::{Score, StepFacts};
 use super::script::{Op, Script};
 use crate::collectives::{Action, Payload};
-use crate::geometry::Vertex;
-use crate::names::{LaneId, Rank};
+use crate::names::LaneId;
 use crate::plan::{DependsOn, Flow, Schedule};
 
 /// Whose software performs a plan.
@@ -22,6 +20,11 @@ pub enum Profile {
         /// The longest message, bytes.
         segment_bytes: u64,
     },
+    /// The code that the Bine paper was measured with.
+    Paper {
+        /// The longest piece of a reduction, bytes; 0 for whole messages.
+        segment_bytes: u64,
+    },
 }
 
 /// The most parts of a message that are followed one by one; of more, several go together.
@@ -29,8 +32,23 @@ const MOST_PARTS: f64 = 24.0;
 
 impl Profile {
     /// What each port does in a call of `n` bytes.
-    pub fn script(self, flow: &dyn Flow, score: &Score, machine: &Machine, n: f64) -> Script {
-        let Profile::Hopbine { segment_bytes } = self;
+    ///
+    /// # Errors
+    /// [`NotModelled`] for what the software of the papers has no counterpart of.
+    pub fn script(
+        self,
+        schedule: &Schedule,
+        flow: &dyn Flow,
+        score: &Score,
+        machine: &Machine,
+        n: f64,
+    ) -> Result<Script, NotModelled> {
+        let segment_bytes = match self {
+            Profile::Hopbine { segment_bytes } => segment_bytes,
+            Profile::Paper { segment_bytes } => {
+                return paper::script(schedule, flow, score, machine, n, segment_bytes);
+            }
+        };
         let n_lanes = score.facts().len();
         let lanes = LaneId::first(n_lanes).map(|lane| {
             let facts = &score.facts()[lane.index()];
@@ -48,7 +66,11 @@ impl Profile {
             let window = header.window.map_or(usize::MAX, |window| window.get() as usize);
             iter::once(start).chain(lane_ops(&costs, facts, window)).collect()
         });
-        Script { setup: vec![(Part::Setup, machine.call_ns)], lanes: lanes.collect() }
+        Ok(Script {
+            setup: vec![(Part::Setup, machine.call_ns)],
+            lanes: lanes.collect(),
+            takes_turns: false,
+        })
     }
 }
 
@@ -101,8 +123,6 @@ impl Costs<'_> {
                 share,
                 ns_per_byte: self.fold_ns,
                 start_ns: pieces * ramp * self.machine.reduce_ramp_ns,
-                lock: None,
-                contended_ns: 0.0,
             };
             [receive, fold]
         };
@@ -132,28 +152,4 @@ fn lane_ops(costs: &Costs<'_>, facts: &[StepFacts], window: usize) -> Vec<Op> {
     receive_up_to(facts.len(), &mut n_received, &mut ops);
     ops.extend((0..facts.len()).last().map(|step| Op::Sent { step, ack_ns: costs.machine.ack_ns }));
     ops
-}
-
-/// Predicts a call of `n` bytes of a schedule on a machine: of one rank that stands for all.
-///
-/// # Errors
-/// [`ScoreError`]: none, for schedules that are valid and on the network.
-pub fn predict(
-    schedule: &Schedule,
-    network: &Network,
-    machine: &Machine,
-    profile: Profile,
-    sizes: &[u64],
-) -> Result<Vec<Outcome>, ScoreError> {
-    let flow = schedule.expand().expect("the caller has checked the schedule");
-    let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
-    let score = Score::of_one(&flow, network, place);
-    let speeds = machine.speeds();
-    Ok(sizes
-        .iter()
-        .map(|&bytes| {
-            let script = profile.script(&flow, &score, machine, bytes as f64);
-            play(&score, &script, &speeds, bytes as f64, false)
-        })
-        .collect())
 }

@@ -13,12 +13,14 @@ pub enum Op {
         /// What it is counted as.
         part: Part,
     },
-    /// The same, by one port of a rank at a time: a lock, or memory that all ports share.
+    /// The same, by one port of a rank at a time, under a lock.
     Serial {
         /// Which of the rank's locks.
         lock: usize,
         /// How long it is held, ns.
         ns: f64,
+        /// To wake up, for a thread that had to wait, ns.
+        wake_ns: f64,
         /// What it is counted as.
         part: Part,
     },
@@ -50,7 +52,7 @@ pub enum Op {
     Sent {
         /// The step.
         step: usize,
-        /// To see it, ns.
+        /// From when they have left until that is seen, ns.
         ack_ns: f64,
     },
     /// Combines what has arrived.
@@ -63,17 +65,15 @@ pub enum Op {
         ns_per_byte: f64,
         /// To begin, ns.
         start_ns: f64,
-        /// The lock that is held.
-        lock: Option<usize>,
-        /// For each other port that waits for the lock, ns.
-        contended_ns: f64,
     },
     /// Waits for an empty message from each receiver of a step, which says that it may send.
     Ready {
         /// The step.
         step: usize,
-        /// To post one, and to see one, ns.
-        each_ns: f64,
+        /// To post one's own, ns.
+        post_ns: f64,
+        /// To see one, ns.
+        poll_ns: f64,
     },
     /// Waits for all other ports of the rank.
     Join,
@@ -86,4 +86,8 @@ pub struct Script {
     pub setup: Vec<(Part, f64)>,
     /// By lane of the score: what its port does.
     pub lanes: Vec<Vec<Op>>,
+    /// Ports take turns at locks, and other ranks' ports in another order: where one rank stands for all,
+    /// what comes from the peer on port q in the k-th step has left it when our port q + k + 1 (modulo the
+    /// number of ports) sent its own.
+    pub takes_turns: bool,
 }

@@ -20,7 +20,7 @@ fn times(machine: &Machine, torus: &str, name: &str, ports: Option<u32>) -> Vec<
     let score = Score::of_one(&flow, &network, place);
     let profile = Profile::Hopbine { segment_bytes: u64::MAX };
     let played = sizes().map(|bytes| {
-        let script = profile.script(&flow, &score, machine, bytes as f64);
+        let script = profile.script(&schedule, &flow, &score, machine, bytes as f64).unwrap();
         play(&score, &script, &machine.speeds(), bytes as f64, false).ns
     });
     played.collect()
