@@ -1,7 +1,7 @@
 //! Machines: the parameters of the model, each with its unit, its meaning and its source.
 
 use super::network::NetworkKind;
-use super::player::Speeds;
+use super::speeds::Speeds;
 
 /// One parameter of a [`Machine`].
 #[derive(Clone, Copy, Debug, PartialEq)]

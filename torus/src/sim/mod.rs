@@ -9,6 +9,8 @@
 //!
 //! The model is a prediction. It does not see routers' buffers, retries, other jobs and noise.
 
+mod compose;
+mod loads;
 mod machine;
 mod network;
 mod outcome;
@@ -18,12 +20,14 @@ mod profile;
 mod rates;
 mod score;
 mod script;
+mod speeds;
 
 pub use machine::{Machine, MachineError, Parameter};
 pub use network::{Network, NetworkError, NetworkKind};
 pub use outcome::{Outcome, Part, Parts, Span, SpanKind};
 pub use paper::NotModelled;
-pub use player::{Speeds, play};
+pub use player::play;
 pub use profile::Profile;
 pub use score::{Score, ScoreError};
 pub use script::{Op, Script};
+pub use speeds::Speeds;

@@ -1,0 +1,147 @@
+//! Messages under way: posted, sent one after the other by their interface, at rates that are shared.
+
+use super::state::{EPSILON, Flow, Player, message, time_to_mark};
+use crate::sim::outcome::{Span, SpanKind};
+
+impl Player<'_> {
+    /// Posts a part of a message, cut into so many that follow each other at least so long.
+    pub fn post(
+        &mut self,
+        agent: u32,
+        lane: u32,
+        step: u32,
+        number: u32,
+        [from, to]: [f32; 2],
+        (puts, gap_ns): (f64, f64),
+    ) {
+        let state = &self.steps[lane as usize][step as usize];
+        let transit =
+            &self.score.lanes[lane as usize].steps[step as usize].messages[number as usize];
+        // What takes longer than its bytes has as many bytes as take so long.
+        let alone = self.speeds.link.min(self.speeds.interface);
+        let part = f64::from(to - from).max(f64::MIN_POSITIVE);
+        let bytes = transit.share * self.n;
+        let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
+        let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
+        let done = bytes * f64::from(from);
+        let port = u32::from(self.score.lanes[lane as usize].port.0);
+        let queue = (agent * self.score.n_ports + port) as usize;
+        self.queues[queue].push_back(Flow {
+            lane,
+            step,
+            message: number,
+            to,
+            bytes,
+            done,
+            rate: 0.0,
+            mark,
+        });
+        if self.queues[queue].len() == 1 {
+            self.active.push(queue as u32);
+            let now = self.since;
+            self.begin_flow(queue, now);
+            self.is_stale = true;
+        }
+    }
+
+    /// Moves all flows on to a time at their rates.
+    pub fn advance(&mut self, to: f64) {
+        let ns = to - self.since;
+        for &queue in &self.active {
+            let flow = &mut self.queues[queue as usize][0];
+            flow.done += flow.rate * ns;
+        }
+        self.since = to;
+    }
+
+    /// Finds the rates of all flows, and when the first comes to its mark.
+    pub fn share(&mut self) {
+        self.is_stale = false;
+        let (queues, active, score) = (&self.queues, &self.active, self.score);
+        let path = |at: usize| {
+            let flow = &queues[active[at] as usize][0];
+            message(score, flow).path_in(score)
+        };
+        let mut rates = std::mem::take(&mut self.shared);
+        rates.clear();
+        rates.resize(active.len(), 0.0);
+        self.rates.rates(self.speeds.interface, path, &mut rates);
+        let mut next = f64::INFINITY;
+        for (&queue, &rate) in self.active.iter().zip(&rates) {
+            let flow = &mut self.queues[queue as usize][0];
+            flow.rate = rate;
+            next = next.min(time_to_mark(flow, &self.steps));
+        }
+        self.next_mark = self.since + next;
+        self.shared = rates;
+    }
+
+    /// Lets all flows that come to a mark now pass it.
+    pub fn pass_marks(&mut self) {
+        let now = self.next_mark;
+        self.advance(now);
+        let mut at = 0;
+        while at < self.active.len() {
+            let queue = self.active[at] as usize;
+            let mut has_ended = false;
+            while let Some(flow) = self.queues[queue].front().copied() {
+                // A flow that has just begun has no rate yet.
+                let slack =
+                    if flow.rate > 0.0 { self.together * flow.bytes / flow.rate } else { 0.0 };
+                if time_to_mark(&flow, &self.steps) > EPSILON + slack {
+                    break;
+                }
+                let state = &mut self.steps[flow.lane as usize][flow.step as usize];
+                let mark = state.marks[flow.mark as usize];
+                if mark <= flow.to {
+                    state.left[flow.message as usize * state.marks.len() + flow.mark as usize] =
+                        now;
+                    self.queues[queue][0].mark += 1;
+                    self.wake(&flow, now);
+                }
+                if mark >= flow.to {
+                    self.end_flow(queue, now);
+                    has_ended = true;
+                    break;
+                }
+            }
+            if !(has_ended && self.queues[queue].is_empty()) {
+                at += 1;
+            } else {
+                self.active.swap_remove(at);
+            }
+            self.is_stale |= has_ended;
+        }
+        let next = self
+            .active
+            .iter()
+            .map(|&queue| time_to_mark(&self.queues[queue as usize][0], &self.steps));
+        self.next_mark = now + next.fold(f64::INFINITY, f64::min);
+        if self.is_stale {
+            self.share();
+        }
+    }
+
+    /// The interface goes on with its next message.
+    pub fn end_flow(&mut self, queue: usize, now: f64) {
+        let ended = self.queues[queue].pop_front().expect("a flow has ended");
+        if let Some(spans) = &mut self.spans {
+            let state = &self.steps[ended.lane as usize][ended.step as usize];
+            let start_ns = state.began[ended.message as usize];
+            let rank = message(self.score, &ended).from;
+            let (lane, step) = (ended.lane, Some(ended.step));
+            spans.push(Span { rank, lane, step, kind: SpanKind::Sends, start_ns, end_ns: now });
+        }
+        self.begin_flow(queue, now);
+    }
+
+    pub fn begin_flow(&mut self, queue: usize, now: f64) {
+        let Some(&Flow { lane, step, message, .. }) = self.queues[queue].front() else { return };
+        let began = &mut self.steps[lane as usize][step as usize].began[message as usize];
+        *began = began.min(now);
+        // Another port may wait for this one's turn.
+        if self.script.takes_turns && self.score.n_agents == 1 {
+            (0..self.threads.len() as u32).for_each(|id| self.retry(id, step, now));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Scripts on a score, event by event.
+
+mod flows;
+mod ops;
+mod state;
+mod waits;
+
+use std::cmp::Reverse;
+
+use self::state::{Blocked, EPSILON, Player};
+use super::outcome::Outcome;
+use super::score::Score;
+use super::script::Script;
+use super::speeds::Speeds;
+
+/// Performs a script on all agents of a score, `n` bytes in all.
+///
+/// # Panics
+/// If the script does not end: it waits for what nobody sends.
+pub fn play(score: &Score, script: &Script, speeds: &Speeds, n: f64, with_spans: bool) -> Outcome {
+    Player::new(score, script, speeds, n, with_spans).run()
+}
+impl Player<'_> {
+    fn run(mut self) -> Outcome {
+        loop {
+            let thread = self.due.peek().map_or(f64::INFINITY, |Reverse((time, _))| time.0);
+            if self.is_stale && thread > self.since + EPSILON {
+                self.share();
+            }
+            let now = thread.min(self.next_mark);
+            if now == f64::INFINITY && !self.is_stale {
+                break;
+            }
+            if self.next_mark < thread {
+                self.pass_marks();
+                continue;
+            }
+            // Flows go on at their rates up to here, before any is added.
+            if thread > self.since {
+                self.advance(thread);
+            }
+            let Some(Reverse((_, id))) = self.due.pop() else { continue };
+            self.step(id);
+        }
+        let last = (0..self.threads.len())
+            .max_by(|&a, &b| self.threads[a].at.total_cmp(&self.threads[b].at));
+        assert!(
+            self.threads.iter().all(|thread| thread.blocked == Blocked::Done),
+            "a script waits for what nobody sends: {:?}",
+            self.threads.iter().find(|thread| thread.blocked != Blocked::Done)
+        );
+        let (ns, parts) = last.map_or_else(Default::default, |last| {
+            (self.threads[last].at, self.threads[last].parts)
+        });
+        Outcome { ns, parts, spans: self.spans.unwrap_or_default() }
+    }
+}

@@ -1,0 +1,175 @@
+//! What each operation of a script does.
+
+use std::cmp::Reverse;
+
+use super::state::{Blocked, Player, Time};
+use crate::sim::outcome::{Part, Span, SpanKind};
+use crate::sim::script::Op;
+
+impl Player<'_> {
+    /// Performs the next thing of a thread.
+    pub fn step(&mut self, id: u32) {
+        let now = self.due_time(id);
+        let n_lanes = self.score.lanes.len() as u32;
+        let (agent, lane) = (id / n_lanes, id % n_lanes);
+        let Some(&op) = self.script.lanes[lane as usize].get(self.threads[id as usize].next) else {
+            self.threads[id as usize].blocked = Blocked::Done;
+            return;
+        };
+        let index = agent as usize;
+        let steps = |step: usize| &self.score.lanes[lane as usize].steps[step];
+        match op {
+            Op::Spend { ns, part } => self.spend(id, &[(part, ns)], None),
+            Op::Serial { lock, ns, wake_ns, part } => {
+                let free = &mut self.locks[index * self.n_locks + lock];
+                let wait = (*free - now).max(0.0);
+                *free = now + wait + ns;
+                let wake = if wait > 0.0 { wake_ns } else { 0.0 };
+                self.spend(id, &[(Part::Lock, wait + wake), (part, ns)], None);
+            }
+            Op::Put { step, from, to, puts, post_ns, gap_ns } => {
+                let sent = steps(step).sent(agent);
+                let n_posts = f64::from(puts) * sent.len() as f64;
+                if !sent.is_empty()
+                    && !std::mem::replace(&mut self.threads[id as usize].has_posted, true)
+                {
+                    return self.spend_time(id, now, &[(Part::Software, post_ns)], Some(step));
+                }
+                self.threads[id as usize].has_posted = false;
+                for message in sent {
+                    let cut = (f64::from(puts), gap_ns);
+                    self.post(agent, lane, step as u32, message, [from, to], cut);
+                }
+                self.spend(id, &[(Part::Software, (n_posts - 1.0).max(0.0) * post_ns)], Some(step));
+            }
+            Op::Receive { step, to, poll_ns } => {
+                let n_messages = steps(step).received(agent).len() as f64;
+                if n_messages == 0.0 {
+                    return self.spend(id, &[], None);
+                }
+                let marks = &self.steps[lane as usize][step].marks;
+                let mark =
+                    marks.iter().position(|&mark| mark == to).expect("a mark of the step") as u32;
+                let until = self.arrival(id, step as u32, mark);
+                if until > now {
+                    return self.block(id, Blocked::Arrivals { step: step as u32, mark }, until);
+                }
+                let waited = self.threads[id as usize].at;
+                let [skew, congestion, wire, latency] = self.waited(id, step, mark, waited, now);
+                let poll = (Part::Software, n_messages * poll_ns);
+                self.spend_since(id, waited, &[skew, congestion, wire, latency, poll], Some(step));
+            }
+            Op::Sent { step, ack_ns } => {
+                if steps(step).sent(agent).is_empty() {
+                    return self.spend(id, &[], None);
+                }
+                let left = self.all_left(id, step as u32);
+                if left > now {
+                    return self.block(id, Blocked::Sent { step: step as u32 }, left);
+                }
+                let waited = self.threads[id as usize].at;
+                let (wire, ack) =
+                    ((left - waited).max(0.0), (left + ack_ns - left.max(waited)).max(0.0));
+                self.spend_since(
+                    id,
+                    waited,
+                    &[(Part::Wire, wire), (Part::Software, ack)],
+                    Some(step),
+                );
+            }
+            Op::Fold { step, share, ns_per_byte, start_ns } => {
+                let received = steps(step).received(agent);
+                if received.is_empty() {
+                    return self.spend(id, &[], None);
+                }
+                let share_of = |&message: &u32| steps(step).messages[message as usize].share;
+                let bytes = received.iter().map(share_of).sum::<f64>() * self.n * f64::from(share);
+                self.spend(id, &[(Part::Fold, bytes * ns_per_byte + start_ns)], Some(step));
+            }
+            Op::Ready { step, post_ns, poll_ns } => {
+                let state = &mut self.steps[lane as usize][step];
+                if state.ready[index] == f64::INFINITY {
+                    state.ready[index] = now + post_ns;
+                    if self.script.takes_turns && self.score.n_agents == 1 {
+                        (0..n_lanes)
+                            .filter(|&of| of != id)
+                            .for_each(|of| self.retry(of, step as u32, now));
+                    }
+                    for &message in self.score.lanes[lane as usize].steps[step].received(agent) {
+                        let from = self.score.lanes[lane as usize].steps[step].messages
+                            [message as usize]
+                            .from;
+                        if from != agent {
+                            self.retry(from * n_lanes + lane, step as u32, now);
+                        }
+                    }
+                }
+                if steps(step).sent(agent).is_empty() {
+                    return self.spend(id, &[], None);
+                }
+                let until = self.peers_ready(id, step as u32);
+                if until > now {
+                    return self.block(id, Blocked::Ready { step: step as u32 }, until);
+                }
+                let waited = self.threads[id as usize].at;
+                self.spend_since(
+                    id,
+                    waited,
+                    &[(Part::Latency, now - waited), (Part::Software, poll_ns)],
+                    Some(step),
+                );
+            }
+            Op::Join => self.join(id, agent),
+        }
+    }
+
+    pub fn spend(&mut self, id: u32, parts: &[(Part, f64)], step: Option<usize>) {
+        let at = self.threads[id as usize].at;
+        self.spend_since(id, at, parts, step);
+    }
+
+    /// A thread has spent time since `at`, and is done with what it did.
+    pub fn spend_since(&mut self, id: u32, at: f64, parts: &[(Part, f64)], step: Option<usize>) {
+        self.threads[id as usize].next += 1;
+        self.spend_time(id, at, parts, step);
+    }
+
+    /// A thread spends time from `at` on.
+    pub fn spend_time(&mut self, id: u32, at: f64, parts: &[(Part, f64)], step: Option<usize>) {
+        let n_lanes = self.score.lanes.len() as u32;
+        let thread = &mut self.threads[id as usize];
+        let mut end = at;
+        for &(part, ns) in parts.iter().filter(|(_, ns)| *ns > 0.0) {
+            thread.parts.add(part, ns);
+            if let Some(spans) = &mut self.spans {
+                let kind = match part {
+                    Part::Latency | Part::Wire | Part::Congestion | Part::Lock | Part::Skew => {
+                        SpanKind::Waits
+                    }
+                    _ => SpanKind::Busy(part),
+                };
+                let (rank, lane, step) = (id / n_lanes, id % n_lanes, step.map(|step| step as u32));
+                spans.push(Span { rank, lane, step, kind, start_ns: end, end_ns: end + ns });
+            }
+            end += ns;
+        }
+        thread.at = end;
+        self.due.push(Reverse((Time(end), id)));
+    }
+
+    /// A thread waits for the others of its rank.
+    pub fn join(&mut self, id: u32, agent: u32) {
+        let n_lanes = self.score.lanes.len();
+        let own = agent as usize * n_lanes..(agent as usize + 1) * n_lanes;
+        self.threads[id as usize].blocked = Blocked::Join;
+        if !self.threads[own.clone()].iter().all(|thread| thread.blocked == Blocked::Join) {
+            return;
+        }
+        let last = self.threads[own.clone()].iter().map(|thread| thread.at).fold(0.0, f64::max);
+        for id in own {
+            self.threads[id].blocked = Blocked::No;
+            let wait = last - self.threads[id].at;
+            self.spend(id as u32, &[(Part::Threads, wait)], None);
+        }
+    }
+}

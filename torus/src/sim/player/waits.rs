@@ -1,0 +1,124 @@
+//! What threads wait for, and who wakes them.
+
+use std::cmp::Reverse;
+
+use super::state::{Blocked, Flow, Player, StepState, Time, message};
+use crate::sim::outcome::Part;
+use crate::sim::score::Transit;
+
+impl Player<'_> {
+    /// Wakes who waits for a mark of a message, if it was the last thing that was missing.
+    pub fn wake(&mut self, flow: &Flow, now: f64) {
+        let Transit { from, to, .. } = *message(self.score, flow);
+        let n_lanes = self.score.lanes.len() as u32;
+        for id in [from * n_lanes + flow.lane, to * n_lanes + flow.lane] {
+            self.retry(id, flow.step, now);
+            if from == to {
+                break;
+            }
+        }
+    }
+
+    /// Wakes a thread that waits for something of a step, if it need not any more.
+    pub fn retry(&mut self, id: u32, step: u32, now: f64) {
+        let blocked = self.threads[id as usize].blocked;
+        let until = match blocked {
+            Blocked::Arrivals { step: of, mark } if of == step => self.arrival(id, step, mark),
+            Blocked::Sent { step: of } if of == step => self.all_left(id, step),
+            Blocked::Ready { step: of } if of == step => self.peers_ready(id, step),
+            _ => return,
+        };
+        if until < f64::INFINITY {
+            self.threads[id as usize].blocked = Blocked::No;
+            self.due.push(Reverse((Time(until.max(now)), id)));
+        }
+    }
+
+    /// When all messages to a thread's rank have arrived up to a mark.
+    pub fn arrival(&self, id: u32, step: u32, mark: u32) -> f64 {
+        let (agent, score, state) = self.of_lane(id, step);
+        let late =
+            self.turn(id, step).map_or(0.0, |(state, other)| other.min_began() - state.min_began());
+        let arrives = |&message: &u32| {
+            let left = state.left[message as usize * state.marks.len() + mark as usize];
+            left + late + self.speeds.latency(score.messages[message as usize].hops)
+        };
+        score.received(agent).iter().map(arrives).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// The step of a thread's lane, and that of the lane whose turn it is on the rank that it receives
+    /// from, if that is another: see [`Script::takes_turns`].
+    pub fn turn(&self, id: u32, step: u32) -> Option<(&StepState, &StepState)> {
+        let n_lanes = self.score.lanes.len() as u32;
+        if !self.script.takes_turns || self.score.n_agents > 1 {
+            return None;
+        }
+        let other = (id + step + 1) % n_lanes;
+        let other = self.steps[other as usize].get(step as usize)?;
+        let own = &self.steps[id as usize][step as usize];
+        (!other.began.is_empty() && !own.began.is_empty()).then_some((own, other))
+    }
+
+    /// When all messages of a thread's rank have left.
+    pub fn all_left(&self, id: u32, step: u32) -> f64 {
+        let (agent, score, state) = self.of_lane(id, step);
+        let left = |message: u32| state.left[(message as usize + 1) * state.marks.len() - 1];
+        score.sent(agent).map(left).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// When a thread's rank has heard of all its receivers that they are ready.
+    pub fn peers_ready(&self, id: u32, step: u32) -> f64 {
+        let (agent, score, state) = self.of_lane(id, step);
+        let state = self.turn(id, step).map_or(state, |(_, other)| other);
+        let heard = |message: u32| {
+            let message = &score.messages[message as usize];
+            state.ready[message.to as usize] + self.speeds.latency(message.hops)
+        };
+        score.sent(agent).map(heard).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// A thread waits, until a time if it is known.
+    pub fn block(&mut self, id: u32, blocked: Blocked, until: f64) {
+        if until < f64::INFINITY {
+            self.due.push(Reverse((Time(until), id)));
+        } else {
+            self.threads[id as usize].blocked = blocked;
+        }
+    }
+
+    /// What a wait for messages was spent on: the last of them to arrive tells.
+    pub fn waited(
+        &self,
+        id: u32,
+        step: usize,
+        mark: u32,
+        since: f64,
+        now: f64,
+    ) -> [(Part, f64); 4] {
+        let (agent, score, state) = self.of_lane(id, step as u32);
+        let left = |message: u32| state.left[message as usize * state.marks.len() + mark as usize];
+        let arrives = |message: u32| {
+            left(message) + self.speeds.latency(score.messages[message as usize].hops)
+        };
+        let last = score
+            .received(agent)
+            .iter()
+            .copied()
+            .max_by(|&a, &b| arrives(a).total_cmp(&arrives(b)));
+        let last = last.expect("who waits has messages");
+        let transit = &score.messages[last as usize];
+        let waited = now - since;
+        let latency = waited.min(self.speeds.latency(transit.hops));
+        let sending =
+            (left(last) - state.began[last as usize].max(since)).clamp(0.0, waited - latency);
+        let alone = transit.share * self.n * f64::from(state.marks[mark as usize])
+            / self.speeds.link.min(self.speeds.interface);
+        let wire = sending.min(alone);
+        [
+            (Part::Skew, waited - latency - sending),
+            (Part::Congestion, sending - wire),
+            (Part::Wire, wire),
+            (Part::Latency, latency),
+        ]
+    }
+}

@@ -1,0 +1,27 @@
+//! How fast messages are on their way.
+
+/// What messages meet on their way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speeds {
+    /// Of a link in one direction, bytes per ns.
+    pub link: f64,
+    /// Of an interface in one direction, bytes per ns.
+    pub interface: f64,
+    /// A message without bytes to a neighbour, ns.
+    pub latency_ns: f64,
+    /// Each further cable, ns.
+    pub hop_ns: f64,
+    /// Each further link on a board, ns.
+    pub board_hop_ns: f64,
+}
+
+impl Speeds {
+    /// From when a message leaves until it is there, whatever its length.
+    pub(super) fn latency(&self, hops: [u16; 2]) -> f64 {
+        let [cables, boards] = hops.map(f64::from);
+        // The first link, a cable if there is one, is part of the latency.
+        let further =
+            if cables > 0.0 { [cables - 1.0, boards] } else { [0.0, (boards - 1.0).max(0.0)] };
+        self.latency_ns + further[0] * self.hop_ns + further[1] * self.board_hop_ns
+    }
+}
