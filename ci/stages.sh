@@ -24,9 +24,10 @@ at_least() {
 # Sets $processor to the seconds of the processors' time that this shell's children have used. (A subshell,
 # as of $(...), has no children yet.)
 used() {
-  times >"$logs/times-$BASHPID"
-  processor=$(sed -n '2s/[ms]/ /gp' "$logs/times-$BASHPID" | awk '{ printf "%d", 60 * ($1 + $3) + $2 + $4 }')
-  rm "$logs/times-$BASHPID"
+  local file=$logs/times-$BASHPID
+  times >"$file"
+  processor=$(sed -n '2s/[ms]/ /gp' "$file" | awk '{ printf "%d", 60 * ($1 + $3) + $2 + $4 }')
+  rm "$file"
 }
 
 # stage NAME COMMAND...: runs it, says how long it took, and how much of the processors' time: where others

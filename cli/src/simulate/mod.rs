@@ -50,9 +50,10 @@ pub struct Args {
     /// Whose software performs them
     #[arg(long, value_enum, default_value_t = ProfileArg::Hopbine)]
     profile: ProfileArg,
-    /// The longest message; of the papers' code, the longest piece of a reduction
-    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = sizes::parse_size)]
-    segment: u64,
+    /// The longest message, 1 MiB if not given; of the papers' code, the longest piece of a reduction,
+    /// whole messages if not given
+    #[arg(long, value_name = "BYTES", value_parser = sizes::parse_size)]
+    segment: Option<u64>,
     /// Follow all ranks one by one, with no use of symmetry
     #[arg(long)]
     exact: bool,
@@ -90,7 +91,7 @@ struct Series {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let machine = file::machine(&args.machine)?;
-    if args.segment == 0 {
+    if args.segment == Some(0) {
         return Err(CliError::Usage(
             "--segment is 0: the longest message has at least 1 byte".to_owned(),
         ));
@@ -170,8 +171,8 @@ fn series(
         false => Score::of_one(&flow, network, place),
     };
     let profile = match args.profile {
-        ProfileArg::Hopbine => Profile::Hopbine { segment_bytes: args.segment },
-        ProfileArg::Paper => Profile::Paper { segment_bytes: args.segment },
+        ProfileArg::Hopbine => Profile::Hopbine { segment_bytes: args.segment.unwrap_or(1 << 20) },
+        ProfileArg::Paper => Profile::Paper { segment_bytes: args.segment.unwrap_or(0) },
     };
     let speeds = machine.speeds();
     let played = sizes.iter().map(|&bytes| {

@@ -14,6 +14,7 @@ pub const EPSILON: f64 = 1e-6;
 /// Where ranks are followed one by one, messages that are done within this part of their time are done
 /// together: ranks that have drifted apart would otherwise have the rates of all found for each message.
 pub const TOGETHER: f64 = 1.0 / 256.0;
+
 /// A message of the network under way, or waiting for its interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
@@ -50,6 +51,7 @@ impl StepState {
     }
 }
 
+/// What a thread waits for, at a time that is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Blocked {
     No,
@@ -63,7 +65,9 @@ pub enum Blocked {
 /// A port of a rank.
 #[derive(Clone, Debug)]
 pub struct Thread {
+    /// Until when it has done what it did, ns.
     pub at: f64,
+    /// The number of its next operation.
     pub next: usize,
     /// The processor has posted the first message of a put.
     pub has_posted: bool,
@@ -88,6 +92,8 @@ impl Ord for Time {
         self.0.total_cmp(&other.0)
     }
 }
+
+/// All of it.
 pub struct Player<'a> {
     pub score: &'a Score,
     pub script: &'a Script,
@@ -109,6 +115,7 @@ pub struct Player<'a> {
     pub since: f64,
     /// When the next flow comes to its mark.
     pub next_mark: f64,
+    /// Flows have come or gone since rates were found.
     pub is_stale: bool,
     /// See [`TOGETHER`].
     pub together: f64,
@@ -117,6 +124,7 @@ pub struct Player<'a> {
     pub n_locks: usize,
     pub spans: Option<Vec<Span>>,
 }
+
 impl<'a> Player<'a> {
     pub fn new(
         score: &'a Score,
