@@ -28,7 +28,7 @@ pub fn goodput(title: &str, all: &[Series], path: &Path) -> Result<(), CliError>
             .map(|(bytes, played)| (*bytes as f64, *bytes as f64 / played.ns))
             .collect()
     };
-    let every: Vec<(f64, f64)> = lines.iter().flat_map(|series| points(series)).collect();
+    let every: Vec<(f64, f64)> = lines.iter().flat_map(|line| points(line.series)).collect();
     let range = |of: &dyn Fn(&(f64, f64)) -> f64| {
         let (low, high) = every
             .iter()
@@ -37,7 +37,7 @@ pub fn goodput(title: &str, all: &[Series], path: &Path) -> Result<(), CliError>
         low / 1.2..high * 1.4
     };
     if every.iter().any(|&(x, y)| x <= 0.0 || y <= 0.0)
-        || lines.iter().all(|series| series.played.len() < 2)
+        || all.iter().all(|series| series.played.len() < 2)
     {
         return Err(CliError::Usage(
             "--plot needs a range of sizes above 0, such as 32..512MiB".to_owned(),
@@ -52,32 +52,56 @@ pub fn goodput(title: &str, all: &[Series], path: &Path) -> Result<(), CliError>
     OutputArg::to(path).write(&text)
 }
 
-/// The schedules that are drawn: all, or those that are the best of some size, and the best of them.
-fn chosen(all: &[Series]) -> Vec<&Series> {
-    if all.len() <= MOST_LINES {
-        return all.iter().collect();
+/// A line of the picture: schedules that take as long as each other at every size.
+struct Line<'a> {
+    series: &'a Series,
+    names: Vec<String>,
+}
+
+impl Line<'_> {
+    /// Whether a schedule takes as long.
+    fn is_like(&self, other: &Series) -> bool {
+        let mut pairs = self.series.played.iter().zip(&other.played);
+        pairs.all(|(a, b)| (a.1.ns / b.1.ns - 1.0).abs() < 1e-3)
     }
+}
+
+/// The lines that are drawn: all, or those that are the best of some size, and the best of the others.
+fn chosen(all: &[Series]) -> Vec<Line<'_>> {
+    let has_ports = all.iter().any(|series| series.ports != all[0].ports);
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for series in all {
+        let name = match has_ports {
+            true => format!("{}, {} ports", series.algorithm, series.ports),
+            false => series.algorithm.clone(),
+        };
+        match lines.iter_mut().find(|line| line.is_like(series)) {
+            Some(line) => line.names.push(name),
+            None => lines.push(Line { series, names: vec![name] }),
+        }
+    }
+    let best_of = |index: usize| {
+        all.iter().map(|series| series.played[index].1.ns).fold(f64::INFINITY, f64::min)
+    };
     let n_sizes = all.first().map_or(0, |series| series.played.len());
-    let mut score: Vec<(usize, f64, &Series)> = all
-        .iter()
-        .map(|series| {
-            let over = |index: usize| {
-                let best =
-                    all.iter().map(|other| other.played[index].1.ns).fold(f64::INFINITY, f64::min);
-                series.played[index].1.ns / best
-            };
-            let n_best = (0..n_sizes).filter(|&index| over(index) <= 1.0).count();
-            (n_best, (0..n_sizes).map(over).map(f64::ln).sum::<f64>(), series)
-        })
-        .collect();
-    score.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.total_cmp(&b.1)));
-    score.into_iter().take(MOST_LINES).map(|(.., series)| series).collect()
+    let best: Vec<f64> = (0..n_sizes).map(best_of).collect();
+    // How often it is the best, and how far it is behind.
+    let score = |line: &Line<'_>| {
+        let over = line.series.played.iter().zip(&best).map(|((_, played), best)| played.ns / best);
+        (over.clone().filter(|over| *over <= 1.0).count(), over.map(f64::ln).sum::<f64>())
+    };
+    lines.sort_by(|a, b| {
+        let (a, b) = (score(a), score(b));
+        b.0.cmp(&a.0).then(a.1.total_cmp(&b.1))
+    });
+    lines.truncate(MOST_LINES);
+    lines
 }
 
 fn draw(
     root: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,
-    lines: &[&Series],
+    lines: &[Line<'_>],
     x: std::ops::Range<f64>,
     y: std::ops::Range<f64>,
     points: &dyn Fn(&Series) -> Vec<(f64, f64)>,
@@ -100,17 +124,12 @@ fn draw(
         .y_label_formatter(&|rate| format!("{rate}"))
         .draw()?;
     let n_lines = lines.len();
-    let several_ports = lines.iter().any(|series| series.ports != lines[0].ports);
-    for (index, series) in lines.iter().enumerate() {
-        let color =
-            HSLColor(index as f64 / n_lines as f64, 0.75, if index % 2 == 0 { 0.38 } else { 0.55 });
-        let name = match several_ports {
-            true => format!("{}, {} ports", series.algorithm, series.ports),
-            false => series.algorithm.clone(),
-        };
+    for (index, line) in lines.iter().enumerate() {
+        let lightness = if index % 2 == 0 { 0.38 } else { 0.55 };
+        let color = HSLColor(index as f64 / n_lines as f64, 0.75, lightness);
         chart
-            .draw_series(LineSeries::new(points(series), color.stroke_width(2)).point_size(3))?
-            .label(name)
+            .draw_series(LineSeries::new(points(line.series), color.stroke_width(2)).point_size(3))?
+            .label(line.names.join(", "))
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }
     chart
