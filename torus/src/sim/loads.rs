@@ -1,6 +1,7 @@
 //! What the messages of a step put on links, as far as they are alike.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::network::Network;
 use super::score::{ResourceId, Score};
@@ -28,6 +29,8 @@ pub(super) struct Profiles<'a> {
     pub(super) all: Vec<LoadProfile<'a>>,
     /// By dimension and bits of the loads.
     known: HashMap<(usize, Vec<u32>), usize>,
+    /// By a hash of all messages of a step, what the busiest are.
+    busiest: HashMap<u64, (u64, usize)>,
     /// Of the step at hand, by link what it carries and by rank what it sends; all 0 between steps.
     load: Vec<u64>,
     sent: Vec<u64>,
@@ -89,6 +92,15 @@ impl<'a> Profiles<'a> {
         lane: LaneId,
         step: StepId,
     ) -> (u64, usize) {
+        // Lanes often do the same; their messages are routed once.
+        let mut messages = DefaultHasher::new();
+        flow.volumes(lane, step, &mut |from, to, positions| {
+            (from, to, positions).hash(&mut messages)
+        });
+        let messages = messages.finish();
+        if let Some(&found) = self.busiest.get(&messages) {
+            return found;
+        }
         self.load.resize(network.whole().n_links(), 0);
         self.sent.resize(flow.n_ranks() as usize, 0);
         let (load, sent) = (&mut self.load, &mut self.sent);
@@ -112,6 +124,7 @@ impl<'a> Profiles<'a> {
         touched.into_iter().for_each(|rank| sent[rank.index()] = 0);
         let load = vec![if most == 0 { 0.0 } else { link_most as f32 / most as f32 }];
         self.all.push(LoadProfile { dim: None, hops: longest, load, is_alike: false, step: None });
+        self.busiest.insert(messages, (most, self.all.len() - 1));
         (most, self.all.len() - 1)
     }
 
