@@ -194,6 +194,41 @@ impl Selection {
     }
 }
 
+/// Schedules with their names, what they perform and where, and notes on those that do not serve.
+pub type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
+
+impl Selection {
+    /// The schedules that are meant, each on all numbers of ports that `ports` says for the shape.
+    ///
+    /// # Errors
+    /// [`CliError`]: as [`read_schedule`], [`Selection::place`], [`Selection::algorithms`],
+    /// [`existing_rank`] and [`scheduled`].
+    pub fn schedules<P: IntoIterator<Item = Option<u32>>>(
+        &self,
+        root: u32,
+        ports: impl Fn(&Shape) -> P,
+    ) -> Result<Schedules, CliError> {
+        if let Some(path) = &self.schedule {
+            let schedule = read_schedule(path)?;
+            let name = path.display().to_string();
+            let (collective, shape) = (schedule.collective, schedule.shape.clone());
+            return Ok((collective, shape, vec![(name, schedule)], vec![]));
+        }
+        let (shape, map) = self.place()?;
+        let mut notes = vec![];
+        let (collective, algorithms) = self.algorithms(&shape, &mut notes)?;
+        let root = existing_rank(root, &shape)?;
+        let mut schedules = Vec::new();
+        for algorithm in &algorithms {
+            for ports in ports(&shape) {
+                let request = Request { shape: shape.clone(), map: map.clone(), root, ports };
+                schedules.push((algorithm.name.to_string(), scheduled(algorithm, &request)?));
+            }
+        }
+        Ok((collective, shape, schedules, notes))
+    }
+}
+
 /// The number of ports, as it is named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortsArg {

@@ -10,7 +10,7 @@ use hopbine_torus::geometry::{
     Axis, Coord, Embedding, Topology, Vertex, VertexGroups, parse_coords,
 };
 use hopbine_torus::plan::{Schedule, Traffic, traffic};
-use hopbine_torus::{Collective, Rank, Request, Shape};
+use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -95,7 +95,11 @@ struct Network {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
-    let (collective, shape, schedules, notes) = schedules(&args)?;
+    if args.selection.collective == Some(Collective::Barrier) {
+        return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
+    }
+    let (collective, shape, schedules, notes) =
+        args.selection.schedules(args.root, |_| [args.ports])?;
     let network = network(&args, &shape)?;
     let bar = progress::bar(schedules.len() as u64, "counting");
     let count = |(name, schedule): &(String, Schedule)| {
@@ -113,30 +117,6 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let report = report(collective, &shape, &network, &rows, notes);
     report.write(args.format, &args.output)?;
     Ok(Outcome::Well)
-}
-
-type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
-
-fn schedules(args: &Args) -> Result<Schedules, CliError> {
-    if let Some(path) = &args.selection.schedule {
-        let schedule = args::read_schedule(path)?;
-        let name = path.display().to_string();
-        let (collective, shape) = (schedule.collective, schedule.shape.clone());
-        return Ok((collective, shape, vec![(name, schedule)], vec![]));
-    }
-    let (shape, map) = args.selection.place()?;
-    let mut notes = vec![];
-    let (collective, algorithms) = args.selection.algorithms(&shape, &mut notes)?;
-    if collective == Collective::Barrier {
-        return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
-    }
-    let root = args::existing_rank(args.root, &shape)?;
-    let request = Request { shape: shape.clone(), map, root, ports: args.ports };
-    let schedule = |algorithm: &hopbine_torus::Algorithm| {
-        Ok((algorithm.name.to_string(), args::scheduled(algorithm, &request)?))
-    };
-    let schedules = algorithms.iter().map(schedule).collect::<Result<_, CliError>>()?;
-    Ok((collective, shape, schedules, notes))
 }
 
 fn network(args: &Args, shape: &Shape) -> Result<Network, CliError> {

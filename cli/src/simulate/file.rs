@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hopbine_torus::sim::{Machine, MachineError, NetworkKind, Parameter};
+use hopbine_torus::sim::{Machine, NetworkKind, Parameter};
 use toml::de::DeTable;
 use toml::{Spanned, de::DeValue};
 
@@ -101,9 +101,7 @@ fn parse(text: &str) -> Result<Machine, Wrong> {
                     let number = number(value.get_ref())
                         .ok_or_else(|| wrong(value, format!("`{name}` must be a number")))?;
                     let set = machine.set(section, name, number);
-                    set.map_err(|error: MachineError| wrong(value, error.to_string()))?;
-                    let is_it = |of: &Parameter| (of.section, of.name) == (section, name);
-                    is_set[Machine::PARAMETERS.iter().position(is_it).expect("it was set")] = true;
+                    is_set[set.map_err(|error| wrong(value, error.to_string()))?] = true;
                 }
             }
         }

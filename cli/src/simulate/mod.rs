@@ -8,11 +8,11 @@ mod plot;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::Schedule;
 use hopbine_torus::sim::{Machine, Network, Outcome as Played, Part, Profile, Score, play};
-use hopbine_torus::{Collective, Rank, Request, Shape};
+use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::args::{self, PortsArg, Selection};
+use crate::args::{PortsArg, Selection};
 use crate::cells::{Cell, Column, decimal};
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
@@ -96,7 +96,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             "--segment is 0: the longest message has at least 1 byte".to_owned(),
         ));
     }
-    let (collective, shape, schedules, mut notes) = schedules(&args)?;
+    let (collective, shape, schedules, mut notes) =
+        args.selection.schedules(args.root, |shape| args.ports.counts(shape).map(Some))?;
     let network = Network::new(machine.network, &shape, machine.fold)
         .map_err(|error| CliError::Usage(error.to_string()))?;
     let sizes: Vec<u64> = match collective {
@@ -129,30 +130,6 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     report(collective, &shape, &machine, &series, args.explain_time, notes)
         .write(args.format, &args.output)?;
     Ok(Outcome::Well)
-}
-
-type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
-
-fn schedules(args: &Args) -> Result<Schedules, CliError> {
-    if let Some(path) = &args.selection.schedule {
-        let schedule = args::read_schedule(path)?;
-        let name = path.display().to_string();
-        let (collective, shape) = (schedule.collective, schedule.shape.clone());
-        return Ok((collective, shape, vec![(name, schedule)], vec![]));
-    }
-    let (shape, map) = args.selection.place()?;
-    let mut notes = vec![];
-    let (collective, algorithms) = args.selection.algorithms(&shape, &mut notes)?;
-    let root = args::existing_rank(args.root, &shape)?;
-    let mut schedules = Vec::new();
-    for algorithm in &algorithms {
-        for ports in args.ports.counts(&shape) {
-            let request =
-                Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
-            schedules.push((algorithm.name.to_string(), args::scheduled(algorithm, &request)?));
-        }
-    }
-    Ok((collective, shape, schedules, notes))
 }
 
 fn series(

@@ -233,12 +233,12 @@ impl Machine {
         }
     }
 
-    /// Sets a parameter.
+    /// Sets a parameter, and returns its number in [`Machine::PARAMETERS`].
     ///
     /// # Errors
     /// [`MachineError`] for a name that is not known, and for a value that is not finite, negative, or 0
     /// where that is none.
-    pub fn set(&mut self, section: &str, name: &str, value: f64) -> Result<(), MachineError> {
+    pub fn set(&mut self, section: &str, name: &str, value: f64) -> Result<usize, MachineError> {
         let is_it = |parameter: &Parameter| (parameter.section, parameter.name) == (section, name);
         let Some(number) = Self::PARAMETERS.iter().position(is_it) else {
             let of_section =
@@ -261,7 +261,12 @@ impl Machine {
             return Err(MachineError::Value { section, name, value, expected });
         }
         *self.values_mut()[number] = value;
-        Ok(())
+        Ok(number)
+    }
+
+    /// What combining bytes in pieces costs beside their time at full speed, ns.
+    pub(super) fn reduce_start_ns(&self, bytes: f64, pieces: f64) -> f64 {
+        pieces * (bytes / pieces / 256.0).min(256.0).sqrt() * self.reduce_ramp_ns
     }
 
     /// What messages meet on their way.

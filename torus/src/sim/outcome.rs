@@ -1,7 +1,5 @@
 //! What a plan takes.
 
-use std::ops::{Add, AddAssign};
-
 /// What time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
@@ -77,21 +75,6 @@ impl Parts {
     /// The sum, ns.
     pub fn total(&self) -> f64 {
         self.0.iter().sum()
-    }
-}
-
-impl AddAssign for Parts {
-    fn add_assign(&mut self, other: Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own += other);
-    }
-}
-
-impl Add for Parts {
-    type Output = Parts;
-
-    fn add(mut self, other: Self) -> Self {
-        self += other;
-        self
     }
 }
 

@@ -311,8 +311,9 @@ impl Code<'_> {
             };
             return Op::Spend { ns, part: Part::Fold };
         }
-        let ramp = (bytes / pieces / 256.0).min(256.0).sqrt() * machine.reduce_ramp_ns;
-        let ns = bytes / machine.reduce + pieces * (machine.paper_critical_ns + ramp);
+        let ns = bytes / machine.reduce
+            + pieces * machine.paper_critical_ns
+            + machine.reduce_start_ns(bytes, pieces);
         Op::Serial { lock: CRITICAL, ns, wake_ns: 0.0, part: Part::Fold }
     }
 }

@@ -117,12 +117,11 @@ impl Costs<'_> {
             let receive = Op::Receive { step, to: up_to(part), poll_ns };
             let bytes = f64::from(share) * facts.share * self.n;
             let pieces = (segments / f64::from(parts)).max(1.0);
-            let ramp = (bytes / pieces / 256.0).min(256.0).sqrt();
             let fold = Op::Fold {
                 step,
                 share,
                 ns_per_byte: self.fold_ns,
-                start_ns: pieces * ramp * self.machine.reduce_ramp_ns,
+                start_ns: self.machine.reduce_start_ns(bytes, pieces),
             };
             [receive, fold]
         };
@@ -150,6 +149,8 @@ fn lane_ops(costs: &Costs<'_>, facts: &[StepFacts], window: usize) -> Vec<Op> {
         ops.push(costs.put(step, of_step));
     }
     receive_up_to(facts.len(), &mut n_received, &mut ops);
-    ops.extend((0..facts.len()).last().map(|step| Op::Sent { step, ack_ns: costs.machine.ack_ns }));
+    ops.extend(
+        facts.len().checked_sub(1).map(|step| Op::Sent { step, ack_ns: costs.machine.ack_ns }),
+    );
     ops
 }

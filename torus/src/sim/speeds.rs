@@ -16,6 +16,11 @@ pub struct Speeds {
 }
 
 impl Speeds {
+    /// Of a message that shares nothing, bytes per ns.
+    pub(super) fn alone(&self) -> f64 {
+        self.link.min(self.interface)
+    }
+
     /// From when a message leaves until it is there, whatever its length.
     pub(super) fn latency(&self, hops: [u16; 2]) -> f64 {
         let [cables, boards] = hops.map(f64::from);

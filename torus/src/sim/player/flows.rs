@@ -18,7 +18,7 @@ impl Player<'_> {
         let transit =
             &self.score.lanes[lane as usize].steps[step as usize].messages[number as usize];
         // What takes longer than its bytes has as many bytes as take so long.
-        let alone = self.speeds.link.min(self.speeds.interface);
+        let alone = self.speeds.alone();
         let part = f64::from(to - from).max(f64::MIN_POSITIVE);
         let bytes = transit.share * self.n;
         let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
@@ -94,8 +94,8 @@ impl Player<'_> {
                 let state = &mut self.steps[flow.lane as usize][flow.step as usize];
                 let mark = state.marks[flow.mark as usize];
                 if mark <= flow.to {
-                    state.left[flow.message as usize * state.marks.len() + flow.mark as usize] =
-                        now;
+                    let at = state.index(flow.message, flow.mark);
+                    state.left[at] = now;
                     self.queues[queue][0].mark += 1;
                     self.wake(&flow, now);
                 }
@@ -140,7 +140,7 @@ impl Player<'_> {
         let began = &mut self.steps[lane as usize][step as usize].began[message as usize];
         *began = began.min(now);
         // Another port may wait for this one's turn.
-        if self.script.takes_turns && self.score.n_agents == 1 {
+        if self.takes_turns() {
             (0..self.threads.len() as u32).for_each(|id| self.retry(id, step, now));
         }
     }

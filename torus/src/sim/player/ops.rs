@@ -17,7 +17,8 @@ impl Player<'_> {
             return;
         };
         let index = agent as usize;
-        let steps = |step: usize| &self.score.lanes[lane as usize].steps[step];
+        let score = self.score;
+        let steps = |step: usize| &score.lanes[lane as usize].steps[step];
         match op {
             Op::Spend { ns, part } => self.spend(id, &[(part, ns)], None),
             Op::Serial { lock, ns, wake_ns, part } => {
@@ -90,15 +91,13 @@ impl Player<'_> {
                 let state = &mut self.steps[lane as usize][step];
                 if state.ready[index] == f64::INFINITY {
                     state.ready[index] = now + post_ns;
-                    if self.script.takes_turns && self.score.n_agents == 1 {
+                    if self.takes_turns() {
                         (0..n_lanes)
                             .filter(|&of| of != id)
                             .for_each(|of| self.retry(of, step as u32, now));
                     }
-                    for &message in self.score.lanes[lane as usize].steps[step].received(agent) {
-                        let from = self.score.lanes[lane as usize].steps[step].messages
-                            [message as usize]
-                            .from;
+                    for &message in steps(step).received(agent) {
+                        let from = steps(step).messages[message as usize].from;
                         if from != agent {
                             self.retry(from * n_lanes + lane, step as u32, now);
                         }

@@ -45,6 +45,11 @@ pub struct StepState {
 }
 
 impl StepState {
+    /// Where in `left` a message and a mark are.
+    pub fn index(&self, message: u32, mark: u32) -> usize {
+        message as usize * self.marks.len() + mark as usize
+    }
+
     /// When the first of its messages began to leave.
     pub fn min_began(&self) -> f64 {
         self.began.iter().copied().fold(f64::INFINITY, f64::min)

@@ -37,20 +37,30 @@ impl Player<'_> {
     /// When all messages to a thread's rank have arrived up to a mark.
     pub fn arrival(&self, id: u32, step: u32, mark: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
-        let late =
-            self.turn(id, step).map_or(0.0, |(state, other)| other.min_began() - state.min_began());
+        let late = match self.turn(id, step) {
+            // Without a beginning of one's own there is nothing to compare.
+            Some((own, _)) if own.min_began() == f64::INFINITY => return f64::INFINITY,
+            Some((own, other)) => other.min_began() - own.min_began(),
+            None => 0.0,
+        };
         let arrives = |&message: &u32| {
-            let left = state.left[message as usize * state.marks.len() + mark as usize];
-            left + late + self.speeds.latency(score.messages[message as usize].hops)
+            state.left[state.index(message, mark)]
+                + late
+                + self.speeds.latency(score.messages[message as usize].hops)
         };
         score.received(agent).iter().map(arrives).fold(f64::NEG_INFINITY, f64::max)
     }
 
+    /// Whether one rank stands for all whose ports take turns: see [`Script::takes_turns`].
+    pub fn takes_turns(&self) -> bool {
+        self.script.takes_turns && self.score.n_agents == 1
+    }
+
     /// The step of a thread's lane, and that of the lane whose turn it is on the rank that it receives
-    /// from, if that is another: see [`Script::takes_turns`].
+    /// from, if ports take turns.
     pub fn turn(&self, id: u32, step: u32) -> Option<(&StepState, &StepState)> {
         let n_lanes = self.score.lanes.len() as u32;
-        if !self.script.takes_turns || self.score.n_agents > 1 {
+        if !self.takes_turns() {
             return None;
         }
         let other = (id + step + 1) % n_lanes;
@@ -62,7 +72,8 @@ impl Player<'_> {
     /// When all messages of a thread's rank have left.
     pub fn all_left(&self, id: u32, step: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
-        let left = |message: u32| state.left[(message as usize + 1) * state.marks.len() - 1];
+        let last = state.marks.len() as u32 - 1;
+        let left = |message: u32| state.left[state.index(message, last)];
         score.sent(agent).map(left).fold(f64::NEG_INFINITY, f64::max)
     }
 
@@ -96,7 +107,7 @@ impl Player<'_> {
         now: f64,
     ) -> [(Part, f64); 4] {
         let (agent, score, state) = self.of_lane(id, step as u32);
-        let left = |message: u32| state.left[message as usize * state.marks.len() + mark as usize];
+        let left = |message: u32| state.left[state.index(message, mark)];
         let arrives = |message: u32| {
             left(message) + self.speeds.latency(score.messages[message as usize].hops)
         };
@@ -111,8 +122,8 @@ impl Player<'_> {
         let latency = waited.min(self.speeds.latency(transit.hops));
         let sending =
             (left(last) - state.began[last as usize].max(since)).clamp(0.0, waited - latency);
-        let alone = transit.share * self.n * f64::from(state.marks[mark as usize])
-            / self.speeds.link.min(self.speeds.interface);
+        let alone =
+            transit.share * self.n * f64::from(state.marks[mark as usize]) / self.speeds.alone();
         let wire = sending.min(alone);
         [
             (Part::Skew, waited - latency - sending),
