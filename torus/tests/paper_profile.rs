@@ -2,7 +2,9 @@
 //! (`torus/study`), and what the measured code does against common sense.
 
 use hopbine_torus::geometry::Vertex;
-use hopbine_torus::sim::{Machine, Network, Outcome, Part, Profile, Score, play};
+use hopbine_torus::sim::{
+    Api, Machine, Network, Outcome, Part, Preparation, Profile, Score, Timed, play,
+};
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
 
 fn played(
@@ -62,6 +64,36 @@ fn short_vectors_pay_for_ports() {
     assert!(six.ns > 4.0 * one.ns, "{} and {}", one.ns, six.ns);
     assert_eq!(one.parts.of(Part::Lock), 0.0);
     assert!(six.parts.of(Part::Lock) > 0.5 * six.ns);
+}
+
+/// A timing says whose it is, and what of, by names; what differs in bytes only shares a schedule.
+#[test]
+fn timings_have_schedules() {
+    let shape: Shape = "4x4x4".parse().unwrap();
+    let machine = Machine::built_in("tofu-d").unwrap();
+    let mut preparation = Preparation::new(&machine);
+    let mut prepared = |api, collective, algorithm, ports| {
+        let (bytes, segment_bytes) = (1 << 20, 0);
+        let shape = &shape;
+        let timed = Timed { api, shape, collective, algorithm, bytes, segment_bytes, ports };
+        preparation.prepare(&timed).map(|prepared| prepared.time(&machine))
+    };
+    let ns = prepared(Api::Utofu, Collective::Allreduce, "bine-b_cont", 6).unwrap();
+    assert_eq!(ns, played("4x4x4", Collective::Allreduce, "bine", 1 << 20, 0, 6).unwrap().ns);
+    let scatter = prepared(Api::Utofu, Collective::Scatter, "ring-vec_doubling_cont_permute", 6);
+    let allgather =
+        prepared(Api::Utofu, Collective::Allgather, "ring-vec_doubling_cont_permute", 6);
+    assert_eq!(scatter.map_err(|_| ()), allgather.map_err(|_| ()));
+    let ours = prepared(Api::Hopbine, Collective::Allreduce, "mixed", 6).unwrap();
+    assert!(ours > 0.0 && ours < ns, "{ours} and {ns}");
+    let mut why = |api, collective, algorithm, ports| {
+        prepared(api, collective, algorithm, ports).unwrap_err().to_string()
+    };
+    let pairwise = why(Api::FujitsuMpi, Collective::Alltoall, "pairwise", 1);
+    assert!(pairwise.starts_with("alltoall `pairwise` of fujitsu-mpi is not modelled"));
+    assert!(why(Api::Hopbine, Collective::Allreduce, "best", 1).contains("known are"));
+    assert!(why(Api::Utofu, Collective::Allreduce, "bine-l", 7).contains("7 ports"));
+    assert!("openmpi".parse::<Api>().unwrap_err().to_string().contains("utofu, mpi, fujitsu-mpi"));
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod rates;
 mod score;
 mod script;
 mod speeds;
+mod timed;
 
 pub use machine::{Machine, MachineError, Parameter};
 pub use network::{Network, NetworkError, NetworkKind};
@@ -31,3 +32,4 @@ pub use profile::Profile;
 pub use score::{Score, ScoreError};
 pub use script::{Op, Script};
 pub use speeds::Speeds;
+pub use timed::{Api, Preparation, PrepareError, Prepared, Timed, UnknownApi};
