@@ -14,8 +14,8 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
-# An example brings the features of what the tests need: all is then what they have been built with.
-export ALSO_BUILD="-p hopbine --example collectives"
+# An example brings the features of what the tests need, and utofu its own: nothing is compiled again then.
+export ALSO_BUILD="-p utofu -p hopbine --example collectives"
 PREFIX=$prefix PROFILE=${PROFILE:-release} ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 

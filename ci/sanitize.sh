@@ -2,7 +2,7 @@
 # Runs tests under a sanitizer; any report is a failure.
 #
 #   ci/sanitize.sh address         memory errors and leaks, minutes; test.sh runs this too
-#   ci/sanitize.sh address long    with the command, and what runs the same code on more shapes; ci/nightly.sh runs this
+#   ci/sanitize.sh address long    with processes, C programs and the command, and more shapes; ci/nightly.sh runs this
 #   ci/sanitize.sh thread          data races, about six minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
@@ -176,14 +176,18 @@ part() {
 }
 
 run_address() {
-  local parts=(ranks communicators collectives failures units wires conformance) command=()
-  # The command is safe code, and long to build with all that it needs.
-  ! $long || packages+=(-p hopbine-cli) parts+=(commands) command=(--test command)
-  build "${few[@]}" "${device[@]}" --test bootstrap_processes --test conformance --test library \
-    --test processes --test ranks "${command[@]}"
+  local parts=(ranks units wires) more=() n=9 processes=() skip=()
+  if $long; then
+    packages+=(-p hopbine-cli) n=19
+    parts=(ranks communicators collectives failures units wires conformance commands)
+    more=(--test bootstrap_processes --test conformance --test processes --test command)
+    processes=(--test processes)
+    skip=(--skip collectives:: --skip communicators:: --skip gates:: --skip lost:: --skip chaos:: --skip mismatch::
+      --skip reg_cache:: --skip a_world_that_has_failed)
+  fi
+  build "${few[@]}" "${device[@]}" --test library --test ranks "${more[@]}"
   # What the device does at once on several cores needs them.
-  tests 19 "${device[@]}" --test processes -- --skip collectives:: --skip communicators:: --skip gates:: \
-    --skip lost:: --skip chaos:: --skip mismatch:: --skip reg_cache:: --skip a_world_that_has_failed
+  tests $n "${device[@]}" "${processes[@]}" -- "${skip[@]}"
   # So does what ranks still do in each other's memory when a call has failed; without leaks, as below.
   ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 2 --test ranks -- --exact \
     failures::one_thread_frees_while_another_finds_out failures::nor_do_workers

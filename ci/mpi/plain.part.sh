@@ -3,10 +3,12 @@
 # shellcheck shell=bash disable=SC2154
 
 build_plain() {
-  # Nothing of it depends on the MPI: one build serves both, and the other tests.
+  # Nothing of it depends on the MPI: one build serves both. The selection is that of ci/install.sh, so that
+  # features are the same and nothing is compiled again.
   (
     unset CARGO_PROFILE_DEV_OPT_LEVEL CARGO_PROFILE_TEST_OPT_LEVEL CARGO_BUILD_BUILD_DIR
-    CARGO_TARGET_DIR=${target%/*} cargo_programs build -p hopbine --example collectives
+    CARGO_TARGET_DIR=${target%/*} cargo_programs build -p hopbine-capi -p hopbine-cli --lib --bin hopbine \
+      -p utofu -p hopbine --example collectives
   ) || return 1
   cp "${target%/*}/debug/examples/collectives" "$programs/plain"
 }
