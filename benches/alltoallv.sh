@@ -12,8 +12,8 @@
 #   -b  of shm,emu; both
 #   -o  where the CSV goes; target/alltoallv.csv
 #
-# Over shared memory; and over the emulated device, which charges each message by LogGP, one inside
-# a node less than one between nodes (model.sh): those times are the modelled machine's.
+# Over shared memory; and over the emulated device, with the delays of a machine, where a message
+# inside a node costs less than one between nodes (model.sh): those times are the modelled machine's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

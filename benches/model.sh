@@ -1,15 +1,12 @@
-# Read by other scripts: the emulated device's latency model of Fugaku, SCALE (100) times as slow, so
-# that the host's own time counts for little; times measured under it are to be divided by that.
-# What the figures come from is in docs/reproduction-trends.md, "The cost of a message". LINK_MBPS is what
-# links of the torus and receiving TNIs carry in 10^6 bytes per second, where messages then wait for each
-# other (Tofu-D: 6800); 0, as it is unless set: they do not meet.
+# Read by other scripts: the emulated device with the delays of a machine of the network model: Tofu-D, where a
+# message costs what it costs over MPI (docs/reproduction-trends.md, "The cost of a message"), SCALE (100)
+# times as slow, so that the host's own time counts for little; times measured under it are to be divided
+# by that. LINK is what links of the torus and receiving TNIs carry in GB/s, where messages then wait for
+# each other (Tofu-D: 6.8); inf, as it is unless set: they do not meet. `hopbine simulate --machine
+# "$machine"` predicts on the same machine.
 
 scale=${SCALE:-100}
 # Between nodes L, o, 1/G of LogGP; inside nodes as much; ranks of a node use the device as well.
-model=(
-  HOPBINE_SHM=off
-  HOPBINE_EMU_PUT_NS=$((500 * scale)) HOPBINE_EMU_OVERHEAD_NS=$((1400 * scale))
-  HOPBINE_EMU_TNI_MBPS=$((6260 / scale)) HOPBINE_EMU_LINK_MBPS=$((${LINK_MBPS:-0} / scale))
-  HOPBINE_EMU_NODE_PUT_NS=$((100 * scale)) HOPBINE_EMU_NODE_OVERHEAD_NS=$((200 * scale))
-  HOPBINE_EMU_NODE_MBPS=$((10000 / scale))
-)
+machine=tofu-d,network.link=${LINK:-inf},network.interface=6.26,network.latency=500,network.hop=0,network.gap=0
+machine+=,node.post=1400,node.poll=1400,node.shm_latency=100,node.shm_overhead=200,node.copy=10
+model=(HOPBINE_SHM=off HOPBINE_EMU_SLOWER="$scale" HOPBINE_EMU_MACHINE="$machine")

@@ -7,7 +7,7 @@
 #
 # Two kinds of links (LINKS, "host model"):
 #   host   the device takes no time, ranks of a node speak through memory;
-#   model  all messages go through the device, which charges each by LogGP (model.sh). Between nodes
+#   model  all messages go through the device, with the delays of a machine (model.sh). Between nodes
 #          L = 0.5 us, o = 1.4 us at each end, 6.26 GB/s; inside nodes L = 0.1, o = 0.2 us, 10 GB/s.
 #          Figures are those of the modelled machine.
 #

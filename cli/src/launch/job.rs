@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hopbine_meet::variables::{
-    BACKEND, RANK, RANKS_PER_NODE, RENDEZVOUS, SIZE, TIMEOUT, TORUS, from_environment,
+    BACKEND, EMU_MACHINE, EMU_SLOWER, RANK, RANKS_PER_NODE, RENDEZVOUS, SIZE, TIMEOUT, TORUS,
+    from_environment,
 };
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -125,6 +126,12 @@ impl Job {
         }
         if let Some(timeout) = settings.timeout {
             command.env(TIMEOUT.name, timeout.to_string());
+        }
+        if let Some(machine) = &settings.machine {
+            command.env(EMU_MACHINE.name, machine);
+        }
+        if let Some(slower) = settings.slower {
+            command.env(EMU_SLOWER.name, slower.to_string());
         }
         if let Some(libraries) = libraries {
             command.env("LD_LIBRARY_PATH", libraries);

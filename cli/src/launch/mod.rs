@@ -17,10 +17,12 @@ use hopbine_meet::variables::{
     BACKEND, LONGEST_SECONDS, RANK, RANKS_PER_NODE, TORUS, from_environment,
 };
 use hopbine_torus::Shape;
+use hopbine_torus::sim::NetworkKind;
 
 use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::host;
+use super::simulate::file;
 use cores::{BindTo, Shares};
 use job::Job;
 
@@ -63,6 +65,13 @@ pub struct Args {
     /// What ranks are bound to. Of more ranks than cores none is
     #[arg(long, value_enum, default_value_t)]
     bind_to: BindTo,
+    /// Let the emulated device have the delays of this machine, as simulate --machine names it
+    /// (HOPBINE_EMU_MACHINE)
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: Option<String>,
+    /// How many times as long all these delays are (HOPBINE_EMU_SLOWER)
+    #[arg(long, value_name = "N", requires = "machine", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    slower: Option<u32>,
     /// Put `[rank] ` before every line of output
     #[arg(long)]
     tag_output: bool,
@@ -89,6 +98,9 @@ struct Settings {
     backend: Option<Backend>,
     ranks_per_node: u32,
     timeout: Option<u64>,
+    /// The machine of the network model whose delays the emulated device has, in one line.
+    machine: Option<String>,
+    slower: Option<u32>,
     grace: Duration,
     /// `None` binds no rank.
     shares: Option<Shares>,
@@ -164,6 +176,8 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         backend: args.backend,
         ranks_per_node: per_node,
         timeout: args.timeout,
+        machine: args.machine.as_deref().map(device).transpose()?,
+        slower: args.slower,
         grace: Duration::from_secs(args.grace),
         shares: match args.bind_to {
             BindTo::Core => Shares::of_job(ranks),
@@ -173,6 +187,17 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         as_vendor: args.as_vendor,
         program,
         arguments: command.collect(),
+    })
+}
+
+/// A machine of the network model whose delays the emulated device can have, in one line.
+fn device(name: &str) -> Result<String, CliError> {
+    let machine = file::machine(name)?;
+    machine.line().filter(|_| machine.network == NetworkKind::TofuD).ok_or_else(|| {
+        CliError::Usage(format!(
+            "--machine {name} is a network of kind {}: the emulated device has the delays of kind tofu-d",
+            machine.network
+        ))
     })
 }
 
@@ -239,6 +264,20 @@ mod tests {
         assert_eq!(parsed("launch --torus 3mx2 a").unwrap().torus.unwrap().to_string(), "3mx2");
     }
 
+    /// A file's values come to the ranks in one line.
+    #[test]
+    fn a_machine_is_handed_on() {
+        let machine =
+            |name: &str| parsed(&format!("launch -n 2 --machine {name} a")).unwrap().machine;
+        assert_eq!(machine("tofu-d").as_deref(), Some("tofu-d"));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.toml");
+        let mine = file::machine("tofu-d,network.hop=50,node.post=7.5").unwrap();
+        std::fs::write(&path, file::show(&mine)).unwrap();
+        let line = machine(path.to_str().unwrap());
+        assert_eq!(line.as_deref(), Some("tofu-d,network.hop=50,node.post=7.5"));
+    }
+
     #[test]
     fn what_does_not_fit_is_refused() {
         for (line, reason) in [
@@ -248,6 +287,8 @@ mod tests {
             ("launch -n 1000000 a", "this host allows"),
             ("launch -n 4294967295 a", "this host allows"),
             ("launch -n 2 --bogus a", "no option --bogus"),
+            ("launch -n 2 --machine hyperx a", "of kind hyperx"),
+            ("launch -n 2 --machine tofu-d,network.hop=-1 a", "0 or more"),
         ] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

@@ -10,13 +10,14 @@ use toml::{Spanned, de::DeValue};
 use crate::args;
 use crate::error::CliError;
 
-/// A machine that is built in, or the one that a file describes.
+/// A machine that is built in, one with values that are changed, or the one that a file describes.
 ///
 /// # Errors
-/// [`CliError::Text`] with the line of what is wrong, or [`CliError::Read`].
+/// [`CliError::Usage`], [`CliError::Text`] with the line of what is wrong, or [`CliError::Read`].
 pub fn machine(name: &str) -> Result<Machine, CliError> {
-    if let Some(machine) = Machine::built_in(name) {
-        return Ok(machine);
+    let base = name.split_once(',').map_or(name, |(base, _)| base);
+    if Machine::built_in(base).is_some() {
+        return name.parse().map_err(|error| CliError::Usage(format!("machine {name}: {error}")));
     }
     let path = Path::new(name);
     // A name without a dot or a slash is rather a wrong name than a file that is not there.

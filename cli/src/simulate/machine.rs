@@ -13,9 +13,10 @@ use crate::output::OutputArg;
 #[command(after_help = "\
 Examples:
   hopbine machine
-  hopbine machine tofu-d -o my-machine.toml")]
+  hopbine machine tofu-d -o my-machine.toml
+  hopbine machine tofu-d,network.hop=50,node.post=100")]
 pub struct Args {
-    /// The machine, or a file with one; without it the names of those that are built in
+    /// The machine, with changed values if wanted, or a file with one; without it the names of those that are built in
     machine: Option<String>,
     #[command(flatten)]
     output: OutputArg,

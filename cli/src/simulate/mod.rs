@@ -1,7 +1,7 @@
 //! `hopbine simulate`: what collectives take on a machine that is not here, predicted by the network
 //! model.
 
-mod file;
+pub mod file;
 pub mod machine;
 mod plot;
 
@@ -44,7 +44,8 @@ pub struct Args {
     /// Bytes: a size, or a range such as 32..2GiB or 1KiB..1GiB:x4
     #[arg(long, value_name = "BYTES|RANGE", default_value = "32..512MiB:x4")]
     bytes: SizeRange,
-    /// A machine by name, or a file as from `hopbine machine NAME`
+    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
+    /// `hopbine machine NAME`
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
     /// Whose software performs them

@@ -83,12 +83,12 @@ fn settings_that_threads_do_not_read_are_named() {
     let args = "run barrier --torus 2 --iterations 1";
     let said = |value: &str| {
         let output = command(args)
-            .env("HOPBINE_EMU_PUT_NS", value)
+            .env("HOPBINE_EMU_JITTER_NS", value)
             .env("HOPBINE_PORTS", value)
             .output_in_time();
         text(&output.stdout).to_owned()
     };
-    let remark = "Ranks that are threads do not read HOPBINE_PORTS, HOPBINE_EMU_PUT_NS;";
+    let remark = "Ranks that are threads do not read HOPBINE_PORTS, HOPBINE_EMU_JITTER_NS;";
     let table = said("1");
     assert!(table.contains(remark), "{table}");
     assert!(!said("").contains("do not read"));

@@ -41,7 +41,8 @@ fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
         jitter_ns: one(rng, &[0, 1_000, 1_000_000]),
         tni_mbps: one(rng, &[0, 0, 10, 6_800]),
         link_mbps: one(rng, &[0, 0, 10, 6_800]),
-        overhead_ns: one(rng, &[0, 0, 200]),
+        post_ns: one(rng, &[0, 0, 200]),
+        poll_ns: one(rng, &[0, 0, 200]),
         gap_ns: one(rng, &[0, 0, 100]),
         busy: one(rng, &[0, 0, 16, 128]),
         ..late

@@ -107,7 +107,12 @@ fn messages_take_their_receiver_one_after_the_other() {
     let overhead_ns = cost.as_nanos() as u64;
     let node = NodeLink { overhead_ns: 3 * overhead_ns, ..NodeLink::default() };
     for (coords, cost) in [([[0; 6], [0, 0, 0, 1, 0, 0]], cost), ([[0; 6]; 2], 3 * cost)] {
-        let model = Model { overhead_ns, node: Some(node), ..Model::default() };
+        let model = Model {
+            post_ns: overhead_ns,
+            poll_ns: overhead_ns,
+            node: Some(node),
+            ..Model::default()
+        };
         let job = Job::with_model(coords.to_vec(), model).unwrap();
         let mut buffers = [vec![1; 1024], vec![0; 1024]];
         let [a, b] = neighbours(&job, &mut buffers);

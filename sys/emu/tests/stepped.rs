@@ -56,7 +56,8 @@ fn each_stage_is_done_by_a_step_when_it_is_due() {
 #[test]
 fn a_seed_decides_when_everything_happens() {
     let run = |seed| {
-        let model = Model { put_ns: 300, jitter_ns: 2000, overhead_ns: 100, ..late(seed) };
+        let model =
+            Model { put_ns: 300, jitter_ns: 2000, post_ns: 100, poll_ns: 100, ..late(seed) };
         let (job, [(a, _), (b, _)]) = pair(model);
         for at in 0..20 {
             assert_eq!(a.put(b.id, a.stadd + at * 8, b.stadd + at * 8, 8, 0, TCQ | RMT), 0);

@@ -125,6 +125,10 @@ parameters! {
         block_ns, "block", "ns", true;
         /// With several threads, to copy a block of x bytes, over that: this times the root of x / 256, of 32 KiB at most
         copy_ramp_ns, "copy_ramp", "ns", true;
+        /// A message between ranks of one node, from when it is written until it is seen
+        shm_latency_ns, "shm_latency", "ns", true;
+        /// To write such a message, and to read it, beside the copy of its bytes
+        shm_overhead_ns, "shm_overhead", "ns", true;
     }
     paper {
         /// To enter a call
@@ -215,6 +219,8 @@ impl Machine {
             copy_all: 68.03,
             block_ns: 17.1,
             copy_ramp_ns: 60.65,
+            shm_latency_ns: 200.0,
+            shm_overhead_ns: 100.0,
             paper_base_ns: 2530.0,
             paper_entry_ns: 5.45,
             paper_mpi_ns: 2889.0,

@@ -9,6 +9,7 @@
 //!
 //! The model is a prediction. It does not see routers' buffers, retries, other jobs and noise.
 
+mod changes;
 mod compose;
 mod loads;
 mod machine;
@@ -23,6 +24,7 @@ mod script;
 mod speeds;
 mod timed;
 
+pub use changes::ChangesError;
 pub use machine::{Machine, MachineError, Parameter};
 pub use network::{Network, NetworkError, NetworkKind};
 pub use outcome::{Outcome, Part, Parts, Span, SpanKind};

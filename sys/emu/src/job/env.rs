@@ -9,10 +9,11 @@ use crate::limits::CQS;
 use crate::limits::coords;
 use crate::limits::error::JobError;
 use crate::shared::watched::Watched;
-use crate::timing::model::{Model, NodeLink};
+use crate::timing::model::Model;
 use hopbine_meet::variables::*;
 use hopbine_meet::{Launched, Place, VariableError};
 use hopbine_torus::Shape;
+use hopbine_torus::sim::{Machine, NetworkKind};
 use std::time::Duration;
 
 /// What the variables say.
@@ -26,9 +27,19 @@ struct Settings {
     first_cqs: Option<Vec<u8>>,
 }
 
-/// A cost in ns, or a bandwidth in MB/s; none if unset.
-fn cost(get: Lookup<'_>, variable: &Variable) -> Result<u64, VariableError> {
-    Ok(variable.number(get)?.unwrap_or(0))
+/// The delays of a machine of the network model; none if no machine is named.
+fn delays(get: Lookup<'_>) -> Result<Model, VariableError> {
+    let slower = EMU_SLOWER.number(get)?.unwrap_or(1);
+    let Some(line) = EMU_MACHINE.get(get) else { return Ok(Model::default()) };
+    match line.parse::<Machine>() {
+        Ok(machine) if machine.network == NetworkKind::TofuD => {
+            Ok(Model::of_machine(&machine, slower))
+        }
+        Ok(_) => Err(EMU_MACHINE.wrong(line)),
+        Err(error) => {
+            Err(EMU_MACHINE.wrong_here(line, format!("{} ({error})", EMU_MACHINE.values)))
+        }
+    }
 }
 
 fn watched(get: Lookup<'_>) -> Result<Watched, VariableError> {
@@ -46,16 +57,6 @@ fn first_cqs(get: Lookup<'_>) -> Result<Option<Vec<u8>>, VariableError> {
         Ok(cqs) if cqs[0] == 0 && cqs.is_sorted_by(|a, b| a < b && *b < CQS as u8) => Ok(Some(cqs)),
         _ => Err(EMU_CQS.wrong(value)),
     }
-}
-
-/// The link between ranks of one node, if any of its variables is set.
-fn node_link(get: Lookup<'_>) -> Result<Option<NodeLink>, VariableError> {
-    let variables = [&EMU_NODE_PUT_NS, &EMU_NODE_OVERHEAD_NS, &EMU_NODE_MBPS];
-    if variables.iter().all(|variable| variable.get(get).is_none()) {
-        return Ok(None);
-    }
-    let [put_ns, overhead_ns, mbps] = variables.map(|variable| cost(get, variable));
-    Ok(Some(NodeLink { put_ns: put_ns?, overhead_ns: overhead_ns?, mbps: mbps? }))
 }
 
 /// The sizes that `HOPBINE_TORUS` says; a row if it says nothing.
@@ -84,18 +85,12 @@ fn settings(get: Lookup<'_>) -> Result<Settings, VariableError> {
         per_node,
         timeout: timeout(get)?.unwrap_or(Duration::from_secs(60)),
         model: Model {
-            put_ns: cost(get, &EMU_PUT_NS)?,
-            hop_ns: cost(get, &EMU_HOP_NS)?,
-            jitter_ns: cost(get, &EMU_JITTER_NS)?,
-            tni_mbps: cost(get, &EMU_TNI_MBPS)?,
-            link_mbps: cost(get, &EMU_LINK_MBPS)?,
-            overhead_ns: cost(get, &EMU_OVERHEAD_NS)?,
-            gap_ns: cost(get, &EMU_GAP_NS)?,
-            node: node_link(get)?,
+            jitter_ns: EMU_JITTER_NS.number(get)?.unwrap_or(0),
             busy: EMU_BUSY.number(get)?.unwrap_or(0),
             late: EMU_LATE.number(get)?,
             checked: EMU_CHECKED.switch(get, false)?,
             watched: watched(get)?,
+            ..delays(get)?
         },
         first_cqs: first_cqs(get)?,
     })
@@ -151,16 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_node_has_a_link_of_its_own_when_asked() {
-        let s = with(&[("HOPBINE_EMU_OVERHEAD_NS", "5"), ("HOPBINE_EMU_GAP_NS", "6")]).unwrap();
-        assert_eq!((s.model.overhead_ns, s.model.gap_ns, s.model.node), (5, 6, None));
-        let s = with(&[("HOPBINE_EMU_NODE_OVERHEAD_NS", "3")]).unwrap();
-        assert_eq!(s.model.node, Some(NodeLink { overhead_ns: 3, ..NodeLink::default() }));
-        assert!(s.model.takes_time());
-        let long = [("HOPBINE_EMU_NODE_OVERHEAD_NS", "1000000000001")];
-        assert!(with(&long).unwrap_err().to_string().contains("to 1000000000000"));
-        let e = with(&[("HOPBINE_EMU_NODE_MBPS", "fast")]).unwrap_err().to_string();
-        assert!(e.contains("HOPBINE_EMU_NODE_MBPS=fast"), "{e}");
+    fn delays_are_those_of_a_machine_of_the_network_model() {
+        let named = ("HOPBINE_EMU_MACHINE", "tofu-d,network.hop=50");
+        let slower = ("HOPBINE_EMU_SLOWER", "10");
+        let s = with(&[named, slower, ("HOPBINE_EMU_JITTER_NS", "3")]).unwrap();
+        let machine: Machine = named.1.parse().unwrap();
+        assert_eq!(s.model, Model { jitter_ns: 3, ..Model::of_machine(&machine, 10) });
+        assert!(s.model.takes_time() && s.model.hop_ns == 500);
+        assert!(!with(&[slower]).unwrap().model.takes_time());
     }
 
     #[test]
@@ -184,7 +177,9 @@ mod tests {
             (&[("HOPBINE_EMU_CQS", "0,11")], "from 0 to 10"),
             (&[("HOPBINE_EMU_CQS", "")], "such as 0,3,6,9"),
             (&[RANK, ("HOPBINE_SIZE", "4"), ("HOPBINE_TORUS", "3x2")], "number of nodes, 4"),
-            (&[("HOPBINE_EMU_PUT_NS", "18446744073709551615")], "to 1000000000000"),
+            (&[("HOPBINE_EMU_MACHINE", "hyperx")], "it must be tofu-d"),
+            (&[("HOPBINE_EMU_MACHINE", "tofu-d,network.hop=far")], "`network.hop=far` must be"),
+            (&[("HOPBINE_EMU_SLOWER", "0")], "HOPBINE_EMU_SLOWER=0"),
             (&[("HOPBINE_EMU_JITTER_NS", "1000000000001")], "HOPBINE_EMU_JITTER_NS=1000000000001"),
             (
                 &[("HOPBINE_TORUS", "4294967295x4294967295x4294967295x4294967295")],
@@ -206,8 +201,8 @@ mod tests {
         ) {
             const NAMES: [&str; 18] = [
                 "HOPBINE_RANK", "HOPBINE_SIZE", "HOPBINE_RENDEZVOUS", "HOPBINE_TORUS",
-                "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_PUT_NS",
-                "HOPBINE_EMU_TNI_MBPS", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
+                "HOPBINE_RANKS_PER_NODE", "HOPBINE_TIMEOUT", "HOPBINE_EMU_MACHINE",
+                "HOPBINE_EMU_SLOWER", "HOPBINE_EMU_LATE", "HOPBINE_EMU_CHECKED",
                 "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
                 "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "HOPBINE_EMU_WATCHED", "HOPBINE_EMU_CQS",
             ];

@@ -53,9 +53,8 @@ pub(crate) struct NodeRecord {
 pub(crate) struct TniRecord {
     /// Guards the giving out of VCQs and gates.
     pub(crate) lock: SpinLock,
-    /// When the TNI can send again, and take what arrives, in ns (latency model only).
+    /// When the TNI can send again, in ns (latency model only).
     pub(crate) busy_until: AtomicU64,
-    pub(crate) arriving_until: AtomicU64,
     /// Offset of the gate table; 0: no gate was ever used.
     pub(crate) gates: AtomicU64,
     pub(crate) cqs: [CqRecord; CQS],

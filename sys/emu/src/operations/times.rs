@@ -25,14 +25,13 @@ pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
         hops: job.hops(node, target),
         processor: &vcq.busy_until,
         from: &own.busy_until,
-        to: &other.arriving_until,
         path: job.model.meets(len, inside).then(|| match is_get {
             false => (&job.header().links, job.path(node, target, &other.arriving)),
             true => (&job.header().links, job.path(target, node, &own.arriving)),
         }),
     };
     let times = if is_get {
-        (route.from, route.to) = (&other.busy_until, &own.arriving_until);
+        route.from = &other.busy_until;
         job.model.get(len, &route)
     } else {
         job.model.put(len, &route)

@@ -4,7 +4,8 @@
 //! [`crate::operations::late`]). With a model the bytes still move at the post, and no poll shows a notice before
 //! its time: the completion in the TCQ when the TNI has sent the bytes, the remote notice a delay and
 //! the hops later, the local notice when the answer has come back. A program that waits for notices
-//! meets the latencies; one that watches memory does not. Barrier gates are not delayed.
+//! meets the latencies; one that watches memory does not. Barrier gates are not delayed. The numbers are those
+//! of a machine of the network model ([`Model::of_machine`]); tests take others.
 //!
 //! Without jitter, operations on one target are seen in the order in which they were posted. With
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
@@ -14,27 +15,32 @@ use crate::shared::lock::SpinLock;
 use crate::shared::watched::Watched;
 use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{self, Calendar};
+use hopbine_torus::sim::Machine;
 
-/// Delays of one-sided communication. The default is none.
+/// The longest of the delays, a thousand seconds.
+const LONGEST_NS: f64 = 1e12;
+
+/// Delays of one-sided communication. The default is none; [`Model::of_machine`] has those of a machine of the
+/// network model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Model {
-    /// Delay of every operation from leaving the TNI to arriving, in ns (`HOPBINE_EMU_PUT_NS`).
+    /// Delay of every operation from leaving the TNI to arriving, without hops, in ns.
     pub put_ns: u64,
-    /// More delay for every hop, in ns (`HOPBINE_EMU_HOP_NS`).
+    /// More delay for every hop, in ns.
     pub hop_ns: u64,
     /// More delay for every operation, random up to this many ns (`HOPBINE_EMU_JITTER_NS`).
     pub jitter_ns: u64,
-    /// What one TNI sends, in 10^6 bytes per second (`HOPBINE_EMU_TNI_MBPS`); 0: no limit.
+    /// What one TNI sends, in 10^6 bytes per second; 0: no limit.
     pub tni_mbps: u64,
-    /// What one link of the torus carries, and what one TNI takes in, in 10^6 bytes per second
-    /// (`HOPBINE_EMU_LINK_MBPS`): a message of more than a packet occupies its whole route at once, and
-    /// waits until all of it is free; 0: messages do not meet.
+    /// What one link of the torus carries, and what one TNI takes in, in 10^6 bytes per second: a message of
+    /// more than a packet occupies its whole route at once, and waits until all of it is free; 0:
+    /// messages do not meet.
     pub link_mbps: u64,
-    /// LogGP's o: what a message takes of its sender's processor and of its receiver's, in ns
-    /// (`HOPBINE_EMU_OVERHEAD_NS`).
-    pub overhead_ns: u64,
-    /// LogGP's g: what a message takes of the TNIs at both ends besides its bytes, in ns
-    /// (`HOPBINE_EMU_GAP_NS`).
+    /// What a message takes of its sender's processor, in ns.
+    pub post_ns: u64,
+    /// What it takes of its receiver's, in ns.
+    pub poll_ns: u64,
+    /// Between two messages of one TNI, at least, in ns.
     pub gap_ns: u64,
     /// The link between ranks of one node; None: as between nodes, without hops.
     pub node: Option<NodeLink>,
@@ -55,12 +61,11 @@ pub struct Model {
 /// What a message costs between ranks of one node, which speak through its memory: no TNI is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLink {
-    /// Delay from leaving the sender to arriving, in ns (`HOPBINE_EMU_NODE_PUT_NS`).
+    /// Delay from leaving the sender to arriving, in ns.
     pub put_ns: u64,
-    /// As [`Model::overhead_ns`] (`HOPBINE_EMU_NODE_OVERHEAD_NS`).
+    /// What a message takes of either processor, in ns.
     pub overhead_ns: u64,
-    /// What the sender's processor copies, in 10^6 bytes per second (`HOPBINE_EMU_NODE_MBPS`); 0: no
-    /// limit.
+    /// What the sender's processor copies, in 10^6 bytes per second; 0: no limit.
     pub mbps: u64,
 }
 
@@ -73,9 +78,8 @@ pub(crate) struct Route<'a> {
     pub(crate) hops: u64,
     /// The processor of the rank that posts.
     pub(crate) processor: &'a AtomicU64,
-    /// The TNI that sends the data, and the one where they arrive.
+    /// The TNI that sends the data.
     pub(crate) from: &'a AtomicU64,
-    pub(crate) to: &'a AtomicU64,
     /// The links that it occupies besides, and the lock of all links; `None` if messages do not meet.
     pub(crate) path: Option<(&'a SpinLock, Vec<&'a Calendar>)>,
 }
@@ -89,10 +93,38 @@ pub(crate) struct Times {
 }
 
 impl Model {
+    /// The delays of a machine of the network model, `slower` times as long, so that the host's own time
+    /// counts for little.
+    pub fn of_machine(machine: &Machine, slower: u32) -> Self {
+        // Sums of many delays stay below 2^64 ns.
+        let ns = |ns: f64| (ns * f64::from(slower)).round().min(LONGEST_NS) as u64;
+        // A speed without bound costs nothing.
+        let mbps = |bytes_per_ns: f64| match bytes_per_ns.is_finite() {
+            true => (bytes_per_ns * 1000.0 / f64::from(slower)).round().max(1.0) as u64,
+            false => 0,
+        };
+        Model {
+            // The latency of the machine is that to a neighbour, with the first hop.
+            put_ns: ns((machine.latency_ns - machine.hop_ns).max(0.0)),
+            hop_ns: ns(machine.hop_ns),
+            tni_mbps: mbps(machine.interface),
+            link_mbps: mbps(machine.link),
+            post_ns: ns(machine.post_ns),
+            poll_ns: ns(machine.poll_ns),
+            gap_ns: ns(machine.gap_ns),
+            node: Some(NodeLink {
+                put_ns: ns(machine.shm_latency_ns),
+                overhead_ns: ns(machine.shm_overhead_ns),
+                mbps: mbps(machine.copy),
+            }),
+            ..Model::default()
+        }
+    }
+
     /// Whether there are latencies.
     pub(crate) fn takes_time(&self) -> bool {
         let between = self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps | self.link_mbps;
-        (between | self.overhead_ns | self.gap_ns) != 0 || self.node.is_some()
+        (between | self.post_ns | self.poll_ns | self.gap_ns) != 0 || self.node.is_some()
     }
 
     /// The link between ranks of one node, where it is another than that between nodes.
@@ -107,7 +139,7 @@ impl Model {
 
     /// What a message takes of the processor that receives it, in ns.
     pub(crate) fn receiving(&self, inside: bool) -> u64 {
-        self.inside(inside).map_or(self.overhead_ns, |link| link.overhead_ns)
+        self.inside(inside).map_or(self.poll_ns, |link| link.overhead_ns)
     }
 
     /// Times of one operation among others of a sender. `earlier` are the latest times of those
@@ -138,7 +170,7 @@ impl Model {
         if let Some((sent, arrived)) = self.stay(bytes, route) {
             return Times { sent, remote: arrived, local: arrived };
         }
-        let posted = occupy(route.processor, route.now, self.overhead_ns);
+        let posted = occupy(route.processor, route.now, self.post_ns);
         let (sent, remote) = self.cross(posted, bytes, route);
         Times { sent, remote, local: remote + route.hops * self.hop_ns }
     }
@@ -148,7 +180,7 @@ impl Model {
         if let Some((sent, arrived)) = self.stay(bytes, route) {
             return Times { sent, remote: sent, local: arrived };
         }
-        let sent = occupy(route.processor, route.now, self.overhead_ns);
+        let sent = occupy(route.processor, route.now, self.post_ns);
         let asked = sent + self.put_ns + route.hops * self.hop_ns;
         let (remote, local) = self.cross(asked, bytes, route);
         Times { sent, remote, local }
@@ -164,24 +196,23 @@ impl Model {
 
     /// When bytes that are there at a time have left the one TNI and come through the other.
     fn cross(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
-        let takes = self.gap_ns + wire(bytes, self.tni_mbps);
-        let sent = match &route.path {
-            None => occupy(route.from, start, takes),
+        let wire_ns = wire(bytes, self.tni_mbps);
+        // The next message leaves after the gap, or after these bytes.
+        let (takes, sent) = match &route.path {
+            None => (wire_ns, occupy(route.from, start, wire_ns.max(self.gap_ns))),
             Some((lock, path)) => {
-                let takes = takes.max(wire(bytes, self.link_mbps));
+                let takes = wire_ns.max(wire(bytes, self.link_mbps));
+                let held = takes.max(self.gap_ns);
                 let _guard = lock.lock();
                 // Relaxed: the lock orders these, and only the number matters to others.
                 let start = start.max(route.from.load(Ordering::Relaxed));
-                let sent = links::occupy(path, start, takes, route.now) + takes;
-                route.from.fetch_max(sent, Ordering::Relaxed);
-                sent
+                let free = links::occupy(path, start, held, route.now) + held;
+                route.from.fetch_max(free, Ordering::Relaxed);
+                (takes, free)
             }
         };
-        let arrived = sent + self.put_ns + route.hops * self.hop_ns;
-        match self.gap_ns {
-            0 => (sent, arrived),
-            gap => (sent, occupy(route.to, arrived, gap)),
-        }
+        let sent = sent - takes.max(self.gap_ns) + takes;
+        (sent, sent + self.put_ns + route.hops * self.hop_ns)
     }
 }
 
@@ -236,18 +267,36 @@ pub(crate) fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_machine_of_the_network_model_says_all_delays() {
+        let line = "tofu-d,network.latency=1000,network.hop=100,node.post=7,network.link=inf";
+        let machine: Machine = line.parse().unwrap();
+        let model = Model::of_machine(&machine, 100);
+        assert_eq!((model.put_ns, model.hop_ns, model.post_ns), (90_000, 10_000, 700));
+        assert_eq!(
+            (model.link_mbps, model.tni_mbps),
+            (0, 63),
+            "6.335 GB/s, a hundred times as slow"
+        );
+        let node = model.node.unwrap();
+        assert_eq!((node.put_ns, node.mbps), (20_000, 240));
+        // A put to a neighbour takes the machine's latency, and its bytes.
+        let taken = Taken::default();
+        let times = Model::of_machine(&machine, 1).put(63_350, &taken.route(false, 1));
+        assert_eq!((times.sent, times.remote - times.sent), (7 + 10_000, 1000));
+    }
+
     /// What a message takes; fresh in each test.
     #[derive(Default)]
     struct Taken {
         processor: AtomicU64,
         from: AtomicU64,
-        to: AtomicU64,
     }
 
     impl Taken {
         fn route(&self, inside: bool, hops: u64) -> Route<'_> {
-            let Taken { processor, from, to } = self;
-            Route { now: 0, inside, hops, processor, from, to, path: None }
+            let Taken { processor, from } = self;
+            Route { now: 0, inside, hops, processor, from, path: None }
         }
     }
 
@@ -271,22 +320,19 @@ mod tests {
         assert!(!Model::default().takes_time() && model.takes_time());
     }
 
-    /// Messages without bytes queue for the processor that sends them, for o, and for both TNIs, for g.
+    /// Messages without bytes queue for the processor that sends them, for o, and for its TNI, for g.
     #[test]
-    fn every_message_costs_its_sender_and_its_tnis() {
+    fn every_message_costs_its_sender_and_its_tni() {
         let second = 1_000_000_000;
-        let model = Model { put_ns: 7, overhead_ns: second, ..Model::default() };
+        let model = Model { put_ns: 7, post_ns: second, ..Model::default() };
         let taken = Taken::default();
         let [a, b] = [(); 2].map(|()| model.put(0, &taken.route(false, 0)));
         assert_eq!((b.sent - a.sent, b.remote - b.sent), (second, 7));
 
         let model = Model { put_ns: 7, gap_ns: second, ..Model::default() };
-        // Two senders to one receiver: the second waits at the end of the way, not at its start.
-        let (near, far) = (Taken::default(), Taken::default());
-        let a = model.put(0, &near.route(false, 0));
-        let b = model.put(0, &Route { to: &near.to, ..far.route(false, 0) });
-        assert_eq!(a.remote - a.sent, 7 + second);
-        assert!(b.sent < a.sent + second && b.remote == a.remote + second);
+        let taken = Taken::default();
+        let [a, b] = [(); 2].map(|()| model.put(0, &taken.route(false, 0)));
+        assert_eq!((a.sent, b.sent, b.remote), (0, second, second + 7));
     }
 
     /// A message that waits for a link keeps its sender's TNI from what comes behind it.
@@ -313,12 +359,12 @@ mod tests {
     #[test]
     fn a_node_has_its_own_link() {
         let link = NodeLink { put_ns: 3, overhead_ns: 1_000_000_000, mbps: 1 };
-        let model = Model { gap_ns: 1, overhead_ns: 5, node: Some(link), ..Model::default() };
+        let model = Model { gap_ns: 1, poll_ns: 5, node: Some(link), ..Model::default() };
         let taken = Taken::default();
         let [a, b] = [(); 2].map(|()| model.put(1_000_000, &taken.route(true, 0)));
         assert_eq!((b.sent - a.sent, b.remote - b.sent), (2_000_000_000, 3));
         // Relaxed: one thread.
-        assert_eq!(taken.from.load(Ordering::Relaxed) + taken.to.load(Ordering::Relaxed), 0);
+        assert_eq!(taken.from.load(Ordering::Relaxed), 0);
         assert_eq!((model.receiving(true), model.receiving(false)), (1_000_000_000, 5));
         assert_eq!(Model { node: None, ..model }.receiving(true), 5);
     }

@@ -108,25 +108,14 @@ variables! {
     EMU_CQS: Text("increasing numbers of CQs from 0 to 10, such as 0,3,6,9"),
         "as Fujitsu's library has them over its simulated device", EmulatedDevice, "0,3,6,9",
         "The first CQs of the ranks that share a TNI, for programs that compute them as on Fugaku.";
-    EMU_PUT_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
-        "Delay of every operation in ns (LogGP's L without hops).";
-    EMU_HOP_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
-        "Delay of each hop in ns.";
+    EMU_MACHINE: Text("tofu-d, with changed values if any, such as tofu-d,network.hop=50"),
+        "no delays", EmulatedDevice, "tofu-d",
+        "The machine of the network model whose delays the device has: those of links, interfaces and posts, and \
+         between ranks of one node. `hopbine machine tofu-d` has the parameters; `hopbine launch \
+         --machine` sets it.";
+    EMU_SLOWER: Number(1, 1_000_000), "1", EmulatedDevice, "100",
+        "How many times as long as the machine's all delays are, so that the host's own time counts for \
+         little.";
     EMU_JITTER_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
         "Largest random delay in ns: operations without STRONG_ORDER overtake each other.";
-    EMU_OVERHEAD_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
-        "What a message takes of the processors at both ends in ns (LogGP's o).";
-    EMU_GAP_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
-        "What a message takes of the TNIs at both ends in ns (LogGP's g).";
-    EMU_TNI_MBPS: Number(0, u64::MAX), "0", EmulatedDevice, "6800",
-        "Bandwidth of a TNI in MB/s (LogGP's 1/G); 0 is no bound.";
-    EMU_LINK_MBPS: Number(0, u64::MAX), "0", EmulatedDevice, "6800",
-        "Bandwidth of links and receiving TNIs in MB/s, for which messages wait; 0 is no bound.";
-    EMU_NODE_PUT_NS: Number(0, LONGEST_NS), "as between nodes", EmulatedDevice, "200",
-        "As HOPBINE_EMU_PUT_NS, between ranks of one node. If one of the three HOPBINE_EMU_NODE_ variables \
-         is set, the others are 0.";
-    EMU_NODE_OVERHEAD_NS: Number(0, LONGEST_NS), "as between nodes", EmulatedDevice, "100",
-        "As HOPBINE_EMU_OVERHEAD_NS, between ranks of one node.";
-    EMU_NODE_MBPS: Number(0, u64::MAX), "as between nodes", EmulatedDevice, "20000",
-        "As HOPBINE_EMU_TNI_MBPS, between ranks of one node.";
 }
