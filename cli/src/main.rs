@@ -8,6 +8,7 @@
 //! command line asks for what does not exist; `launch` ends as its program does.
 
 mod args;
+mod calibrate;
 mod cells;
 mod chaos;
 mod check;
@@ -18,6 +19,7 @@ mod host;
 mod info;
 mod launch;
 mod list;
+mod measured;
 mod numbers;
 mod output;
 mod plan;
@@ -28,6 +30,7 @@ mod simulate;
 mod sizes;
 mod table;
 mod traffic;
+mod validate;
 mod volumes;
 
 use std::process::ExitCode;
@@ -65,6 +68,8 @@ enum Command {
     Traffic(traffic::Args),
     Simulate(simulate::Args),
     Machine(simulate::machine::Args),
+    Calibrate(calibrate::Args),
+    Validate(validate::Args),
     Run(run::Args),
     Chaos(chaos::Args),
     Launch(launch::Args),
@@ -81,6 +86,8 @@ fn main() -> ExitCode {
         Command::Traffic(args) => traffic::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Machine(args) => simulate::machine::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
+        Command::Validate(args) => validate::run(args),
         Command::Run(args) => run::run(args),
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),

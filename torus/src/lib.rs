@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod collectives;
+pub mod fit;
 pub mod geometry;
 mod names;
 pub mod patterns;

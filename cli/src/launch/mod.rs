@@ -273,7 +273,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mine.toml");
         let mine = file::machine("tofu-d,network.hop=50,node.post=7.5").unwrap();
-        std::fs::write(&path, file::show(&mine)).unwrap();
+        std::fs::write(&path, file::show(&mine, |_| None)).unwrap();
         let line = machine(path.to_str().unwrap());
         assert_eq!(line.as_deref(), Some("tofu-d,network.hop=50,node.post=7.5"));
     }

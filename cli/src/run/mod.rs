@@ -229,7 +229,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
                 ));
             }
             if let Some(stream) = &mut stream {
-                bar.aside(|| stream.row(&rows::row(case, chosen, &measured)))?;
+                bar.aside(|| stream.row(&rows::row(args, case, chosen, &measured)))?;
             }
             bar.advance(1);
         }

@@ -51,10 +51,13 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
 }
 
 /// The cells of a row.
-pub fn row(case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
+pub fn row(args: &Args, case: &Case, chosen: &Chosen, measured: &Measured) -> Vec<Cell> {
     let bytes = case.total_bytes();
     let is_well = measured.wrong.is_empty();
     let mut cells = vec![
+        Cell::text(args.collective.name()),
+        Cell::text(args.place.torus.to_string()),
+        args.segment.map_or_else(Cell::none, Cell::count),
         Cell::new(bytes, sizes::show(bytes)),
         Cell::text(&chosen.algorithm),
         Cell::count(chosen.ports),
@@ -134,6 +137,10 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
         ],
         heading,
         columns: vec![
+            // Files of rows say themselves what they are of: `hopbine validate` reads them.
+            Column::hidden("collective"),
+            Column::hidden("torus"),
+            Column::hidden("segment_bytes"),
             Column::number("bytes", "bytes").expects(8),
             Column::text("algorithm", "algorithm").expects(longest_name),
             Column::number("ports", "ports").yields(1),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hopbine_torus::sim::{Machine, NetworkKind, Parameter};
+use hopbine_torus::sim::{Machine, NetworkKind, Parameter, Quantity};
 use toml::de::DeTable;
 use toml::{Spanned, de::DeValue};
 
@@ -34,8 +34,8 @@ pub fn machine(name: &str) -> Result<Machine, CliError> {
     })
 }
 
-/// A machine as a file that [`machine`] reads.
-pub fn show(machine: &Machine) -> String {
+/// A machine as a file that [`machine`] reads. `source` says where the value of a parameter is from.
+pub fn show(machine: &Machine, source: impl Fn(&Parameter) -> Option<String>) -> String {
     let mut text = format!(
         "# A machine of hopbine's network model; see docs/model.md.\n\
          name = \"{}\"\n\
@@ -53,10 +53,21 @@ pub fn show(machine: &Machine) -> String {
         }
         let Parameter { name, unit, meaning, .. } = parameter;
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        let source = source(parameter).map_or_else(String::new, |source| format!("; {source}"));
         // Infinity is `inf` in TOML as in Rust; whole numbers need a point.
-        let _ = writeln!(text, "#{meaning}{unit}\n{name} = {value:?}");
+        let _ = writeln!(text, "#{meaning}{unit}{source}\n{name} = {value:?}");
     }
     text
+}
+
+/// Where the values of a machine are from, if it is built in.
+pub fn built_in_source(machine: &Machine) -> impl Fn(&Parameter) -> Option<String> {
+    let is_tofu = Machine::built_in("tofu-d").as_ref() == Some(machine);
+    move |parameter| match parameter.section {
+        _ if !is_tofu => None,
+        "hopbine" => Some("an estimate".to_owned()),
+        _ => Quantity::of(parameter).map(|quantity| quantity.origin.to_string()),
+    }
 }
 
 type Wrong = (usize, String);
@@ -130,13 +141,15 @@ mod tests {
     fn machines_are_read_as_they_are_shown() {
         for name in Machine::NAMES {
             let machine = Machine::built_in(name).unwrap();
-            assert_eq!(parse(&show(&machine)), Ok(machine));
+            let shown = show(&machine, built_in_source(&machine));
+            assert_eq!(shown.contains("; fitted\n"), name == "tofu-d");
+            assert_eq!(parse(&shown), Ok(machine));
         }
     }
 
     #[test]
     fn faults_are_named_with_their_line() {
-        let well = show(&Machine::built_in("tofu-d").unwrap());
+        let well = show(&Machine::built_in("tofu-d").unwrap(), |_| None);
         for (from, to, expected) in [
             ("kind = \"tofu-d\"", "kind = \"torus\"", "line 4: `torus` is no network"),
             ("kind = \"tofu-d\"", "kind = 3", "must be a text"),

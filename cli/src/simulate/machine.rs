@@ -25,7 +25,10 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let text = match &args.machine {
-        Some(name) => file::show(&file::machine(name)?),
+        Some(name) => {
+            let machine = file::machine(name)?;
+            file::show(&machine, file::built_in_source(&machine))
+        }
         None => Machine::NAMES.map(|name| format!("{name}\n")).concat(),
     };
     args.output.write(&text)?;

@@ -73,7 +73,7 @@ pub struct Args {
 
 /// Whose software, as it is named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ProfileArg {
+pub enum ProfileArg {
     /// Ours, in a call like one before
     Hopbine,
     /// The code that the Bine paper was measured with

@@ -11,6 +11,7 @@
 
 mod changes;
 mod compose;
+mod fitted;
 mod loads;
 mod machine;
 mod network;
@@ -25,6 +26,7 @@ mod speeds;
 mod timed;
 
 pub use changes::ChangesError;
+pub use fitted::{Origin, QUANTITIES, Quantity, tofu_d_intervals};
 pub use machine::{Machine, MachineError, Parameter};
 pub use network::{Network, NetworkError, NetworkKind};
 pub use outcome::{Outcome, Part, Parts, Span, SpanKind};

@@ -1,0 +1,178 @@
+//! The fit of a machine's parameters to measured times.
+
+use std::collections::HashMap;
+
+use hopbine_torus::fit::{FitError, Observation, Problem, Unknown, family_weights};
+use hopbine_torus::sim::{Machine, Origin, Parameter, QUANTITIES, Quantity};
+
+use crate::measured::cases::{Case, predicted};
+use crate::progress::Bar;
+
+/// The error of a good prediction, of the logarithm: larger ones pull with a force that does not grow.
+const SCALE: f64 = 0.08;
+/// The standard deviation of the logarithm of a parameter that nothing is known of.
+const UNKNOWN: f64 = 4.0;
+/// A parameter that the times leave with a larger standard error of the logarithm is not determined by them.
+const DETERMINED: f64 = 0.5;
+/// Steps of the fit at most.
+const MOST_STEPS: usize = 12;
+
+/// A quantity of the model after the fit.
+#[derive(Clone, Debug)]
+pub struct Found {
+    pub quantity: Quantity,
+    pub value: f64,
+    /// The standard error of its logarithm, if it was fitted.
+    pub error: Option<f64>,
+    /// Where the value is from.
+    pub source: String,
+}
+
+/// A machine whose parameters are fitted.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    pub machine: Machine,
+    pub found: Vec<Found>,
+    pub steps: usize,
+}
+
+impl Calibration {
+    /// What was found of a parameter.
+    pub fn found(&self, parameter: &Parameter) -> Option<&Found> {
+        let name = (parameter.section, parameter.name);
+        self.found.iter().find(|found| found.quantity.names.contains(&name))
+    }
+}
+
+impl Found {
+    /// Where the value is from, and how well it is known.
+    pub fn remark(&self) -> String {
+        match self.error {
+            Some(error) => format!("{}, standard error {:.0} %", self.source, 100.0 * error),
+            None => self.source.clone(),
+        }
+    }
+}
+
+/// How often the model is asked at most, for the progress bar.
+pub fn most_evaluations() -> u64 {
+    let n = QUANTITIES.iter().filter(|quantity| is_fitted(quantity)).count() as u64;
+    // Two fits, each of steps, and of every parameter alone, and the curvature after it.
+    2 * (MOST_STEPS as u64 * (11 + 2 * n) + 4 * n + 1 + 2 * n + 1)
+}
+
+fn is_fitted(quantity: &Quantity) -> bool {
+    !matches!(quantity.origin, Origin::Fixed(_))
+}
+
+/// Fits the parameters of a machine, from its own on, to measured times: all of them, then those again that
+/// the times determine, while the others have the values of their sources.
+///
+/// # Errors
+/// [`FitError`].
+pub fn calibrate(cases: &[&Case], start: &Machine, bar: &Bar) -> Result<Calibration, FitError> {
+    let fitted: Vec<usize> = (0..QUANTITIES.len()).filter(|&k| is_fitted(&QUANTITIES[k])).collect();
+    let all = Fit::new(cases, start, fitted, bar)?;
+    let values = all.problem.fit(&|values| all.times(values), &all.start(), MOST_STEPS)?.values;
+    let out = all.problem.undetermined(&|values| all.times(values), &values, DETERMINED)?;
+    let undetermined: HashMap<usize, f64> =
+        out.iter().map(|out| (all.fitted[out.unknown], out.error)).collect();
+    let mut machine = all.machine(&values);
+    for &k in undetermined.keys() {
+        let source = match QUANTITIES[k].origin {
+            Origin::Known { value, .. } => value,
+            _ => QUANTITIES[k].value(start),
+        };
+        QUANTITIES[k].set(&mut machine, source);
+    }
+    let is_determined = |k: &usize| !undetermined.contains_key(k);
+    let fitted = all.fitted.iter().copied().filter(is_determined).collect();
+    let fit = Fit::new(cases, &machine, fitted, bar)?;
+    let result = fit.problem.fit(&|values| fit.times(values), &fit.start(), MOST_STEPS)?;
+    let errors = fit.problem.standard_errors(&|values| fit.times(values), &result.values)?;
+    let machine = fit.machine(&result.values);
+    let found = QUANTITIES.iter().enumerate().map(|(k, quantity)| Found {
+        quantity: *quantity,
+        value: quantity.value(&machine),
+        error: fit.fitted.iter().position(|&of| of == k).map(|at| errors[at]),
+        source: source(quantity, undetermined.get(&k).copied()),
+    });
+    Ok(Calibration { found: found.collect(), steps: result.steps, machine })
+}
+
+/// A fit of some quantities.
+struct Fit<'a> {
+    cases: &'a [&'a Case],
+    /// Has the values of all others.
+    machine: Machine,
+    /// By number.
+    fitted: Vec<usize>,
+    problem: Problem,
+    bar: &'a Bar,
+}
+
+impl<'a> Fit<'a> {
+    fn new(
+        cases: &'a [&'a Case],
+        machine: &Machine,
+        fitted: Vec<usize>,
+        bar: &'a Bar,
+    ) -> Result<Self, FitError> {
+        let unknown = |&k: &usize| match QUANTITIES[k].origin {
+            Origin::Known { value, sigma, .. } => Unknown { source: value, sigma },
+            _ => Unknown { source: QUANTITIES[k].value(machine), sigma: UNKNOWN },
+        };
+        let unknowns = fitted.iter().map(unknown).collect();
+        let problem = Problem::new(unknowns, observations(cases), SCALE)?;
+        Ok(Fit { cases, machine: machine.clone(), fitted, problem, bar })
+    }
+
+    /// The values that the machine has.
+    fn start(&self) -> Vec<f64> {
+        self.fitted.iter().map(|&k| QUANTITIES[k].value(&self.machine)).collect()
+    }
+
+    /// The machine with other values.
+    fn machine(&self, values: &[f64]) -> Machine {
+        let mut machine = self.machine.clone();
+        for (&k, &value) in self.fitted.iter().zip(values) {
+            QUANTITIES[k].set(&mut machine, value);
+        }
+        machine
+    }
+
+    fn times(&self, values: &[f64]) -> Vec<f64> {
+        self.bar.advance(1);
+        predicted(self.cases, &self.machine(values))
+    }
+}
+
+/// Weights: an algorithm counts as the root of the number of its times does. Times of an algorithm on a shape
+/// with as many ports err together.
+fn observations(cases: &[&Case]) -> Vec<Observation> {
+    let families: Vec<_> =
+        cases.iter().map(|case| (case.row.collective, &case.row.algorithm)).collect();
+    let mut groups = HashMap::new();
+    let rows = cases.iter().zip(family_weights(&families)).map(|(case, weight)| {
+        let row = &case.row;
+        let n_groups = groups.len();
+        let group = (row.collective, &row.algorithm, row.ports, &row.shape);
+        let group = *groups.entry(group).or_insert(n_groups);
+        Observation { time: row.us, weight, group }
+    });
+    rows.collect()
+}
+
+fn source(quantity: &Quantity, undetermined: Option<f64>) -> String {
+    let alone = |error: f64| match error {
+        error if error > 2.0 => "the times say nothing of it".to_owned(),
+        error => format!("the times leave it {:.0} %", 100.0 * error),
+    };
+    match (quantity.origin, undetermined) {
+        (origin, None) => origin.to_string(),
+        (Origin::Known { source, .. }, Some(error)) => {
+            format!("not determined: {source}; {}", alone(error))
+        }
+        (_, Some(error)) => format!("not determined: as it was; {}", alone(error)),
+    }
+}

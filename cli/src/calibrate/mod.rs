@@ -1,0 +1,205 @@
+//! `hopbine calibrate`: the parameters of a machine, from measured times.
+
+pub mod fit;
+
+use std::path::PathBuf;
+
+use hopbine_torus::Shape;
+use hopbine_torus::fit::Accuracy;
+use hopbine_torus::sim::Parameter;
+use serde_json::{Value, json};
+
+use crate::cells::{Cell, Column, decimal};
+use crate::error::{CliError, Outcome};
+use crate::measured;
+use crate::measured::cases::{Case, Cases, predicted};
+use crate::output::OutputArg;
+use crate::progress;
+use crate::report::{Format, Report};
+use crate::simulate::file;
+use fit::{Calibration, Found, calibrate, most_evaluations};
+
+/// Fit the parameters of the network model to measured times
+///
+/// The parameters of the network, of a node and of the papers' software are fitted, none for a shape or an
+/// algorithm alone. What the times do not determine is named and keeps the value of its source.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine calibrate --measured timings.csv -o my-machine.toml
+  hopbine calibrate --measured timings.csv --shapes 2x2x2,4x4x4
+
+The file has the columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi), algorithm, segment_bytes,
+ports and median_us, or is PICO's aggregated_results_summary.csv.")]
+pub struct Args {
+    /// Measured times, as CSV; one file or several
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    measured: Vec<PathBuf>,
+    /// Take only the times of these shapes
+    #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
+    shapes: Vec<Shape>,
+    /// The machine that the fit begins with, by name or as a file
+    #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
+    machine: String,
+    /// Write the machine to a file, for --machine
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How to write what was found
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let start = file::machine(&args.machine)?;
+    let rows = measured::read(&args.measured, &args.shapes)?;
+    let cases = Cases::new(rows, &start)?;
+    let modelled: Vec<&Case> = cases.modelled.iter().collect();
+    let bar = progress::bar(most_evaluations(), "fitting");
+    let calibration =
+        calibrate(&modelled, &start, &bar).map_err(|error| CliError::Usage(error.to_string()))?;
+    drop(bar);
+    if let Some(path) = &args.output {
+        let source = |parameter: &Parameter| calibration.found(parameter).map(Found::remark);
+        OutputArg::to(path).write(&file::show(&calibration.machine, source))?;
+    }
+    let residuals = residuals(&modelled, &calibration);
+    let stdout = OutputArg::default();
+    parameters(&cases, &calibration, &residuals, args.format == Format::Table)
+        .write(args.format, &stdout)?;
+    if args.format == Format::Table {
+        of_residuals(&residuals).write(Format::Table, &stdout)?;
+    }
+    Ok(Outcome::Well)
+}
+
+/// What is left of the errors, of a collective, an algorithm and a shape, or of all.
+struct Residual {
+    collective: String,
+    family: String,
+    shape: String,
+    accuracy: Accuracy,
+}
+
+fn residuals(cases: &[&Case], calibration: &Calibration) -> Vec<Residual> {
+    let predictions = predicted(cases, &calibration.machine);
+    let errors: Vec<f64> =
+        cases.iter().zip(&predictions).map(|(case, us)| (us / case.row.us).ln()).collect();
+    let mut groups: std::collections::BTreeMap<_, Vec<f64>> = Default::default();
+    for (case, error) in cases.iter().zip(&errors) {
+        let row = &case.row;
+        let shape = (row.shape.n_ranks(), row.shape.to_string());
+        groups.entry((row.collective.name(), row.family(), shape)).or_default().push(*error);
+    }
+    let all = ("all".to_owned(), "all".to_owned(), "all".to_owned(), errors);
+    let each = groups.into_iter().map(|((collective, family, (_, shape)), errors)| {
+        (collective.to_owned(), family, shape, errors)
+    });
+    std::iter::once(all)
+        .chain(each)
+        .filter_map(|(collective, family, shape, errors)| {
+            Some(Residual { collective, family, shape, accuracy: Accuracy::of(&errors)? })
+        })
+        .collect()
+}
+
+fn parameters(
+    cases: &Cases,
+    calibration: &Calibration,
+    residuals: &[Residual],
+    is_table: bool,
+) -> Report {
+    let rows = calibration.found.iter().map(|found| {
+        let error = found
+            .error
+            .map_or_else(Cell::none, |error| Cell::new(error, format!("{:.0}%", 100.0 * error)));
+        vec![
+            Cell::text(found.quantity.name()),
+            Cell::new(found.value, significant(found.value)),
+            Cell::text(found.quantity.unit()),
+            error,
+            Cell::text(&found.source),
+        ]
+    });
+    let mut notes = vec![
+        "Standard errors are of the logarithm; times of an algorithm on a shape with as many ports err together."
+            .to_owned(),
+    ];
+    notes.extend(cases.notes());
+    let all: Vec<Value> = residuals
+        .iter()
+        .map(|residual| {
+            json!({
+                "collective": residual.collective,
+                "family": residual.family,
+                "shape": residual.shape,
+                "rows": residual.accuracy.n,
+                "median": residual.accuracy.median,
+                "p90": residual.accuracy.p90,
+                "bias": residual.accuracy.bias,
+            })
+        })
+        .collect();
+    let n = cases.modelled.len();
+    let mut about = vec![
+        ("machine", Value::from(calibration.machine.name.clone())),
+        ("measured", Value::from(n)),
+        ("left_out", Value::from(cases.n_left_out())),
+        ("steps", Value::from(calibration.steps)),
+    ];
+    if !is_table {
+        about.push(("residuals", Value::from(all)));
+    }
+    Report {
+        about,
+        heading: format!("{} fitted to {n} measured times", calibration.machine.name),
+        columns: vec![
+            Column::text("parameter", "parameter"),
+            Column::number("value", "value"),
+            Column::text("unit", "unit"),
+            Column::number("standard_error", "error"),
+            Column::text("source", "source").wraps(),
+        ],
+        rows: rows.collect(),
+        notes,
+    }
+}
+
+fn of_residuals(residuals: &[Residual]) -> Report {
+    let percent = |value: f64| Cell::new(value, format!("{:.1}%", 100.0 * value));
+    let row = |residual: &Residual| {
+        let Accuracy { n, median, p90, bias } = residual.accuracy;
+        vec![
+            Cell::text(&residual.collective),
+            Cell::text(&residual.family),
+            Cell::text(&residual.shape),
+            Cell::count(n as u64),
+            percent(median),
+            percent(p90),
+            Cell::new(bias, format!("{bias:+.3}")),
+        ]
+    };
+    Report {
+        about: Vec::new(),
+        heading:
+            "\nWhat is left: |predicted / measured - 1|, and the mean of ln(predicted / measured)"
+                .to_owned(),
+        columns: vec![
+            Column::text("collective", "collective"),
+            Column::text("family", "algorithm").wraps(),
+            Column::text("shape", "shape"),
+            Column::number("rows", "rows"),
+            Column::number("median", "median"),
+            Column::number("p90", "p90"),
+            Column::number("bias", "bias"),
+        ],
+        rows: residuals.iter().map(row).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// Four digits.
+fn significant(value: f64) -> String {
+    let before = value.abs().log10().floor() as i32 + 1;
+    decimal(value, (4 - before).clamp(0, 6) as usize)
+}

@@ -1,0 +1,199 @@
+//! The columns of files of measured times.
+
+use std::str::FromStr;
+
+use csv::StringRecord;
+use hopbine_torus::sim::Api;
+
+use super::pico;
+use super::{Row, RowError};
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// What `hopbine run --format csv` writes. Times in seconds.
+    Ours,
+    /// What PICO (repository HLC-Lab/pico, plot/summarize_data.py) writes. Times in nanoseconds.
+    Pico,
+    /// One row a time, with the software named. Times in microseconds.
+    Plain,
+}
+
+/// The longest message of our engine where a file does not say it, bytes.
+const OUR_SEGMENT: u64 = 1 << 20;
+
+impl Layout {
+    const ALL: [Layout; 3] = [Layout::Ours, Layout::Pico, Layout::Plain];
+
+    /// The columns that it must have: shape, collective, bytes, algorithm, median; then others.
+    pub fn needs(self) -> &'static [&'static str] {
+        match self {
+            Layout::Ours => &["torus", "collective", "bytes", "algorithm", "median_s", "ports"],
+            Layout::Pico => &["nnodes", "collective_type", "buffer_size", "algo_name", "median"],
+            Layout::Plain => &[
+                "shape",
+                "collective",
+                "bytes",
+                "algorithm",
+                "median_us",
+                "api",
+                "segment_bytes",
+                "ports",
+            ],
+        }
+    }
+
+    /// Columns that it may have.
+    fn knows(self) -> &'static [&'static str] {
+        match self {
+            Layout::Ours => &["segment_bytes", "verified"],
+            Layout::Pico => &["tasks_per_node"],
+            Layout::Plain => &[],
+        }
+    }
+
+    /// Microseconds of its unit of time.
+    fn unit_us(self) -> f64 {
+        match self {
+            Layout::Ours => 1e6,
+            Layout::Pico => 1e-3,
+            Layout::Plain => 1.0,
+        }
+    }
+}
+
+/// Where a file has what.
+#[derive(Debug)]
+pub struct Columns {
+    layout: Layout,
+    /// Name and place.
+    places: Vec<(&'static str, usize)>,
+}
+
+impl Columns {
+    /// Finds out what kind of file has such a first line.
+    pub fn of(header: &StringRecord) -> Result<Self, RowError> {
+        let place = |name: &'static str| {
+            let place = header.iter().position(|found| found.trim() == name);
+            place.map(|place| (name, place))
+        };
+        for layout in Layout::ALL {
+            let needed: Option<Vec<_>> = layout.needs().iter().map(|name| place(name)).collect();
+            if let Some(mut places) = needed {
+                places.extend(layout.knows().iter().filter_map(|name| place(name)));
+                return Ok(Columns { layout, places });
+            }
+        }
+        let found: Vec<&str> = header.iter().collect();
+        let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+        Err(RowError::Columns { found })
+    }
+
+    /// A row; `None` if it holds no time, or one that says nothing.
+    pub fn row(&self, line: u64, record: &StringRecord) -> Result<Option<Row>, RowError> {
+        let fields = Fields { columns: self, line, record };
+        let [shape, collective, bytes, algorithm, median] =
+            [0, 1, 2, 3, 4].map(|k| self.layout.needs()[k]);
+        let time = fields.text(median);
+        let is_wrong = fields.text("verified") == "false";
+        if self.layout == Layout::Ours && time.is_empty() || is_wrong {
+            return Ok(None);
+        }
+        let us = fields
+            .checked(median, time, "a time above 0", |us: &f64| us.is_finite() && *us > 0.0)?;
+        let (api, algorithm, segment_bytes, ports) = match self.layout {
+            Layout::Pico => {
+                let many = fields.text("tasks_per_node");
+                if !matches!(many, "" | "1") {
+                    let message = format!("{many} ranks share a node, and one a node is modelled");
+                    return Err(RowError::Text { line, column: "tasks_per_node", message });
+                }
+                let Some(name) = pico::parse(fields.text(algorithm)) else {
+                    let text = fields.text(algorithm).to_owned();
+                    let expected = "a name as PICO has on Fugaku, such as BINE-B_CONT-UTOFU-0-6 or default-ring";
+                    return Err(RowError::Value { line, column: algorithm, text, expected });
+                };
+                (name.api, name.algorithm, name.segment_bytes, name.ports)
+            }
+            Layout::Plain | Layout::Ours => {
+                let api = match self.layout {
+                    Layout::Ours => Api::Hopbine,
+                    _ => fields.parsed("api", fields.text("api"))?,
+                };
+                let segment = match fields.text("segment_bytes") {
+                    "" if api == Api::Hopbine => OUR_SEGMENT,
+                    "" => 0,
+                    text => {
+                        fields
+                            .checked("segment_bytes", text, "a whole number of bytes", |_| true)?
+                    }
+                };
+                let ports = match fields.text("ports") {
+                    "" => 1,
+                    text => {
+                        fields.checked("ports", text, "a number of ports", |ports| *ports > 0)?
+                    }
+                };
+                (api, fields.text(algorithm).to_owned(), segment, ports)
+            }
+        };
+        Ok(Some(Row {
+            line,
+            api,
+            shape: fields.parsed(shape, fields.text(shape))?,
+            collective: fields.parsed(collective, &fields.text(collective).to_lowercase())?,
+            algorithm,
+            bytes: fields.checked(
+                bytes,
+                fields.text(bytes),
+                "a whole number of bytes below 2^64",
+                |_| true,
+            )?,
+            segment_bytes,
+            ports,
+            us: us * self.layout.unit_us(),
+        }))
+    }
+}
+
+/// The fields of a line.
+struct Fields<'a> {
+    columns: &'a Columns,
+    line: u64,
+    record: &'a StringRecord,
+}
+
+impl<'a> Fields<'a> {
+    /// A field; empty if there is no such column.
+    fn text(&self, column: &str) -> &'a str {
+        let place = self.columns.places.iter().find(|(name, _)| *name == column);
+        place.and_then(|(_, place)| self.record.get(*place)).map_or("", str::trim)
+    }
+
+    fn checked<T: FromStr>(
+        &self,
+        column: &'static str,
+        text: &str,
+        expected: &'static str,
+        is_well: impl Fn(&T) -> bool,
+    ) -> Result<T, RowError> {
+        let value = text.parse().ok().filter(is_well);
+        value.ok_or_else(|| RowError::Value {
+            line: self.line,
+            column,
+            text: text.to_owned(),
+            expected,
+        })
+    }
+
+    /// Of a type whose errors say what would be right.
+    fn parsed<T: FromStr<Err: std::fmt::Display>>(
+        &self,
+        column: &'static str,
+        text: &str,
+    ) -> Result<T, RowError> {
+        let wrong =
+            |error: T::Err| RowError::Text { line: self.line, column, message: error.to_string() };
+        text.parse().map_err(wrong)
+    }
+}

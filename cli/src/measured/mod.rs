@@ -1,0 +1,261 @@
+//! Measured times from files: ours, PICO's, and those that the model was calibrated with.
+
+pub mod cases;
+mod columns;
+mod pico;
+
+use std::path::PathBuf;
+
+use hopbine_torus::sim::{Api, Timed};
+use hopbine_torus::{Collective, Shape};
+
+use crate::args;
+use crate::error::CliError;
+use columns::{Columns, Layout};
+
+/// One measured time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its line in the file, from 1.
+    pub line: u64,
+    pub api: Api,
+    pub shape: Shape,
+    pub collective: Collective,
+    /// As the file calls it.
+    pub algorithm: String,
+    /// Of a rank's vector, or of all blocks.
+    pub bytes: u64,
+    /// 0 for whole messages.
+    pub segment_bytes: u64,
+    pub ports: u32,
+    /// Median, microseconds.
+    pub us: f64,
+}
+
+impl Row {
+    /// What was measured, for the model.
+    pub fn timed(&self) -> Timed<'_> {
+        Timed {
+            api: self.api,
+            shape: &self.shape,
+            collective: self.collective,
+            algorithm: &self.algorithm,
+            bytes: self.bytes,
+            segment_bytes: self.segment_bytes,
+            ports: self.ports,
+        }
+    }
+
+    /// The software and the algorithm.
+    pub fn family(&self) -> String {
+        match self.api {
+            Api::Hopbine => self.algorithm.clone(),
+            api => format!("{} {}", api.name(), self.algorithm),
+        }
+    }
+}
+
+/// What is wrong in a file of measured times.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// Other columns than any known file has.
+    #[error(
+        "line 1: the columns are {found}; expected are those of `hopbine run --format csv` ({ours}), of \
+         PICO's aggregated_results_summary.csv ({pico}), or {plain}",
+        ours = Layout::Ours.needs().join(", "),
+        pico = Layout::Pico.needs().join(", "),
+        plain = Layout::Plain.needs().join(", "),
+    )]
+    Columns {
+        /// The columns that are there.
+        found: String,
+    },
+    /// A line that is no row.
+    #[error(
+        "line {line} has {found} fields: expected are {expected}, as many as line 1 has columns"
+    )]
+    Fields {
+        /// The line.
+        line: u64,
+        /// Fields that are there.
+        found: usize,
+        /// Fields that should be.
+        expected: usize,
+    },
+    /// A text that is no CSV.
+    #[error("{0}")]
+    Csv(#[from] csv::Error),
+    /// A value that does not belong there.
+    #[error("line {line}: `{text}` in column {column} is not {expected}")]
+    Value {
+        /// The line.
+        line: u64,
+        /// The column.
+        column: &'static str,
+        /// What is there.
+        text: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// A value that does not belong there, of a kind that says itself what would be right.
+    #[error("line {line}, column {column}: {message}")]
+    Text {
+        /// The line.
+        line: u64,
+        /// The column.
+        column: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+    /// Nothing was measured.
+    #[error("there are no rows after line 1")]
+    Empty,
+}
+
+/// A shape that was asked for and not measured.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no measured time is of the shape {shape}; there are {found}")]
+pub struct NoShape {
+    /// The shape.
+    shape: Shape,
+    /// The shapes that there are.
+    found: String,
+}
+
+/// Reads files of measured times. `shapes` says which count; all if it is empty. Rows that hold no time are
+/// passed over.
+///
+/// # Errors
+/// [`CliError::Read`]; [`CliError::Text`] with the line of what is wrong; [`CliError::Usage`] for a shape that
+/// was not measured.
+pub fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
+    let mut rows = Vec::new();
+    for path in paths {
+        let of_file = parse(&args::read(path)?);
+        rows.extend(
+            of_file.map_err(|error| CliError::Text {
+                path: path.clone(),
+                message: error.to_string(),
+            })?,
+        );
+    }
+    of_shapes(rows, shapes).map_err(|error| CliError::Usage(error.to_string()))
+}
+
+fn parse(text: &str) -> Result<Vec<Row>, RowError> {
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let header = reader.headers()?.clone();
+    let columns = Columns::of(&header)?;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record?;
+        let start = record.position().map_or(0, |position| position.byte() as usize);
+        let line = line_at(text, start);
+        if record.len() != header.len() {
+            return Err(RowError::Fields { line, found: record.len(), expected: header.len() });
+        }
+        rows.extend(columns.row(line, &record)?);
+    }
+    if rows.is_empty() { Err(RowError::Empty) } else { Ok(rows) }
+}
+
+/// The line of a record, from 1. The reader's own count is of the end of the line before.
+fn line_at(text: &str, byte: usize) -> u64 {
+    let rest = text[byte..].trim_start_matches(['\r', '\n']);
+    1 + text[..text.len() - rest.len()].matches('\n').count() as u64
+}
+
+fn of_shapes(rows: Vec<Row>, shapes: &[Shape]) -> Result<Vec<Row>, NoShape> {
+    if let Some(missing) = shapes.iter().find(|shape| rows.iter().all(|row| row.shape != **shape)) {
+        let found: Vec<String> = shapes_of(&rows).iter().map(Shape::to_string).collect();
+        return Err(NoShape { shape: missing.clone(), found: found.join(", ") });
+    }
+    let counts = |row: &Row| shapes.is_empty() || shapes.contains(&row.shape);
+    Ok(rows.into_iter().filter(counts).collect())
+}
+
+/// The shapes that rows are of, each once, smaller ones first.
+pub fn shapes_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Shape> {
+    let mut shapes: Vec<Shape> = Vec::new();
+    for row in rows {
+        if !shapes.contains(&row.shape) {
+            shapes.push(row.shape.clone());
+        }
+    }
+    shapes.sort_by_key(|shape| (shape.n_ranks(), shape.to_string()));
+    shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str =
+        "shape,collective,bytes,api,algorithm,segment_bytes,ports,median_us,min_us\n";
+
+    #[test]
+    fn files_of_all_three_kinds_say_the_same() {
+        let plain = format!("{PLAIN}4x4x4,reduce_scatter,1048576,utofu,bine-x-dec,0,6,12.5,11\n");
+        let pico = "collective_type,array_dim,buffer_size,algo_name,datatype,mean,median,nnodes,tasks_per_node\n\
+                    REDUCE_SCATTER,262144,1048576,BINE-X-UTOFU-0-6-DEC,int32,13000.0,12500.0,4x4x4,1\n";
+        let ours = "collective,torus,segment_bytes,bytes,algorithm,ports,median_s,verified\n\
+                    reduce-scatter,4x4x4,,1048576,bine-x-dec,6,0.0000125,true\n\
+                    reduce-scatter,4x4x4,,1048576,bine-x-dec,6,,true\n";
+        let [mut plain, mut pico, mut ours] =
+            [plain.as_str(), pico, ours].map(|text| parse(text).unwrap());
+        assert_eq!((ours.len(), ours[0].api, ours[0].segment_bytes), (1, Api::Hopbine, 1 << 20));
+        (ours[0].api, ours[0].segment_bytes) = (Api::Utofu, 0);
+        for rows in [&mut plain, &mut pico, &mut ours] {
+            rows[0].us = (rows[0].us * 1e6).round() / 1e6;
+        }
+        assert_eq!(plain[0].us, 12.5);
+        assert_eq!(plain, pico);
+        assert_eq!(plain, ours);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let good = "2x2x2,allreduce,1024,utofu,bine-l,0,3,5.5,5";
+        for (from, to, expected) in [
+            (
+                "1024",
+                "99999999999999999999",
+                "line 3: `99999999999999999999` in column bytes is not a whole number",
+            ),
+            ("1024", "-4", "is not a whole number of bytes"),
+            ("5.5", "fast", "`fast` in column median_us is not a time above 0"),
+            ("5.5", "0", "is not a time above 0"),
+            ("5.5", "inf", "is not a time above 0"),
+            ("2x2x2", "2xx", "line 3, column shape:"),
+            (
+                "allreduce",
+                "allreduced",
+                "line 3, column collective: `allreduced` is not a collective",
+            ),
+            ("utofu", "tofu", "column api"),
+            (",3,", ",0,", "column ports is not a number of ports"),
+            (",0,3", ",x,3", "column segment_bytes"),
+            (",5.5,5", ",5.5", "line 3 has 8 fields: expected are 9"),
+        ] {
+            let text = format!("{PLAIN}{good}\n{}\n", good.replacen(from, to, 1));
+            let message = parse(&text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{to}: {message}");
+        }
+        let message = parse("a,b\n1,2\n").unwrap_err().to_string();
+        assert!(message.contains("the columns are a, b; expected are"), "{message}");
+        assert!(message.contains("median_us") && message.contains("algo_name"), "{message}");
+        assert!(matches!(parse(PLAIN).unwrap_err(), RowError::Empty));
+        assert!(parse("").unwrap_err().to_string().contains("the columns are"));
+    }
+
+    #[test]
+    fn a_shape_that_was_not_measured_is_named() {
+        let row = |shape| format!("{shape},bcast,64,fujitsu-mpi,binomial,,,5,5\n");
+        let text = format!("{PLAIN}{}{}{}", row("4x4"), row("2x2"), row("4x4"));
+        let shape = |text: &str| text.parse::<Shape>().unwrap();
+        assert_eq!(shapes_of(&parse(&text).unwrap()), [shape("2x2"), shape("4x4")]);
+        assert_eq!(of_shapes(parse(&text).unwrap(), &[shape("4x4")]).unwrap().len(), 2);
+        let error = of_shapes(parse(&text).unwrap(), &[shape("8x8")]).unwrap_err().to_string();
+        assert_eq!(error, "no measured time is of the shape 8x8; there are 2x2, 4x4");
+    }
+}

@@ -1,0 +1,53 @@
+//! Predictions by parameters that were fitted without what they predict.
+
+use hopbine_torus::Shape;
+use hopbine_torus::fit::{ErrorClass, Intervals};
+use hopbine_torus::sim::Machine;
+
+use super::judge::Judged;
+use crate::calibrate::fit::{calibrate, most_evaluations};
+use crate::error::CliError;
+use crate::measured::cases::{Case, predicted};
+use crate::measured::shapes_of;
+use crate::progress;
+
+/// What is predicted for each shape by a fit to the others. Intervals are of the errors of these predictions
+/// on the other shapes.
+///
+/// # Errors
+/// [`CliError::Usage`] if there is one shape only, or the others are too few times to fit.
+pub fn judged<'a>(cases: &[&'a Case], machine: &Machine) -> Result<Vec<Judged<'a>>, CliError> {
+    let shapes = shapes_of(cases.iter().map(|case| &case.row));
+    if shapes.len() < 2 {
+        return Err(CliError::Usage(format!(
+            "--leave-out needs times of two shapes or more; all that are modelled are of {}",
+            shapes[0]
+        )));
+    }
+    let bar = progress::bar(shapes.len() as u64 * most_evaluations(), "fitting");
+    let mut errors: Vec<(&Shape, ErrorClass, u32, f64)> = Vec::new();
+    let mut of_shapes: Vec<(&Shape, Vec<&'a Case>, Vec<f64>)> = Vec::new();
+    for shape in &shapes {
+        bar.say(&format!("without {shape}"));
+        let (own, others): (Vec<&Case>, Vec<&Case>) =
+            cases.iter().partition(|case| case.row.shape == *shape);
+        let calibration = calibrate(&others, machine, &bar)
+            .map_err(|error| CliError::Usage(format!("without {shape}: {error}")))?;
+        let times = predicted(&own, &calibration.machine);
+        let of_shape = own
+            .iter()
+            .zip(&times)
+            .map(|(case, us)| (shape, case.class(), shape.n_ranks(), (us / case.row.us).ln()));
+        errors.extend(of_shape);
+        of_shapes.push((shape, own, times));
+    }
+    let judge = |(shape, own, times): (&Shape, Vec<&'a Case>, Vec<f64>)| {
+        let of_others = errors.iter().filter(|(of, ..)| *of != shape);
+        let of_others: Vec<_> =
+            of_others.map(|&(_, class, ranks, error)| (class, ranks, error)).collect();
+        let intervals = Intervals::of(&of_others).expect("another shape has times");
+        let judged = own.into_iter().zip(times);
+        judged.map(|(case, us)| Judged::new(case, us, &intervals)).collect::<Vec<_>>()
+    };
+    Ok(of_shapes.into_iter().flat_map(judge).collect())
+}

@@ -1,0 +1,169 @@
+//! `hopbine validate`: predictions against measured times.
+
+mod judge;
+mod left_out;
+mod plot;
+
+use std::path::PathBuf;
+
+use hopbine_torus::Shape;
+use hopbine_torus::sim::{Api, Machine, tofu_d_intervals};
+use serde_json::Value;
+
+use crate::cells::{Cell, Column};
+use crate::error::{CliError, Outcome};
+use crate::measured::cases::{Case, Cases, predicted};
+use crate::measured::{self, Row};
+use crate::output::OutputArg;
+use crate::report::{Format, Report};
+use crate::simulate::{ProfileArg, file};
+use judge::{Group, Judged, groups};
+
+/// Judge the predictions of the network model by measured times
+///
+/// For all times, by shape, collective, size and algorithm: how far predictions are off, whether measured
+/// times lie in the predicted intervals, and what it costs to take the algorithm that is predicted to be the
+/// fastest.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine run allreduce --torus 8x8 --bytes 1KiB..64MiB:x4 --algorithm all --format csv -o ours.csv
+  hopbine validate --measured ours.csv
+  hopbine validate --measured timings.csv --leave-out --plot scatter.svg
+  hopbine validate --measured aggregated_results_summary.csv --machine my-machine.toml
+
+The file is what `hopbine run --format csv` prints, or PICO's aggregated_results_summary.csv, or has the
+columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi, hopbine), algorithm, segment_bytes, ports and
+median_us.")]
+pub struct Args {
+    /// Measured times, as CSV; one file or several
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    measured: Vec<PathBuf>,
+    /// Take only the times of these shapes
+    #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
+    shapes: Vec<Shape>,
+    /// A machine by name, or a file as from `hopbine machine NAME` or `hopbine calibrate`
+    #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
+    machine: String,
+    /// Take only the times of this software; all if not given
+    #[arg(long, value_enum)]
+    profile: Option<ProfileArg>,
+    /// Fit the parameters anew without each shape in turn, and judge what they predict for it
+    #[arg(long)]
+    leave_out: bool,
+    /// In a table too, judge each algorithm on each shape and for each class of sizes
+    #[arg(long)]
+    details: bool,
+    /// Draw predicted against measured times, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let machine = file::machine(&args.machine)?;
+    let rows = measured::read(&args.measured, &args.shapes)?;
+    let rows = of_profile(rows, args.profile)?;
+    let cases = Cases::new(rows, &machine)?;
+    let modelled: Vec<&Case> = cases.modelled.iter().collect();
+    let judged = match args.leave_out {
+        true => left_out::judged(&modelled, &machine)?,
+        false => judged(&modelled, &machine),
+    };
+    if let Some(path) = &args.plot {
+        plot::scatter(&title(&machine, args.leave_out), &judged, path)?;
+    }
+    let groups = groups(&judged, args.details || args.format != Format::Table);
+    report(&machine, args.leave_out, &cases, &groups).write(args.format, &args.output)?;
+    Ok(Outcome::Well)
+}
+
+/// The rows of some software.
+fn of_profile(rows: Vec<Row>, profile: Option<ProfileArg>) -> Result<Vec<Row>, CliError> {
+    let Some(profile) = profile else { return Ok(rows) };
+    let is_ours = profile == ProfileArg::Hopbine;
+    let of_it: Vec<Row> =
+        rows.into_iter().filter(|row| (row.api == Api::Hopbine) == is_ours).collect();
+    if of_it.is_empty() {
+        let (has, other) = if is_ours { ("ours", "paper") } else { ("the papers'", "hopbine") };
+        return Err(CliError::Usage(format!(
+            "no time is of {has} software: leave --profile out, or take --profile {other}"
+        )));
+    }
+    Ok(of_it)
+}
+
+/// What a machine predicts, with the intervals of the model's own calibration.
+fn judged<'a>(cases: &[&'a Case], machine: &Machine) -> Vec<Judged<'a>> {
+    let intervals = tofu_d_intervals();
+    let predicted = predicted(cases, machine);
+    cases.iter().zip(predicted).map(|(case, us)| Judged::new(case, us, &intervals)).collect()
+}
+
+fn title(machine: &Machine, leave_out: bool) -> String {
+    match leave_out {
+        true => format!("{}, each shape predicted by a fit to the others", machine.name),
+        false => format!("predicted for {}, against measured", machine.name),
+    }
+}
+
+fn report(machine: &Machine, leave_out: bool, cases: &Cases, groups: &[Group]) -> Report {
+    let percent = |value: f64| Cell::new(value, format!("{:.1}%", 100.0 * value));
+    let row = |group: &Group| {
+        let mut cells: Vec<Cell> = group.key.iter().map(Cell::text).collect();
+        cells.extend([
+            Cell::count(group.accuracy.n as u64),
+            percent(group.accuracy.median),
+            percent(group.accuracy.p90),
+            Cell::new(group.accuracy.bias, format!("{:+.3}", group.accuracy.bias)),
+            percent(group.coverage),
+        ]);
+        match &group.regrets {
+            None => cells.extend([Cell::count(0u32), Cell::none(), Cell::none()]),
+            Some(regrets) => cells.extend([
+                Cell::count(regrets.n as u64),
+                Cell::new(regrets.mean, format!("{:.3}", regrets.mean)),
+                Cell::new(regrets.p90, format!("{:.3}", regrets.p90)),
+            ]),
+        }
+        cells
+    };
+    let mut notes = vec![
+        "median, p90: of |predicted / measured - 1|; bias: mean of ln(predicted / measured); covered: measured \
+         times in the predicted 90 % interval; regret: the measured time of what is predicted to be the \
+         fastest, over the best measured, where a shape, collective and size leave a choice."
+            .to_owned(),
+    ];
+    notes.extend(cases.notes());
+    let n = cases.modelled.len();
+    Report {
+        about: vec![
+            ("machine", Value::from(machine.name.clone())),
+            ("leave_out", Value::from(leave_out)),
+            ("measured", Value::from(n)),
+            ("left_out", Value::from(cases.n_left_out())),
+        ],
+        heading: format!("{}: {n} measured times", title(machine, leave_out)),
+        columns: vec![
+            Column::text("collective", "collective"),
+            Column::text("algorithm", "algorithm").wraps(),
+            Column::text("shape", "shape"),
+            Column::text("sizes", "sizes"),
+            Column::number("rows", "rows"),
+            Column::number("median", "median"),
+            Column::number("p90", "p90"),
+            Column::number("bias", "bias"),
+            Column::number("coverage", "covered"),
+            Column::number("cells", "cells").yields(2),
+            Column::number("regret_mean", "regret").yields(1),
+            Column::number("regret_p90", "p90").yields(1),
+        ],
+        rows: groups.iter().map(row).collect(),
+        notes,
+    }
+}

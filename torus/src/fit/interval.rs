@@ -1,0 +1,179 @@
+//! Intervals in which 90 % of measured times are to lie.
+
+use super::accuracy::quantile;
+
+/// A vector's length, by what its time is mostly spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SizeClass {
+    /// To 2 KiB: latency.
+    Short,
+    /// To 128 KiB: software.
+    Medium,
+    /// To 8 MiB: software and bandwidth.
+    Long,
+    /// Above: bandwidth.
+    Huge,
+}
+
+impl SizeClass {
+    /// All, in order of length.
+    pub const ALL: [Self; 4] = [Self::Short, Self::Medium, Self::Long, Self::Huge];
+
+    /// The class of a vector of so many bytes.
+    pub fn of(bytes: u64) -> Self {
+        match bytes {
+            0..=2048 => Self::Short,
+            2049..=131_072 => Self::Medium,
+            131_073..=8_388_608 => Self::Long,
+            _ => Self::Huge,
+        }
+    }
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Short => "to 2 KiB",
+            Self::Medium => "to 128 KiB",
+            Self::Long => "to 8 MiB",
+            Self::Huge => "above 8 MiB",
+        }
+    }
+}
+
+/// What performs a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Software {
+    /// Messages of MPI.
+    Mpi,
+    /// One port.
+    OnePort,
+    /// Several.
+    Ports,
+}
+
+impl Software {
+    /// All, in order.
+    pub const ALL: [Self; 3] = [Self::Mpi, Self::OnePort, Self::Ports];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mpi => "over MPI",
+            Self::OnePort => "one port",
+            Self::Ports => "several ports",
+        }
+    }
+}
+
+/// Rows whose predictions are off for the same reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ErrorClass {
+    /// The length of the vector.
+    pub size: SizeClass,
+    /// What performs the call.
+    pub software: Software,
+}
+
+impl ErrorClass {
+    const N: usize = SizeClass::ALL.len() * Software::ALL.len();
+
+    /// All, by length, then by software.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let of_size = |size| Software::ALL.map(|software| ErrorClass { size, software });
+        SizeClass::ALL.into_iter().flat_map(of_size)
+    }
+
+    fn index(self) -> usize {
+        self.size as usize * Software::ALL.len() + self.software as usize
+    }
+}
+
+/// By class, the bounds of ln(predicted / measured) over the root of log2 of the number of ranks: errors of
+/// steps add up, and steps are about as many as that logarithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervals([[f64; 2]; ErrorClass::N]);
+
+/// Quantiles that bounds are. Rows of a shape err together, and there are few shapes: the bounds are a little
+/// wider than 90 % of the errors that they are taken from.
+const BOUNDS: [f64; 2] = [0.035, 0.965];
+/// A class with fewer errors takes the bounds of all.
+const FEWEST: usize = 12;
+
+impl Intervals {
+    /// From errors of predictions that did not know what they predicted: class, ranks, ln(predicted /
+    /// measured). `None` without any.
+    pub fn of(errors: &[(ErrorClass, u32, f64)]) -> Option<Self> {
+        let bounds = |fewest: usize, is_in: &dyn Fn(ErrorClass) -> bool| {
+            let chosen = errors.iter().filter(|(class, ..)| is_in(*class));
+            let mut scaled: Vec<f64> =
+                chosen.map(|(_, ranks, error)| error / spread(*ranks)).collect();
+            scaled.sort_by(f64::total_cmp);
+            (scaled.len() >= fewest).then(|| BOUNDS.map(|bound| quantile(&scaled, bound)))
+        };
+        let mut intervals = [bounds(1, &|_| true)?; ErrorClass::N];
+        for class in ErrorClass::all() {
+            if let Some(own) = bounds(FEWEST, &|other| other == class) {
+                intervals[class.index()] = own;
+            }
+        }
+        Some(Intervals(intervals))
+    }
+
+    /// With given bounds, in the order of [`ErrorClass::all`].
+    pub const fn new(bounds: [[f64; 2]; 12]) -> Self {
+        Intervals(bounds)
+    }
+
+    /// The bounds of a class: ln(predicted / measured) over the root of log2 of the number of ranks.
+    pub fn bounds(&self, class: ErrorClass) -> [f64; 2] {
+        self.0[class.index()]
+    }
+
+    /// The shortest and the longest time that a measured one is expected to be, in 90 % of all cases.
+    pub fn around(&self, class: ErrorClass, ranks: u32, predicted: f64) -> [f64; 2] {
+        let [low, high] = self.bounds(class).map(|bound| bound * spread(ranks));
+        [predicted * (-high).exp(), predicted * (-low).exp()]
+    }
+}
+
+/// The root of log2 of the number of ranks; of two for one.
+fn spread(ranks: u32) -> f64 {
+    f64::from(ranks.max(2)).log2().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLASS: ErrorClass = ErrorClass { size: SizeClass::Long, software: Software::Ports };
+
+    #[test]
+    fn intervals_hold_what_they_are_made_of_and_grow_with_the_ranks() {
+        let errors: Vec<_> = (0..101).map(|k| (CLASS, 16, (f64::from(k) - 40.0) / 100.0)).collect();
+        let intervals = Intervals::of(&errors).unwrap();
+        let within = |&&(class, ranks, error): &&(ErrorClass, u32, f64)| {
+            let [low, high] = intervals.around(class, ranks, 50.0);
+            let measured = 50.0 / error.exp();
+            (low..=high).contains(&measured)
+        };
+        assert_eq!(errors.iter().filter(within).count(), 93);
+        let width = |ranks| {
+            let [low, high] = intervals.around(CLASS, ranks, 50.0);
+            (high / low).ln()
+        };
+        assert!((width(256) / width(16) - 2f64.sqrt()).abs() < 1e-9);
+        // A class without errors of its own has those of all.
+        let other = ErrorClass { size: SizeClass::Short, software: Software::Mpi };
+        assert_eq!(intervals.bounds(other), intervals.bounds(CLASS));
+        assert_eq!(Intervals::of(&[]), None);
+    }
+
+    #[test]
+    fn classes_are_in_order() {
+        let indices: Vec<usize> = ErrorClass::all().map(ErrorClass::index).collect();
+        assert_eq!(indices, (0..ErrorClass::N).collect::<Vec<_>>());
+        let of = [4, 2048, 2049, 131_072, 131_073, 8 << 20, (8 << 20) + 1].map(SizeClass::of);
+        use SizeClass::{Huge, Long, Medium, Short};
+        assert_eq!(of, [Short, Short, Medium, Medium, Long, Long, Huge]);
+    }
+}
