@@ -3,7 +3,7 @@
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::sim::{
-    Api, Machine, Network, Outcome, Part, Preparation, Profile, Score, Timed, play,
+    Api, Machine, Network, Outcome, PaperCall, Part, Preparation, Profile, Score, Timed, play,
 };
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
 
@@ -24,7 +24,7 @@ fn played(
     let schedule = algorithm.schedule(&request).unwrap();
     let flow = schedule.expand().unwrap();
     let score = Score::of_one(&flow, &network, |rank| Vertex(rank.0));
-    let profile = Profile::Paper { segment_bytes: segment };
+    let profile = Profile::Paper(PaperCall { segment_bytes: segment, via_temporary: false });
     let script = profile.script(&schedule, &flow, &score, &machine, bytes as f64);
     let script = script.map_err(|error| error.to_string())?;
     Ok(play(&score, &script, &machine.speeds(), bytes as f64, false))
@@ -101,7 +101,7 @@ fn what_is_not_modelled_is_refused() {
     for (collective, name) in [
         (Collective::Scan, "sweeps"),
         (Collective::Alltoall, "pairwise"),
-        (Collective::Bcast, "bine"),
+        (Collective::ReduceScatter, "bine-send"),
     ] {
         let message = played("4x4x4", collective, name, 1024, 0, 1).unwrap_err();
         assert!(message.contains("--profile hopbine"), "{message}");

@@ -3,7 +3,9 @@
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule, traffic};
-use hopbine_torus::sim::{Machine, Network, Op, Outcome, Part, Profile, Score, Script, play};
+use hopbine_torus::sim::{
+    Machine, Network, Op, Outcome, Part, Profile, Score, Script, Threads, play,
+};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 
 const PROFILE: Profile = Profile::Hopbine { segment_bytes: 1 << 18 };
@@ -131,11 +133,19 @@ fn scripts_take_what_they_say() {
         vec![
             Op::Spend { ns: late, part: Part::Software },
             Op::Ready { step: 0, post_ns: 5.0, poll_ns: 5.0 },
-            Op::Put { step: 0, from: 0.0, to: 1.0, puts: 1.0, post_ns: 10.0, gap_ns: 0.0 },
+            Op::Put {
+                step: 0,
+                from: 0.0,
+                to: 1.0,
+                puts: 1.0,
+                post_ns: 10.0,
+                gap_ns: 0.0,
+                abreast: 1.0,
+            },
             Op::Receive { step: 0, to: 0.5, poll_ns: 0.0 },
             Op::Receive { step: 0, to: 1.0, poll_ns: 0.0 },
             Op::Serial { lock: 0, ns: 50.0, wake_ns: 3.0, part: Part::Fold },
-            Op::Sent { step: 0, ack_ns: 1.0 },
+            Op::Sent { step: 0, to: 1.0, ack_ns: 1.0 },
             Op::Join,
             Op::Serial { lock: 0, ns: 7.0, wake_ns: 0.0, part: Part::Copy },
         ]
@@ -143,7 +153,7 @@ fn scripts_take_what_they_say() {
     let script = Script {
         setup: vec![(Part::Setup, 50.0)],
         lanes: vec![lane(0.0), lane(0.0)],
-        takes_turns: false,
+        threads: Threads::Each,
     };
     let found = play(&all, &script, &machine.speeds(), 1000.0, true);
     // 50 to enter; 5 + 100 + 5 until both are ready; 10 to post; 20 to send, as each has half of the link;

@@ -7,7 +7,9 @@ mod plot;
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::Schedule;
-use hopbine_torus::sim::{Machine, Network, Outcome as Played, Part, Profile, Score, play};
+use hopbine_torus::sim::{
+    Machine, Network, Outcome as Played, PaperCall, Part, Profile, Score, play,
+};
 use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -51,10 +53,13 @@ pub struct Args {
     /// Whose software performs them
     #[arg(long, value_enum, default_value_t = ProfileArg::Hopbine)]
     profile: ProfileArg,
-    /// The longest message, 1 MiB if not given; of the papers' code, the longest piece of a reduction,
-    /// whole messages if not given
+    /// The longest message, 1 MiB if not given; of the papers' code, the longest piece of a reduction
+    /// or of a tree, whole messages if not given
     #[arg(long, value_name = "BYTES", value_parser = sizes::parse_size)]
     segment: Option<u64>,
+    /// Of the papers' code, a bcast over a tree through temporary memory
+    #[arg(long)]
+    via_temporary: bool,
     /// Follow all ranks one by one, with no use of symmetry
     #[arg(long)]
     exact: bool,
@@ -78,6 +83,8 @@ pub enum ProfileArg {
     Hopbine,
     /// The code that the Bine paper was measured with
     Paper,
+    /// MPI's, messages one after the other
+    Mpi,
 }
 
 /// The predictions of a schedule, by size.
@@ -150,7 +157,11 @@ fn series(
     };
     let profile = match args.profile {
         ProfileArg::Hopbine => Profile::Hopbine { segment_bytes: args.segment.unwrap_or(1 << 20) },
-        ProfileArg::Paper => Profile::Paper { segment_bytes: args.segment.unwrap_or(0) },
+        ProfileArg::Paper => Profile::Paper(PaperCall {
+            segment_bytes: args.segment.unwrap_or(0),
+            via_temporary: args.via_temporary,
+        }),
+        ProfileArg::Mpi => Profile::Mpi,
     };
     let speeds = machine.speeds();
     let played = sizes.iter().map(|&bytes| {

@@ -74,6 +74,21 @@ impl Score {
     /// without this symmetry are taken for one in which every rank sends as much as the one that sends
     /// most, over the step's most loaded link: see [`Score::is_exact`].
     pub fn of_one(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
+        Self::of_any(flow, network, place, true)
+    }
+
+    /// The same of a plan that knows nothing of the network's dimensions: of every step the rank that sends
+    /// most, over the most loaded link.
+    pub fn of_busiest(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
+        Self::of_any(flow, network, place, false)
+    }
+
+    fn of_any(
+        flow: &Expansion,
+        network: &Network,
+        place: impl Fn(Rank) -> Vertex,
+        has_lines: bool,
+    ) -> Self {
         let mut score = Score::empty(flow, 1);
         let mut profiles = Profiles::default();
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
@@ -82,7 +97,7 @@ impl Score {
             let mut last: Option<(LineStep<'_>, Vec<usize>)> = None;
             for step in StepId::first(header.n_steps) {
                 let found: SmallVec<[(f64, usize); 2]> = match flow.view(lane, step) {
-                    StepView::Lines(lines) => {
+                    StepView::Lines(lines) if has_lines => {
                         let same = last.take().filter(|(before, _)| before.has_hops_of(&lines));
                         let of_line = same
                             .map_or_else(|| profiles.of_line(&lines, network), |(_, same)| same);
@@ -101,7 +116,7 @@ impl Score {
                         last = Some((lines, of_line));
                         found
                     }
-                    StepView::Messages => {
+                    StepView::Lines(_) | StepView::Messages => {
                         last = None;
                         score.is_exact = false;
                         let (positions, profile) =
@@ -167,7 +182,12 @@ impl Score {
         let share = (0..self.n_agents).map(share).fold(0.0, f64::max);
         let n_sends = (0..self.n_agents).map(|agent| sent(agent).len() as u32).max().unwrap_or(0);
         let (action, after) = (flow.action(lane, step, Rank(0)), flow.after(lane, step));
-        self.facts[lane.index()].push(StepFacts { action, after, share, n_sends });
+        let is_everywhere = match flow.view(lane, step) {
+            StepView::Lines(lines) => lines.is_everywhere(),
+            StepView::Messages => false,
+        };
+        let facts = StepFacts { action, after, share, n_sends, is_everywhere };
+        self.facts[lane.index()].push(facts);
         self.lanes[lane.index()].steps.push(score);
     }
 }

@@ -135,10 +135,12 @@ parameters! {
         paper_base_ns, "base", "ns", true;
         /// To make an entry of a table of ranks and ports, which most calls make
         paper_entry_ns, "entry", "ns", true;
-        /// A message of MPI, by which addresses are exchanged
+        /// To send and receive a message of MPI, beside its latency
         paper_mpi_ns, "mpi", "ns", true;
         /// Copies of a message of MPI, both ends together
         paper_eager, "eager", "GB/s", false;
+        /// To announce a message of MPI that is not copied, and to wait for the answer
+        paper_rendezvous_ns, "rendezvous", "ns", true;
         /// To open and close a parallel region
         paper_fork_ns, "fork", "ns", true;
         /// Each thread of it more
@@ -223,8 +225,9 @@ impl Machine {
             shm_overhead_ns: 100.0,
             paper_base_ns: 2530.0,
             paper_entry_ns: 5.45,
-            paper_mpi_ns: 2889.0,
+            paper_mpi_ns: 1272.0,
             paper_eager: 5.736,
+            paper_rendezvous_ns: 11_360.0,
             paper_fork_ns: 2556.0,
             paper_fork_each_ns: 1725.0,
             paper_heap_ns: 282.5,

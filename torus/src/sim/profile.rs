@@ -3,10 +3,11 @@
 use std::iter;
 
 use super::machine::Machine;
+use super::mpi;
 use super::outcome::Part;
-use super::paper::{self, NotModelled};
+use super::paper::{self, PaperCall};
 use super::score::{Score, StepFacts};
-use super::script::{Op, Script};
+use super::script::{NotModelled, Op, Script, Threads, parts};
 use crate::collectives::{Action, Payload};
 use crate::names::LaneId;
 use crate::plan::{DependsOn, Flow, Schedule};
@@ -21,20 +22,19 @@ pub enum Profile {
         segment_bytes: u64,
     },
     /// The code that the Bine paper was measured with.
-    Paper {
-        /// The longest piece of a reduction, bytes; 0 for whole messages.
-        segment_bytes: u64,
-    },
+    Paper(PaperCall),
+    /// The same schedules over MPI, messages one after the other.
+    Mpi,
 }
 
 /// The most parts of a message that are followed one by one; of more, several go together.
-const MOST_PARTS: f64 = 24.0;
+const MOST_PARTS: u64 = 24;
 
 impl Profile {
     /// What each port does in a call of `n` bytes.
     ///
     /// # Errors
-    /// [`NotModelled`] for what the software of the papers has no counterpart of.
+    /// [`NotModelled`] for what the software has no counterpart of.
     pub fn script(
         self,
         schedule: &Schedule,
@@ -45,9 +45,10 @@ impl Profile {
     ) -> Result<Script, NotModelled> {
         let segment_bytes = match self {
             Profile::Hopbine { segment_bytes } => segment_bytes,
-            Profile::Paper { segment_bytes } => {
-                return paper::script(schedule, flow, score, machine, n, segment_bytes);
+            Profile::Paper(call) => {
+                return paper::script(call, schedule, flow, score, machine, n);
             }
+            Profile::Mpi => return mpi::script(schedule, flow, score, machine, n),
         };
         let n_lanes = score.facts().len();
         let lanes = LaneId::first(n_lanes).map(|lane| {
@@ -69,7 +70,7 @@ impl Profile {
         Ok(Script {
             setup: vec![(Part::Setup, machine.call_ns)],
             lanes: lanes.collect(),
-            takes_turns: false,
+            threads: Threads::Each,
         })
     }
 }
@@ -92,7 +93,7 @@ impl Costs<'_> {
     fn put(&self, step: usize, facts: &StepFacts) -> Op {
         let puts = self.segments(facts) as f32;
         let Machine { post_ns, gap_ns, .. } = *self.machine;
-        Op::Put { step, from: 0.0, to: 1.0, puts, post_ns, gap_ns }
+        Op::Put { step, from: 0.0, to: 1.0, puts, post_ns, gap_ns, abreast: 1.0 }
     }
 
     /// Receives a step's messages, and combines what has arrived while the rest comes.
@@ -102,21 +103,13 @@ impl Costs<'_> {
         if facts.action == Action::Copy || self.is_token {
             return vec![Op::Receive { step, to: 1.0, poll_ns: poll_ns * segments }];
         }
-        // The last is as short as a segment, so that what is combined at the end is.
-        let parts = segments.min(MOST_PARTS) as u32;
-        let up_to = |part: u32| match part {
-            _ if part == parts => 1.0,
-            _ => {
-                (f64::from(part) * (segments - 1.0) / f64::from(parts - 1).max(1.0) / segments)
-                    as f32
-            }
-        };
-        let part = |part: u32| {
-            let share = up_to(part) - if part > 1 { up_to(part - 1) } else { 0.0 };
-            let poll_ns = poll_ns * segments / f64::from(parts);
-            let receive = Op::Receive { step, to: up_to(part), poll_ns };
+        let mut done = 0;
+        let part = |pieces: u64| {
+            done += pieces;
+            let pieces = pieces as f64;
+            let (to, share) = ((done as f64 / segments) as f32, (pieces / segments) as f32);
+            let receive = Op::Receive { step, to, poll_ns: poll_ns * pieces };
             let bytes = f64::from(share) * facts.share * self.n;
-            let pieces = (segments / f64::from(parts)).max(1.0);
             let fold = Op::Fold {
                 step,
                 share,
@@ -125,7 +118,7 @@ impl Costs<'_> {
             };
             [receive, fold]
         };
-        (1..=parts).flat_map(part).collect()
+        parts(segments as u64, MOST_PARTS).into_iter().flat_map(part).collect()
     }
 }
 
@@ -149,8 +142,10 @@ fn lane_ops(costs: &Costs<'_>, facts: &[StepFacts], window: usize) -> Vec<Op> {
         ops.push(costs.put(step, of_step));
     }
     receive_up_to(facts.len(), &mut n_received, &mut ops);
-    ops.extend(
-        facts.len().checked_sub(1).map(|step| Op::Sent { step, ack_ns: costs.machine.ack_ns }),
-    );
+    ops.extend(facts.len().checked_sub(1).map(|step| Op::Sent {
+        step,
+        to: 1.0,
+        ack_ns: costs.machine.ack_ns,
+    }));
     ops
 }

@@ -89,6 +89,8 @@ pub struct StepFacts {
     pub share: f64,
     /// The most messages that a rank sends.
     pub n_sends: u32,
+    /// Whether all ranks are known to do the same.
+    pub is_everywhere: bool,
 }
 
 #[derive(Debug)]

@@ -38,6 +38,8 @@ pub enum Op {
         post_ns: f64,
         /// What the interface takes for each at least, ns.
         gap_ns: f64,
+        /// How many messages as long share the interface at the same time, this one included.
+        abreast: f32,
     },
     /// Waits until so much of the messages of a step has arrived.
     Receive {
@@ -48,10 +50,12 @@ pub enum Op {
         /// To see that one has arrived, ns.
         poll_ns: f64,
     },
-    /// Waits until a step's own messages have left.
+    /// Waits until so much of a step's own messages has left.
     Sent {
         /// The step.
         step: usize,
+        /// As a multiple of each message.
+        to: f32,
         /// From when they have left until that is seen, ns.
         ack_ns: f64,
     },
@@ -79,6 +83,20 @@ pub enum Op {
     Join,
 }
 
+/// Which threads drive a rank's ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Each port has its own.
+    #[default]
+    Each,
+    /// The same, and they take turns at locks, other ranks' ports in another order: where one rank stands
+    /// for all, what comes from the peer on port q in the k-th step, in which all ranks do the same, has
+    /// left it when our port q + k + 1 (modulo the number of ports) sent its own.
+    TakingTurns,
+    /// One drives them all, one port after the other.
+    One,
+}
+
 /// See [`Op`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
@@ -86,8 +104,33 @@ pub struct Script {
     pub setup: Vec<(Part, f64)>,
     /// By lane of the score: what its port does.
     pub lanes: Vec<Vec<Op>>,
-    /// Ports take turns at locks, and other ranks' ports in another order: where one rank stands for all,
-    /// what comes from the peer on port q in the k-th step has left it when our port q + k + 1 (modulo the
-    /// number of ports) sent its own.
-    pub takes_turns: bool,
+    /// Who does it.
+    pub threads: Threads,
+}
+
+/// What the software of a profile has no counterpart of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotModelled {
+    /// A schedule that it does not perform.
+    #[error(
+        "the software of the papers performs collectives over butterflies, trees and rings (bucket), on as \
+         many ports as it has, an alltoall on one; take --profile hopbine"
+    )]
+    Schedule,
+    /// A call that allocates and registers memory, whose time depends on the system.
+    #[error(
+        "a call of so many bytes allocates and registers memory in the software of the papers, which is not \
+         modelled; take fewer bytes, or --profile hopbine"
+    )]
+    Memory,
+}
+
+/// Segments in at most so many parts that are followed one by one: as many in each as in another, the last
+/// of one alone, since what is done with it is done when all else has been.
+pub(super) fn parts(segments: u64, most: u64) -> Vec<u64> {
+    if segments <= most {
+        return vec![1; segments as usize];
+    }
+    let (each, more) = ((segments - 1) / (most - 1), (segments - 1) % (most - 1));
+    (0..most - 1).map(|part| each + u64::from(part < more)).chain([1]).collect()
 }

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use super::machine::Machine;
 use super::network::{Network, NetworkError, NetworkKind};
 use super::outcome::Outcome;
-use super::paper::NotModelled;
+use super::paper::PaperCall;
 use super::player::play;
 use super::profile::Profile;
 use super::score::Score;
+use super::script::NotModelled;
 use crate::collectives::Collective;
-use crate::geometry::{RankMap, Shape};
+use crate::geometry::{RankMap, Shape, Vertex};
 use crate::names::Rank;
-use crate::plan::{Expansion, Schedule, ScheduleError};
+use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, WalkRecipe, max_ports};
 use crate::registry::{self, Request, UnknownAlgorithm};
 
 /// Whose software was timed.
@@ -112,6 +113,9 @@ pub enum PrepareError {
     Profile(#[from] NotModelled),
 }
 
+/// Network interfaces (TNIs) of a node.
+const N_INTERFACES: u32 = 6;
+
 /// A schedule on a network: what does not depend on the parameters of a machine, nor on bytes.
 struct Case {
     schedule: Schedule,
@@ -153,7 +157,18 @@ pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
     networks: HashMap<Shape, Arc<Network>>,
-    cases: HashMap<(Collective, String, Shape, u32), Arc<Case>>,
+    cases: HashMap<CaseKey, Arc<Case>>,
+}
+
+/// What a case is of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct CaseKey {
+    api: Api,
+    collective: Collective,
+    algorithm: String,
+    shape: Shape,
+    ports: u32,
+    is_by_rank: bool,
 }
 
 impl Preparation {
@@ -168,8 +183,15 @@ impl Preparation {
     /// # Errors
     /// [`PrepareError`] if there is none, or none that suits the shape.
     pub fn prepare(&mut self, timed: &Timed<'_>) -> Result<Prepared, PrepareError> {
-        let Counterpart { collective, algorithm, profile } = counterpart(timed)?;
-        let case = self.case(collective, algorithm, timed.shape, timed.ports)?;
+        let Counterpart { collective, algorithm, profile, is_by_rank } = counterpart(timed)?;
+        let case = self.case(CaseKey {
+            api: timed.api,
+            collective,
+            algorithm: algorithm.to_owned(),
+            shape: timed.shape.clone(),
+            ports: timed.ports,
+            is_by_rank,
+        })?;
         let n = timed.bytes as f64;
         let (schedule, flow, score) = (&case.schedule, &case.flow, &case.score);
         // Any machine will do to see that the software performs such a schedule.
@@ -177,31 +199,48 @@ impl Preparation {
         Ok(Prepared { case, profile, n })
     }
 
-    fn case(
-        &mut self,
-        collective: Collective,
-        algorithm: &str,
-        shape: &Shape,
-        ports: u32,
-    ) -> Result<Arc<Case>, PrepareError> {
-        let key = (collective, algorithm.to_owned(), shape.clone(), ports);
+    fn case(&mut self, key: CaseKey) -> Result<Arc<Case>, PrepareError> {
         if let Some(case) = self.cases.get(&key) {
             return Ok(Arc::clone(case));
         }
-        let network = match self.networks.get(shape) {
+        let network = match self.networks.get(&key.shape) {
             Some(network) => Arc::clone(network),
-            None => Arc::new(Network::new(self.kind, shape, self.fold)?),
+            None => Arc::new(Network::new(self.kind, &key.shape, self.fold)?),
         };
-        self.networks.insert(shape.clone(), Arc::clone(&network));
-        let map = RankMap::RowMajor;
-        let request = Request { shape: shape.clone(), map, root: Rank(0), ports: Some(ports) };
-        let schedule = registry::find(collective, algorithm)?.schedule(&request)?;
-        let flow = schedule.expand()?;
-        let place = |rank| schedule.map.vertex_of(&schedule.shape, rank);
-        let score = Score::of_one(&flow, &network, place);
-        let case = Arc::new(Case { schedule, flow, score });
+        self.networks.insert(key.shape.clone(), Arc::clone(&network));
+        let case = Arc::new(Case::new(&key, &network)?);
         self.cases.insert(key, Arc::clone(&case));
         Ok(case)
+    }
+}
+
+impl Case {
+    fn new(key: &CaseKey, network: &Network) -> Result<Self, PrepareError> {
+        let CaseKey { api, collective, ref algorithm, ref shape, ports, is_by_rank } = *key;
+        let torus = match is_by_rank {
+            true => Shape::torus(&[shape.n_ranks()]).expect("as many ranks as a shape has"),
+            false => shape.clone(),
+        };
+        let algorithm = registry::find(collective, algorithm)?;
+        let (map, root) = (RankMap::RowMajor, Rank(0));
+        let most = max_ports(&torus);
+        // The papers' code drives the interfaces that there are, whatever the shape.
+        let has_more = api == Api::Utofu && (most..=N_INTERFACES).contains(&ports);
+        let asked = if has_more { most } else { ports };
+        let request = Request { shape: torus, map, root, ports: Some(asked) };
+        let schedule = algorithm.schedule(&request)?;
+        let mut flow = schedule.expand()?;
+        let is_ring = |recipe: &WalkRecipe| recipe.interleave == Interleave::Sequential;
+        // Rings take no more than a torus has directions.
+        if has_more && !matches!(&schedule.recipe, Recipe::Walk(recipe) if is_ring(recipe)) {
+            flow = flow.on_ports(ports);
+        }
+        let place = |rank: Rank| Vertex(rank.0);
+        let score = match is_by_rank {
+            true => Score::of_busiest(&flow, network, place),
+            false => Score::of_one(&flow, network, place),
+        };
+        Ok(Case { schedule, flow, score })
     }
 }
 
@@ -210,32 +249,48 @@ struct Counterpart<'a> {
     collective: Collective,
     algorithm: &'a str,
     profile: Profile,
+    /// It knows of ranks only, not of the torus that they are on.
+    is_by_rank: bool,
 }
 
 fn counterpart<'a>(timed: &Timed<'a>) -> Result<Counterpart<'a>, PrepareError> {
-    let &Timed { api, collective, algorithm, segment_bytes, .. } = timed;
+    let &Timed { api, collective, algorithm, segment_bytes, bytes, .. } = timed;
     let unknown = |why| {
         let algorithm = algorithm.to_owned();
         Err(PrepareError::NotModelled { api, collective, algorithm, why })
     };
-    match api {
-        Api::Hopbine => {
-            let segment_bytes = if segment_bytes == 0 { u64::MAX } else { segment_bytes };
-            Ok(Counterpart { collective, algorithm, profile: Profile::Hopbine { segment_bytes } })
-        }
+    let is_by_rank = api == Api::FujitsuMpi || (api, algorithm) == (Api::Mpi, "bruck-log");
+    let profile = match api {
+        Api::Hopbine if segment_bytes == 0 => Profile::Hopbine { segment_bytes: u64::MAX },
+        Api::Hopbine => Profile::Hopbine { segment_bytes },
         Api::Utofu => {
-            let Some((collective, algorithm)) = of_utofu(collective, algorithm) else {
-                return unknown("its schedule is not known");
-            };
-            Ok(Counterpart { collective, algorithm, profile: Profile::Paper { segment_bytes } })
+            let via_temporary = algorithm.ends_with("_tmpbuf");
+            Profile::Paper(PaperCall { segment_bytes, via_temporary })
         }
-        Api::Mpi | Api::FujitsuMpi => unknown("nothing over MPI is"),
-    }
+        Api::Mpi | Api::FujitsuMpi => Profile::Mpi,
+    };
+    let found = match api {
+        Api::Hopbine => Some((collective, algorithm)),
+        Api::Utofu => of_utofu(collective, algorithm),
+        Api::Mpi => of_mpi(collective, algorithm),
+        Api::FujitsuMpi
+            if algorithm == "ring" && collective == Collective::Allreduce && bytes < 2048 =>
+        {
+            return unknown("short vectors go another way");
+        }
+        Api::FujitsuMpi => of_fujitsu(collective, algorithm),
+    };
+    let Some((collective, algorithm)) = found else {
+        return unknown("its schedule is not public, or its messages meet as no schedule says");
+    };
+    Ok(Counterpart { collective, algorithm, profile, is_by_rank })
 }
 
-/// The registry's name of what the Bine paper's code performs.
+/// The registry's name of what the Bine paper's code performs over uTofu.
 fn of_utofu(collective: Collective, algorithm: &str) -> Option<(Collective, &'static str)> {
-    use Collective::{Allgather, Allreduce, Alltoall, ReduceScatter, Scatter};
+    use Collective::{
+        Allgather, Allreduce, Alltoall, Bcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
     Some(match (collective, algorithm) {
         (Allreduce, "bine-l") => (collective, "bine-l"),
         (Allreduce, "recdoub-l") => (collective, "doubling-l"),
@@ -243,10 +298,50 @@ fn of_utofu(collective: Collective, algorithm: &str) -> Option<(Collective, &'st
         (Allreduce, "recdoub-b_cont") => (collective, "doubling"),
         (Allreduce, "ring-b_cont") => (collective, "bucket"),
         (Allgather, "bine-vec_doubling_cont_permute") => (collective, "bine"),
+        (Allgather, "bine-vec_doubling_cont_send") => (collective, "bine-send"),
+        (Allgather, "bine-vec_doubling_blocks") => (collective, "swing"),
         (Allgather | Scatter, "ring-vec_doubling_cont_permute") => (Allgather, "bucket"),
         (ReduceScatter, "bine-vec_halving_cont_permute") => (collective, "bine"),
         (ReduceScatter, "ring-vec_halving_cont_permute") => (collective, "bucket"),
         (Alltoall, "bine-log") => (collective, "bine"),
+        (Bcast, "bine-binomial_tree" | "bine-binomial_tree_tmpbuf") => (collective, "bine-tree"),
+        (Bcast, "bine-scatter_allgather") => (collective, "bine"),
+        (Gather, "bine-binomial_tree_cont_permute-inc") => (collective, "bine"),
+        (Gather, "bine-binomial_tree_cont_permute-dec") => (collective, "bine-far"),
+        (Scatter, "bine-binomial_tree_cont_permute-inc") => (collective, "bine-near"),
+        (Scatter, "bine-binomial_tree_cont_permute-dec") => (collective, "bine"),
+        (Reduce, "bine-binomial_tree") => (collective, "bine-tree"),
+        (Reduce, "bine-reduce_scatter_gather") => (collective, "bine"),
+        _ => return None,
+    })
+}
+
+/// The same over MPI.
+fn of_mpi(collective: Collective, algorithm: &str) -> Option<(Collective, &'static str)> {
+    use Collective::{Allgather, Alltoall, Gather, Reduce, ReduceScatter, Scatter};
+    Some(match (collective, algorithm) {
+        (Allgather, "bine-vec_doubling_cont_permute") => (collective, "bine"),
+        (Allgather, "bine-vec_doubling_cont_send") => (collective, "bine-send"),
+        (ReduceScatter, "bine-vec_halving_cont_permute") => (collective, "bine"),
+        (Alltoall, "bruck-log") => (collective, "bruck:2"),
+        (Gather | Scatter, "bine-binomial_tree_cont_permute") => (collective, "bine"),
+        (Reduce, "bine-binomial_tree") => (collective, "bine-tree"),
+        _ => return None,
+    })
+}
+
+/// What Fujitsu's MPI performs, by name, of ranks in a row.
+fn of_fujitsu(collective: Collective, algorithm: &str) -> Option<(Collective, &'static str)> {
+    use Collective::{Allgather, Allreduce, Bcast, Gather, Reduce, ReduceScatter, Scatter};
+    Some(match (collective, algorithm) {
+        (Allreduce, "recursive_doubling") => (collective, "doubling-l"),
+        (Allgather, "recursive-doubling") => (collective, "doubling-two"),
+        (ReduceScatter, "recursive-halving") => (collective, "doubling-two"),
+        (Allreduce | Allgather | ReduceScatter, "ring") => (collective, "bucket"),
+        (Allgather, "bruck") => (collective, "bruck:2"),
+        (Bcast, "binomial") => (collective, "doubling-tree-near"),
+        (Reduce, "binomial") => (collective, "doubling-tree"),
+        (Gather | Scatter, "binomial") => (collective, "doubling"),
         _ => return None,
     })
 }

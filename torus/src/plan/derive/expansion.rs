@@ -40,14 +40,14 @@ pub struct Expansion {
 }
 
 /// A lane's passes, each with the lane's steps that are its own.
-#[derive(Debug, Default)]
-struct Passes(Vec<(Range<usize>, Box<dyn Pass>)>);
+#[derive(Clone, Debug, Default)]
+struct Passes(Vec<(Range<usize>, Arc<dyn Pass>)>);
 
 impl Passes {
     /// Adds a pass behind the others.
     fn push(&mut self, pass: impl Pass + 'static) {
         let first = self.n_steps();
-        self.0.push((first..first + pass.n_steps(), Box::new(pass)));
+        self.0.push((first..first + pass.n_steps(), Arc::new(pass)));
     }
 
     fn n_steps(&self) -> usize {
@@ -85,6 +85,23 @@ impl Schedule {
 }
 
 impl Expansion {
+    /// The same lanes again and again on as many ports, each with its part of the data: what software does
+    /// that drives more ports than a torus has directions.
+    #[must_use]
+    pub fn on_ports(self, ports: u32) -> Self {
+        let Expansion { headers, lanes, .. } = self;
+        let n_lanes = lanes.len();
+        let again = (0..ports).map(|port| {
+            let from = port as usize % n_lanes;
+            let port = PortId(port as u16);
+            let header =
+                LaneHeader { port, part: port.0.into(), parts: ports, ..headers[from].clone() };
+            (header, lanes[from].clone())
+        });
+        let (headers, lanes) = again.unzip();
+        Expansion { headers, lanes, ..self }
+    }
+
     /// The pass that a lane's step belongs to, and which of its steps it is.
     fn pass(&self, lane: LaneId, step: StepId) -> (&dyn Pass, usize) {
         let Passes(passes) = &self.lanes[lane.index()];

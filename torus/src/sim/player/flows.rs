@@ -12,7 +12,7 @@ impl Player<'_> {
         step: u32,
         number: u32,
         [from, to]: [f32; 2],
-        (puts, gap_ns): (f64, f64),
+        (puts, gap_ns, abreast): (f64, f64, f64),
     ) {
         let state = &self.steps[lane as usize][step as usize];
         let transit =
@@ -20,7 +20,7 @@ impl Player<'_> {
         // What takes longer than its bytes has as many bytes as take so long.
         let alone = self.speeds.alone();
         let part = f64::from(to - from).max(f64::MIN_POSITIVE);
-        let bytes = transit.share * self.n;
+        let bytes = transit.share * self.n * abreast;
         let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);

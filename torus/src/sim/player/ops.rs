@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::state::{Blocked, Player, Time};
+use super::state::{Blocked, EPSILON, Player, Thread, Time};
 use crate::sim::outcome::{Part, Span, SpanKind};
-use crate::sim::script::Op;
+use crate::sim::script::{Op, Threads};
 
 impl Player<'_> {
     /// Performs the next thing of a thread.
@@ -14,6 +14,12 @@ impl Player<'_> {
         let (agent, lane) = (id / n_lanes, id % n_lanes);
         let Some(&op) = self.script.lanes[lane as usize].get(self.threads[id as usize].next) else {
             self.threads[id as usize].blocked = Blocked::Done;
+            if self.script.threads == Threads::One && lane + 1 < n_lanes {
+                let Thread { at, parts, .. } = self.threads[id as usize];
+                let next = &mut self.threads[id as usize + 1];
+                (next.at, next.parts) = (at, parts);
+                self.due.push(Reverse((Time(at), id + 1)));
+            }
             return;
         };
         let index = agent as usize;
@@ -25,10 +31,10 @@ impl Player<'_> {
                 let free = &mut self.locks[index * self.n_locks + lock];
                 let wait = (*free - now).max(0.0);
                 *free = now + wait + ns;
-                let wake = if wait > 0.0 { wake_ns } else { 0.0 };
+                let wake = if wait > EPSILON { wake_ns } else { 0.0 };
                 self.spend(id, &[(Part::Lock, wait + wake), (part, ns)], None);
             }
-            Op::Put { step, from, to, puts, post_ns, gap_ns } => {
+            Op::Put { step, from, to, puts, post_ns, gap_ns, abreast } => {
                 let sent = steps(step).sent(agent);
                 let n_posts = f64::from(puts) * sent.len() as f64;
                 if !sent.is_empty()
@@ -38,7 +44,7 @@ impl Player<'_> {
                 }
                 self.threads[id as usize].has_posted = false;
                 for message in sent {
-                    let cut = (f64::from(puts), gap_ns);
+                    let cut = (f64::from(puts), gap_ns, f64::from(abreast));
                     self.post(agent, lane, step as u32, message, [from, to], cut);
                 }
                 self.spend(id, &[(Part::Software, (n_posts - 1.0).max(0.0) * post_ns)], Some(step));
@@ -48,9 +54,7 @@ impl Player<'_> {
                 if n_messages == 0.0 {
                     return self.spend(id, &[], None);
                 }
-                let marks = &self.steps[lane as usize][step].marks;
-                let mark =
-                    marks.iter().position(|&mark| mark == to).expect("a mark of the step") as u32;
+                let mark = self.steps[lane as usize][step].mark(to);
                 let until = self.arrival(id, step as u32, mark);
                 if until > now {
                     return self.block(id, Blocked::Arrivals { step: step as u32, mark }, until);
@@ -60,13 +64,14 @@ impl Player<'_> {
                 let poll = (Part::Software, n_messages * poll_ns);
                 self.spend_since(id, waited, &[skew, congestion, wire, latency, poll], Some(step));
             }
-            Op::Sent { step, ack_ns } => {
+            Op::Sent { step, to, ack_ns } => {
                 if steps(step).sent(agent).is_empty() {
                     return self.spend(id, &[], None);
                 }
-                let left = self.all_left(id, step as u32);
+                let mark = self.steps[lane as usize][step].mark(to);
+                let left = self.all_left(id, step as u32, mark);
                 if left > now {
-                    return self.block(id, Blocked::Sent { step: step as u32 }, left);
+                    return self.block(id, Blocked::Sent { step: step as u32, mark }, left);
                 }
                 let waited = self.threads[id as usize].at;
                 let (wire, ack) =

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::sim::outcome::{Parts, Span};
 use crate::sim::rates::MaxMin;
 use crate::sim::score::{ResourceId, Score, StepScore, Transit};
-use crate::sim::script::{Op, Script};
+use crate::sim::script::{Op, Script, Threads};
 use crate::sim::speeds::Speeds;
 
 /// Times nearer than this are one, ns.
@@ -50,6 +50,11 @@ impl StepState {
         message as usize * self.marks.len() + mark as usize
     }
 
+    /// The number of a mark.
+    pub fn mark(&self, at: f32) -> u32 {
+        self.marks.iter().position(|&mark| mark == at).expect("a mark of the step") as u32
+    }
+
     /// When the first of its messages began to leave.
     pub fn min_began(&self) -> f64 {
         self.began.iter().copied().fold(f64::INFINITY, f64::min)
@@ -61,7 +66,7 @@ impl StepState {
 pub enum Blocked {
     No,
     Arrivals { step: u32, mark: u32 },
-    Sent { step: u32 },
+    Sent { step: u32, mark: u32 },
     Ready { step: u32 },
     Join,
     Done,
@@ -157,7 +162,9 @@ impl<'a> Player<'a> {
                 lane.steps.iter().map(|_| StepState::default()).collect();
             for op in ops {
                 match *op {
-                    Op::Receive { step, to, .. } => states[step].marks.push(to),
+                    Op::Receive { step, to, .. } | Op::Sent { step, to, .. } => {
+                        states[step].marks.push(to);
+                    }
                     Op::Ready { step, .. } if states[step].ready.is_empty() => {
                         states[step].ready = vec![f64::INFINITY; agents];
                     }
@@ -173,13 +180,16 @@ impl<'a> Player<'a> {
             }
             states
         });
+        // One thread begins with the first port.
+        let apart = if script.threads == Threads::One { n_lanes.max(1) } else { 1 };
+        let first = (0..agents * n_lanes).step_by(apart);
         Player {
             score,
             script,
             speeds,
             n,
             steps: steps.collect(),
-            due: (0..(agents * n_lanes) as u32).map(|id| Reverse((Time(start), id))).collect(),
+            due: first.map(|id| Reverse((Time(start), id as u32))).collect(),
             threads: vec![thread; agents * n_lanes],
             queues: vec![VecDeque::new(); agents * score.n_ports as usize],
             active: Vec::new(),

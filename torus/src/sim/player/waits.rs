@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::state::{Blocked, Flow, Player, StepState, Time, message};
 use crate::sim::outcome::Part;
 use crate::sim::score::Transit;
+use crate::sim::script::Threads;
 
 impl Player<'_> {
     /// Wakes who waits for a mark of a message, if it was the last thing that was missing.
@@ -24,7 +25,7 @@ impl Player<'_> {
         let blocked = self.threads[id as usize].blocked;
         let until = match blocked {
             Blocked::Arrivals { step: of, mark } if of == step => self.arrival(id, step, mark),
-            Blocked::Sent { step: of } if of == step => self.all_left(id, step),
+            Blocked::Sent { step: of, mark } if of == step => self.all_left(id, step, mark),
             Blocked::Ready { step: of } if of == step => self.peers_ready(id, step),
             _ => return,
         };
@@ -51,16 +52,17 @@ impl Player<'_> {
         score.received(agent).iter().map(arrives).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Whether one rank stands for all whose ports take turns: see [`Script::takes_turns`].
+    /// Whether one rank stands for all whose ports take turns: see [`Threads`].
     pub fn takes_turns(&self) -> bool {
-        self.script.takes_turns && self.score.n_agents == 1
+        self.script.threads == Threads::TakingTurns && self.score.n_agents == 1
     }
 
     /// The step of a thread's lane, and that of the lane whose turn it is on the rank that it receives
     /// from, if ports take turns.
     pub fn turn(&self, id: u32, step: u32) -> Option<(&StepState, &StepState)> {
         let n_lanes = self.score.lanes.len() as u32;
-        if !self.takes_turns() {
+        let facts = &self.score.facts[(id % n_lanes) as usize][step as usize];
+        if !self.takes_turns() || !facts.is_everywhere {
             return None;
         }
         let other = (id + step + 1) % n_lanes;
@@ -69,11 +71,10 @@ impl Player<'_> {
         (!other.began.is_empty() && !own.began.is_empty()).then_some((own, other))
     }
 
-    /// When all messages of a thread's rank have left.
-    pub fn all_left(&self, id: u32, step: u32) -> f64 {
+    /// When all messages of a thread's rank have left up to a mark.
+    pub fn all_left(&self, id: u32, step: u32, mark: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
-        let last = state.marks.len() as u32 - 1;
-        let left = |message: u32| state.left[state.index(message, last)];
+        let left = |message: u32| state.left[state.index(message, mark)];
         score.sent(agent).map(left).fold(f64::NEG_INFINITY, f64::max)
     }
 

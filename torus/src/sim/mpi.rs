@@ -1,0 +1,67 @@
+//! Collectives over MPI: messages one after the other, each with what MPI's own software costs.
+
+use super::machine::Machine;
+use super::outcome::Part;
+use super::score::{Score, StepFacts};
+use super::script::{NotModelled, Op, Script, Threads};
+use crate::collectives::{Action, Collective, WalkForm};
+use crate::patterns::PatternKind;
+use crate::plan::{Flow, Interleave, Placement, Recipe, Schedule};
+
+/// The longest message that is copied and not announced, bytes.
+const EAGER_BYTES: f64 = 65_536.0;
+/// Above that, temporary memory is allocated, touched and registered in the call, bytes.
+const MOST_BYTES: f64 = (64u64 << 20) as f64;
+
+/// What a rank does in a call of `n` bytes.
+pub(super) fn script(
+    schedule: &Schedule,
+    flow: &dyn Flow,
+    score: &Score,
+    machine: &Machine,
+    n: f64,
+) -> Result<Script, NotModelled> {
+    if n > MOST_BYTES {
+        return Err(NotModelled::Memory);
+    }
+    let Recipe::Walk(recipe) = &schedule.recipe else { return Err(NotModelled::Schedule) };
+    let ranks = f64::from(flow.n_ranks());
+    let n_steps = score.facts().first().map_or(0, Vec::len) as f64;
+    // How often all bytes are copied, and in how many pieces each time.
+    let is_bruck = |kind: &PatternKind| matches!(kind, PatternKind::Bruck { .. });
+    let (times, pieces) = match (recipe.form, recipe.positions, recipe.interleave) {
+        _ if schedule.collective == Collective::Alltoall => (n_steps + 2.0, ranks),
+        // All blocks are turned round together.
+        (WalkForm::Butterfly, ..) if recipe.patterns.iter().any(is_bruck) => (1.0, 0.0),
+        (WalkForm::Butterfly, Placement::Path, Interleave::RoundRobin) => (1.0, ranks),
+        _ => (0.0, 0.0),
+    };
+    let copies = times * (n / machine.copy + pieces * machine.block_ns);
+    let setup = vec![(Part::Copy, copies)];
+    let lane = |facts: &Vec<StepFacts>| {
+        let step = |(step, facts): (usize, &StepFacts)| {
+            let bytes = facts.share * n;
+            let protocol = match bytes <= EAGER_BYTES {
+                true => bytes / machine.paper_eager,
+                false => machine.paper_rendezvous_ns,
+            };
+            let ns = machine.paper_mpi_ns + protocol;
+            let put = Op::Put {
+                step,
+                from: 0.0,
+                to: 1.0,
+                puts: 1.0,
+                post_ns: 0.0,
+                gap_ns: 0.0,
+                abreast: 1.0,
+            };
+            let fold = (facts.action == Action::Reduce)
+                .then_some(Op::Spend { ns: bytes / machine.reduce, part: Part::Fold });
+            let spend = Op::Spend { ns, part: Part::Software };
+            [spend, put, Op::Receive { step, to: 1.0, poll_ns: 0.0 }].into_iter().chain(fold)
+        };
+        facts.iter().enumerate().flat_map(step).collect()
+    };
+    let lanes = score.facts().iter().map(lane).collect();
+    Ok(Script { setup, lanes, threads: Threads::Each })
+}

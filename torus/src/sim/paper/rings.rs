@@ -1,0 +1,34 @@
+//! Rings (bucket): dimension after dimension, with a parallel region for each dimension and phase.
+
+use super::code::Code;
+use crate::names::{LaneId, StepId};
+use crate::plan::StepView;
+use crate::sim::outcome::Part;
+use crate::sim::script::{Op, Script};
+
+impl Code<'_> {
+    pub fn bucket(&self) -> Script {
+        let reduces = self.steps(0).iter().any(|step| step.reduces);
+        let copied = if reduces { self.n } else { self.n / self.ranks() };
+        let mut script = self.of_lanes(self.enter() + self.exchange_all(), 0.0, |_| Vec::new());
+        script.setup.push((Part::Copy, copied / self.machine.copy));
+        for (lane, ops) in LaneId::first(script.lanes.len()).zip(&mut script.lanes) {
+            let mut last = None;
+            for step in self.steps(lane.index()) {
+                let dim = match self.flow.view(lane, StepId(step.at)) {
+                    StepView::Lines(lines) => Some(lines.dim),
+                    StepView::Messages => None,
+                };
+                if last != Some((dim, step.reduces)) {
+                    last = Some((dim, step.reduces));
+                    let fork = Op::Spend { ns: self.fork(), part: Part::Threads };
+                    ops.extend([Op::Join, fork, self.heap(2.0)]);
+                }
+                ops.extend([self.ready(&step), self.put(&step), self.receive(&step)]);
+                ops.extend(step.reduces.then(|| self.fold(step.bytes, 1.0)));
+                ops.push(self.sent(&step));
+            }
+        }
+        script
+    }
+}
