@@ -1,9 +1,9 @@
 /* What a door costs and gives, in nanoseconds per call: MPI_Allreduce of 8 bytes on MPI_COMM_SELF, which
  * hopbine passes on; on MPI_COMM_WORLD; and MPI_Iallreduce with MPI_Wait, of a few sizes, one at a time
- * and eight under way together. Plain and under libhopbine_mpi.so, in turn:
+ * and eight under way together. Plain and under libhopbine_preload.so, in turn:
  *
  *     mpicc -O2 benches/doors.c -o doors
- *     for i in 1 2 3 4 5; do mpirun -n 2 ./doors; LD_PRELOAD=PREFIX/lib/libhopbine_mpi.so mpirun -n 2 ./doors; done
+ *     for i in 1 2 3 4 5; do mpirun -n 2 ./doors; LD_PRELOAD=PREFIX/lib/libhopbine_preload.so mpirun -n 2 ./doors; done
  */
 #include <mpi.h>
 #include <stdio.h>

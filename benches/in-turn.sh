@@ -39,7 +39,7 @@ if [ ! -d "${trees[0]}" ]; then
   git worktree prune
   git worktree add --quiet --detach "${trees[0]}" "$rev"
 fi
-# The program that repeats calls is this tree's in both.
+# The program that repeats calls is this tree's in both. (Over MPI, trees before the crate hopbine-mpi cannot be compared.)
 cp examples/calls.rs "${trees[0]}/examples/"
 names=(overhead engine expand check) cargo_benches=()
 for name in "${names[@]}"; do
@@ -58,8 +58,8 @@ for side in 0 1; do
     [ ${#cargo_benches[@]} = 0 ] ||
       cargo bench --quiet --no-run -p hopbine-benches "${cargo_benches[@]}" 2>/dev/null
     ! wants mpi ||
-      MPICC=${MPICC:-mpicc} CARGO_TARGET_DIR=$dir/mpi cargo build --release --quiet -p hopbine \
-        --no-default-features --features mpi --example calls
+      MPICC=${MPICC:-mpicc} CARGO_TARGET_DIR=$dir/mpi cargo build --release --quiet -p hopbine-mpi --features linked \
+        --example calls-mpi
   )
   for name in "${names[@]}"; do
     ! wants "$name" || program[$side$name]=$(ls -t "$dir"/release/deps/"$name"-* | grep -v '\.' | head -n 1)
@@ -140,7 +140,7 @@ measure() {
         for call in 'allreduce blocking 8' 'allreduce request 8' 'allreduce persistent 8' 'barrier blocking 8' \
           'bcast blocking 8' 'allreduce blocking 1024' 'alltoall blocking 1024' 'allreduce blocking 16384'; do
           HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_TORUS=2 mpirun "${flags[@]}" \
-            "$dir/mpi/release/examples/calls" mpi $call 9000 | awk -v call="$call" '{ print "mpi|" call "|" $2 }'
+            "$dir/mpi/release/examples/calls-mpi" mpi $call 9000 | awk -v call="$call" '{ print "mpi|" call "|" $2 }'
         done ;;
       *) echo "unknown benchmark: $name" >&2; exit 2 ;;
     esac

@@ -25,14 +25,15 @@ struct Buffers {
 }
 
 fn main() {
+    hopbine_mpi::provide();
     let mut provided = 0;
     // SAFETY: the start of the program.
     unsafe {
         let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
-        ffi::MPI_Init_thread(none, nothing, ffi::RSMPI_THREAD_FUNNELED, &mut provided);
+        ffi::PMPI_Init_thread(none, nothing, ffi::thread_funneled(), &mut provided);
     }
     // SAFETY: all ranks of the program.
-    let world = unsafe { init_mpi(ffi::RSMPI_COMM_WORLD) }.expect("a world");
+    let world = unsafe { init_mpi(ffi::comm_world()) }.expect("a world");
     let comm = world.communicator();
     let mut loops = Loops { rank: comm.rank() as usize, n: comm.size() as usize };
     if loops.rank == 0 {
@@ -93,7 +94,7 @@ fn main() {
     }
     world.finish().expect("an orderly end");
     // SAFETY: the end of the program.
-    unsafe { ffi::MPI_Finalize() };
+    unsafe { ffi::PMPI_Finalize() };
 }
 
 fn ours(comm: &Communicator, algorithm: &str) -> Communicator {
@@ -126,7 +127,7 @@ fn compare(mut by_hand: Call<'_>, mut hopbine: Call<'_>, elements: usize) -> (f6
 
 fn time(call: &mut Call<'_>, buffers: &mut Buffers, times: usize) -> f64 {
     // SAFETY: all ranks call it.
-    unsafe { ffi::PMPI_Barrier(ffi::RSMPI_COMM_WORLD) };
+    unsafe { ffi::PMPI_Barrier(ffi::comm_world()) };
     let start = Instant::now();
     (0..times).for_each(|_| call(buffers));
     start.elapsed().as_secs_f64() / times as f64
@@ -141,9 +142,9 @@ fn slowest(mut seconds: f64) -> f64 {
             (&raw const own).cast(),
             (&raw mut seconds).cast(),
             1,
-            ffi::RSMPI_DOUBLE,
-            ffi::RSMPI_MAX,
-            ffi::RSMPI_COMM_WORLD,
+            ffi::double(),
+            ffi::max(),
+            ffi::comm_world(),
         );
     }
     seconds
@@ -170,9 +171,9 @@ impl Loops {
     fn send(&self, to: usize, out: &[f64]) -> ffi::MPI_Request {
         // SAFETY: a constant; the slice stays until the request is waited for.
         unsafe {
-            let mut request = ffi::RSMPI_REQUEST_NULL;
-            let (len, what) = (out.len() as c_int, ffi::RSMPI_DOUBLE);
-            let all = ffi::RSMPI_COMM_WORLD;
+            let mut request = ffi::request_null();
+            let (len, what) = (out.len() as c_int, ffi::double());
+            let all = ffi::comm_world();
             ffi::PMPI_Isend(out.as_ptr().cast(), len, what, to as c_int, 7, all, &mut request);
             request
         }
@@ -181,9 +182,9 @@ impl Loops {
     fn receive(&self, from: usize, into: &mut [f64]) -> ffi::MPI_Request {
         // SAFETY: as above.
         unsafe {
-            let mut request = ffi::RSMPI_REQUEST_NULL;
-            let (len, what) = (into.len() as c_int, ffi::RSMPI_DOUBLE);
-            let all = ffi::RSMPI_COMM_WORLD;
+            let mut request = ffi::request_null();
+            let (len, what) = (into.len() as c_int, ffi::double());
+            let all = ffi::comm_world();
             ffi::PMPI_Irecv(
                 into.as_mut_ptr().cast(),
                 len,
@@ -253,7 +254,7 @@ fn wait(requests: &mut [ffi::MPI_Request]) {
     // SAFETY: active requests.
     unsafe {
         let n = requests.len() as c_int;
-        ffi::PMPI_Waitall(n, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE);
+        ffi::PMPI_Waitall(n, requests.as_mut_ptr());
     }
 }
 

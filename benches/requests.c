@@ -1,8 +1,8 @@
 /* Many requests under way together: MPI_Iallreduce of 8 bytes, so many times, and one MPI_Waitall for all of
- * them; microseconds per request, of the best of so many rounds. Plain and under libhopbine_mpi.so, in turn:
+ * them; microseconds per request, of the best of so many rounds. Plain and under libhopbine_preload.so, in turn:
  *
  *     mpicc -O2 benches/requests.c -o requests
- *     mpirun -n 2 ./requests 1000 50; LD_PRELOAD=PREFIX/lib/libhopbine_mpi.so mpirun -n 2 ./requests 1000 50
+ *     mpirun -n 2 ./requests 1000 50; LD_PRELOAD=PREFIX/lib/libhopbine_preload.so mpirun -n 2 ./requests 1000 50
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -106,7 +106,7 @@ judge() {
   fi
 }
 
-preload=LD_PRELOAD=$programs/libhopbine_mpi.so
+preload=LD_PRELOAD=$programs/libhopbine_preload.so
 far=$((2 * (n_hosts - 1))) all=$((2 * n_hosts))
 line=$n_hosts
 other=h$n_hosts

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The collective tests of MPICH's own test suite, in C, mpif.h, use mpi and use mpi_f08, plain and
-# under libhopbine_mpi.so: what passes without it must pass with it. By hand; ten minutes on two idle
+# under libhopbine_preload.so: what passes without it must pass with it. By hand; ten minutes on two idle
 # cores, of which three are building.
 #
-#   ci/mpi-suite.sh openmpi|mpich PREFIX [TEST]...
+#   ci/mpi-suite.sh MPI PREFIX [TEST]...
 #
-# PREFIX is where `MPICC=mpicc.openmpi ./install.sh` (or mpich's) has installed hopbine. The source is
+# MPI is a name of ci/mpi/launch.sh: openmpi, mpich, openmpi5, mpich5, ..., or given, for MPICC, MPIFC and MPIEXEC. Without
+# an MPIFC only C's tests. PREFIX is where `MPICC=mpicc.openmpi ./install.sh` (or another's) has installed hopbine. The source is
 # Debian's package `mpich`, which is fetched unless $MPICH_SOURCE says where one is; it is built in
 # $BUILD_DIR (default: target/mpi-suite), once. With TESTs only those (allred4 icbcast ...).
 #
@@ -14,13 +15,16 @@
 # errors/coll are calls that do not fit each other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-mpi=${1:?openmpi or mpich} library=$(realpath "${2:?where hopbine is installed}")/lib/libhopbine_mpi.so
+named=${1:?the name of an MPI} library=$(realpath "${2:?where hopbine is installed}")/lib/libhopbine_preload.so
 shift 2
 [ -f "$library" ] || { echo "ci/mpi-suite.sh: there is no $library; see ./install.sh" >&2; exit 3; }
 build=${BUILD_DIR:-$PWD/target/mpi-suite}
 mkdir -p "$build"
 # shellcheck source=/dev/null
 . ci/mpi/launch.sh
+use_mpi "$named" || { echo "ci/mpi-suite.sh: there is no $named" >&2; exit 3; }
+parts=(coll errors/coll f77/coll f90/coll f08/coll)
+[ -n "$MPIFC" ] || parts=(coll errors/coll)
 
 fetch() {
   local at=$build/apt
@@ -39,25 +43,29 @@ source=${MPICH_SOURCE:-$build/mpich}
 [ -d "$source/test/mpi" ] || fetch >"$build/fetch.log" 2>&1 || { tail "$build/fetch.log" >&2; exit 3; }
 source=$(realpath "$source")/test/mpi
 
-suite=$build/with-$mpi
+suite=$build/with-$named
 if [ ! -d "$suite/coll" ]; then
   mkdir -p "$suite"
   cd "$suite"
   wrong=(-fallow-argument-mismatch -w -O1)
-  env {CC,MPICC}="mpicc.$mpi" {CXX,MPICXX}="mpicxx.$mpi" {FC,MPIFC}="mpif90.$mpi" {F77,MPIF77}="mpif77.$mpi" \
-    FCFLAGS="${wrong[*]}" FFLAGS="${wrong[*]}" CFLAGS="-w -O1" \
-    "$source/configure" --disable-cxx --disable-spawn --disable-dependency-tracking >configure.log 2>&1 ||
+  fortran=()
+  [ -n "$MPIFC" ] || fortran=(--disable-fortran)
+  env {CC,MPICC}="$MPICC" {FC,F77,MPIF77}="$MPIFC" FCFLAGS="${wrong[*]}" FFLAGS="${wrong[*]}" CFLAGS="-w -O1" \
+    "$source/configure" --disable-cxx --disable-spawn --disable-dependency-tracking "${fortran[@]}" >configure.log 2>&1 ||
     { tail configure.log >&2; exit 3; }
   # Not all of them are for every MPI: those that do not build are told of below.
-  for part in dtpools util coll errors/coll f77/coll f90/coll; do
+  for part in dtpools util "${parts[@]}"; do
+    [ $part != f08/coll ] || continue
     make -k -j2 -C $part "$([[ $part == *coll ]] && echo check || echo all)" TESTS= >>make.log 2>&1 || true
   done
-  mkdir -p f08/coll
-  cd f08/coll
-  "mpif90.$mpi" "${wrong[@]}" -c "$source/util/mtest_f08.f90" -o util.o
-  for file in "$source"/f08/coll/*.f90; do
-    "mpif90.$mpi" "${wrong[@]}" "$file" util.o -o "$(basename "$file" .f90)" >>make.log 2>&1 || true
-  done
+  if [ -n "$MPIFC" ]; then
+    mkdir -p f08/coll
+    cd f08/coll
+    $MPIFC "${wrong[@]}" -c "$source/util/mtest_f08.f90" -o util.o
+    for file in "$source"/f08/coll/*.f90; do
+      $MPIFC "${wrong[@]}" "$file" util.o -o "$(basename "$file" .f90)" >>make.log 2>&1 || true
+    done
+  fi
 fi
 
 failed=0 passed=0 absent=()
@@ -66,7 +74,7 @@ passes() {
   local said
   said=$(cd "$suite/$1" && launch_within 90 "$3" "./$2" "${@:4}" </dev/null 2>&1) && [[ $said == *"No Errors"* ]]
 }
-for part in coll errors/coll f77/coll f90/coll f08/coll; do
+for part in "${parts[@]}"; do
   list=$suite/$part/testlist
   [ -f "$list" ] || list=$source/$part/testlist
   while read -r name n rest; do
@@ -86,5 +94,5 @@ for part in coll errors/coll f77/coll f90/coll f08/coll; do
   done <"$list"
 done
 [ ${#absent[@]} = 0 ] || echo "not built for this MPI: ${absent[*]}"
-echo "$mpi: $passed pass with hopbine, $failed only without"
+echo "$named: $passed pass with hopbine, $failed only without"
 [ $failed = 0 ] && [ $passed != 0 ]

@@ -25,7 +25,7 @@
 #   beside COMMAND...
 #             runs it beside what follows; `joined` waits for all of these, and fails if one has.
 #   cargo_hopbine
-#             all of hopbine that is built with this MPI: libraries, command, and tests/mpi/main.rs as
+#             all of hopbine that is built with this MPI: libraries, command, and sys/mpi/tests/mpi as
 #             $programs/mpi. One call of cargo, so that all of it has the same features and nothing is
 #             compiled twice.
 set -euo pipefail
@@ -46,7 +46,7 @@ done
 [ ${#mpis[@]} != 0 ] || mpis=(openmpi mpich)
 
 if $install; then
-  apt-get install -y -qq --no-install-recommends gcc libc6-dev libclang-dev clang pkg-config \
+  apt-get install -y -qq --no-install-recommends gcc libc6-dev \
     openmpi-bin libopenmpi-dev mpich libmpich-dev >/dev/null
   exit
 fi
@@ -54,8 +54,6 @@ missing=()
 for mpi in "${mpis[@]}"; do
   command -v "mpicc.$mpi" >/dev/null || missing+=("$mpi (its compiler and launcher)")
 done
-ldconfig -p | grep -q libclang || ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 ||
-  missing+=("libclang (libclang-dev)")
 if [ ${#missing[@]} != 0 ]; then
   echo "ci/mpi.sh needs: ${missing[*]}" >&2
   exit 3
@@ -148,16 +146,15 @@ step() {
 }
 
 for mpi in "${mpis[@]}"; do
-  export MPICC=mpicc.$mpi
+  use_mpi "$mpi"
   target=${CARGO_TARGET_DIR:-$PWD/target}/$mpi
   programs=$target/programs
   mkdir -p "$programs"
-  # mpi-sys does not notice that MPICC names another MPI: it has a profile for each.
+  # What is built with one MPI stays while the other has its turn: its package has a profile for each.
   level=0
   [ "$mpi" = openmpi ] || level=1
-  # Optimising hopbine once more takes longer than what it would save.
-  with_mpi=(--quiet -p hopbine -p hopbine-capi -p hopbine-cli --features "hopbine/mpi,hopbine-capi/mpi,hopbine-cli/mpi"
-    --config "profile.dev.package.mpi-sys.opt-level=$level" --config profile.dev.package.hopbine.opt-level=0)
+  with_mpi=(--quiet -p hopbine-mpi -p hopbine-capi -p hopbine-cli --features "hopbine-mpi/linked,hopbine-cli/mpi"
+    --config "profile.dev.package.hopbine-mpi.opt-level=$level")
   step build "${parts[@]}" || continue
   ! $build_only || continue
   # Open MPI's ranks yield, and mostly wait for its launcher. Those of MPICH take their cores.

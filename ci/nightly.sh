@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite fuzz coverage)
+stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -133,6 +133,12 @@ third_party() {
 mpi_suite() {
   need dpkg-dev gfortran
   with_each_mpi ci/mpi-suite.sh
+}
+
+# MPIs of wheels.
+mpis() {
+  need gcc libc6-dev python3-venv dpkg-dev
+  limited 6h ci/mpis.sh
 }
 
 fuzz() { limited 2h ci/fuzz.sh; }

@@ -123,7 +123,7 @@ for programs in "$target"/{openmpi,mpich}/programs; do
     "${every[@]}" "$programs/hopbine" run allreduce --torus "${#hosts[@]}x2" --bytes 64KiB --iterations 3
   expect "every collective by every algorithm" "*algorithms on $all ranks over mpi*" "${every[@]}" "$programs/mpi" matrix
   expect "the drop-in" "*messages: shared memory with 1 rank*allreduce*" \
-    "${every[@]}" env LD_PRELOAD="$programs/libhopbine_mpi.so" HOPBINE_REPORT=1 "$programs/heat" 20 20
+    "${every[@]}" env LD_PRELOAD="$programs/libhopbine_preload.so" HOPBINE_REPORT=1 "$programs/heat" 20 20
   # The job script, as it is but for the numbers of hosts and ranks.
   work=$(mktemp -d -p "$target")
   mkdir "$work/lib"

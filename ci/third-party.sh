@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Programs that are not ours, plain and under libhopbine_mpi.so: what passes without it must pass
+# Programs that are not ours, plain and under libhopbine_preload.so: what passes without it must pass
 # with it, and compute the same. By hand; a few minutes. (ci/mpi-suite.sh: an MPI's own tests.)
 #
 #   ci/third-party.sh [--install] openmpi|mpich PREFIX
@@ -13,6 +13,7 @@
 # tests, MPB, MPQC, OpenCoarrays' tests, Rmpi, Ruby's MPI.
 #
 # Exit code: 0 well, 1 something differs, 3 nothing could be run.
+# shellcheck disable=SC2154 # use_mpi sets mpi
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=/dev/null
@@ -27,8 +28,8 @@ if [ "${1:-}" = --install ]; then
   apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
   shift
 fi
-mpi=${1:?openmpi or mpich}
-library=$(realpath "${2:-/usr/local}")/lib/libhopbine_mpi.so
+use_mpi "${1:?openmpi or mpich}"
+library=$(realpath "${2:-/usr/local}")/lib/libhopbine_preload.so
 [ -f "$library" ] || { echo "ci/third-party.sh: there is no $library; see ./install.sh" >&2; exit 3; }
 ours=$PWD/capi/tests/mpi/third
 work=$(mktemp -d)

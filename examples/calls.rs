@@ -60,24 +60,26 @@ fn threads(what: &Repeated, wire: Wire) -> Outcome<()> {
     Ok(())
 }
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "linked")]
 fn by_mpi(what: &Repeated) -> Outcome<()> {
     use hopbine::mpi::ffi;
+    hopbine_mpi::provide();
     let (mut provided, none, nothing) = (0, std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the start of the program.
-    unsafe { ffi::MPI_Init_thread(none, nothing, ffi::RSMPI_THREAD_FUNNELED, &mut provided) };
+    unsafe { ffi::PMPI_Init_thread(none, nothing, ffi::thread_funneled(), &mut provided) };
     // SAFETY: all ranks of the program call it.
-    let world = unsafe { hopbine::init_mpi(ffi::RSMPI_COMM_WORLD) }?;
+    let world = unsafe { hopbine::init_mpi(ffi::comm_world()) }?;
     what.run(world.communicator())?;
     world.finish()?;
     // SAFETY: the end of the program.
-    unsafe { ffi::MPI_Finalize() };
+    unsafe { ffi::PMPI_Finalize() };
     Ok(())
 }
 
-#[cfg(not(feature = "mpi"))]
+#[cfg(not(feature = "linked"))]
 fn by_mpi(_: &Repeated) -> Outcome<()> {
-    Err("built without an MPI: --features mpi".into())
+    Err("built without an MPI: cargo build -p hopbine-mpi --features linked --example calls-mpi"
+        .into())
 }
 
 impl Repeated {

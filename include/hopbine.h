@@ -3,7 +3,7 @@
  * Every function returns HOPBINE_SUCCESS or another HOPBINE_ERR_ code; hopbine_last_error() then says
  * what was wrong. A collective must be called by all ranks of its communicator, in the same order,
  * with the same count, type, operator and root. All functions may be called from any thread, but not in
- * a child of fork(). HOPBINE_WITH_MPI, defined before, declares hopbine_init_mpi().
+ * a child of fork().
  *
  * Each buffer of a collective must hold what the collective needs of it, and lists have a place for each rank.
  * Nobody else may use the buffers until the call has returned or its request is done; those of a persistent
@@ -819,21 +819,21 @@ int hopbine_init(hopbine_comm_t *world);
 // an address to write to.
 int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *world);
 
-#if defined(HOPBINE_WITH_MPI)
 // As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
-// messages over MPI where there is nothing faster. MPI must have been initialised, and be
-// finalised after hopbine. `progress` is called now and then, with `argument`, by a thread that
-// waits; it may be null.
+// messages over MPI where there is nothing faster. `functions` is what hopbine_mpi_functions()
+// returns, of hopbine's source sys/mpi/functions.c, which the program has compiled with its MPI; that of
+// the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
+// called now and then, with `argument`, by a thread that waits; it may be null.
 //
 // # Safety
-// `comm` is null or the address of an MPI_Comm of the MPI that this library is built with;
-// `progress` can be called from any thread with `argument` until hopbine_finalize() has returned;
+// `functions` is null or as said; `comm` is null or the address of an MPI_Comm of the same MPI; `progress`
+// can be called from any thread with `argument` until hopbine_finalize() has returned;
 // `world` is null or an address to write to.
-int hopbine_init_mpi(const void *comm,
+int hopbine_init_mpi(const void *functions,
+                     const void *comm,
                      void (*progress)(void *argument),
                      void *argument,
                      hopbine_comm_t *world);
-#endif
 
 // From now on, a call that another rank makes with another count, type or operator fails alone
 // (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.

@@ -52,7 +52,7 @@ int HB_Alltoallw(const void *send, const int counts[], const int displs[],
     const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
     const MPI_Datatype to_types[], MPI_Comm comm);
 
-/* Non-blocking: served where libhopbine_mpi.so is loaded (LD_PRELOAD), which serves waiting for them; else
+/* Non-blocking: served where libhopbine_preload.so is loaded (LD_PRELOAD), which serves waiting for them; else
  * by MPI. */
 int HB_Ibarrier(MPI_Comm comm, MPI_Request *request);
 int HB_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
@@ -90,7 +90,7 @@ int HB_Ialltoallw(const void *send, const int counts[], const int displs[],
     const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
     const MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
 
-/* Counts beyond 2^31. Over an MPI before its version 4, which has no such calls, hopbine serves them alike; one that it
+/* Counts beyond 2^31. Over an MPI that has no such calls (before MPI 4), hopbine serves them alike; one that it
  * does not serve fails (MPI_ERR_COUNT) if it has a number that an int does not hold. */
 int HB_Allreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm);
@@ -164,8 +164,8 @@ int HB_Ialltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint d
     const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
     const MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
 
-#if MPI_VERSION >= 4
-/* Persistent: as non-blocking. */
+/* Persistent: as non-blocking. Over an MPI without them, one that hopbine does not serve fails
+ * (MPI_ERR_UNSUPPORTED_OPERATION). */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
@@ -239,7 +239,6 @@ int HB_Exscan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype typ
 int HB_Alltoallw_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
     const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
     const MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
-#endif
 
 #ifdef __cplusplus
 }

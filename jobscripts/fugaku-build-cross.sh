@@ -15,7 +15,7 @@ export CARGO_BUILD_TARGET=aarch64-unknown-linux-gnu
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=${LINKER:-fccpx}
 export RUSTFLAGS="${RUSTFLAGS:-} -C target-cpu=a64fx"
 export CC=${CC:-fccpx} FC=${FC-frtpx} MPICC=${MPICC:-mpifccpx} MPIFC=${MPIFC-mpifrtpx}
-# Messages go by Tofu. MESSAGES=yes links hopbine to MPI as well, and needs libclang.
+# MESSAGES=yes links the command to MPI, so that mpiexec can start its ranks.
 export MESSAGES=${MESSAGES:-no}
 # The device is there.
 export EMULATOR=no

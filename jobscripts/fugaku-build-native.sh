@@ -18,7 +18,7 @@ cd "${PJM_O_WORKDIR:-.}"
 export PATH=$HOME/.cargo/bin:$PATH PREFIX=${PREFIX:-$HOME/hopbine} CARGO_NET_OFFLINE=true
 export RUSTFLAGS="${RUSTFLAGS:-} -C target-cpu=a64fx"
 export CC=${CC:-fcc} FC=${FC-frt} MPICC=${MPICC:-mpifcc} MPIFC=${MPIFC-mpifrt}
-# Messages go by Tofu. MESSAGES=yes links hopbine to MPI as well, and needs libclang.
+# MESSAGES=yes links the command to MPI, so that mpiexec can start its ranks.
 export MESSAGES=${MESSAGES:-no}
 # The device is there.
 export EMULATOR=no

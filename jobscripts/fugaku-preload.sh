@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A program that knows nothing of hopbine, with its collectives served by libhopbine_mpi.so.
+# A program that knows nothing of hopbine, with its collectives served by libhopbine_preload.so.
 #
 # Needs:  hopbine under $HOPBINE_PREFIX (default: ~/hopbine), built with Fujitsu MPI (MPICC names its compiler
 #         wrapper: docs/fugaku.md), and the program as ./a.out.
@@ -19,6 +19,7 @@ export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
 export HOPBINE_REPORT=1
 # Only some collectives: export HOPBINE_ONLY=allreduce,bcast
 
-llio_transfer ./a.out "$prefix/lib/libhopbine.so.0" "$prefix/lib/libhopbine_mpi.so"
+llio_transfer ./a.out "$prefix/lib/libhopbine.so.0" "$prefix/lib/libhopbine_preload.so" \
+  "$prefix/lib/hopbine/openmpi/libhopbine_mpi.so"
 # For the ranks alone, not for mpiexec itself.
-mpiexec -n 64 env LD_PRELOAD="$prefix/lib/libhopbine_mpi.so" ./a.out
+mpiexec -n 64 env LD_PRELOAD="$prefix/lib/libhopbine_preload.so" ./a.out

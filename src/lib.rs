@@ -68,10 +68,10 @@ pub use endpoint::sim::{Entry, Fate, Simulated};
 #[cfg(feature = "sim")]
 pub use world::{SimulatedWire, Simulation, SimulationConfig, simulate};
 
-/// MPI's own names, of the implementation that this crate is built with.
+/// The MPI of the process, which the crate `hopbine-mpi` or a program in C provides.
 #[cfg(feature = "mpi")]
 pub mod mpi {
-    pub use ::mpi::ffi;
+    pub use crate::endpoint::mpi::ffi::{self, is_provided, provide};
 }
 
 /// The version and, in release builds, the commit: `0.1.0 (1234567)`, with `, changed` behind the commit

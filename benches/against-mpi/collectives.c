@@ -1,15 +1,18 @@
 /* Times collectives of an MPI library; examples/collectives.rs does the same with hopbine.
  *
- *   collectives COLLECTIVES SIZES BUDGET_MS [changing]
+ *   collectives COLLECTIVES SIZES BUDGET_MS [changing] [each|written]
  *
  * COLLECTIVES and SIZES (bytes) are lists with commas. A size is what a rank holds in all: the
  * vector of allreduce, bcast and reduce; all blocks together of reduce-scatter, allgather and
- * alltoall; of alltoallv (uniform, skewed, sparse: see `block`) about what it sends on average, of
- * allgatherv-uniform about what all send.
+ * alltoall; of gather and scatter the root's blocks; of alltoallv (uniform, skewed, sparse: see `block`) about what it
+ * sends on average, of allgatherv-uniform, gatherv-uniform and scatterv-uniform about what all send. iallreduce, ibcast,
+ * iallgather, ialltoall and ibarrier are started and waited for.
  * Sizes that do not divide into blocks are left out. Roots rotate from call to call,
  * so that no rank can run ahead. Each measurement is five batches of equally many calls; rank 0
  * prints `collective bytes microseconds`, the median batch of the slowest rank. With `changing` each
- * call has another length than the last, the size or up to twice that, or other blocks: 400 in turn.
+ * call has another length than the last, the size or up to twice that, or other blocks: 400 in turn. With `each` every
+ * call comes behind a barrier, and is timed alone: the median call of those of the slowest ranks. With `written` what is
+ * sent is written anew before that barrier.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -20,19 +23,21 @@ enum { BATCHES = 5 };
 
 static int rank, n_ranks;
 static char *out, *in;
+static int is_each, is_written;
 /* Lengths that calls have in turn. */
 static long n_lengths = 1;
 /* Of alltoallv: by rank, bytes sent and received, and where they start. */
 static int *sent, *sent_at, *received, *received_at;
 
-static int is_allgatherv(const char *what)
+/* Whether all ranks have the same list. */
+static int is_alike(const char *what)
 {
-    return !strcmp(what, "allgatherv-uniform");
+    return !strcmp(what, "allgatherv-uniform") || !strcmp(what, "gatherv-uniform") || !strcmp(what, "scatterv-uniform");
 }
 
 static int is_vector(const char *what)
 {
-    return !strncmp(what, "alltoallv", 9) || is_allgatherv(what);
+    return !strncmp(what, "alltoallv", 9) || is_alike(what);
 }
 
 /* Bytes that one rank has for another, or for all: up to twice the mean alike; 1000 of 1000 + p - 1 parts for
@@ -43,7 +48,7 @@ static size_t block(const char *what, size_t bytes, int from, int to, long round
     hash ^= (round % n_lengths) * 0xd6e8feb86659fd93ull;
     hash = (hash ^ hash >> 31) * 0x94d049bb133111ebull >> 33;
     size_t mean = bytes / n_ranks, part = bytes / (1000 + n_ranks - 1);
-    if (!strcmp(what, "alltoallv-uniform") || is_allgatherv(what))
+    if (!strcmp(what, "alltoallv-uniform") || is_alike(what))
         return hash % (2 * mean + 1);
     if (!strcmp(what, "alltoallv-skewed"))
         return to == (from + 1) % n_ranks ? bytes - part * (n_ranks - 1) : part;
@@ -52,10 +57,10 @@ static size_t block(const char *what, size_t bytes, int from, int to, long round
 
 static void make_blocks(const char *what, size_t bytes, long round)
 {
-    int is_alike = is_allgatherv(what);
+    int alike = is_alike(what);
     for (int other = 0, out_at = 0, in_at = 0; other < n_ranks; other++) {
-        sent[other] = (int)block(what, bytes, rank, is_alike ? 0 : other, round);
-        received[other] = (int)block(what, bytes, other, is_alike ? 0 : rank, round);
+        sent[other] = (int)block(what, bytes, rank, alike ? 0 : other, round);
+        received[other] = (int)block(what, bytes, other, alike ? 0 : rank, round);
         sent_at[other] = out_at, received_at[other] = in_at;
         out_at += sent[other], in_at += received[other];
     }
@@ -66,9 +71,32 @@ static size_t unit(const char *what)
 {
     if (!strcmp(what, "reduce-scatter"))
         return 8 * (size_t)n_ranks;
-    if (!strcmp(what, "allgather") || !strcmp(what, "alltoall"))
-        return (size_t)n_ranks;
-    return !strcmp(what, "bcast") ? 1 : 8;
+    const char *blocks[] = {"allgather", "alltoall", "gather", "scatter", "iallgather", "ialltoall"};
+    for (int i = 0; i < (int)(sizeof blocks / sizeof *blocks); i++)
+        if (!strcmp(what, blocks[i]))
+            return (size_t)n_ranks;
+    return !strcmp(what, "bcast") || !strcmp(what, "ibcast") ? 1 : 8;
+}
+
+/* The last root of a batch of as many calls as ranks. */
+static int last_root(void)
+{
+    return n_ranks - 1;
+}
+
+static void start(const char *what, size_t bytes, int root, MPI_Request *request)
+{
+    int doubles = (int)(bytes / 8), block = (int)(bytes / n_ranks);
+    if (!strcmp(what, "iallreduce"))
+        MPI_Iallreduce(out, in, doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request);
+    else if (!strcmp(what, "ibcast"))
+        MPI_Ibcast(in, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD, request);
+    else if (!strcmp(what, "iallgather"))
+        MPI_Iallgather(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD, request);
+    else if (!strcmp(what, "ialltoall"))
+        MPI_Ialltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD, request);
+    else
+        MPI_Ibarrier(MPI_COMM_WORLD, request);
 }
 
 static int call(const char *what, size_t bytes, long round)
@@ -91,7 +119,20 @@ static int call(const char *what, size_t bytes, long round)
         return MPI_Reduce(out, in, doubles, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
     if (!strcmp(what, "alltoall"))
         return MPI_Alltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD);
-    if (is_allgatherv(what))
+    if (*what == 'i') {
+        MPI_Request request;
+        start(what, bytes, root, &request);
+        return MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(what, "gather"))
+        return MPI_Gather(out, block, MPI_BYTE, in, block, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (!strcmp(what, "scatter"))
+        return MPI_Scatter(out, block, MPI_BYTE, in, block, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (!strcmp(what, "gatherv-uniform"))
+        return MPI_Gatherv(out, received[rank], MPI_BYTE, in, received, received_at, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (!strcmp(what, "scatterv-uniform"))
+        return MPI_Scatterv(out, received, received_at, MPI_BYTE, in, received[rank], MPI_BYTE, root, MPI_COMM_WORLD);
+    if (is_alike(what))
         return MPI_Allgatherv(out, sent[rank], MPI_BYTE, in, received, received_at, MPI_BYTE, MPI_COMM_WORLD);
     if (is_vector(what))
         return MPI_Alltoallv(out, sent, sent_at, MPI_BYTE, in, received, received_at, MPI_BYTE, MPI_COMM_WORLD);
@@ -107,8 +148,21 @@ static void verify(const char *what, size_t bytes)
         double sum = n_ranks * *(double *)out;
         for (size_t i = 0; i < n; i++)
             wrong |= ((double *)in)[i] < sum * (1 - 1e-12) || ((double *)in)[i] > sum * (1 + 1e-12);
-    } else if (!strcmp(what, "allgather") || !strcmp(what, "alltoall")) {
+    } else if (!strcmp(what, "iallreduce")) {
+        for (size_t i = 0; i < bytes / 8; i++)
+            wrong |= ((double *)in)[i] < n_ranks * *(double *)out * (1 - 1e-12);
+    } else if (strstr(what, "allgather") == what + (*what == 'i') && !is_vector(what)) {
         wrong = memcmp(in, out, bytes) != 0;
+    } else if (!strcmp(what, "alltoall") || !strcmp(what, "ialltoall")) {
+        wrong = memcmp(in, out, bytes) != 0;
+    } else if (!strcmp(what, "gather")) {
+        wrong = rank == last_root() && memcmp(in, out, bytes) != 0;
+    } else if (!strcmp(what, "scatter")) {
+        wrong = memcmp(in, out, bytes / n_ranks) != 0;
+    } else if (!strcmp(what, "gatherv-uniform")) {
+        wrong = rank == last_root() && memcmp(in, out, received_at[n_ranks - 1] + received[n_ranks - 1]) != 0;
+    } else if (!strcmp(what, "scatterv-uniform")) {
+        wrong = memcmp(in, out, received[rank]) != 0;
     } else if (is_vector(what)) {
         wrong = memcmp(in, out, received_at[n_ranks - 1] + received[n_ranks - 1]) != 0;
     }
@@ -136,6 +190,28 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The median of so many calls, each behind a barrier, of which each takes as long as on the slowest rank. */
+static double apart(const char *what, size_t bytes, long count)
+{
+    double *times = malloc(2 * count * sizeof *times), *slowest = times + count;
+    if (!times)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    for (long round = 0; round < count; round++) {
+        char *from = strstr(what, "bcast") ? in : out;
+        if (is_written && bytes)
+            memset(from, 0x40, bytes);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        call(what, bytes, round);
+        times[round] = MPI_Wtime() - start;
+    }
+    MPI_Allreduce(times, slowest, (int)count, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    qsort(slowest, count, sizeof *slowest, by_value);
+    double median = slowest[count / 2];
+    free(times);
+    return median;
+}
+
 static void measure(const char *what, size_t bytes, double budget)
 {
     if (bytes % unit(what) != 0)
@@ -156,6 +232,13 @@ static void measure(const char *what, size_t bytes, double budget)
         if (next <= count)
             break;
     }
+    if (is_each) {
+        long n = count * BATCHES < 8 ? 8 : count * BATCHES > 1500 ? 1500 : count * BATCHES;
+        double median = apart(what, bytes, n);
+        if (rank == 0)
+            printf("%s %zu %.3f\n", what, bytes, median * 1e6);
+        return;
+    }
     double times[BATCHES];
     for (int i = 0; i < BATCHES; i++)
         times[i] = batch(what, bytes, count) / count;
@@ -169,10 +252,17 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
-    if (argc == 5 && !strcmp(argv[4], "changing"))
-        n_lengths = 400;
-    else if (argc != 4) {
-        fprintf(stderr, "usage: collectives COLLECTIVES SIZES BUDGET_MS [changing]\n");
+    int is_wrong = argc < 4;
+    for (int at = 4; at < argc; at++) {
+        int is_changing = !strcmp(argv[at], "changing");
+        is_written |= !strcmp(argv[at], "written");
+        is_each |= is_written || !strcmp(argv[at], "each");
+        is_wrong |= !is_changing && !is_written && !is_each;
+        if (is_changing)
+            n_lengths = 400;
+    }
+    if (is_wrong) {
+        fprintf(stderr, "usage: collectives COLLECTIVES SIZES BUDGET_MS [changing] [each|written]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     size_t most = 8;
@@ -180,7 +270,7 @@ int main(int argc, char **argv)
         size_t bytes = strtoull(at, NULL, 10);
         most = bytes > most ? bytes : most;
     }
-    if (strstr(argv[1], "alltoallv") || strstr(argv[1], "allgatherv") || n_lengths > 1)
+    if (strstr(argv[1], "-uniform") || strstr(argv[1], "alltoallv") || n_lengths > 1)
         most *= 4;
     out = malloc(most), in = malloc(most);
     sent = calloc(4 * n_ranks, sizeof *sent);
@@ -190,7 +280,7 @@ int main(int argc, char **argv)
     memset(out, 0x40, most);
     memset(in, 0, most);
     for (char *what = strtok(argv[1], ","); what; what = strtok(NULL, ",")) {
-        if (!strcmp(what, "barrier")) {
+        if (!strcmp(what, "barrier") || !strcmp(what, "ibarrier")) {
             measure(what, 0, atof(argv[3]) * 1e-3);
             continue;
         }

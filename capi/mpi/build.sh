@@ -1,43 +1,68 @@
-# The two libraries that stand before MPI, from the C files of this directory, and the Fortran module of
-# the first. Sourced by install.sh and the tests.
+# The libraries that stand before MPI, from the C files of this directory and of capi/preload, and the Fortran module
+# for HB_ calls. Sourced by install.sh and the tests.
 # shellcheck shell=bash
 
-# DIRECTORY FLAG...: builds libhopbine_hb.so (HB_ calls) and libhopbine_mpi.so (for LD_PRELOAD) with
-# $MPICC; libhopbine.so is in the same directory. From the top of the source.
+# Prints which libraries $MPICC's MPI can have: abi (libmpi_abi.so), openmpi or mpich. Libraries of one kind have the
+# same handles, so that what is built for one serves all of them.
+mpi_variant() {
+  # shellcheck disable=SC2086 # it may have arguments
+  ${MPICC:?} -E - <<<$'#include <mpi.h>\n#if defined MPI_ABI_VERSION\nhopbine: abi\n#elif defined OPEN_MPI\nhopbine: openmpi\n#elif defined MPICH\nhopbine: mpich\n#else\nhopbine: unknown\n#endif' -x c 2>/dev/null |
+    sed -n 's/^hopbine: //p'
+}
+
+# DIRECTORY FLAG...: builds, with $MPICC, DIRECTORY/hopbine/VARIANT/libhopbine_mpi.so, which libhopbine_preload.so loads,
+# and libhopbine_hb.so (HB_ calls) beside it. libhopbine.so is in DIRECTORY. From the top of the source.
 build_door_libraries() {
-  local into=$1 common own name
+  local into=$1 variant common own name file with linker objects flags
   shift
-  common=(family init types names comms buffers rows serve again movement reduction ordered vector large kept)
+  variant=$(mpi_variant)
+  case $variant in
+    abi | openmpi | mpich) ;;
+    *) echo "$MPICC is no compiler of an MPI that hopbine knows: Open MPI, MPICH or one of the standard ABI" >&2; return 1 ;;
+  esac
+  mkdir -p "$into/hopbine/$variant"
+  objects=$(mktemp -d)
+  common=(behind init types names comms buffers rows serve again movement reduction ordered vector large kept)
+  flags=(-std=gnu11 -fPIC -fvisibility=hidden -Iinclude "$@")
+  # Without an MPI among what it needs, the library for programs that bring theirs takes theirs. The wrapper would add
+  # its own; the compiler that it names does not.
+  linker=$($MPICC -show 2>/dev/null | sed 's/ .*//') || linker=
+  command -v "${linker:-none}" >/dev/null || linker=$MPICC
+  # shellcheck disable=SC2086
   for name in hb mpi; do
     case $name in
       hb) own=(shaped fortran) ;;
-      mpi) own=(requests background complete creators leave preload) ;;
+      mpi) own=(requests background complete creators served) ;;
     esac
     own=("${common[@]}" "${own[@]}")
-    own=("${own[@]/#/capi/mpi/}")
-    "$MPICC" -std=gnu11 -fPIC -fvisibility=hidden -shared -Iinclude "$@" "${own[@]/%/.c}" \
-      -o "$into/libhopbine_$name.so" -L"$into" -lhopbine "-Wl,-rpath,\$ORIGIN" -ldl -lpthread || return 1
+    for file in sys/mpi/functions "${own[@]/#/capi/mpi/}"; do
+      [ -f "$objects/${file##*/}.o" ] || $MPICC "${flags[@]}" -Wno-stringop-overflow -c "$file.c" -o "$objects/${file##*/}.o" || return 1
+    done
+    own=("${own[@]/#/$objects/}")
+    [ $name = hb ] && with=$MPICC || with=$linker
+    $with -shared "$@" "${own[@]/%/.o}" "$objects/functions.o" -o "$into/hopbine/$variant/libhopbine_$name.so" \
+      -L"$into" -lhopbine "-Wl,-rpath,\$ORIGIN:\$ORIGIN/../.." -Wl,-z,lazy -ldl -lpthread || return 1
   done
+  rm -r "$objects"
+}
+
+# DIRECTORY FLAG...: builds libhopbine_preload.so there, with $CC: it belongs to no MPI.
+build_preload_library() {
+  local into=$1
+  shift
+  "${CC:-cc}" -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -o "$into/libhopbine_preload.so" -ldl -lpthread
 }
 
 # The parts of the module hopbine_mpi, in the order in which they are compiled.
 door_module=(hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
 
-# DIRECTORY: whether that module, compiled there, has persistent collectives.
-has_persistent() {
-  grep -q '^HB_PERSISTENT' "$1/version.txt"
-}
-
-# DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o. Persistent collectives
-# are there if $MPICC's MPI has them. From the top of the source.
+# DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o. From the top of the source.
 build_door_module() {
   local into=$1 name
   shift
-  printf '#include <mpi.h>\n#if MPI_VERSION >= 4\nHB_PERSISTENT\n#endif\n' >"$into/version.c"
-  "$MPICC" -E "$into/version.c" >"$into/version.txt" || return 1
-  ! has_persistent "$into" || set -- "$@" -DHB_PERSISTENT
   for name in "${door_module[@]}"; do
     name=$(ls "$PWD/fortran/mpi/$name".[fF]90)
-    (cd "$into" && "$MPIFC" "$@" -c "$name") || return 1
+    # shellcheck disable=SC2086
+    (cd "$into" && $MPIFC "$@" -c "$name") || return 1
   done
 }

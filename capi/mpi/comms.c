@@ -1,6 +1,7 @@
 /* Starting and ending hopbine beside MPI, and hopbine's communicators for MPI's. */
 #include "doors.h"
 
+#include "../../sys/mpi/functions.h"
 #include <hopbine_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ PER_THREAD int within;
 enum status status;
 int wants_report;
 const char *no_requests;
+int refuses_aliases;
 struct library library = {.start_at_init = start};
 hopbine_comm_t world;
 static MPI_Comm exchange_comm = MPI_COMM_NULL;
@@ -18,20 +20,9 @@ MPI_Comm own_comm = MPI_COMM_NULL;
 static MPI_Request unanswered = MPI_REQUEST_NULL;
 static MPI_Group world_group;
 static int keyval = MPI_KEYVAL_INVALID, end_keyval = MPI_KEYVAL_INVALID;
-/* Changes whenever a communicator is freed: what threads remember of the last one is then old. */
-static unsigned long generation;
+unsigned long generation;
 
 /* -- Starting and ending ------------------------------------------------------------------- */
-
-#ifndef HOPBINE_WITH_MPI
-static int exchange(const void *mine, void *all, int64_t bytes, void *argument) {
-    (void)argument;
-    within++;
-    int code = PMPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, exchange_comm);
-    within--;
-    return code;
-}
-#endif
 
 /* While a rank waits in hopbine, its messages in MPI move on: testing any request moves all of
  * them, and this one, which nobody answers, is never done. (MPICH's MPI_Iprobe moves nothing.) */
@@ -55,6 +46,14 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     free(state->known);
     free(state);
     return MPI_SUCCESS;
+}
+
+/* Whether MPI is MPICH, or made from it: the standard's header does not tell. */
+static int is_of_mpich(void) {
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    PMPI_Get_library_version(text, &length);
+    return strstr(text, "MPICH") || strstr(text, "Intel") || strstr(text, "MVAPICH");
 }
 
 /* From now on MPI serves all calls; frees what start() has made beside hopbine. */
@@ -85,6 +84,7 @@ void start(void) {
     within++;
     wants_report = hopbine_report_wanted();
     list_types();
+    refuses_aliases = is_of_mpich();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     PMPI_Comm_dup(MPI_COMM_WORLD, &exchange_comm);
@@ -108,14 +108,9 @@ void start(void) {
         world = hopbine_comm_world();
         good = hopbine_comm_size(world, &n_ranks) == HOPBINE_SUCCESS && n_ranks == size;
     } else {
-#ifdef HOPBINE_WITH_MPI
         /* With messages over MPI between hosts. */
         const MPI_Comm everybody = MPI_COMM_WORLD;
-        good = hopbine_init_mpi(&everybody, progress, NULL, &world) == HOPBINE_SUCCESS;
-#else
-        const hopbine_exchange_t with = {rank, size, exchange, progress, NULL};
-        good = hopbine_init_exchange(&with, &world) == HOPBINE_SUCCESS;
-#endif
+        good = hopbine_init_mpi(hopbine_mpi_functions(), &everybody, progress, NULL, &world) == HOPBINE_SUCCESS;
     }
     /* As MPI: what does not fit fails alone, where that can be. */
     if (good && !is_started) good = hopbine_spare() == HOPBINE_SUCCESS;
@@ -128,7 +123,7 @@ void start(void) {
     first = everybodys[0];
     if (first == rank) fprintf(stderr, "hopbine: %s; MPI serves all calls\n", hopbine_last_error());
     /* Waiting for a request must be served, too. */
-    if (!library.serve_request) no_requests = "a request, without libhopbine_mpi.so";
+    if (!library.serve_request) no_requests = "a request, without libhopbine_preload.so";
     if (!everybodys[1]) no_requests = "a request over messages of MPI's, without MPI_THREAD_MULTIPLE";
     if (first < size) {
         stop();

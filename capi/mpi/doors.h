@@ -16,7 +16,7 @@
 /* What is seen outside the library: HB_ and MPI_ calls, and what Fortran calls. */
 #define DOOR_OUT __attribute__((visibility("default")))
 
-/* These libraries are there from a program's start, or use so little that the linker has room for it:
+/* These libraries are there from a program's start, or use so little that the loader has room for it:
  * a variable of a thread's is then read without a call. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
@@ -66,10 +66,12 @@ void start(void);
 /* The same for an HB_ call, if all ranks of MPI_COMM_WORLD make it and it may wait for them. */
 void start_with(MPI_Comm comm, enum form form);
 
-/* Whether the program has an MPI of another family: handles of one mean nothing to another, and so nothing here may be
- * called with them. And says so on one rank. */
-int has_other_mpi(void);
-void say_other_mpi(const char *consequence);
+/* Where MPI's functions are, said by libhopbine_preload.so before its first call here (variants.h). */
+DOOR_OUT void hopbine_find_by(void *(*find)(const char *name));
+
+/* Makes a call that hopbine does not serve and for which MPI has no function `name`: with counts of int if only the
+ * form with larger ones is missing. */
+int make_without(const struct call *call, const char *name, MPI_Info info);
 
 extern enum status { NEVER_TRIED, STARTED, CANNOT } status;
 extern int wants_report;
@@ -96,6 +98,20 @@ struct state *state_of(MPI_Comm comm);
 
 /* The same, if it is kept already: the same on all ranks, if they have made the same calls on it. */
 struct state *known_state_of(MPI_Comm comm);
+
+/* Changes whenever a communicator is freed: what threads remember of the last one is then old. */
+extern unsigned long generation;
+
+/* The communicator of this thread's last call of which nothing is served, and the generation, plus 1, at that time. */
+struct of_mpi {
+    MPI_Comm comm;
+    unsigned long at;
+};
+extern PER_THREAD struct of_mpi of_mpi;
+
+static inline int is_of_mpi(MPI_Comm comm) {
+    return of_mpi.comm == comm && of_mpi.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1;
+}
 
 /* Has it kept from now on; all its ranks are here. */
 void adopt_early(MPI_Comm comm);
@@ -142,11 +158,7 @@ int copy_loose(char *row, char *loose, MPI_Count count, MPI_Datatype type, MPI_C
  * programs rely on what then happens: they get what they would get if it did not. MPICH refuses the
  * same address: then such a call is MPI's. */
 int do_overlap(const void *send, int64_t sent, const void *recv, int64_t received);
-#if defined(MPICH_NAME) || defined(MPICH_VERSION)
-#define REFUSES_ALIASES 1
-#else
-#define REFUSES_ALIASES 0
-#endif
+extern int refuses_aliases;
 
 /* What hopbine has to know of a type. */
 struct type {

@@ -24,25 +24,46 @@
 #define LARGE_NONBLOCKING_DOOR(Name, name, COLLECTIVE, P, A, M)                                    \
     DOOR(I##name##_c, NONBLOCKING, COLLECTIVE, (UNPAREN P, MPI_Request * request),                 \
          (UNPAREN A, request), UNPAREN M, comm, request)
-#if MPI_VERSION >= 4
 #define PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                           \
     DOOR(Name##_init, PERSISTENT, COLLECTIVE, (UNPAREN P, MPI_Info info, MPI_Request * request),   \
          (UNPAREN A, info, request), UNPAREN M, comm, request)
 #define LARGE_PERSISTENT_DOOR(Name, name, COLLECTIVE, P, A, M)                                     \
     DOOR(Name##_init_c, PERSISTENT, COLLECTIVE, (UNPAREN P, MPI_Info info, MPI_Request * request), \
          (UNPAREN A, info, request), UNPAREN M, comm, request)
-#define DOORS_OF_MPI_4                                                                             \
-    DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)                                                \
-    DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)                                             \
-    DOORS(PERSISTENT_DOOR, int, int)                                                               \
-    DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)                                              \
-    BARRIER_DOOR(PERSISTENT_DOOR)
-#else
-#define DOORS_OF_MPI_4
-#endif
 #define EVERY_DOOR                                                                                 \
     DOORS(BLOCKING_DOOR, int, int)                                                                 \
     DOORS(NONBLOCKING_DOOR, int, int)                                                              \
     BARRIER_DOOR(BLOCKING_DOOR)                                                                    \
     BARRIER_DOOR(NONBLOCKING_DOOR)                                                                 \
-    DOORS_OF_MPI_4
+    DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)                                                \
+    DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)                                             \
+    DOORS(PERSISTENT_DOOR, int, int)                                                               \
+    DOORS(LARGE_PERSISTENT_DOOR, MPI_Count, MPI_Aint)                                              \
+    BARRIER_DOOR(PERSISTENT_DOOR)
+
+/* Within a door: MPI's own function, `next`, once it has been sought. MPI may lack those of its version 4, whatever its
+ * header says. */
+#define NEXT(PARAMETERS)                                                                           \
+    static int(*next) PARAMETERS;                                                                  \
+    static int is_sought
+#define SEEK(NAME, PARAMETERS)                                                                     \
+    if (!__atomic_load_n(&is_sought, __ATOMIC_ACQUIRE)) {                                          \
+        next = (int(*) PARAMETERS)find_behind("PMPI_" #NAME);                                      \
+        __atomic_store_n(&is_sought, 1, __ATOMIC_RELEASE);                                         \
+    }
+
+/* A call on a communicator that is MPI's goes there at once. */
+#define PASS_AT_ONCE(NAME, PARAMETERS, ARGUMENTS)                                                  \
+    NEXT(PARAMETERS);                                                                              \
+    if (is_of_mpi(comm)) {                                                                         \
+        SEEK(NAME, PARAMETERS)                                                                     \
+        if (next) return next ARGUMENTS;                                                           \
+    }
+
+/* The call goes to MPI. */
+#define PASS(NAME, FORM, PARAMETERS, ARGUMENTS)                                                    \
+    SEEK(NAME, PARAMETERS)                                                                         \
+    return next ? passed(&call, next ARGUMENTS) : make_without(&call, #NAME, INFO_OF_##FORM)
+#define INFO_OF_BLOCKING MPI_INFO_NULL
+#define INFO_OF_NONBLOCKING MPI_INFO_NULL
+#define INFO_OF_PERSISTENT info

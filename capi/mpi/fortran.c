@@ -2,6 +2,7 @@
 #include "doors.h"
 
 #include "forms.h"
+#include "fortran.h"
 #include <hopbine_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,13 @@ struct fortran_call {
     int is_large;
     int collective;
     int64_t n, m;
-    MPI_Fint type, to, op, root, comm, info;
+    fint type, to, op, root, comm, info;
     const void *send;
     void *recv;
     const void *counts, *displs;
-    const MPI_Fint *types;
+    const fint *types;
     const void *to_counts, *to_displs;
-    const MPI_Fint *to_types;
+    const fint *to_types;
 };
 
 _Static_assert(sizeof(MPI_Count) == sizeof(int64_t) && sizeof(MPI_Aint) == sizeof(intptr_t),
@@ -35,10 +36,10 @@ static void *at(const void *address) {
 /* MPI's functions only look up, so these are pure, which the compiler sees unless it inlines them: what a
  * call does not have is then not looked up. */
 #define PURE __attribute__((pure, noinline))
-PURE static MPI_Datatype type_of(MPI_Fint type) { return MPI_Type_f2c(type); }
-PURE static MPI_Op op_of(MPI_Fint op) { return MPI_Op_f2c(op); }
-PURE static MPI_Info info_of(MPI_Fint info) { return MPI_Info_f2c(info); }
-PURE static MPI_Comm comm_of(MPI_Fint comm) { return MPI_Comm_f2c(comm); }
+PURE static MPI_Datatype type_of(fint type) { return type_of_f(type); }
+PURE static MPI_Op op_of(fint op) { return op_of_f(op); }
+PURE static MPI_Info info_of(fint info) { return info_of_f(info); }
+PURE static MPI_Comm comm_of(fint comm) { return comm_of_f(comm); }
 
 /* The parameters of forms.h, of which each call has some, but for the types of an alltoallw. */
 #define MAYBE __attribute__((unused))
@@ -46,7 +47,7 @@ PURE static MPI_Comm comm_of(MPI_Fint comm) { return MPI_Comm_f2c(comm); }
     MAYBE const void *const send = at((call)->send);                                               \
     MAYBE void *const recv = at((call)->recv), *const buffer = recv;                               \
     MAYBE const N n = (N)(call)->n, m = (N)(call)->m;                                              \
-    MAYBE const MPI_Fint root = (call)->root;                                                      \
+    MAYBE const fint root = (call)->root;                                                      \
     MAYBE const N *const counts = (call)->counts, *const to_counts = (call)->to_counts;            \
     MAYBE const D *const displs = (call)->displs, *const to_displs = (call)->to_displs;            \
     MAYBE const MPI_Datatype type = type_of((call)->type), to = type_of((call)->to);               \
@@ -54,17 +55,17 @@ PURE static MPI_Comm comm_of(MPI_Fint comm) { return MPI_Comm_f2c(comm); }
     MAYBE const MPI_Info info = info_of((call)->info);                                             \
     const MPI_Comm comm = comm_of((call)->comm)
 
-static void give(int code, MPI_Fint *ierror) {
+static void give(int code, fint *ierror) {
     if (ierror) *ierror = code;
 }
 
-DOOR_OUT void hopbine_hb_init_f(MPI_Fint *ierror);
-void hopbine_hb_init_f(MPI_Fint *ierror) { give(HB_Init(), ierror); }
+DOOR_OUT void hopbine_hb_init_f(fint *ierror);
+void hopbine_hb_init_f(fint *ierror) { give(HB_Init(), ierror); }
 
 /* How many types an alltoallw has on each side; 0 if `comm_f` is no communicator. */
-static int n_types_on(MPI_Fint comm_f) {
+static int n_types_on(fint comm_f) {
     int is_inter = 0, n = 0;
-    const MPI_Comm comm = MPI_Comm_f2c(comm_f);
+    const MPI_Comm comm = comm_of_f(comm_f);
     if (comm == MPI_COMM_NULL) return 0;
     MPI_Comm_test_inter(comm, &is_inter);
     if (is_inter) MPI_Comm_remote_size(comm, &n);
@@ -73,11 +74,11 @@ static int n_types_on(MPI_Fint comm_f) {
 }
 
 /* A list of types in C's handles, to be freed; null if `comm_f` is no communicator. */
-static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
+static MPI_Datatype *types_of(const fint types[], fint comm_f) {
     const int n = n_types_on(comm_f);
     if (n == 0) return NULL;
     MPI_Datatype *const c = malloc((size_t)n * sizeof *c);
-    for (int at = 0; c && at < n; at++) c[at] = MPI_Type_f2c(types[at]);
+    for (int at = 0; c && at < n; at++) c[at] = type_of_f(types[at]);
     return c;
 }
 
@@ -92,8 +93,8 @@ static MPI_Datatype *types_of(const MPI_Fint types[], MPI_Fint comm_f) {
 #define MAKE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, int, int, HB_##Name A)
 #define MAKE_LARGE(Name, name, COLLECTIVE, P, A, M) CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_c A)
 
-DOOR_OUT void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror);
-void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror) {
+DOOR_OUT void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror);
+void hopbine_hb_make_f(const struct fortran_call *call, fint *ierror) {
     const int has_types = call->to_types != NULL;
     MPI_Datatype *const types = has_types && call->send != in_place ? types_of(call->types, call->comm) : NULL;
     MPI_Datatype *const to_types = has_types ? types_of(call->to_types, call->comm) : NULL;
@@ -114,17 +115,17 @@ void hopbine_hb_make_f(const struct fortran_call *call, MPI_Fint *ierror) {
 /* What is wrong with a call that gives a request. */
 static int refuse(const struct fortran_call *call) {
     if (call->send != gaps && call->recv != gaps) return MPI_SUCCESS;
-    const MPI_Comm comm = MPI_Comm_f2c(call->comm);
+    const MPI_Comm comm = comm_of_f(call->comm);
     fputs("hopbine: a buffer of a call that gives a request has gaps; it must be contiguous\n", stderr);
     PMPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_WORLD : comm, MPI_ERR_BUFFER);
     return MPI_ERR_BUFFER;
 }
 
 /* Where C's types are Fortran's integers, as MPICH's are, MPI reads the program's own list, which has to stay. */
-#define ARE_TYPES_FORTRANS _Generic((MPI_Datatype)0, MPI_Fint: 1, default: 0)
+#define ARE_TYPES_FORTRANS _Generic((MPI_Datatype)0, fint: 1, default: 0)
 
 /* The types of a call that gives a request; what is wrong. Null if there are none, or no communicator. */
-static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[], const MPI_Datatype **types) {
+static int keep_types(const struct fortran_call *call, const fint types_f[], const MPI_Datatype **types) {
     *types = NULL;
     const int n = types_f ? n_types_on(call->comm) : 0;
     if (n == 0) return MPI_SUCCESS;
@@ -133,14 +134,14 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
     if (c) *types = keep_list(c, (size_t)n * sizeof *c);
     free(c);
     if (*types) return MPI_SUCCESS;
-    PMPI_Comm_call_errhandler(MPI_Comm_f2c(call->comm), MPI_ERR_NO_MEM);
+    PMPI_Comm_call_errhandler(comm_of_f(call->comm), MPI_ERR_NO_MEM);
     return MPI_ERR_NO_MEM;
 }
 
 /* A call that gives a request: CASE for counts of default integers, CASE##_LARGE for others. */
 #define REQUEST_CALL(NAME, CASE)                                                                   \
-    DOOR_OUT void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror);    \
-    void NAME(const struct fortran_call *call, MPI_Fint *request_f, MPI_Fint *ierror) {            \
+    DOOR_OUT void NAME(const struct fortran_call *call, fint *request_f, fint *ierror);    \
+    void NAME(const struct fortran_call *call, fint *request_f, fint *ierror) {            \
         const MPI_Datatype *types = NULL, *to_types = NULL;                                        \
         MPI_Request request = MPI_REQUEST_NULL;                                                    \
         int code = refuse(call);                                                                   \
@@ -155,7 +156,7 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
                 BARRIER_DOOR(CASE)                                                                 \
             default: break;                                                                        \
             }                                                                                      \
-        *request_f = MPI_Request_c2f(request);                                                     \
+        *request_f = f_of_request(request);                                                     \
         give(code, ierror);                                                                        \
     }
 
@@ -165,10 +166,8 @@ static int keep_types(const struct fortran_call *call, const MPI_Fint types_f[],
     CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_I##name##_c(UNPAREN A, &request))
 REQUEST_CALL(hopbine_hb_begin_f, BEGIN)
 
-#if MPI_VERSION >= 4
 #define PREPARE(Name, name, COLLECTIVE, P, A, M)                                                   \
     CASE_OF(COLLECTIVE, int, int, HB_##Name##_init(UNPAREN A, info, &request))
 #define PREPARE_LARGE(Name, name, COLLECTIVE, P, A, M)                                             \
     CASE_OF(COLLECTIVE, MPI_Count, MPI_Aint, HB_##Name##_init_c(UNPAREN A, info, &request))
 REQUEST_CALL(hopbine_hb_prepare_f, PREPARE)
-#endif

@@ -1,27 +1,10 @@
 /* MPI_Init and MPI_Init_thread, in which hopbine starts. Fortran's interfaces call these, too, by one of both names. */
-#define _GNU_SOURCE
 #include "doors.h"
 
 #include "interposed.h"
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-void *behind(const char *name) {
-    void *found = dlsym(RTLD_NEXT, name);
-    if (found) return found;
-    fprintf(stderr, "hopbine: the MPI library has no %s\n", name);
-    abort();
-}
-
 static int initialised(int code) {
     if (code != MPI_SUCCESS || status != NEVER_TRIED) return code;
-    if (has_other_mpi()) {
-        status = CANNOT;
-        say_other_mpi("use the one for that MPI; until then MPI serves all calls");
-    } else {
-        library.start_at_init();
-    }
+    library.start_at_init();
     return code;
 }
 

@@ -1,10 +1,12 @@
-/* Putting functions before MPI's (LD_PRELOAD, or linked first). MPICH's Fortran interfaces call MPI_X
- * and PMPI_X, Open MPI's PMPI_X, as do its own components; so both names are taken and MPI's own is found
- * behind. */
+/* Putting functions before MPI's. MPICH's Fortran interfaces call MPI_X and PMPI_X, Open MPI's PMPI_X, as do its own
+ * components; so both names are taken and MPI's own is found behind. */
 #ifndef HOPBINE_INTERPOSED_H
 #define HOPBINE_INTERPOSED_H
 
-/* What MPI has under that name; ends the program if it has nothing. */
+/* What MPI has under that name; null if it has nothing. */
+void *find_behind(const char *name);
+
+/* The same; ends the program if there is nothing. */
 void *behind(const char *name);
 
 /* MPI's own function, kept in `next`, or under another name. */

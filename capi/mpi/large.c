@@ -1,12 +1,13 @@
-/* HB_Allreduce_c and its kin over an MPI that has no such calls, before its version 4: what hopbine does not serve
- * is made again with counts of int, if they fit. */
+/* Calls of MPI 4 over an MPI that does not have them. What hopbine does not serve of those with large counts is made
+ * again with counts of int, if they fit; persistent ones fail. */
 #include "doors.h"
 
-#if MPI_VERSION < 4
 #include "forms.h"
 #include <hopbine_mpi.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Whether this rank is the root of a call, or the call has none. */
 static int is_root(const struct call *call, int is_inter) {
@@ -53,7 +54,7 @@ static int narrow(const struct lists *lists, int n, const int is_read[N_LISTS], 
 }
 
 /* Makes a call again with these lists of int, in the order of narrow(); null for what it has not. */
-static int make_again(const struct call *call, const int *const ints[N_LISTS]) {
+static int make_again(const struct call *call, const int *const ints[N_LISTS], MPI_Info info) {
     /* The parameters of forms.h. */
     const enum collective c = call->collective;
     const int has_one_type = is_reduction(c) || c == BCAST;
@@ -71,7 +72,9 @@ static int make_again(const struct call *call, const int *const ints[N_LISTS]) {
     const MPI_Comm comm = call->comm;
 #define MAKE(Name, name, COLLECTIVE, P, A, M)                                                      \
     case COLLECTIVE:                                                                               \
-        return call->form == BLOCKING ? HB_##Name A : HB_I##name(UNPAREN A, call->request);
+        return call->form == BLOCKING      ? HB_##Name A                                           \
+               : call->form == NONBLOCKING ? HB_I##name(UNPAREN A, call->request)                  \
+                                           : HB_##Name##_init(UNPAREN A, info, call->request);
     switch (c) {
         DOORS(MAKE, int, int)
     default: return MPI_ERR_INTERN;
@@ -83,15 +86,15 @@ static int fail(const struct call *call, int error) {
     return error;
 }
 
-static int pass(const struct call *call) {
+static int make_narrow(const struct call *call, MPI_Info info) {
     const struct lists *const lists = call->lists;
     const int *given[N_LISTS] = {NULL};
     int is_inter = 0;
-    if (call->comm == MPI_COMM_NULL) return make_again(call, given);
+    if (call->comm == MPI_COMM_NULL) return make_again(call, given, info);
     PMPI_Comm_test_inter(call->comm, &is_inter);
     const int root = is_root(call, is_inter), n = lists && root ? n_blocks(call, is_inter) : 0;
     int error = error_of(call, root);
-    if (error != MPI_SUCCESS || n == 0) return error == MPI_SUCCESS ? make_again(call, given) : fail(call, error);
+    if (error != MPI_SUCCESS || n == 0) return error == MPI_SUCCESS ? make_again(call, given, info) : fail(call, error);
     /* In place, MPI does not look at the lists of what an alltoall sends. */
     const int sends = call->send != MPI_IN_PLACE || call->collective == REDUCE_SCATTER;
     const int is_read[N_LISTS] = {sends && lists->send_counts, sends && lists->send_displs, lists->recv_counts != NULL,
@@ -103,18 +106,15 @@ static int pass(const struct call *call) {
     const int *const kept = error == MPI_SUCCESS && call->form != BLOCKING ? keep_list(ints, bytes) : ints;
     if (!kept) error = MPI_ERR_NO_MEM;
     for (int l = 0; kept && l < N_LISTS; l++) given[l] = is_read[l] ? kept + (size_t)l * n : NULL;
-    const int code = error == MPI_SUCCESS ? make_again(call, given) : fail(call, error);
+    const int code = error == MPI_SUCCESS ? make_again(call, given, info) : fail(call, error);
     free(ints);
     return code;
 }
 
-#define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
-    DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
-        struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
-        int code;                                                                                  \
-        if (status == NEVER_TRIED) start_with(comm, FORM);                                         \
-        return serve(&call, &code) ? code : pass(&call);                                           \
-    }
-DOORS(LARGE_BLOCKING_DOOR, MPI_Count, MPI_Aint)
-DOORS(LARGE_NONBLOCKING_DOOR, MPI_Count, MPI_Aint)
-#endif
+int make_without(const struct call *call, const char *name, MPI_Info info) {
+    const size_t length = strlen(name);
+    if (length > 2 && strcmp(name + length - 2, "_c") == 0) return make_narrow(call, info);
+    fprintf(stderr, "hopbine: hopbine does not serve this call (%s), and this MPI has no MPI_%s\n",
+            call->reason ? call->reason : "it has not started", name);
+    return fail(call, MPI_ERR_UNSUPPORTED_OPERATION);
+}

@@ -11,7 +11,7 @@ static const char *keep_apart(struct job *job, const struct call *call, MPI_Coun
     if (!do_overlap(send->buffer, send->bytes[0], recv->buffer, recv->bytes[0])) return NULL;
     const char *from = send->buffer, *to = recv->buffer;
     const int is_same = call->collective == SCATTER ? to == from + own : from == to + own;
-    if (REFUSES_ALIASES && is_same && call->send_type == call->recv_type && call->send_count == call->recv_count)
+    if (refuses_aliases && is_same && call->send_type == call->recv_type && call->send_count == call->recv_count)
         return "argument";
     return keep_copy(send) == MPI_SUCCESS ? NULL : "argument";
 }

@@ -28,7 +28,7 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
     } else if ((in_place && !is_root) ||
                (kernel == OURS && (!call->send || (is_root && received > 0 && !call->recv)))) {
         call->reason = "argument";
-    } else if (REFUSES_ALIASES && is_root && call->send == call->recv) {
+    } else if (refuses_aliases && is_root && call->send == call->recv) {
         call->reason = "argument";
     } else if (kernel == IN_ORDER) {
         served = serve_ordered(call, state, code, error);

@@ -84,6 +84,14 @@ static const char *reason_against(const struct call *call) {
     return are_requests_wanted() ? no_requests : "HOPBINE_EXCEPT";
 }
 
+PER_THREAD struct of_mpi of_mpi;
+
+/* Nothing is served on the call's communicator. The report is to have its calls all the same. */
+static void set_aside(struct call *call, const struct state *state) {
+    call->reason = state->reason;
+    if (!wants_report) of_mpi = (struct of_mpi){call->comm, __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1};
+}
+
 int serve(struct call *call, int *code) {
     if (within || status == NEVER_TRIED) {
         call->reason = NULL;
@@ -99,7 +107,7 @@ int serve(struct call *call, int *code) {
     const int is_local = call->form == NONBLOCKING;
     struct state *state = is_local ? known_state_of(call->comm) : state_of(call->comm);
     if (!state) call->reason = is_local ? "the first call on its communicator" : "argument";
-    else if (state->reason) call->reason = state->reason;
+    else if (state->reason) set_aside(call, state);
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);
     else served = library.serve_request(call, state, code, &error);
     within--;
@@ -108,11 +116,29 @@ int serve(struct call *call, int *code) {
     return served;
 }
 
+/* The largest block of an alltoallv: what the report has of those that hopbine serves, too. */
+static MPI_Count largest(const struct call *call) {
+    const int is_sent = call->send != MPI_IN_PLACE;
+    const void *const counts = is_sent ? call->lists->send_counts : call->lists->recv_counts;
+    int is_inter = 0, n = 0;
+    MPI_Count most = 0;
+    PMPI_Comm_test_inter(call->comm, &is_inter);
+    if (is_inter) PMPI_Comm_remote_size(call->comm, &n);
+    else PMPI_Comm_size(call->comm, &n);
+    for (int r = 0; counts && r < n; r++) {
+        const MPI_Count count = call->lists->is_wide ? ((const MPI_Count *)counts)[r] : ((const int *)counts)[r];
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 int passed(const struct call *call, int code) {
     if (!wants_report || !call->reason) return code;
     MPI_Count bytes = 0, size = 0;
-    const MPI_Datatype type = call->send_count ? call->send_type : call->recv_type;
-    const MPI_Count count = call->send_count ? call->send_count : call->recv_count;
+    const int has_list = call->collective == ALLTOALLV && code == MPI_SUCCESS;
+    const int is_sent = call->send_count || (has_list && call->send != MPI_IN_PLACE);
+    const MPI_Datatype type = is_sent ? call->send_type : call->recv_type;
+    const MPI_Count count = has_list ? largest(call) : is_sent ? call->send_count : call->recv_count;
     if (code == MPI_SUCCESS && count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS)
         bytes = count * size;
     char by[96];

@@ -1,11 +1,12 @@
 /* HB_Allreduce and the others: MPI's collectives under another name, served by hopbine where it can. Where
- * libhopbine_mpi.so is loaded, these names are its own (preload.c), and nothing of this library is called. */
+ * libhopbine_preload.so is loaded, these names are its own (preload.c), and nothing of this library is called. */
 #include "doors.h"
 
 #include "forms.h"
+#include "interposed.h"
 #include <hopbine_mpi.h>
 
-/* HOPBINE_START=call on one rank holds for all. Where libhopbine_mpi.so is loaded HB_Init is its own. */
+/* HOPBINE_START=call on one rank holds for all. Where libhopbine_preload.so is loaded HB_Init is its own. */
 static void start_at_init(void) {
     const int starts = start_wanted() != AT_CALL;
     int all = 0;
@@ -17,11 +18,12 @@ __attribute__((constructor)) static void add_start(void) { library.start_at_init
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
+        PASS_AT_ONCE(NAME, PARAMETERS, ARGUMENTS)                                                  \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         if (status == NEVER_TRIED) start_with(comm, FORM);                                         \
         if (serve(&call, &code)) return code;                                                      \
-        return passed(&call, PMPI_##NAME ARGUMENTS);                                               \
+        PASS(NAME, FORM, PARAMETERS, ARGUMENTS);                                                   \
     }
 
 EVERY_DOOR

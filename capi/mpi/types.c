@@ -1,6 +1,8 @@
 /* MPI's types and operators as hopbine knows them. */
 #include "doors.h"
 
+#include "interposed.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,7 +41,15 @@ static void add(MPI_Datatype type, enum kind kind) {
     if (element >= 0) known[n_known++] = (struct known){type, kind, element};
 }
 
+/* MPI 4's, which tell of types of large counts; null over an MPI that has neither. */
+static int (*get_envelope)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
+static int (*get_contents)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int[], MPI_Aint[], MPI_Count[],
+                           MPI_Datatype[]);
+
 void list_types(void) {
+    get_envelope = (__typeof__(get_envelope))find_behind("PMPI_Type_get_envelope_c");
+    get_contents = (__typeof__(get_contents))find_behind("PMPI_Type_get_contents_c");
+    if (!get_contents) get_envelope = NULL;
     /* The most used first. */
     add(MPI_DOUBLE, REAL);
     add(MPI_INT, SIGNED);
@@ -88,7 +98,7 @@ static int element_of(MPI_Datatype type) {
     return -1;
 }
 
-/* How a type was made, from what. MPI 4's types of large counts are told by its own calls only. */
+/* How a type was made, from what. */
 struct origin {
     int combiner;
     MPI_Count n_integers, n_addresses, n_counts, n_types;
@@ -96,13 +106,13 @@ struct origin {
 
 static struct origin origin_of(MPI_Datatype datatype) {
     struct origin of = {0};
-#if MPI_VERSION >= 4
-    PMPI_Type_get_envelope_c(datatype, &of.n_integers, &of.n_addresses, &of.n_counts, &of.n_types, &of.combiner);
-#else
+    if (get_envelope) {
+        get_envelope(datatype, &of.n_integers, &of.n_addresses, &of.n_counts, &of.n_types, &of.combiner);
+        return of;
+    }
     int n_integers, n_addresses, n_types;
     PMPI_Type_get_envelope(datatype, &n_integers, &n_addresses, &n_types, &of.combiner);
     of.n_integers = n_integers, of.n_addresses = n_addresses, of.n_types = n_types;
-#endif
     return of;
 }
 
@@ -127,12 +137,10 @@ static int is_row(MPI_Datatype datatype) {
     MPI_Datatype of;
     if ((made.combiner != MPI_COMBINER_DUP && made.combiner != MPI_COMBINER_CONTIGUOUS) || made.n_types != 1) return 0;
     if (made.n_integers + made.n_counts > 1 || made.n_addresses > 0) return 0;
-#if MPI_VERSION >= 4
     MPI_Count count;
-    error = PMPI_Type_get_contents_c(datatype, made.n_integers, 0, made.n_counts, 1, &integer, &address, &count, &of);
-#else
-    error = PMPI_Type_get_contents(datatype, (int)made.n_integers, 0, 1, &integer, &address, &of);
-#endif
+    if (get_envelope)
+        error = get_contents(datatype, made.n_integers, 0, made.n_counts, 1, &integer, &address, &count, &of);
+    else error = PMPI_Type_get_contents(datatype, (int)made.n_integers, 0, 1, &integer, &address, &of);
     if (error != MPI_SUCCESS) return 0;
     const int row = is_row(of);
     if (!is_predefined(of)) PMPI_Type_free(&of);

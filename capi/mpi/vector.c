@@ -23,7 +23,7 @@ static int reach_into(const struct rows *one, const struct rows *other) {
 
 /* Whether MPI itself is to refuse that a rank receives where it sends from. */
 static int is_refused(const struct call *call, const struct rows *send, const struct rows *recv, int rank) {
-    if (!REFUSES_ALIASES || call->send_type != call->recv_type) return 0;
+    if (!refuses_aliases || call->send_type != call->recv_type) return 0;
     if (call->collective == ALLTOALLV)
         return send->buffer == recv->buffer && call->lists->send_counts == call->lists->recv_counts;
     const int mine = call->collective == SCATTERV ? 0 : rank, given = call->collective == SCATTERV ? rank : 0;

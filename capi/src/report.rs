@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hopbine::torus::collectives::Collective;
 use hopbine::{Call, Explanation};
 use hopbine::{Communicator, Error, World};
 use hopbine_meet::variables::{REPORT, from_environment};
@@ -60,8 +61,15 @@ fn note(call: String, bytes: u64, by: String, time: Duration) {
     line.longest = line.longest.max(time);
 }
 
+/// Of a vector, or of a rank's block; an alltoall has a list of these, of which the largest says most of how long
+/// it takes.
 fn bytes_of(call: &Call) -> u64 {
-    call.count.saturating_mul(call.dtype.size_bytes() as u64)
+    let listed = match call.collective {
+        Collective::Alltoall => call.send_blocks.as_ref().or(call.recv_blocks.as_ref()),
+        _ => None,
+    };
+    let count = listed.map_or(call.count, |list| list.counts.iter().copied().max().unwrap_or(0));
+    count.saturating_mul(call.dtype.size_bytes() as u64)
 }
 
 /// What serves a call and why, or why nothing does.
@@ -228,7 +236,22 @@ pub unsafe extern "C" fn hopbine_explain(
 
 #[cfg(test)]
 mod tests {
+    use hopbine::Blocks;
+    use hopbine::reduce::Dtype;
+
     use super::*;
+
+    #[test]
+    fn an_alltoall_of_blocks_has_the_bytes_of_the_largest() {
+        let counts = [0, 3, 5, 1];
+        let mut call = Call::new(Collective::Alltoall, 0, Dtype::F64);
+        call.send_blocks = Some(Blocks::new(&counts));
+        assert_eq!(bytes_of(&call), 40);
+        // In place the receive buffer has them.
+        (call.recv_blocks, call.send_blocks) = (call.send_blocks.take(), None);
+        assert_eq!(bytes_of(&call), 40);
+        assert_eq!(bytes_of(&Call::new(Collective::Alltoall, 7, Dtype::F64)), 56);
+    }
 
     #[test]
     fn sizes_fall_into_classes() {

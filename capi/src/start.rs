@@ -165,29 +165,34 @@ pub unsafe extern "C" fn hopbine_init_exchange(
 }
 
 /// As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
-/// messages over MPI where there is nothing faster. MPI must have been initialised, and be
-/// finalised after hopbine. `progress` is called now and then, with `argument`, by a thread that
-/// waits; it may be null.
+/// messages over MPI where there is nothing faster. `functions` is what hopbine_mpi_functions()
+/// returns, of hopbine's source sys/mpi/functions.c, which the program has compiled with its MPI; that of
+/// the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
+/// called now and then, with `argument`, by a thread that waits; it may be null.
 ///
 /// # Safety
-/// `comm` is null or the address of an MPI_Comm of the MPI that this library is built with;
-/// `progress` can be called from any thread with `argument` until hopbine_finalize() has returned;
+/// `functions` is null or as said; `comm` is null or the address of an MPI_Comm of the same MPI; `progress`
+/// can be called from any thread with `argument` until hopbine_finalize() has returned;
 /// `world` is null or an address to write to.
-#[cfg(feature = "mpi")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_init_mpi(
+    functions: *const c_void,
     comm: *const c_void,
     progress: Option<unsafe extern "C" fn(argument: *mut c_void)>,
     argument: *mut c_void,
     world: *mut hopbine_comm_t,
 ) -> c_int {
     entry(|| {
-        if comm.is_null() {
-            return Err(Failure::new(HOPBINE_ERR_ARG, "the address of the communicator is null"));
+        if functions.is_null() || comm.is_null() {
+            let reason = "the address of MPI's functions or of the communicator is null";
+            return Err(Failure::new(HOPBINE_ERR_ARG, reason));
         }
         join(world, || {
             // SAFETY: the caller's promise.
-            let world = unsafe { hopbine::init_mpi(*comm.cast::<hopbine::mpi::ffi::MPI_Comm>()) }?;
+            let world = unsafe {
+                hopbine::mpi::provide(functions);
+                hopbine::init_mpi(hopbine::mpi::ffi::comm_at(comm))
+            }?;
             let size = world.communicator().size() as c_int;
             let shared = hopbine_exchange_t { rank: 0, size, allgather: None, progress, argument };
             share_waiting(&world, shared);

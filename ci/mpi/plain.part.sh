@@ -1,4 +1,4 @@
-# Programs without the feature `mpi`: ranks that mpirun or mpiexec has started find each other by
+# Programs that provide no MPI: ranks that mpirun or mpiexec has started find each other by
 # their variables. Sourced by ci/mpi.sh.
 # shellcheck shell=bash disable=SC2154
 

@@ -1,11 +1,9 @@
-# The Rust interface: tests/mpi/main.rs. Sourced by ci/mpi.sh.
+# The Rust interface: sys/mpi/tests/mpi. Sourced by ci/mpi.sh.
 # shellcheck shell=bash disable=SC2154
 
 build_rust() {
   cargo_hopbine || return 1
   cp "$target/debug/hopbine" "$programs/hopbine"
-  # Those of endpoint::mpi are built with an MPI only.
-  [ "$mpi" != openmpi ] || cargo_programs test "${with_mpi[@]}" --lib
 }
 
 run_rust() {

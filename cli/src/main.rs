@@ -79,6 +79,8 @@ enum Command {
 
 /// Parses the command line, does what it says and turns the outcome into an exit status.
 fn main() -> ExitCode {
+    #[cfg(feature = "mpi")]
+    hopbine_mpi::provide();
     let outcome = match Cli::parse().command {
         Command::List(args) => list::run(args),
         Command::Plan(args) => plan::run(args),

@@ -3,7 +3,7 @@
  *     mpicc -O2 heat.c $(pkg-config --cflags --libs hopbine) -lhopbine_hb -lm -o heat
  *     mpirun -n 8 ./heat 48 100
  *
- * With HB_ renamed to MPI_ (or under libhopbine_mpi.so) it prints the same.
+ * With HB_ renamed to MPI_ (or under libhopbine_preload.so) it prints the same.
  */
 #include <hopbine_mpi.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 ! also over an MPI before its version 4. There a call that hopbine does not serve fails (MPI_ERR_COUNT) if a default
 ! integer does not hold one of these numbers.
 !
-! HB_Iallreduce and HB_Allreduce_init are served where libhopbine_mpi.so is loaded (LD_PRELOAD), which serves
+! HB_Iallreduce and HB_Allreduce_init are served where libhopbine_preload.so is loaded (LD_PRELOAD), which serves
 ! waiting for them; else by MPI. To be compiled with the MPI's own Fortran compiler, as mpifort:
 ! capi/mpi/build.sh.
 module hopbine_mpi

@@ -11,16 +11,12 @@
 #include "blocking.inc"
 #define MODULE hopbine_mpi_f08_nonblocking
 #include "nonblocking.inc"
-#ifdef HB_PERSISTENT
 #define MODULE hopbine_mpi_f08_persistent
 #include "persistent.inc"
-#endif
 module hopbine_mpi_f08
   use hopbine_mpi_f08_blocking
   use hopbine_mpi_f08_nonblocking
-#ifdef HB_PERSISTENT
   use hopbine_mpi_f08_persistent
-#endif
   implicit none
   public
 end module hopbine_mpi_f08
@@ -30,16 +26,12 @@ end module hopbine_mpi_f08
 #include "blocking.inc"
 #define MODULE hopbine_mpi_f08_large_nonblocking
 #include "nonblocking.inc"
-#ifdef HB_PERSISTENT
 #define MODULE hopbine_mpi_f08_large_persistent
 #include "persistent.inc"
-#endif
 module hopbine_mpi_f08_large
   use hopbine_mpi_f08_large_blocking
   use hopbine_mpi_f08_large_nonblocking
-#ifdef HB_PERSISTENT
   use hopbine_mpi_f08_large_persistent
-#endif
   implicit none
   public
 end module hopbine_mpi_f08_large

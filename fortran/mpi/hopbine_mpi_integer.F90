@@ -11,16 +11,12 @@
 #include "blocking.inc"
 #define MODULE hopbine_mpi_integer_nonblocking
 #include "nonblocking.inc"
-#ifdef HB_PERSISTENT
 #define MODULE hopbine_mpi_integer_persistent
 #include "persistent.inc"
-#endif
 module hopbine_mpi_integer
   use hopbine_mpi_integer_blocking
   use hopbine_mpi_integer_nonblocking
-#ifdef HB_PERSISTENT
   use hopbine_mpi_integer_persistent
-#endif
   implicit none
   public
 end module hopbine_mpi_integer
@@ -30,16 +26,12 @@ end module hopbine_mpi_integer
 #include "blocking.inc"
 #define MODULE hopbine_mpi_integer_large_nonblocking
 #include "nonblocking.inc"
-#ifdef HB_PERSISTENT
 #define MODULE hopbine_mpi_integer_large_persistent
 #include "persistent.inc"
-#endif
 module hopbine_mpi_integer_large
   use hopbine_mpi_integer_large_blocking
   use hopbine_mpi_integer_large_nonblocking
-#ifdef HB_PERSISTENT
   use hopbine_mpi_integer_large_persistent
-#endif
   implicit none
   public
 end module hopbine_mpi_integer_large

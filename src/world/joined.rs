@@ -1,6 +1,6 @@
 //! Worlds of programs that have initialised MPI themselves.
 
-use mpi::ffi;
+use crate::endpoint::mpi::ffi;
 
 use super::init::World;
 use super::mpi::session::Session;
@@ -21,7 +21,7 @@ use crate::error::Error;
 /// hopbine; below `MPI_THREAD_MULTIPLE` calls of hopbine and of MPI must not coincide.
 ///
 /// # Safety
-/// `comm` must be a communicator of the MPI that this crate is linked to, or `MPI_COMM_NULL`.
+/// `comm` must be a communicator of the MPI that was [provided](crate::mpi::provide), or `MPI_COMM_NULL`.
 ///
 /// # Errors
 /// As [`init`](crate::init); [`Error::Backend`] if MPI is not initialised, or `comm` no

@@ -251,17 +251,16 @@ extern \"C\" {{
 int HB_Init(void);
 
 {blocking}
-/* Non-blocking: served where libhopbine_mpi.so is loaded (LD_PRELOAD), which serves waiting for them; else
+/* Non-blocking: served where libhopbine_preload.so is loaded (LD_PRELOAD), which serves waiting for them; else
  * by MPI. */
 {nonblocking}
-/* Counts beyond 2^31. Over an MPI before its version 4, which has no such calls, hopbine serves them alike; one that it
+/* Counts beyond 2^31. Over an MPI that has no such calls (before MPI 4), hopbine serves them alike; one that it
  * does not serve fails (MPI_ERR_COUNT) if it has a number that an int does not hold. */
 {large_blocking}
 {large_nonblocking}
-#if MPI_VERSION >= 4
-/* Persistent: as non-blocking. */
-{persistent}{large_persistent}#endif
-
+/* Persistent: as non-blocking. Over an MPI without them, one that hopbine does not serve fails
+ * (MPI_ERR_UNSUPPORTED_OPERATION). */
+{persistent}{large_persistent}
 #ifdef __cplusplus
 }}
 #endif

@@ -9,6 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What can be called here: HB_ calls all, of MPI's those that it has. */
+#define HAS_MPI_4 (MPI_VERSION >= 4)
+#if HAS_MPI_4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_OWN_PERSISTENT 1
+#else
+#define HAS_OWN_PERSISTENT 0
+#endif
+#ifdef HB
+#define HAS_PERSISTENT 1
+#define HAS_LARGE 1
+#else
+#define HAS_PERSISTENT HAS_OWN_PERSISTENT
+#define HAS_LARGE HAS_MPI_4
+#endif
+
 enum { MANY = 40, N = 3000, ROUNDS = 100 };
 
 static int sum_of(int x) { return size * x + size * (size - 1) / 2; }
@@ -155,7 +170,7 @@ static void shapes(MPI_Comm comm) {
     free(recv);
 }
 
-#if MPI_VERSION >= 4
+#if HAS_PERSISTENT
 /* Started again and again, by copies of the handles, among persistent messages. */
 static void persistent(MPI_Comm comm) {
     int in = 0, sum = 0, told = 0, got = 0, loose[6], from[6];
@@ -198,6 +213,9 @@ static void persistent(MPI_Comm comm) {
     }
 }
 
+#endif
+
+#if HAS_LARGE
 /* With large counts. */
 static void large(MPI_Comm comm) {
     MPI_Count counts[64];
@@ -216,6 +234,9 @@ static void large(MPI_Comm comm) {
     for (int r = 0; r < size; r++) EXPECT(all[size - 1 - r] == r);
 }
 
+#endif
+
+#if HAS_OWN_PERSISTENT
 /* A halo that hopbine does not serve, beside a sum. */
 static void beside_own(void) {
     const int is_periodic = 1;
@@ -309,12 +330,14 @@ int main(int argc, char **argv) {
     local(argc > 1);
     for (int how = 0; how < 8; how++) many(MPI_COMM_WORLD, how);
     shapes(MPI_COMM_WORLD);
-#if MPI_VERSION >= 4
+#if HAS_OWN_PERSISTENT
     beside_own();
+#endif
+#if HAS_LARGE
     large(MPI_COMM_WORLD);
 #endif
     if (argc > 1) {
-#if MPI_VERSION >= 4
+#if HAS_PERSISTENT
         persistent(MPI_COMM_WORLD);
 #endif
         EXPECT(provided == MPI_THREAD_MULTIPLE);

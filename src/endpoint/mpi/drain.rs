@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-use mpi::ffi;
+use super::ffi;
 
 use super::library::Comm;
 use super::requests::{finish, n_bytes};
@@ -35,13 +35,12 @@ pub(super) fn drain(comm: Comm, sends: &mut [ffi::MPI_Request], [first, least, e
 fn take(comm: Comm) -> Option<Taken> {
     let mut has_come = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
-    // SAFETY: constants of MPI's.
-    let (mut message, mut request) = unsafe { (ffi::RSMPI_MESSAGE_NULL, ffi::RSMPI_REQUEST_NULL) };
+    let (mut message, mut request) = (ffi::message_null(), ffi::request_null());
     // SAFETY: places for what MPI says.
     let code = unsafe {
         ffi::PMPI_Improbe(
-            ffi::RSMPI_ANY_SOURCE,
-            ffi::RSMPI_ANY_TAG,
+            ffi::any_source(),
+            ffi::any_tag(),
             comm.0,
             &mut has_come,
             &mut message,
@@ -60,7 +59,7 @@ fn take(comm: Comm) -> Option<Taken> {
         ffi::PMPI_Imrecv(
             waste.as_mut_ptr().cast(),
             len as i32,
-            ffi::RSMPI_UINT8_T,
+            ffi::uint8_t(),
             &mut message,
             &mut request,
         )

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use mpi::ffi;
+use super::ffi;
 
 use crate::error::WireError;
 use crate::sync::lock;
@@ -54,9 +54,7 @@ impl Library {
             check("MPI_Query_thread", ffi::PMPI_Query_thread(&mut level))?;
             check("MPI_Is_thread_main", ffi::PMPI_Is_thread_main(&mut is_main))?;
         }
-        // SAFETY: constants of MPI's.
-        let (serialized, multiple) =
-            unsafe { (ffi::RSMPI_THREAD_SERIALIZED, ffi::RSMPI_THREAD_MULTIPLE) };
+        let (serialized, multiple) = (ffi::thread_serialized(), ffi::thread_multiple());
         let rule = if level >= multiple {
             Rule::Any
         } else if level >= serialized {
@@ -97,8 +95,11 @@ fn this_thread() -> usize {
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-/// Whether MPI has been initialised and not finalised.
+/// Whether there is an MPI, and it has been initialised and not finalised.
 pub fn is_running() -> bool {
+    if !ffi::is_provided() {
+        return false;
+    }
     let (mut is_initialised, mut is_finalised) = (0, 0);
     // SAFETY: these two may be called at any time.
     let codes = unsafe {

@@ -54,6 +54,7 @@
 //! left).
 
 mod drain;
+pub mod ffi;
 mod header;
 mod inbound;
 mod lanes;
@@ -71,8 +72,6 @@ mod transfers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use mpi::ffi;
 
 #[cfg(feature = "internals")]
 pub use header::EAGER_BYTES;
@@ -216,7 +215,7 @@ unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
     // SAFETY: the caller's promise. The attribute is a pointer to the number.
     unsafe {
         let at = (&raw mut value).cast();
-        let key = ffi::MPI_TAG_UB as i32;
+        let key = ffi::tag_ub();
         check("MPI_Comm_get_attr", ffi::PMPI_Comm_get_attr(comm.0, key, at, &mut is_set))?;
         // The least that the standard allows.
         Ok(if is_set == 0 || value.is_null() { 32_767 } else { *value })

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::time::Instant;
 
-use mpi::ffi;
+use super::ffi;
 
 use super::HEADERS;
 use super::header::{HEADER_BYTES, Header, PART_BYTES};
@@ -70,14 +70,13 @@ impl Outbound {
         }
         let is_long = kind == 1;
         let start = (!is_long && self.lengths.is_timing()).then(Instant::now);
-        // SAFETY: a constant of MPI's.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let mut request = ffi::request_null();
         // SAFETY: the buffer stays where it is, and unchanged, until the request is complete.
         let code = unsafe {
             ffi::PMPI_Isend(
                 buffer.as_ptr().cast(),
                 (HEADER_BYTES + len) as i32,
-                ffi::RSMPI_UINT8_T,
+                ffi::uint8_t(),
                 to as i32,
                 HEADERS,
                 self.comm.0,
@@ -119,7 +118,7 @@ impl Outbound {
     fn free_all(&mut self) -> Result<(), WireError> {
         let (n, requests) = (self.left.len() as c_int, self.left.as_mut_ptr());
         // SAFETY: as many requests, none of which has anything to wait for.
-        let code = unsafe { ffi::PMPI_Waitall(n, requests, ffi::RSMPI_STATUSES_IGNORE) };
+        let code = unsafe { ffi::PMPI_Waitall(n, requests) };
         self.left.clear();
         check("MPI_Waitall", code)
     }
@@ -174,5 +173,5 @@ impl Outbound {
 #[inline]
 fn has_left(request: ffi::MPI_Request) -> Result<bool, WireError> {
     // SAFETY: an active request, and a constant.
-    unsafe { is_complete(request, ffi::RSMPI_STATUS_IGNORE) }
+    unsafe { is_complete(request, std::ptr::null_mut()) }
 }

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-use mpi::ffi;
+use super::ffi;
 
 use super::library::check;
 use crate::endpoint::WireError;
@@ -24,7 +24,7 @@ pub(super) type IsendFunction = unsafe extern "C" fn(
 pub(super) fn n_bytes(status: &ffi::MPI_Status) -> Result<usize, WireError> {
     let mut count = 0;
     // SAFETY: the status of a complete receive, and a number to write to.
-    let code = unsafe { ffi::PMPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut count) };
+    let code = unsafe { ffi::PMPI_Get_count(status, ffi::uint8_t(), &mut count) };
     check("MPI_Get_count", code)?;
     // Negative (MPI_UNDEFINED) only of types of several bytes.
     Ok(usize::try_from(count).unwrap_or(0))
@@ -49,7 +49,7 @@ pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
     for request in requests.iter_mut() {
         // SAFETY: a constant of MPI's; the request is active if it is not that.
         unsafe {
-            if *request != ffi::RSMPI_REQUEST_NULL {
+            if *request != ffi::request_null() {
                 ffi::PMPI_Cancel(request);
             }
         }
@@ -63,12 +63,7 @@ pub(super) fn finish(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
         let mut are_done = 0;
         // SAFETY: requests, some of them null.
         let code = unsafe {
-            ffi::PMPI_Testall(
-                requests.len() as c_int,
-                requests.as_mut_ptr(),
-                &mut are_done,
-                ffi::RSMPI_STATUSES_IGNORE,
-            )
+            ffi::PMPI_Testall(requests.len() as c_int, requests.as_mut_ptr(), &mut are_done)
         };
         if code == 0 && are_done != 0 {
             return true;

@@ -7,7 +7,7 @@
 use std::ptr::NonNull;
 use std::time::Instant;
 
-use mpi::ffi;
+use super::ffi;
 
 use super::HEADERS;
 use super::header::{HEADER_BYTES, PART_BYTES};
@@ -47,8 +47,7 @@ impl Ring {
     pub(super) fn new(comm: Comm) -> Result<Self, WireError> {
         let memory = Box::leak(vec![0u8; SLOTS * SLOT_BYTES].into_boxed_slice());
         let memory = NonNull::from(memory).cast();
-        // SAFETY: a constant of MPI's.
-        let none = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let none = ffi::request_null();
         let requests = vec![none; SLOTS];
         let mut ring = Ring { comm, memory, requests, head: 0, n_taken: SLOTS, n_free: SLOTS };
         ring.release()?;
@@ -83,7 +82,7 @@ impl Ring {
         let into = self.slot(index);
         // SAFETY: null, or complete and not freed.
         check("MPI_Wait", unsafe {
-            ffi::PMPI_Wait(&mut self.requests[index], ffi::RSMPI_STATUS_IGNORE)
+            ffi::PMPI_Wait(&mut self.requests[index], std::ptr::null_mut())
         })?;
         // SAFETY: the slot is this receive's alone until it is taken; it is freed only when
         // nothing is posted.
@@ -91,8 +90,8 @@ impl Ring {
             ffi::PMPI_Irecv(
                 into.cast(),
                 SLOT_BYTES as i32,
-                ffi::RSMPI_UINT8_T,
-                ffi::RSMPI_ANY_SOURCE,
+                ffi::uint8_t(),
+                ffi::any_source(),
                 HEADERS,
                 self.comm.0,
                 &mut self.requests[index],
@@ -115,11 +114,11 @@ impl Ring {
             return Ok(None);
         }
         // SAFETY: complete, so the status has been written.
-        let status = unsafe { status.assume_init() };
+        let source = unsafe { ffi::source_of(status.as_ptr()) };
         let ptr = self.slot(self.head);
         self.head = (self.head + 1) % SLOTS;
         self.n_taken += 1;
-        Ok(Some(Taken { source: status.MPI_SOURCE, ptr }))
+        Ok(Some(Taken { source, ptr }))
     }
 
     /// Cancels all receives, waiting at most until `end`; returns whether MPI has let go of them.

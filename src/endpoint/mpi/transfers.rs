@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-use mpi::ffi;
+use super::ffi;
 
 use super::drain::drain;
 use super::header::{FIRST_DATA, Header};
@@ -147,8 +147,7 @@ impl Transfers {
         piece: WireRegion,
         number: u32,
     ) -> Result<(), WireError> {
-        // SAFETY: a constant of MPI's.
-        let (mut request, what) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_UINT8_T) };
+        let (mut request, what) = (ffi::request_null(), ffi::uint8_t());
         let (ptr, len) = (piece.ptr.cast_const().cast(), piece.len as c_int);
         // SAFETY: the caller's promise.
         let code = unsafe { by(ptr, len, what, to as c_int, mpi_tag, self.comm.0, &mut request) };
@@ -257,14 +256,13 @@ impl Transfers {
         number: u32,
     ) -> Result<(), WireError> {
         for (at, len) in pieces(len) {
-            // SAFETY: a constant of MPI's.
-            let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+            let mut request = ffi::request_null();
             // SAFETY: the caller's promise. Pieces with one tag arrive in the order of their posts.
             let code = unsafe {
                 ffi::PMPI_Irecv(
                     ptr.add(at).cast(),
                     len as c_int,
-                    ffi::RSMPI_UINT8_T,
+                    ffi::uint8_t(),
                     from as c_int,
                     mpi_tag,
                     self.comm.0,

@@ -8,8 +8,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::endpoint::mpi::ffi;
 use hopbine_meet::{BootstrapError, Exchange};
-use mpi::ffi;
 
 use super::session::{Session, Step};
 use crate::endpoint::mpi::check;
@@ -37,8 +37,7 @@ impl MpiExchange {
         call: &'static str,
         start: impl FnOnce(&mut ffi::MPI_Request) -> c_int,
     ) -> Result<bool, WireError> {
-        // SAFETY: a constant of MPI's.
-        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let mut request = ffi::request_null();
         {
             let _inside = self.session.library.enter()?;
             check(call, start(&mut request))?;
@@ -50,7 +49,7 @@ impl MpiExchange {
                 let _inside = self.session.library.enter()?;
                 // SAFETY: the request that was started.
                 let code =
-                    unsafe { ffi::PMPI_Test(&mut request, &mut is_done, ffi::RSMPI_STATUS_IGNORE) };
+                    unsafe { ffi::PMPI_Test(&mut request, &mut is_done, std::ptr::null_mut()) };
                 check(call, code)?;
             }
             if is_done != 0 {
@@ -85,10 +84,10 @@ impl MpiExchange {
                 ffi::PMPI_Iallgather(
                     (&raw const *own_len).cast(),
                     1,
-                    ffi::RSMPI_UINT64_T,
+                    ffi::uint64_t(),
                     lens.as_mut_ptr().cast(),
                     1,
-                    ffi::RSMPI_UINT64_T,
+                    ffi::uint64_t(),
                     comm,
                     request,
                 )
@@ -126,11 +125,11 @@ impl MpiExchange {
                 ffi::PMPI_Iallgatherv(
                     mine.as_ptr().cast(),
                     mine.len() as c_int,
-                    ffi::RSMPI_UINT8_T,
+                    ffi::uint8_t(),
                     all.as_mut_ptr().cast(),
                     counts.as_ptr(),
                     starts.as_ptr(),
-                    ffi::RSMPI_UINT8_T,
+                    ffi::uint8_t(),
                     comm,
                     request,
                 )
@@ -153,15 +152,14 @@ impl MpiExchange {
     fn call_roll(&self) -> Result<Vec<usize>, WireError> {
         let Session { library, roll, rank, n_ranks, .. } = &*self.session;
         let (mut awaited, mut sent) = (Vec::new(), Vec::new());
-        // SAFETY: a constant of MPI's.
-        let none = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let none = ffi::request_null();
         let (no_one, nothing) = (std::ptr::null_mut(), std::ptr::null());
         for peer in (0..*n_ranks).filter(|peer| peer != rank) {
             let _inside = library.enter()?;
             let (mut heard, mut told, at) = (none, none, peer as c_int);
             // SAFETY: messages of no bytes; the requests are seen to below.
             unsafe {
-                let kind = ffi::RSMPI_UINT8_T;
+                let kind = ffi::uint8_t();
                 let code = ffi::PMPI_Irecv(no_one, 0, kind, at, 0, roll.0, &mut heard);
                 check("MPI_Irecv", code)?;
                 let code = ffi::PMPI_Isend(nothing, 0, kind, at, 0, roll.0, &mut told);
@@ -178,9 +176,8 @@ impl MpiExchange {
                 for (peer, mut heard) in awaited {
                     let mut is_done = 0;
                     // SAFETY: a request that was started.
-                    let code = unsafe {
-                        ffi::PMPI_Test(&mut heard, &mut is_done, ffi::RSMPI_STATUS_IGNORE)
-                    };
+                    let code =
+                        unsafe { ffi::PMPI_Test(&mut heard, &mut is_done, std::ptr::null_mut()) };
                     check("MPI_Test", code)?;
                     if is_done == 0 {
                         silent.push((peer, heard));

@@ -6,9 +6,9 @@ pub(super) mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::endpoint::mpi::ffi;
 use hopbine_meet::variables::{BACKEND, Lookup};
 use hopbine_meet::{Exchange, Launched, Place};
-use mpi::ffi;
 
 pub(super) use session::Session;
 
@@ -34,9 +34,17 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
         let session = (asks || !is_said).then(|| unsafe { Session::over(session::world(), false) });
         return session.transpose().map_err(unusable);
     }
+    if !asks && !ffi::is_provided() {
+        return Ok(None);
+    }
     let launched = if is_said { None } else { Launched::find(get)? };
     if !asks && launched.is_none() {
         return Ok(None);
+    }
+    if !ffi::is_provided() {
+        let reason = "this build has no MPI backend, as it provides no MPI (crate hopbine-mpi); use tofu, shm or emu"
+            .to_owned();
+        return Err(unusable(WireError { call: "MPI", reason, peer: None }));
     }
     let session = Session::start().map_err(unusable)?;
     match launched {

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
-use mpi::ffi;
+use crate::endpoint::mpi::ffi;
 
 use crate::Rank;
 use crate::endpoint::mpi::{Comm, Library, MpiEndpoint, check};
@@ -52,7 +52,7 @@ impl Session {
         let mut is_inter = 0;
         // SAFETY: a constant of MPI's, and the caller's promise.
         unsafe {
-            if comm.0 == ffi::RSMPI_COMM_NULL {
+            if comm.0 == ffi::comm_null() {
                 return Err(no_world("MPI_COMM_NULL"));
             }
             check("MPI_Comm_test_inter", ffi::PMPI_Comm_test_inter(comm.0, &mut is_inter))?;
@@ -85,7 +85,7 @@ impl Session {
         // SAFETY: MPI has not been initialised. No arguments are as good as any.
         let code = unsafe {
             let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
-            ffi::PMPI_Init_thread(none, nothing, ffi::RSMPI_THREAD_MULTIPLE, &mut level)
+            ffi::PMPI_Init_thread(none, nothing, ffi::thread_multiple(), &mut level)
         };
         check("MPI_Init_thread", code)?;
         // SAFETY: MPI runs now.
@@ -123,11 +123,11 @@ impl Session {
         // SAFETY: the caller's promise; groups are freed below.
         unsafe {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
-            let (mut theirs, mut ours) = (ffi::RSMPI_GROUP_NULL, ffi::RSMPI_GROUP_NULL);
+            let (mut theirs, mut ours) = (ffi::group_null(), ffi::group_null());
             check("MPI_Comm_group", ffi::PMPI_Comm_group(comm.0, &mut theirs))?;
             let code = ffi::PMPI_Comm_group(self.comm.0, &mut ours);
             let ranks: Vec<c_int> = (0..size).collect();
-            let mut translated = vec![ffi::RSMPI_UNDEFINED; size as usize];
+            let mut translated = vec![ffi::undefined(); size as usize];
             let code = match code {
                 0 => ffi::PMPI_Group_translate_ranks(
                     theirs,
@@ -141,7 +141,7 @@ impl Session {
             ffi::PMPI_Group_free(&mut theirs);
             ffi::PMPI_Group_free(&mut ours);
             check("MPI_Group_translate_ranks", code)?;
-            let known = |rank: c_int| (rank != ffi::RSMPI_UNDEFINED).then_some(rank as Rank);
+            let known = |rank: c_int| (rank != ffi::undefined()).then_some(rank as Rank);
             Ok(translated.into_iter().map(known).collect())
         }
     }
@@ -154,7 +154,7 @@ impl Session {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise; one word.
         let code =
-            unsafe { ffi::PMPI_Bcast((&raw mut word).cast(), 1, ffi::RSMPI_UINT64_T, 0, comm.0) };
+            unsafe { ffi::PMPI_Bcast((&raw mut word).cast(), 1, ffi::uint64_t(), 0, comm.0) };
         check("MPI_Bcast", code)?;
         Ok(word)
     }
@@ -198,8 +198,7 @@ impl Session {
 
 /// All ranks of the program.
 pub(super) fn world() -> Comm {
-    // SAFETY: a constant of MPI's.
-    Comm(unsafe { ffi::RSMPI_COMM_WORLD })
+    Comm(ffi::comm_world())
 }
 
 fn no_world(what: &str) -> WireError {
@@ -216,7 +215,7 @@ unsafe fn duplicate(comm: Comm) -> Result<Comm, WireError> {
     // SAFETY: the caller's promise.
     unsafe {
         check("MPI_Comm_dup", ffi::PMPI_Comm_dup(comm.0, &mut own.0))?;
-        let returns = ffi::PMPI_Comm_set_errhandler(own.0, ffi::RSMPI_ERRORS_RETURN);
+        let returns = ffi::PMPI_Comm_set_errhandler(own.0, ffi::errors_return());
         check("MPI_Comm_set_errhandler", returns)?;
     }
     Ok(own)

@@ -76,7 +76,7 @@ pub enum Reader {
     Program,
     /// Ranks that are processes.
     Process,
-    /// MPI programs: HB_ calls and `libhopbine_mpi.so`.
+    /// MPI programs: HB_ calls and `libhopbine_preload.so`.
     MpiProgram,
     /// The emulated Tofu device of ranks that are processes.
     EmulatedDevice,
@@ -93,7 +93,7 @@ impl Display for Reader {
         f.write_str(match self {
             Reader::Program => "every program",
             Reader::Process => "ranks that are processes",
-            Reader::MpiProgram => "MPI programs: HB_ calls and libhopbine_mpi.so",
+            Reader::MpiProgram => "MPI programs: HB_ calls and libhopbine_preload.so",
             Reader::EmulatedDevice => "the emulated device of ranks that are processes",
         })
     }

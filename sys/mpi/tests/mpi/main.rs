@@ -1,14 +1,14 @@
 //! Ranks under a launcher of MPI's: `mpirun -n 4 mpi TEST [ARGUMENT]`; see ci/mpi.sh. Without
 //! arguments a process alone does what a process alone can.
 
-#[path = "../common/ahead.rs"]
+#[path = "../../../../tests/common/ahead.rs"]
 mod ahead;
 #[allow(dead_code, reason = "for ranks that are threads")]
-#[path = "../common/calls.rs"]
+#[path = "../../../../tests/common/calls.rs"]
 mod calls;
 mod lanes;
 mod own;
-#[path = "../common/reference.rs"]
+#[path = "../../../../tests/common/reference.rs"]
 mod reference;
 
 use hopbine::torus::{Algorithm, Collective, registry};
@@ -26,6 +26,7 @@ mod processes {
 }
 
 fn main() {
+    hopbine_mpi::provide();
     // Where messages are to travel is the environment's affair.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -10,8 +10,7 @@ use hopbine::{CallOptions, Error, World, init_mpi};
 use crate::defaults;
 
 fn world_comm() -> ffi::MPI_Comm {
-    // SAFETY: a constant.
-    unsafe { ffi::RSMPI_COMM_WORLD }
+    ffi::comm_world()
 }
 
 pub fn start(level: &str) -> c_int {
@@ -19,12 +18,12 @@ pub fn start(level: &str) -> c_int {
     // SAFETY: at the start of the program.
     unsafe {
         let wanted = match level {
-            "funneled" => ffi::RSMPI_THREAD_FUNNELED,
-            "serialized" => ffi::RSMPI_THREAD_SERIALIZED,
-            _ => ffi::RSMPI_THREAD_MULTIPLE,
+            "funneled" => ffi::thread_funneled(),
+            "serialized" => ffi::thread_serialized(),
+            _ => ffi::thread_multiple(),
         };
         let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
-        assert_eq!(ffi::MPI_Init_thread(none, nothing, wanted, &mut provided), 0);
+        assert_eq!(ffi::PMPI_Init_thread(none, nothing, wanted, &mut provided), 0);
         assert!(provided >= wanted, "{provided} for {wanted}");
         wanted
     }
@@ -33,13 +32,13 @@ pub fn start(level: &str) -> c_int {
 fn split(colour: c_int, key: c_int) -> ffi::MPI_Comm {
     let mut part = world_comm();
     // SAFETY: all ranks call it.
-    assert_eq!(unsafe { ffi::MPI_Comm_split(world_comm(), colour, key, &mut part) }, 0);
+    assert_eq!(unsafe { ffi::PMPI_Comm_split(world_comm(), colour, key, &mut part) }, 0);
     part
 }
 
 fn free(mut comm: ffi::MPI_Comm) {
     // SAFETY: all its ranks free it.
-    assert_eq!(unsafe { ffi::MPI_Comm_free(&mut comm) }, 0);
+    assert_eq!(unsafe { ffi::PMPI_Comm_free(&mut comm) }, 0);
 }
 
 /// Traffic of the program's own, with tags that hopbine uses as well.
@@ -49,19 +48,19 @@ fn own_traffic(rank: u32, n: u32) {
         let (mine, mut theirs) = ([rank * 3 + tag], [u32::MAX]);
         // SAFETY: a word each.
         let code = unsafe {
-            ffi::MPI_Sendrecv(
+            ffi::PMPI_Sendrecv(
                 mine.as_ptr().cast(),
                 1,
-                ffi::RSMPI_UINT32_T,
+                ffi::uint32_t(),
                 to as c_int,
                 tag as c_int,
                 theirs.as_mut_ptr().cast(),
                 1,
-                ffi::RSMPI_UINT32_T,
+                ffi::uint32_t(),
                 from as c_int,
                 tag as c_int,
                 world_comm(),
-                ffi::RSMPI_STATUS_IGNORE,
+                std::ptr::null_mut(),
             )
         };
         assert_eq!((code, theirs), (0, [from * 3 + tag]));
@@ -73,9 +72,9 @@ fn no_worlds() {
     let (mut rank, mut n) = (0, 0);
     // SAFETY: a constant, and numbers to write to.
     let none = unsafe {
-        assert_eq!(ffi::MPI_Comm_rank(world_comm(), &mut rank), 0);
-        assert_eq!(ffi::MPI_Comm_size(world_comm(), &mut n), 0);
-        ffi::RSMPI_COMM_NULL
+        assert_eq!(ffi::PMPI_Comm_rank(world_comm(), &mut rank), 0);
+        assert_eq!(ffi::PMPI_Comm_size(world_comm(), &mut n), 0);
+        ffi::comm_null()
     };
     let mut refused = vec![none];
     if n > 1 {
@@ -83,7 +82,7 @@ fn no_worlds() {
         let half = split(rank % 2, rank);
         // SAFETY: all ranks call it; the other half's first rank is 0 or 1.
         let code = unsafe {
-            ffi::MPI_Intercomm_create(half, 0, world_comm(), 1 - rank % 2, 7, &mut inter)
+            ffi::PMPI_Intercomm_create(half, 0, world_comm(), 1 - rank % 2, 7, &mut inter)
         };
         assert_eq!(code, 0);
         free(half);
@@ -112,8 +111,7 @@ pub fn run(level: &str) {
         defaults(comm, &[3, 5000]);
     }
     communicators(&world);
-    // SAFETY: constants.
-    let (funneled, multiple) = unsafe { (ffi::RSMPI_THREAD_FUNNELED, ffi::RSMPI_THREAD_MULTIPLE) };
+    let (funneled, multiple) = (ffi::thread_funneled(), ffi::thread_multiple());
     if wanted >= multiple {
         threads(&world);
     }
@@ -135,7 +133,7 @@ pub fn run(level: &str) {
 
 pub fn finalize(rank: u32, level: &str) {
     // SAFETY: the end of the program.
-    assert_eq!(unsafe { ffi::MPI_Finalize() }, 0);
+    assert_eq!(unsafe { ffi::PMPI_Finalize() }, 0);
     if rank == 0 {
         println!("{level}: done");
     }
@@ -197,9 +195,9 @@ pub fn missing() {
             let (mut word, from) = (0u8, other as c_int);
             // SAFETY: room for a byte.
             let code = unsafe {
-                let (at, kind) = ((&raw mut word).cast(), ffi::RSMPI_UINT8_T);
-                let ignored = ffi::RSMPI_STATUS_IGNORE;
-                ffi::MPI_Recv(at, 1, kind, from, TAG, world_comm(), ignored)
+                let (at, kind) = ((&raw mut word).cast(), ffi::uint8_t());
+                let ignored = std::ptr::null_mut();
+                ffi::PMPI_Recv(at, 1, kind, from, TAG, world_comm(), ignored)
             };
             assert_eq!(code, 0);
         }
@@ -209,8 +207,8 @@ pub fn missing() {
         let word = 0u8;
         // SAFETY: a byte.
         let code = unsafe {
-            let (at, kind) = ((&raw const word).cast(), ffi::RSMPI_UINT8_T);
-            ffi::MPI_Send(at, 1, kind, LATE as c_int, TAG, world_comm())
+            let (at, kind) = ((&raw const word).cast(), ffi::uint8_t());
+            ffi::PMPI_Send(at, 1, kind, LATE as c_int, TAG, world_comm())
         };
         assert_eq!(code, 0);
     }
@@ -270,7 +268,7 @@ pub fn ahead() {
         assert!(bcast.buffer().unwrap().iter().all(|&value| value == 1));
     }
     // SAFETY: all ranks call it. It moves nothing of ours on.
-    assert_eq!(unsafe { ffi::MPI_Barrier(world_comm()) }, 0);
+    assert_eq!(unsafe { ffi::PMPI_Barrier(world_comm()) }, 0);
     drop(all);
     drop(comm);
     world.finish().unwrap();

@@ -22,7 +22,7 @@ const SLOT: Slot = Slot { run: 0, task: 0 };
 /// Long messages with a header so far: those by lanes are not synchronous.
 static N_WITH_HEADER: AtomicU32 = AtomicU32::new(0);
 
-/// Counts, in place of MPI's, which it calls.
+/// Counts, in place of MPI's, which it calls: with handles in words, of which MPI takes what it needs.
 ///
 /// # Safety
 /// As MPI says.
@@ -30,20 +30,20 @@ static N_WITH_HEADER: AtomicU32 = AtomicU32::new(0);
 pub unsafe extern "C" fn PMPI_Issend(
     data: *const c_void,
     n: c_int,
-    of: ffi::MPI_Datatype,
+    of: usize,
     to: c_int,
     mpi_tag: c_int,
-    comm: ffi::MPI_Comm,
-    request: *mut ffi::MPI_Request,
+    comm: usize,
+    request: *mut c_void,
 ) -> c_int {
     type Issend = unsafe extern "C" fn(
         *const c_void,
         c_int,
-        ffi::MPI_Datatype,
+        usize,
         c_int,
         c_int,
-        ffi::MPI_Comm,
-        *mut ffi::MPI_Request,
+        usize,
+        *mut c_void,
     ) -> c_int;
     static NEXT: OnceLock<Issend> = OnceLock::new();
     // SAFETY: MPI's function of this name has this type.
@@ -86,17 +86,16 @@ fn region(bytes: &mut [u8]) -> WireRegion {
 
 impl Port {
     fn new() -> Self {
-        let mut comm = std::mem::MaybeUninit::uninit();
+        let mut comm = ffi::comm_null();
         // SAFETY: both ranks call it, between init and finalize; the communicator lives to the end.
         let (endpoint, comm) = unsafe {
-            assert_eq!(ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, comm.as_mut_ptr()), 0);
-            let comm = comm.assume_init();
-            assert_eq!(ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN), 0);
+            assert_eq!(ffi::PMPI_Comm_dup(ffi::comm_world(), &mut comm), 0);
+            assert_eq!(ffi::PMPI_Comm_set_errhandler(comm, ffi::errors_return()), 0);
             (MpiEndpoint::new(Arc::new(Library::get().unwrap()), Comm(comm)).unwrap(), comm)
         };
         let mut rank = 0;
         // SAFETY: a number to write to.
-        unsafe { ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &mut rank) };
+        unsafe { ffi::PMPI_Comm_rank(ffi::comm_world(), &mut rank) };
         Port { endpoint, comm, rank: rank as u32, events: Vec::new() }
     }
 
@@ -173,15 +172,15 @@ impl Port {
 
     /// Waits until both ranks have come here and nothing is left to do for the other one.
     fn meet(&mut self) {
-        let mut request = std::mem::MaybeUninit::uninit();
+        let mut request = ffi::request_null();
         let mut is_done = 0;
         // SAFETY: both ranks call it; the request is complete in the end.
         unsafe {
-            assert_eq!(ffi::MPI_Ibarrier(ffi::RSMPI_COMM_WORLD, request.as_mut_ptr()), 0);
+            assert_eq!(ffi::PMPI_Ibarrier(ffi::comm_world(), &mut request), 0);
             while is_done == 0 || !self.endpoint.is_flushed() {
                 self.endpoint.poll(&mut self.events).unwrap();
-                let status = ffi::RSMPI_STATUS_IGNORE;
-                assert_eq!(ffi::MPI_Test(request.as_mut_ptr(), &mut is_done, status), 0);
+                let status = std::ptr::null_mut();
+                assert_eq!(ffi::PMPI_Test(&mut request, &mut is_done, status), 0);
                 std::thread::yield_now();
             }
         }
@@ -325,7 +324,7 @@ fn communicators_of_a_life(port: &mut Port, mut operation: u32) {
 fn nobody_takes(port: &mut Port) {
     let barrier = || {
         // SAFETY: both ranks call it.
-        assert_eq!(unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) }, 0);
+        assert_eq!(unsafe { ffi::PMPI_Barrier(ffi::comm_world()) }, 0);
     };
     let mut bytes = vec![1; LONG];
     if port.rank == 0 {
@@ -338,8 +337,8 @@ fn nobody_takes(port: &mut Port) {
         let mut is_left = 0;
         // SAFETY: a communicator that still lives, and a number to write to.
         let code = unsafe {
-            let (any, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
-            ffi::MPI_Iprobe(any, tag, port.comm, &mut is_left, ffi::RSMPI_STATUS_IGNORE)
+            let (any, tag) = (ffi::any_source(), ffi::any_tag());
+            ffi::PMPI_Iprobe(any, tag, port.comm, &mut is_left, std::ptr::null_mut())
         };
         assert_eq!((code, is_left), (0, 0), "rank {} has left a message", port.rank);
         std::thread::yield_now();

@@ -1,0 +1,24 @@
+/* Fortran's integers for MPI's handles. The standard ABI's header knows nothing of Fortran, but numbers, which its
+ * Fortran libraries take. */
+#ifndef HOPBINE_FORTRAN_H
+#define HOPBINE_FORTRAN_H
+
+#include <mpi.h>
+
+#ifdef MPI_ABI_VERSION
+typedef int fint;
+#define comm_of_f MPI_Comm_fromint
+#define type_of_f MPI_Type_fromint
+#define op_of_f MPI_Op_fromint
+#define info_of_f MPI_Info_fromint
+#define f_of_request MPI_Request_toint
+#else
+typedef MPI_Fint fint;
+#define comm_of_f MPI_Comm_f2c
+#define type_of_f MPI_Type_f2c
+#define op_of_f MPI_Op_f2c
+#define info_of_f MPI_Info_f2c
+#define f_of_request MPI_Request_c2f
+#endif
+
+#endif

@@ -1,0 +1,59 @@
+/* See mpi.h. */
+#define _GNU_SOURCE
+#include "mpi.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The families of handles, each with a function that its library alone has: programs refer to the first two by their
+ * headers, so that derivatives have them, too; tools that stand before MPI have none of them. */
+static const struct family {
+    const char *name, *variant, *function, *file;
+} families[] = {
+    /* MPICH's library of its own handles has this function, too. That of Open MPI 6 is a layer over its own. */
+    {"an MPI of the standard ABI", "abi", "PMPI_Abi_get_version", "libmpi_abi."},
+    {"Open MPI", "openmpi", "OMPI_C_MPI_DUP_FN", ""},
+    {"MPICH", "mpich", "MPIR_Dup_fn", ""},
+    {"an MPI", NULL, "PMPI_Init", ""},
+};
+
+/* A function as a library sees it: first what all see, behind this library; then what the caller brings along, as
+ * an extension of Python's does. */
+static void *find_for(void *caller, const char *name) {
+    void *const found = dlsym(RTLD_NEXT, name);
+    return found || !caller ? found : dlsym(caller, name);
+}
+
+static void *library_of(const void *address) {
+    Dl_info of;
+    struct link_map *map = NULL;
+    if (!dladdr1(address, &of, (void **)&map, RTLD_DL_LINKMAP) || !map || !*map->l_name) return NULL;
+    return dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static const char *file_of(const char *path) {
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+struct mpi mpi_of(const void *caller) {
+    void *const library = library_of(caller);
+    for (size_t at = 0; at < sizeof families / sizeof *families; at++) {
+        const struct family *const family = &families[at];
+        const void *const function = find_for(library, family->function);
+        Dl_info of;
+        if (!function || !dladdr(function, &of)) continue;
+        if (strncmp(file_of(of.dli_fname), family->file, strlen(family->file)) != 0) continue;
+        void *const handle = library_of(function);
+        return (struct mpi){family->name, family->variant, handle ? of.dli_fname : "the program", handle};
+    }
+    return (struct mpi){"no MPI", NULL, "none was found", NULL};
+}
+
+void *find_in(const struct mpi *mpi, const char *name) {
+    void *const own = mpi->handle ? dlsym(mpi->handle, name) : NULL;
+    /* Fortran's are in other libraries. */
+    return own ? own : dlsym(RTLD_NEXT, name);
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# What stands before MPI, under the MPIs of today: installs hopbine with all three kinds that libhopbine_preload.so
+# chooses from, and runs programs with it and without; what passes without it must pass with it.
+#
+#   ci/mpis.sh [-c CHECKS] [MPI]...
+#
+#   -c  of rust,programs,mpi4py,imb,osu,suite, with commas; all
+#   MPI of openmpi5, mpich5, mpich5-abi, intel, intel-abi (ci/mpi/launch.sh); all
+#
+# programs: ours (capi/tests/mpi); rust: sys/mpi/tests; mpi4py: its own tests; imb: Intel's benchmarks, which come with
+# its MPI and also run with MPICH; osu: OSU's benchmarks with validation, whose source $OSU_SOURCE names; suite: MPICH's
+# collective tests (ci/mpi-suite.sh).
+#
+# Exit code: 0 well, 1 something fails only with hopbine, 3 something cannot be done here, which is named.
+# shellcheck disable=SC2154 # use_mpi sets mpi
+set -euo pipefail
+cd "$(dirname "$0")/.."
+checks=rust,programs,mpi4py,imb,osu,suite
+if [ "${1:-}" = -c ]; then
+  checks=${2:?checks}
+  shift 2
+fi
+[ $# != 0 ] || set -- openmpi5 mpich5 mpich5-abi intel intel-abi
+export MPIS=${MPIS:-$PWD/target/mpis}
+ci/mpi/wheels.sh -d "$MPIS" || { [ $? = 1 ] || exit 3; }
+# shellcheck source=/dev/null
+. ci/mpi/launch.sh
+
+prefix=$MPIS/hopbine out=$MPIS/out
+mkdir -p "$out"
+preload=$prefix/lib/libhopbine_preload.so
+log() { "$@" >"$out/log" 2>&1 || { cat "$out/log" >&2; return 1; }; }
+log env -u MPICC PREFIX="$prefix" FC= PROFILE="${PROFILE:-release}" ./install.sh
+# A library for each kind, each by the first MPI here that has it.
+for builder in openmpi5 mpich5 mpich5-abi intel; do
+  (
+    use_mpi $builder 2>/dev/null || exit 0
+    . capi/mpi/build.sh
+    [ -e "$prefix/lib/hopbine/$(mpi_variant)" ] || log env ONLY=doors PREFIX="$prefix" MPIFC= ./install.sh
+  )
+done
+ls "$prefix/lib/hopbine"
+
+failed=0 missing=()
+# NAME SECONDS RANKS PROGRAM ...: whether it ends well, with hopbine and without; FILTER keeps of its output what must
+# be the same, and must keep something.
+both() {
+  local name=$1 seconds=$2 filter=$3 a b
+  shift 3
+  if ! a=$(launch_within "$seconds" "$@" 2>&1 | $filter); then
+    echo "$mpi: $name fails without hopbine, too"
+    return
+  fi
+  b=$(export LD_PRELOAD=$preload; launch_within "$seconds" "$@" 2>&1 | $filter) || b+=" FAILED"
+  if [ -z "$a" ] || [ "$a" != "$b" ]; then
+    printf 'ONLY WITH HOPBINE: %s: %s\n-- without\n%s\n-- with\n%s\n' "$mpi" "$name" "$a" "$b"
+    failed=1
+  else
+    echo "$mpi: $name: the same"
+  fi
+}
+
+# Without hopbine these fail with some MPIs, whose errors they make on purpose: with it they must be right.
+check_programs() {
+  local n program said
+  # shellcheck disable=SC2086
+  for program in calls requests orders threads groups; do
+    $MPICC -std=gnu11 -O1 -w -Iinclude "capi/tests/mpi/$program.c" -o "$out/$program-$mpi" -lpthread || return 1
+    for n in 2 4; do
+      said=$(export LD_PRELOAD=$preload HOPBINE_REPORT=1; launch_within 100 $n "$out/$program-$mpi" 2>&1) || said+=" FAILED"
+      if [[ $said == *FAILED || $said != *"hopbine report: "* ]]; then
+        printf 'FAILED: %s: %s on %s ranks\n%s\n' "$mpi" "$program" "$n" "$said"
+        failed=1
+      else
+        echo "$mpi: $program on $n ranks: well"
+      fi
+    done
+  done
+  # Persistent collectives are served, whatever version the header says.
+  said=$(export LD_PRELOAD=$preload HOPBINE_REPORT=1; launch_within 100 2 "$out/requests-$mpi" wrong 2>&1) || said+=" FAILED"
+  [[ $said == *allreduce_init* && $said != *FAILED && $said != *"MPI_Allreduce_init "* ]] ||
+    { printf 'FAILED: %s: persistent requests\n%s\n' "$mpi" "$said"; failed=1; }
+  # A library that has nothing for this MPI.
+  mkdir -p "$out/alone"
+  cp "$preload" "$out/alone/"
+  said=$(export LD_PRELOAD=$out/alone/libhopbine_preload.so; launch_within 100 2 "$out/orders-$mpi" 2>&1) || said+=" FAILED"
+  if [[ $said == *FAILED || $(grep -c '^hopbine: the program has .*: MPI serves all calls' <<<"$said") != 1 ]]; then
+    printf 'FAILED: %s: nothing is there for this MPI\n%s\n' "$mpi" "$said"
+    failed=1
+  fi
+}
+
+check_rust() {
+  [ "$mpi" != intel-abi ] || return 0
+  local built program
+  built=$(cargo build --quiet --profile "${PROFILE:-release}" -p hopbine-mpi --features linked --test mpi \
+    --message-format=json-render-diagnostics) || { failed=1; return 0; }
+  program=$(sed -n 's/.*"executable":"\([^"]*\/mpi-[^"]*\)".*/\1/p' <<<"$built")
+  cp "$program" "$out/mpi-$mpi"
+  local said how
+  for how in matrix "own multiple"; do
+    # shellcheck disable=SC2086
+    said=$(export HOPBINE_BACKEND=mpi HOPBINE_SHM=off; launch_within 200 2 "$out/mpi-$mpi" $how 2>&1) ||
+      { printf 'FAILED: %s: %s over messages of MPI\n%s\n' "$mpi" "$how" "$said"; failed=1; continue; }
+    echo "$mpi: $how over messages of MPI: $(tail -n 1 <<<"$said")"
+  done
+}
+
+suite_result() { tr -d '\0' | grep -aoE 'Ran [0-9]+ tests|^OK|FAILED \(.*\)|\(skipped=[0-9]+\)' | sort -u; }
+check_mpi4py() {
+  # It finds its MPI at run time, and has it for itself.
+  local python=$MPIS/${mpi%-abi}/bin/python tests
+  [ "$mpi" = "${mpi%-abi}" ] || return 0
+  tests=$out/mpi4py-4.1.1
+  if [ ! -d "$tests" ]; then
+    (cd "$out" && "$python" -m pip download -q --no-deps --no-binary :all: --no-build-isolation mpi4py==4.1.1 && tar xf mpi4py-4.1.1.tar.gz) ||
+      { missing+=("$mpi: mpi4py's sources"); return 0; }
+  fi
+  both "mpi4py's tests" 1500 suite_result 2 "$python" "$tests/test/main.py" -q -e test_spawn -e test_dynproc -e test_toplevel
+}
+
+sizes() { grep -aE '^ +[0-9]+ +[0-9]+ +[0-9.]+|^# Benchmarking' | awk '{ print /^#/ ? $0 : $1 }'; }
+check_imb() {
+  local imb=$MPIS/intel/bin/IMB
+  case $mpi in openmpi5 | *-abi) return 0 ;; esac
+  [ -x "$imb-MPI1" ] || { missing+=("$mpi: IMB, which comes with Intel's MPI"); return 0; }
+  # With MPICH's library in place of Intel's.
+  local libraries=$MPIS/$mpi/lib
+  both "IMB-MPI1" 900 sizes 2 env LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" "$imb-MPI1" -msglog 14 -iter 100 -npmin 2 \
+    Allreduce Reduce Reduce_scatter Reduce_scatter_block Allgather Allgatherv Gather Gatherv Scatter Scatterv Alltoall Alltoallv Bcast Barrier
+  both "IMB-NBC" 900 sizes 2 env LD_LIBRARY_PATH="$libraries:${LD_LIBRARY_PATH:-}" "$imb-NBC" -msglog 12 -iter 50 -npmin 2 \
+    Iallreduce Ireduce Ireduce_scatter Iallgather Iallgatherv Igather Igatherv Iscatter Iscatterv Ialltoall Ialltoallv Ibcast Ibarrier
+}
+
+# Lines with a size, and whether it was right.
+validated() { awk '/^[0-9]+ / { print $1, $NF } /Pass|Fail/ && !/^[0-9]/ { print }'; }
+check_osu() {
+  local at=$out/osu-$mpi program n
+  [ -n "${OSU_SOURCE:-}" ] || { missing+=("$mpi: OSU's benchmarks (OSU_SOURCE)"); return 0; }
+  if [ ! -d "$at" ]; then
+    mkdir -p "$at"
+    (cd "$at" && log "$(realpath "$OSU_SOURCE")/configure" CC="$MPICC" CXX="$MPICC" && log make -k -j2) || true
+  fi
+  while read -r program; do
+    for n in 2 4; do both "$(basename "$program") on $n ranks" 300 validated "$n" "$program" -c -m 1:65536 -i 20 -x 5; done
+  done < <(find "$at" -path '*collective*' -type f -perm -u+x -name 'osu_*' ! -name '*.la')
+}
+
+check_suite() {
+  local status=0
+  BUILD_DIR=$MPIS/suite ci/mpi-suite.sh "$mpi" "$prefix" || status=$?
+  case $status in
+    0) ;;
+    3) missing+=("$mpi: MPICH's tests") ;;
+    *) failed=1 ;;
+  esac
+}
+
+for name; do
+  if ! (use_mpi "$name"); then
+    missing+=("$name")
+    continue
+  fi
+  # Each in a shell of its own: what an MPI needs in the environment the next one must not have.
+  (
+    use_mpi "$name"
+    for check in ${checks//,/ }; do
+      echo "== $mpi: $check"
+      "check_$check"
+    done
+    [ ${#missing[@]} = 0 ] || printf '%s\n' "${missing[@]}" >>"$out/missing"
+    exit $failed
+  ) || failed=1
+done
+if [ -s "$out/missing" ]; then mapfile -t -O "${#missing[@]}" missing <"$out/missing"; rm "$out/missing"; fi
+for what in "${missing[@]}"; do
+  echo "NOT RUN: $what"
+  [ -z "${HOPBINE_TEST_SKIPPED:-}" ] || echo "today's MPIs: $what" >>"$HOPBINE_TEST_SKIPPED"
+done
+[ $failed = 0 ] || exit 1
+# Without what comes from nowhere by a package manager it is well; without an MPI it is not.
+for name; do [[ " ${missing[*]} " != *" $name "* ]] || exit 3; done
