@@ -25,6 +25,9 @@ use super::tofu::UNIT;
 /// The letters of the axes in Tofu's order.
 const LETTERS: [char; 6] = ['x', 'y', 'z', 'a', 'b', 'c'];
 
+/// Fugaku's axes x, y and z (24 x 23 x 24 units of 2 x 3 x 2 nodes).
+const FUGAKU: [u32; 3] = [24, 23, 24];
+
 /// A part of an axis that a logical dimension takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FoldAxis {
@@ -59,8 +62,8 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// All folds of a shape of one to three dimensions, the plain pairs (x, a), (y, b), (z, c) first,
-    /// among these closed ones, and those that take most of b;
+    /// All folds of a shape of one to three dimensions: those that fit on Fugaku first, among these the
+    /// plain pairs (x, a), (y, b), (z, c), closed ones, and those that take most of b;
     /// folds that differ only by the names of axes of one kind are listed once.
     pub fn all(shape: &Shape) -> Vec<Fold> {
         let linked = shape.node_dim().unwrap_or(shape.n_dims());
@@ -96,8 +99,9 @@ impl Fold {
                 let Some(mut rest) = rest else { continue };
                 let ring = (of_b == UseOfB::Ring).then_some(owner[1]);
                 if let Some(dim) = ring {
-                    // Shorter ones are walks of two rows.
-                    if !dims[dim].is_empty() || sizes[dim] <= 4 {
+                    // Shorter ones are walks of two rows. With fewer dimensions than three, measurements
+                    // want less load than a ring's.
+                    if !dims[dim].is_empty() || sizes[dim] <= 4 || linked < 3 {
                         continue;
                     }
                     rest[dim] = sizes[dim];
@@ -139,7 +143,9 @@ impl Fold {
                 None => 3,
             }
         };
-        folds.sort_by_key(|fold| (!is_plain(fold), !fold.is_closed(), b(fold)));
+        folds.sort_by_key(|fold| {
+            (!fold.is_on_fugaku(), !is_plain(fold), !fold.is_closed(), b(fold))
+        });
         folds
     }
 
@@ -154,6 +160,16 @@ impl Fold {
             let size: u32 = axes.iter().map(|axis| axis.size).product();
             size <= 2 || comb(axes).is_some() || matches!(axes[..], [FoldAxis { wraps: true, .. }])
         })
+    }
+
+    /// Whether no part of an axis is longer than Fugaku's axes; a ring goes along y and b together.
+    fn is_on_fugaku(&self) -> bool {
+        let fits = |axis: &FoldAxis| match FUGAKU.get(axis.axis) {
+            Some(&size) if axis.wraps => axis.size <= size * UNIT[1],
+            Some(&size) => axis.size <= size,
+            None => true,
+        };
+        self.dims.iter().flatten().all(fits)
     }
 
     /// One logical dimension on the network of its own axes.
@@ -269,15 +285,18 @@ fn walk(axes: &[FoldAxis]) -> Vec<At> {
     all
 }
 
-/// A path through neighbours: the last axis to and fro, for every coordinate of those before it.
+/// A path through neighbours: the shortest axis to and fro, for every coordinate of those longer.
 fn snake(axes: &[FoldAxis]) -> Vec<At> {
-    let mut path: Vec<At> = vec![SmallVec::new()];
-    for axis in axes {
-        let mut longer = Vec::with_capacity(path.len() * axis.size as usize);
+    let mut order: SmallVec<[usize; 6]> = (0..axes.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(axes[at].size));
+    let mut path: Vec<At> = vec![SmallVec::from_elem(0, axes.len())];
+    for at in order {
+        let size = axes[at].size;
+        let mut longer = Vec::with_capacity(path.len() * size as usize);
         for (turn, node) in path.iter().enumerate() {
-            for on in 0..axis.size {
+            for on in 0..size {
                 let mut node = node.clone();
-                node.push(if turn.is_multiple_of(2) { on } else { axis.size - 1 - on });
+                node[at] = if turn.is_multiple_of(2) { on } else { size - 1 - on };
                 longer.push(node);
             }
         }

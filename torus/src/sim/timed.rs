@@ -18,7 +18,7 @@ use super::script::NotModelled;
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape, Vertex};
 use crate::names::Rank;
-use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, WalkRecipe, max_ports};
+use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, StepOrder, max_ports};
 use crate::registry::{self, Request, UnknownAlgorithm};
 
 /// Whose software was timed.
@@ -228,11 +228,18 @@ impl Case {
         let has_more = api == Api::Utofu && (most..=N_INTERFACES).contains(&ports);
         let asked = if has_more { most } else { ports };
         let request = Request { shape: torus, map, root, ports: Some(asked) };
-        let schedule = algorithm.schedule(&request)?;
+        let mut schedule = algorithm.schedule(&request)?;
+        let mut is_ring = false;
+        if let Recipe::Walk(recipe) = &mut schedule.recipe {
+            is_ring = recipe.interleave == Interleave::Sequential;
+            // What it does far first is what it does near first, from the end.
+            if api == Api::Utofu && recipe.order == StepOrder::FarFirst {
+                recipe.interleave = Interleave::RoundRobinBackwards;
+            }
+        }
         let mut flow = schedule.expand()?;
-        let is_ring = |recipe: &WalkRecipe| recipe.interleave == Interleave::Sequential;
         // Rings take no more than a torus has directions.
-        if has_more && !matches!(&schedule.recipe, Recipe::Walk(recipe) if is_ring(recipe)) {
+        if has_more && !is_ring {
             flow = flow.on_ports(ports);
         }
         let place = |rank: Rank| Vertex(rank.0);

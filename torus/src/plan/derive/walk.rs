@@ -9,6 +9,8 @@ use crate::patterns::{Pattern, Toward};
 pub enum Interleave {
     /// One step of each dimension in turn, among those that have steps left.
     RoundRobin,
+    /// The same from the end: far-first steps in the order that near-first ones, taken backwards, have.
+    RoundRobinBackwards,
     /// All steps of one dimension, then all of the next (bucket).
     Sequential,
 }
@@ -48,11 +50,19 @@ impl Walk {
         let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
         let whole = |dim: usize| (0..n_steps[dim]).filter_map(move |t| step(dim, t));
         let mut steps: Vec<GlobalStep> = shape.node_dim().into_iter().flat_map(whole).collect();
+        let longest = linked.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
         match interleave {
             Interleave::RoundRobin => {
-                let longest = linked.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
                 let round = |t| linked.iter().filter_map(move |&dim| step(dim, t));
                 steps.extend((0..longest).flat_map(round));
+            }
+            Interleave::RoundRobinBackwards => {
+                let n_steps = &n_steps;
+                let from_end =
+                    |dim: usize, round: u32| step(dim, n_steps[dim].checked_sub(round + 1)?);
+                let round =
+                    |round| linked.iter().rev().filter_map(move |&dim| from_end(dim, round));
+                steps.extend((0..longest).rev().flat_map(round));
             }
             Interleave::Sequential => steps.extend(linked.iter().copied().flat_map(whole)),
         }

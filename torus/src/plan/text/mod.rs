@@ -87,6 +87,7 @@ names!(StepOrder, "an order of steps":
 );
 names!(Interleave, "an interleaving":
     Interleave::RoundRobin => "round-robin",
+    Interleave::RoundRobinBackwards => "round-robin-backwards",
     Interleave::Sequential => "sequential",
 );
 names!(Payload, "what positions are":

@@ -5,7 +5,7 @@ use crate::sim::machine::Machine;
 use crate::sim::script::Script;
 
 /// The longest vector whose latency form needs no message that says ready, bytes.
-pub(super) const EAGER_BYTES: f64 = 1024.0;
+pub const EAGER_BYTES: f64 = 1024.0;
 /// A rank's message to itself goes at this part of the speed of an interface.
 const TO_ITSELF: f64 = 0.25;
 

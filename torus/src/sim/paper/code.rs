@@ -20,7 +20,7 @@ const CRITICAL: usize = 1;
 /// The most parts of a step's segments that are followed one by one.
 const MOST_PARTS: u64 = 24;
 
-pub(super) struct Code<'a> {
+pub struct Code<'a> {
     pub machine: &'a Machine,
     pub flow: &'a dyn Flow,
     pub score: &'a Score,
@@ -31,7 +31,7 @@ pub(super) struct Code<'a> {
 }
 
 /// A step of a port.
-pub(super) struct Step {
+pub struct Step {
     /// Its number.
     pub at: usize,
     /// The most that a rank sends.
@@ -43,7 +43,7 @@ pub(super) struct Step {
 }
 
 /// A part of a step's segments.
-pub(super) struct Piece {
+pub struct Piece {
     pub segments: f64,
     pub bytes: f64,
     pub from: f32,
@@ -258,11 +258,11 @@ impl Code<'_> {
 }
 
 /// Pieces of at most `longest` bytes.
-pub(super) fn puts(bytes: f64, longest: f64) -> f64 {
+pub fn puts(bytes: f64, longest: f64) -> f64 {
     (bytes / longest).ceil().max(1.0)
 }
 
 /// Puts of the network that blocks are sent in, one block or more in each.
-pub(super) fn puts_of_blocks(blocks: f64, bytes: f64) -> f64 {
+pub fn puts_of_blocks(blocks: f64, bytes: f64) -> f64 {
     blocks * puts(bytes / blocks, MAX_PUT)
 }

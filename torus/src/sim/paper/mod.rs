@@ -41,7 +41,7 @@ pub(super) fn script(
     use Collective::{
         Allgather, Allreduce, Alltoall, Bcast, Gather, Reduce, ReduceScatter, Scatter,
     };
-    use Interleave::{RoundRobin, Sequential};
+    use Interleave::Sequential;
     use Placement::{Path, Rank, Resend};
     use WalkForm::{Butterfly, Latency, Tree, TwoPhase};
     let Recipe::Walk(recipe) = &schedule.recipe else { return Err(NotModelled::Schedule) };
@@ -63,22 +63,22 @@ pub(super) fn script(
             return Err(NotModelled::Memory);
         }
         (Sequential, ReduceScatter, Butterfly, _) => code.bucket(),
-        (RoundRobin, Allreduce, Latency, _) => code.latency(),
-        (RoundRobin, Allreduce, TwoPhase, _) => {
+        (_, Allreduce, Latency, _) => code.latency(),
+        (_, Allreduce, TwoPhase, _) => {
             let dims = schedule.shape.active_dims().len() as u32;
             code.two_phase(score.n_ports() > dims)
         }
-        (RoundRobin, Allgather, Butterfly, Path) => code.allgather(),
-        (RoundRobin, Allgather, Butterfly, Rank) => code.allgather_blocks(),
-        (RoundRobin, Allgather, Butterfly, Resend) => code.allgather_send(),
-        (RoundRobin, ReduceScatter, Butterfly, Path) => code.reduce_scatter(),
-        (RoundRobin, Alltoall, Butterfly, _) if code.ports == 1 => code.alltoall(),
-        (RoundRobin, Bcast, Tree, _) => code.bcast(call.via_temporary),
-        (RoundRobin, Bcast, TwoPhase, _) => code.scatter_allgather(),
-        (RoundRobin, Gather, Tree, _) => code.gather(),
-        (RoundRobin, Scatter, Tree, _) => code.scatter(),
-        (RoundRobin, Reduce, Tree, _) => code.reduce(),
-        (RoundRobin, Reduce, TwoPhase, _) => code.reduce_scatter_gather(),
+        (_, Allgather, Butterfly, Path) => code.allgather(),
+        (_, Allgather, Butterfly, Rank) => code.allgather_blocks(),
+        (_, Allgather, Butterfly, Resend) => code.allgather_send(),
+        (_, ReduceScatter, Butterfly, Path) => code.reduce_scatter(),
+        (_, Alltoall, Butterfly, _) if code.ports == 1 => code.alltoall(),
+        (_, Bcast, Tree, _) => code.bcast(call.via_temporary),
+        (_, Bcast, TwoPhase, _) => code.scatter_allgather(),
+        (_, Gather, Tree, _) => code.gather(),
+        (_, Scatter, Tree, _) => code.scatter(),
+        (_, Reduce, Tree, _) => code.reduce(),
+        (_, Reduce, TwoPhase, _) => code.reduce_scatter_gather(),
         _ => return Err(NotModelled::Schedule),
     })
 }

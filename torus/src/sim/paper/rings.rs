@@ -4,7 +4,7 @@ use super::code::Code;
 use crate::names::{LaneId, StepId};
 use crate::plan::StepView;
 use crate::sim::outcome::Part;
-use crate::sim::script::{Op, Script};
+use crate::sim::script::{Op, Script, Threads};
 
 impl Code<'_> {
     pub fn bucket(&self) -> Script {
@@ -28,6 +28,16 @@ impl Code<'_> {
                 ops.extend(step.reduces.then(|| self.fold(step.bytes, 1.0)));
                 ops.push(self.sent(&step));
             }
+        }
+        // Ports that begin their regions in other steps have no order among each other.
+        let joins = |ops: &Vec<Op>| -> Vec<usize> {
+            let numbered = ops.iter().enumerate();
+            numbered.filter_map(|(at, op)| (*op == Op::Join).then_some(at)).collect()
+        };
+        let mut joins = script.lanes.iter().map(joins);
+        let first = joins.next();
+        if joins.any(|of_lane| Some(of_lane) != first) {
+            script.threads = Threads::Each;
         }
         script
     }
