@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis rsmpi fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis fuzz coverage)
+stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis rsmpi fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -139,6 +139,23 @@ mpi_suite() {
 mpis() {
   need gcc libc6-dev python3-venv dpkg-dev
   limited 6h ci/mpis.sh
+}
+
+# Programs that call MPI by the crate `mpi`; it is built for one MPI, and does not notice another.
+rsmpi() {
+  ! $install || ci/mpi.sh --install || return 1
+  local name how=(-p hopbine-mpi --features rsmpi)
+  for name in openmpi mpich; do
+    (
+      # shellcheck source=/dev/null
+      . ci/mpi/launch.sh
+      use_mpi "$name" || exit 3
+      export CARGO_TARGET_DIR=$PWD/target/nightly/rsmpi-$name
+      limited 30m cargo clippy --quiet "${how[@]}" --all-targets -- -D warnings &&
+        limited 30m cargo build --quiet "${how[@]}" --example rsmpi &&
+        launch_within 60 4 "$CARGO_TARGET_DIR/debug/examples/rsmpi"
+    ) || return
+  done
 }
 
 fuzz() { limited 2h ci/fuzz.sh; }

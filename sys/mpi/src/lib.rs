@@ -6,7 +6,8 @@
 //! ```
 //!
 //! [`provide`] comes before `hopbine::init()` or `hopbine::init_mpi()`. hopbine itself needs no MPI to be built, and
-//! programs in C give theirs (`hopbine_init_mpi`).
+//! programs in C give theirs (`hopbine_init_mpi`). With the feature `rsmpi` programs that call MPI by the crate `mpi`
+//! pass its communicators.
 
 /// Has hopbine use this MPI, for messages and for ranks to meet.
 #[cfg(feature = "linked")]
@@ -18,3 +19,7 @@ pub fn provide() {
     // SAFETY: it is this function's.
     unsafe { hopbine::mpi::provide(hopbine_mpi_functions()) }
 }
+
+/// Programs that call MPI by the crate `mpi` (rsmpi): hopbine for the ranks of its communicators.
+#[cfg(feature = "rsmpi")]
+pub mod rsmpi;
