@@ -77,7 +77,7 @@ check_programs() {
     done
   done
   # Persistent collectives are served, whatever version the header says.
-  said=$(export LD_PRELOAD=$preload HOPBINE_REPORT=1; launch_within 100 2 "$out/requests-$mpi" wrong 2>&1) || said+=" FAILED"
+  said=$(export LD_PRELOAD=$preload HOPBINE_REPORT=1; launch_within 100 2 "$out/requests-$mpi" persistent 2>&1) || said+=" FAILED"
   [[ $said == *allreduce_init* && $said != *FAILED && $said != *"MPI_Allreduce_init "* ]] ||
     { printf 'FAILED: %s: persistent requests\n%s\n' "$mpi" "$said"; failed=1; }
   # A library that has nothing for this MPI.
@@ -113,7 +113,7 @@ check_mpi4py() {
   [ "$mpi" = "${mpi%-abi}" ] || return 0
   tests=$out/mpi4py-4.1.1
   if [ ! -d "$tests" ]; then
-    (cd "$out" && "$python" -m pip download -q --no-deps --no-binary :all: --no-build-isolation mpi4py==4.1.1 && tar xf mpi4py-4.1.1.tar.gz) ||
+    (cd "$out" && "$python" -m pip download -q --no-deps --no-binary :all: mpi4py==4.1.1 && tar xf mpi4py-4.1.1.tar.gz) ||
       { missing+=("$mpi: mpi4py's sources"); return 0; }
   fi
   both "mpi4py's tests" 1500 suite_result 2 "$python" "$tests/test/main.py" -q -e test_spawn -e test_dynproc -e test_toplevel

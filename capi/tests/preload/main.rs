@@ -1,0 +1,174 @@
+//! `libhopbine_preload.so` before programs of stand-ins for MPI libraries: which kind it finds, that calls reach what
+//! serves them with their arguments, and what is said where nothing does. With real MPIs: ci/mpi.sh, ci/mpis.sh.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
+
+const FAMILIES: [(&str, &str, &str, &str); 3] = [
+    ("openmpi", "libmpi.so.40", "OMPI_C_MPI_DUP_FN", "Open MPI"),
+    ("mpich", "libmpi.so.12", "MPIR_Dup_fn", "MPICH"),
+    ("abi", "libmpi_abi.so.1", "PMPI_Abi_get_version", "an MPI of the standard ABI"),
+];
+const PASSED: &str = "MPI's: 1 2 3 4 5 6 7 8 -9\nMPI's: 2 2 3 4 5 6 7 8 -9\n";
+
+fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A directory with the library, and an MPI in it.
+struct Place {
+    directory: TempDir,
+    mpi: &'static str,
+    function: Option<&'static str>,
+}
+
+/// The library, which is the same everywhere.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libhopbine_preload.so");
+    let files = ["preload", "mpi", "slots"].map(|name| source(&format!("preload/{name}.c")));
+    let shared = ["-fPIC", "-fvisibility=hidden", "-shared"];
+    compile(&library, &shared, &files.each_ref().map(PathBuf::as_path));
+    library
+});
+
+fn compile(made: &Path, options: &[&str], sources: &[&Path]) {
+    let mut command = Command::new("gcc");
+    command.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]).args(options).args(sources);
+    command.arg("-o").arg(made).args(["-ldl", "-lpthread"]);
+    let outcome = command.output().unwrap_or_else(|e| panic!("gcc is needed: {e}"));
+    assert!(outcome.status.success(), "{}", String::from_utf8_lossy(&outcome.stderr));
+}
+
+impl Place {
+    fn new(mpi: &'static str, function: Option<&'static str>) -> Self {
+        let place = Place { directory: tempfile::tempdir().expect("a directory"), mpi, function };
+        let library = "libhopbine_preload.so";
+        std::fs::copy(&*LIBRARY, place.path(library)).expect("can be copied");
+        place.shared(mpi, "mpi.c", &[&format!("-Wl,-soname,{mpi}")]);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn compile(&self, name: &str, options: &[&str], sources: &[&Path]) {
+        let family = self.function.map(|name| format!("-DFAMILY_FUNCTION={name}"));
+        let options: Vec<&str> = options.iter().copied().chain(family.as_deref()).collect();
+        compile(&self.path(name), &options, sources);
+    }
+
+    fn shared(&self, name: &str, from: &str, options: &[&str]) {
+        let options: Vec<&str> = ["-fPIC", "-shared"].iter().chain(options).copied().collect();
+        self.compile(name, &options, &[&source(&format!("tests/preload/{from}"))]);
+    }
+
+    /// Files that cannot be loaded, for all kinds.
+    fn add_broken_kinds(&self) {
+        for (kind, ..) in FAMILIES {
+            let directory = self.path("hopbine").join(kind);
+            std::fs::create_dir_all(&directory).expect("can be made");
+            std::fs::write(directory.join("libhopbine_mpi.so"), "torn").expect("can be written");
+        }
+    }
+
+    /// What serves its calls.
+    fn add_variant(&self, kind: &str) {
+        let directory = self.path("hopbine").join(kind);
+        std::fs::create_dir_all(&directory).expect("can be made");
+        self.shared(&format!("hopbine/{kind}/libhopbine_mpi.so"), "variant.c", &[]);
+    }
+
+    /// Runs a program that is linked to the MPI, or an extension that is: how it ends and what it says.
+    fn run(&self, is_extension: bool, options: &[&str]) -> (Option<i32>, String) {
+        let (calls, main) = (source("tests/preload/calls.c"), source("tests/preload/main.c"));
+        let to_mpi = [&self.path(self.mpi).display().to_string()[..], "-Wl,-rpath,$ORIGIN"];
+        let linked: Vec<&str> =
+            ["-Wl,--no-as-needed"].iter().chain(&to_mpi).chain(options).copied().collect();
+        if is_extension {
+            let linked: Vec<&str> = ["-fPIC", "-shared"].iter().chain(&linked).copied().collect();
+            self.compile("extension.so", &linked, &[&calls]);
+            self.compile("program", &["-DEXTENSION"], &[&main]);
+        } else {
+            self.compile("program", &linked, &[&calls, &main]);
+        }
+        let mut command = Command::new(self.path("program"));
+        command
+            .arg(self.path("extension.so"))
+            .env("LD_PRELOAD", self.path("libhopbine_preload.so"));
+        for rank in ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"] {
+            command.env_remove(rank);
+        }
+        let outcome = command.output().expect("starts");
+        let mut said = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        let _ = write!(said, "{}", String::from_utf8_lossy(&outcome.stderr));
+        (outcome.status.code(), said)
+    }
+}
+
+#[test]
+fn each_mpi_gets_what_was_built_for_its_kind() {
+    for (kind, file, function, _) in FAMILIES {
+        for is_extension in [false, true] {
+            let place = Place::new(file, Some(function));
+            // Of other kinds nothing is touched.
+            place.add_broken_kinds();
+            place.add_variant(kind);
+            let served = PASSED.replace("MPI's", "served\nMPI's");
+            assert_eq!(place.run(is_extension, &[]), (Some(0), served), "{kind}, {is_extension}");
+        }
+    }
+}
+
+#[test]
+fn without_a_build_for_it_mpi_serves_and_one_line_says_so() {
+    for (kind, file, function, name) in FAMILIES {
+        for is_extension in [false, true] {
+            let place = Place::new(file, Some(function));
+            let (code, said) = place.run(is_extension, &[]);
+            assert_eq!(code, Some(0), "{kind}, {is_extension}: {said}");
+            let line = said.strip_prefix(PASSED).unwrap_or_else(|| panic!("{kind}: {said}"));
+            assert!(line.starts_with(&format!("hopbine: the program has {name} (")), "{line}");
+            assert!(
+                line.contains(file) && line.contains(&format!("{kind}/libhopbine_mpi.so")),
+                "{line}"
+            );
+            assert!(
+                line.ends_with("MPI serves all calls\n") && line.matches('\n').count() == 1,
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_is_passed_over() {
+    let (_, file, function, _) = FAMILIES[0];
+    let place = Place::new(file, Some(function));
+    place.add_broken_kinds();
+    let (code, said) = place.run(false, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with(PASSED) && said.contains("cannot be loaded"), "{said}");
+}
+
+#[test]
+fn an_mpi_of_no_known_kind_serves_its_program() {
+    let place = Place::new("libmpi_other.so.1", None);
+    place.add_broken_kinds();
+    let (code, said) = place.run(false, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with(PASSED) && said.contains("of no kind that hopbine knows"), "{said}");
+}
+
+#[test]
+fn a_call_that_mpi_does_not_have_is_named() {
+    let (_, file, function, _) = FAMILIES[1];
+    let place = Place::new(file, Some(function));
+    let (code, said) = place.run(false, &["-DMISSING"]);
+    assert_eq!(code, None, "{said}");
+    assert!(said.contains("the program calls MPI_Barrier, which its MPI"), "{said}");
+}
