@@ -74,20 +74,19 @@ impl Score {
     /// without this symmetry are taken for one in which every rank sends as much as the one that sends
     /// most, over the step's most loaded link: see [`Score::is_exact`].
     pub fn of_one(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
-        Self::of_any(flow, network, place, true)
+        Self::of_any(flow, network, place, false)
     }
 
-    /// The same of a plan that knows nothing of the network's dimensions: of every step the rank that sends
-    /// most, over the most loaded link.
-    pub fn of_busiest(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
-        Self::of_any(flow, network, place, false)
+    /// The same of a plan for ranks in a row, of one dimension, which knows nothing of the network's.
+    pub fn of_row(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
+        Self::of_any(flow, network, place, true)
     }
 
     fn of_any(
         flow: &Expansion,
         network: &Network,
         place: impl Fn(Rank) -> Vertex,
-        has_lines: bool,
+        is_row: bool,
     ) -> Self {
         let mut score = Score::empty(flow, 1);
         let mut profiles = Profiles::default();
@@ -97,10 +96,13 @@ impl Score {
             let mut last: Option<(LineStep<'_>, Vec<usize>)> = None;
             for step in StepId::first(header.n_steps) {
                 let found: SmallVec<[(f64, usize); 2]> = match flow.view(lane, step) {
-                    StepView::Lines(lines) if has_lines => {
+                    StepView::Lines(lines) => {
                         let same = last.take().filter(|(before, _)| before.has_hops_of(&lines));
-                        let of_line = same
-                            .map_or_else(|| profiles.of_line(&lines, network), |(_, same)| same);
+                        let of_line = match same {
+                            Some((_, same)) => same,
+                            None if is_row => profiles.of_row(&lines, network, &place),
+                            None => profiles.of_line(&lines, network),
+                        };
                         let sent = lines
                             .positions
                             .iter()
@@ -116,7 +118,7 @@ impl Score {
                         last = Some((lines, of_line));
                         found
                     }
-                    StepView::Lines(_) | StepView::Messages => {
+                    StepView::Messages => {
                         last = None;
                         score.is_exact = false;
                         let (positions, profile) =

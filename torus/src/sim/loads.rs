@@ -82,6 +82,40 @@ impl<'a> Profiles<'a> {
         found.into_iter().map(number).collect()
     }
 
+    /// Those of the messages of ranks in a row, by target: what the most loaded link of the whole network
+    /// carries.
+    pub(super) fn of_row(
+        &mut self,
+        step: &LineStep<'a>,
+        network: &Network,
+        place: &dyn Fn(Rank) -> Vertex,
+    ) -> Vec<usize> {
+        let of_target = |target: usize| {
+            let mut load = vec![0.0f32; network.whole().n_links()];
+            let mut hops = [0u16; 2];
+            let all = step.positions[target].max(1) as f32;
+            for hop in step.hops().filter(|hop| hop.target == target) {
+                let mut of_hop = [0u16; 2];
+                let ends = [hop.from, hop.to].map(|rank| place(Rank(rank)));
+                network.whole().route(ends[0], ends[1], &mut |link| {
+                    load[link.index()] += hop.positions as f32 / all;
+                    of_hop[usize::from(network.is_on_board(link))] += 1;
+                });
+                hops = hops.max(of_hop);
+            }
+            let busiest = vec![load.into_iter().fold(0.0, f32::max)];
+            self.all.push(LoadProfile {
+                dim: None,
+                hops,
+                load: busiest,
+                is_alike: false,
+                step: None,
+            });
+            self.all.len() - 1
+        };
+        (0..step.positions.len()).map(of_target).collect()
+    }
+
     /// The most positions that a rank sends in a step, and what the most loaded link carries, as a
     /// multiple of them.
     pub(super) fn of_busiest(

@@ -244,7 +244,7 @@ impl Case {
         }
         let place = |rank: Rank| Vertex(rank.0);
         let score = match is_by_rank {
-            true => Score::of_busiest(&flow, network, place),
+            true => Score::of_row(&flow, network, place),
             false => Score::of_one(&flow, network, place),
         };
         Ok(Case { schedule, flow, score })
