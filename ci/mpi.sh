@@ -2,10 +2,11 @@
 # Everything under Open MPI and MPICH: builds with each of them, in a directory of its own, and runs
 # what the parts in ci/mpi/*.part.sh say.
 #
-#   ci/mpi.sh [--install] [--build] [--part NAME]... [openmpi] [mpich]
+#   ci/mpi.sh [--install] [--build] [--long] [--part NAME]... [openmpi] [mpich]
 #
 #   --install   only install what is missing (Debian, as root)
 #   --build     build only
+#   --long      with what takes long under MPICH, whose ranks do not yield; ci/nightly.sh runs this
 #   --part      only this part
 #
 # Exit status 3: something is missing here, which is named.
@@ -16,7 +17,7 @@
 #   $target   where cargo puts what it has built with this MPI (also CARGO_TARGET_DIR); programs go to
 #             $programs
 #   ranks N [NAME=VALUE]... PROGRAM [ARGUMENT]...
-#             runs a program on N ranks, at most a minute; its output is shown if it fails, or if it
+#             runs a program on N ranks, at most a minute ($limit seconds); its output is shown if it fails, or if it
 #             is the last thing of the function. Ranks are more than cores here: they yield.
 #   cargo_programs [ARGUMENT]...
 #             cargo build or test with these arguments; says nothing unless it fails.
@@ -31,15 +32,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-install=false build_only=false
+install=false build_only=false long=false
 mpis=() wanted=()
 while [ $# != 0 ]; do
   case $1 in
     --part) wanted+=("${2:?a part}"); shift ;;
     --install) install=true ;;
     --build) build_only=true ;;
+    --long) long=true ;;
     openmpi | mpich) mpis+=("$1") ;;
-    *) sed -n '2,32s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,33s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done
@@ -66,6 +68,8 @@ export CARGO_BUILD_BUILD_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 # What the ranks write to, and how long they wait for each other on a machine that is busy.
 export HOPBINE_TIMEOUT=${HOPBINE_TIMEOUT:-50} RUST_BACKTRACE=${RUST_BACKTRACE:-0}
 
+limit=60
+! $long || limit=900
 # shellcheck source=/dev/null
 . ci/mpi/launch.sh
 # shellcheck source=/dev/null
@@ -81,7 +85,7 @@ ranks() {
   done
   said=$(
     [ ${#variables[@]} = 0 ] || export "${variables[@]}"
-    launch_within 60 "$n" "$@" 2>&1
+    launch_within "$limit" "$n" "$@" 2>&1
   ) || status=$?
   if [ $status != 0 ]; then
     printf 'FAILED (%s): %s ranks: %s %s\n%s\n' "$status" "$n" "${variables[*]}" "$*" "$said" >&2

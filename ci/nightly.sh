@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis rsmpi fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm third-party mpi-suite mpis rsmpi fuzz coverage)
+stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -122,6 +122,11 @@ with_each_mpi() {
     [ $one = 0 ] || [ $status = 1 ] || status=$one
   done
   return $status
+}
+
+mpich() {
+  ! $install || ci/mpi.sh --install || return 1
+  limited 3h ci/mpi.sh --long mpich
 }
 
 third_party() {

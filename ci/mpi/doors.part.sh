@@ -72,7 +72,7 @@ with_nothing() {
   local n=$1 said words
   shift
   words=$(ranks "$n" "$@") || return 1
-  said=$(export LD_PRELOAD=$programs/alone/libhopbine_preload.so; launch_within 60 "$n" "$@" 2>&1) || said+=" FAILED"
+  said=$(export LD_PRELOAD=$programs/alone/libhopbine_preload.so; launch_within "$limit" "$n" "$@" 2>&1) || said+=" FAILED"
   if [[ $(grep -c "^hopbine: the program has .*: MPI serves all calls" <<<"$said") != 1 || $said == *FAILED ]] ||
     ! grep -qxF "${words#* s  }" <<<"$said"; then
     printf 'FAILED: %s under a library that has nothing for its MPI\n%s\n' "$*" "$said"
@@ -85,7 +85,7 @@ with_nothing() {
 # it into the middle of a line.
 apart() {
   local status=0
-  launch_within 60 "$@" 2>"$programs/stderr-$BASHPID" || status=$?
+  launch_within "$limit" "$@" 2>"$programs/stderr-$BASHPID" || status=$?
   cat "$programs/stderr-$BASHPID"
   rm "$programs/stderr-$BASHPID"
   return $status
@@ -150,7 +150,7 @@ run_doors() {
   [ "$mpi" = openmpi ] || of_calls+="|argument"
   # MPICH's ranks do not yield: more of them than cores take very long.
   local many=7
-  [ "$mpi" = openmpi ] || many=3
+  [ "$mpi" = openmpi ] || $long || many=3
   for n in 2 4 $many; do
     reported "$of_calls" "$n" "$programs/calls-hb" wrong || status=1
     ranks "$n" "$preload" "$programs/calls" wrong || status=1
@@ -182,7 +182,7 @@ run_doors() {
     ranks "$n" "$preload" "$programs/requests" wrong || status=1
   done
   ranks 3 "$preload" HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/requests" wrong || status=1
-  said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/requests-hb" wrong 2>&1) || status=1
+  said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within "$limit" 3 "$programs/requests-hb" wrong 2>&1) || status=1
   [[ $said == *iallreduce* && $said == *"every request is done"* && $said != *MPI_Iallreduce* ]] ||
     { printf 'FAILED: requests-hb under the library\n%s\n' "$said"; status=1; }
   # A message of nothing against a long one, short ones of two lengths, long ones against short ones and of
@@ -219,7 +219,7 @@ run_doors() {
   served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" || status=1
   ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
   # A name that is none is told, once, and MPI serves.
-  said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within 60 2 "$programs/calls-mpi" 2>&1) || status=1
+  said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within "$limit" 2 "$programs/calls-mpi" 2>&1) || status=1
   [[ $said == *"HOPBINE_ONLY: \`allredcue\` is not valid"* && $said == *"all correct"* && $said != *allredcue*allredcue* ]] ||
     { printf 'FAILED: a wrong name in HOPBINE_ONLY\n%s\n' "$said"; status=1; }
   # hopbine starts in MPI_Init, by whatever name; also where both libraries are there.
@@ -233,11 +233,11 @@ run_doors() {
   reported "" 4 "$preload" HOPBINE_START=call "$programs/starts" || status=1
   # HOPBINE_START=call: with the first call of all ranks; without one MPI serves, which one rank says.
   reported "" 4 HOPBINE_START=call "$programs/starts" all || status=1
-  said=$(export HOPBINE_START=call; launch_within 60 4 "$programs/starts" 2>&1) || status=1
+  said=$(export HOPBINE_START=call; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
   [[ $(grep -c 'until HB_Init' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
     { printf 'FAILED: HB_ calls before hopbine has started\n%s\n' "$said"; status=1; }
   # A wrong value, and ranks that differ, are told once, by the first of them.
-  said=$(export HOPBINE_START=later; launch_within 60 4 "$programs/starts" 2>&1) || status=1
+  said=$(export HOPBINE_START=later; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
   [[ $(grep -c 'HOPBINE_START: `later` is not valid; it must be one of init, call' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
     { printf 'FAILED: a wrong HOPBINE_START\n%s\n' "$said"; status=1; }
   # Counts of 64 bits in calls that MPI serves.
@@ -260,7 +260,7 @@ run_doors() {
   reported "" 3 HOPBINE_START=call "$programs/leftovers" own || status=1
   # The report counts each HB_ call once, and nothing else, without the library and under it.
   for said in HOPBINE_REPORT=1 "$preload"; do
-    said=$(export "${said?}" HOPBINE_REPORT=1; launch_within 60 3 "$programs/passed" 2>&1) || status=1
+    said=$(export "${said?}" HOPBINE_REPORT=1; launch_within "$limit" 3 "$programs/passed" 2>&1) || status=1
     [[ $said == *"all are made"* && $(sed -nE 's/^([A-Za-z_]+) .* B +([0-9]+) +[0-9.]+ +[0-9.]+ .*/\1 \2/p' <<<"$said") == \
       $'MPI_Allreduce 5\nMPI_Alltoallw 7\nallreduce 3' ]] ||
       { printf 'FAILED: the report on HB_ calls of which MPI serves some\n%s\n' "$said"; status=1; }
