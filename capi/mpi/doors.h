@@ -109,8 +109,12 @@ struct of_mpi {
 };
 extern PER_THREAD struct of_mpi of_mpi;
 
-static inline int is_of_mpi(MPI_Comm comm) {
-    return of_mpi.comm == comm && of_mpi.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1;
+/* By collective, a bit for each form of which nothing is served, on any communicator. */
+extern unsigned char left_to_mpi[N_COLLECTIVES];
+
+static inline int is_of_mpi(enum collective collective, enum form form, MPI_Comm comm) {
+    return (__atomic_load_n(&left_to_mpi[collective], __ATOMIC_RELAXED) >> form & 1) ||
+           (of_mpi.comm == comm && of_mpi.at == __atomic_load_n(&generation, __ATOMIC_ACQUIRE) + 1);
 }
 
 /* Has it kept from now on; all its ranks are here. */

@@ -52,10 +52,10 @@
         __atomic_store_n(&is_sought, 1, __ATOMIC_RELEASE);                                         \
     }
 
-/* A call on a communicator that is MPI's goes there at once. */
-#define PASS_AT_ONCE(NAME, PARAMETERS, ARGUMENTS)                                                  \
+/* A call of which it is known that hopbine does not serve it goes to MPI at once. */
+#define PASS_AT_ONCE(NAME, COLLECTIVE, FORM, PARAMETERS, ARGUMENTS)                                \
     NEXT(PARAMETERS);                                                                              \
-    if (is_of_mpi(comm)) {                                                                         \
+    if (is_of_mpi(COLLECTIVE, FORM, comm)) {                                                                         \
         SEEK(NAME, PARAMETERS)                                                                     \
         if (next) return next ARGUMENTS;                                                           \
     }

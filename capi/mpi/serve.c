@@ -85,6 +85,7 @@ static const char *reason_against(const struct call *call) {
 }
 
 PER_THREAD struct of_mpi of_mpi;
+unsigned char left_to_mpi[N_COLLECTIVES];
 
 /* Nothing is served on the call's communicator. The report is to have its calls all the same. */
 static void set_aside(struct call *call, const struct state *state) {
@@ -99,7 +100,10 @@ int serve(struct call *call, int *code) {
     }
     call->began = wants_report ? PMPI_Wtime() : 0;
     call->reason = reason_against(call);
-    if (call->reason) return 0;
+    if (call->reason) {
+        if (!wants_report) __atomic_fetch_or(&left_to_mpi[call->collective], 1 << call->form, __ATOMIC_RELAXED);
+        return 0;
+    }
     within++;
     int served = 0, error = MPI_SUCCESS;
     *code = HOPBINE_SUCCESS;

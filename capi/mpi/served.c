@@ -20,7 +20,7 @@
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int MPI_##NAME PARAMETERS {                                                           \
-        PASS_AT_ONCE(NAME, PARAMETERS, ARGUMENTS)                                                  \
+        PASS_AT_ONCE(NAME, COLLECTIVE, FORM, PARAMETERS, ARGUMENTS)                                \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         if (serve(&call, &code)) return code;                                                      \

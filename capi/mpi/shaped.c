@@ -18,7 +18,7 @@ __attribute__((constructor)) static void add_start(void) { library.start_at_init
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \
     DOOR_OUT int HB_##NAME PARAMETERS {                                                            \
-        PASS_AT_ONCE(NAME, PARAMETERS, ARGUMENTS)                                                  \
+        PASS_AT_ONCE(NAME, COLLECTIVE, FORM, PARAMETERS, ARGUMENTS)                                \
         struct call call = {COLLECTIVE, FORM, __VA_ARGS__, NULL, 0};                               \
         int code;                                                                                  \
         if (status == NEVER_TRIED) start_with(comm, FORM);                                         \

@@ -5,7 +5,7 @@
 //! hopbine-mpi = { version = "0.1", features = ["linked"] }
 //! ```
 //!
-//! [`provide`] comes before `hopbine::init()` or `hopbine::init_mpi()`. hopbine itself needs no MPI to be built, and
+//! `provide()` comes before `hopbine::init()` or `hopbine::init_mpi()`. hopbine itself needs no MPI to be built, and
 //! programs in C give theirs (`hopbine_init_mpi`). With the feature `rsmpi` programs that call MPI by the crate `mpi`
 //! pass its communicators.
 
