@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage)
+stages=(lints api long chaos simulated simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -69,6 +69,12 @@ chaos() {
 simulated() {
   limited 1h cargo run --release --quiet -- chaos --seeds 1..100000 &&
     limited 1h cargo run --release --quiet -- chaos --seeds 1..20000 --backend sim-utofu
+}
+
+# The network model's times against those of another simulator.
+simgrid() {
+  need libsimgrid-dev python3-simgrid
+  limited 1h ci/simgrid.sh
 }
 
 planted() { limited 1h ci/planted.sh; }

@@ -13,7 +13,6 @@ use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape};
 
 use super::error::CliError;
 use super::host;
-use super::numbers::Numbers;
 
 /// What carries the messages between the ranks of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -133,99 +132,6 @@ impl MapArg {
                     .map_err(|source| CliError::RankMap { path: path.clone(), source })
             }
         }
-    }
-}
-
-/// Which schedules are meant: some algorithms of a collective on a torus, or one from a file.
-#[derive(Debug, clap::Args)]
-pub struct Selection {
-    /// The collective
-    #[arg(required_unless_present = "schedule")]
-    pub collective: Option<Collective>,
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
-    /// the end for K ranks on each node
-    #[arg(long, value_name = "SHAPE", required_unless_present = "schedule")]
-    torus: Option<Shape>,
-    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
-    /// it), row-major, or a file with one coordinate per line
-    #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
-    map: MapArg,
-    /// One algorithm, or all that serve the shape
-    #[arg(long, value_name = "NAME|all", default_value = "all")]
-    algorithm: AllOr<String>,
-    #[command(flatten)]
-    numbers: Numbers,
-    /// Take the schedule written in a file instead (as from `plan --format schedule`)
-    #[arg(long, value_name = "FILE",
-          conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
-    pub schedule: Option<PathBuf>,
-}
-
-impl Selection {
-    /// The shape and the rank map, whose plans this host can hold.
-    ///
-    /// # Errors
-    /// [`CliError`]: no shape, one that is too large, or as [`MapArg::read`].
-    pub fn place(&self) -> Result<(Shape, RankMap), CliError> {
-        let torus = self.torus.clone();
-        let torus = torus.ok_or_else(|| CliError::Usage("--torus is missing".to_owned()))?;
-        let shape = self.numbers.shape(torus)?;
-        host::check_plans(&shape, true)?;
-        let map = self.map.read(&shape)?;
-        Ok((shape, map))
-    }
-
-    /// The collective and its algorithms; a note names those that do not serve the shape.
-    ///
-    /// # Errors
-    /// [`CliError`]: no collective, or no such algorithm.
-    pub fn algorithms(
-        &self,
-        shape: &Shape,
-        notes: &mut Vec<String>,
-    ) -> Result<(Collective, Vec<Algorithm>), CliError> {
-        let missing = || CliError::Usage("a collective is missing".to_owned());
-        let collective = self.collective.ok_or_else(missing)?;
-        let algorithms = match &self.algorithm {
-            AllOr::One(name) => self.numbers.algorithms(collective, Some(name))?,
-            AllOr::All => self.numbers.serving(collective, shape, notes)?,
-        };
-        Ok((collective, algorithms))
-    }
-}
-
-/// Schedules with their names, what they perform and where, and notes on those that do not serve.
-pub type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
-
-impl Selection {
-    /// The schedules that are meant, each on all numbers of ports that `ports` says for the shape.
-    ///
-    /// # Errors
-    /// [`CliError`]: as [`read_schedule`], [`Selection::place`], [`Selection::algorithms`],
-    /// [`existing_rank`] and [`scheduled`].
-    pub fn schedules<P: IntoIterator<Item = Option<u32>>>(
-        &self,
-        root: u32,
-        ports: impl Fn(&Shape) -> P,
-    ) -> Result<Schedules, CliError> {
-        if let Some(path) = &self.schedule {
-            let schedule = read_schedule(path)?;
-            let name = path.display().to_string();
-            let (collective, shape) = (schedule.collective, schedule.shape.clone());
-            return Ok((collective, shape, vec![(name, schedule)], vec![]));
-        }
-        let (shape, map) = self.place()?;
-        let mut notes = vec![];
-        let (collective, algorithms) = self.algorithms(&shape, &mut notes)?;
-        let root = existing_rank(root, &shape)?;
-        let mut schedules = Vec::new();
-        for algorithm in &algorithms {
-            for ports in ports(&shape) {
-                let request = Request { shape: shape.clone(), map: map.clone(), root, ports };
-                schedules.push((algorithm.name.to_string(), scheduled(algorithm, &request)?));
-            }
-        }
-        Ok((collective, shape, schedules, notes))
     }
 }
 

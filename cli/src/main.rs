@@ -26,6 +26,7 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+mod selection;
 mod simulate;
 mod sizes;
 mod table;

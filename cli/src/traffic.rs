@@ -14,12 +14,13 @@ use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::args::{self, Selection};
+use super::args;
 use super::cells::{Cell, Column, IN_FLIGHT, decimal};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress;
 use super::report::{Format, Report};
+use super::selection::Selection;
 
 /// Count what schedules put on links, or on the ways out of groups of nodes
 ///

@@ -1,8 +1,10 @@
 //! The network model: one rank that stands for all takes as long as all of them, and what is played is
 //! what the plan moves.
 
+use std::collections::HashMap;
+
 use hopbine_torus::geometry::Vertex;
-use hopbine_torus::plan::{Expansion, Schedule, traffic};
+use hopbine_torus::plan::{Expansion, Flow, Schedule, Traffic, traffic};
 use hopbine_torus::sim::{
     Machine, Network, Op, Outcome, Part, Profile, Score, Script, Threads, play,
 };
@@ -114,6 +116,125 @@ fn the_busiest_link_is_the_bound() {
             let bound = found.step_load * bytes / machine.link;
             assert!((ns / bound - 1.0).abs() < 1e-6, "{name}: {ns} for {bound}");
         }
+    }
+}
+
+/// What is played is what the check counts: on every link and interface, of every rank.
+#[test]
+fn what_is_played_is_what_is_counted() {
+    let mut n_cases = 0;
+    for (name, text) in [
+        ("ideal-torus", "7"),
+        ("ideal-torus", "3x5"),
+        ("ideal-torus", "4x4m"),
+        ("ideal-torus", "2x3x2+2"),
+        ("hx2mesh", "4x4"),
+        ("hyperx", "3x4"),
+        ("tofu-d", "4x2x4"),
+    ] {
+        let shape: Shape = text.parse().unwrap();
+        let machine = Machine::built_in(name).unwrap();
+        let network = Network::new(machine.network, &shape, machine.fold).unwrap();
+        for algorithm in Collective::ALL.into_iter().flat_map(registry::algorithms) {
+            for ports in [None, Some(1)] {
+                let Some((_, flow)) = scheduled(&algorithm, &shape, ports) else { continue };
+                let which = format!("{} {} on {name} {text}", algorithm.collective, algorithm.name);
+                let counted = traffic(&flow, network.whole(), place);
+                let all = Score::of_all(&flow, &network, place).unwrap();
+                all_ranks_are_counted(&which, &all, &counted, &network, flow.collective());
+                let one = Score::of_one(&flow, &network, place);
+                if one.is_exact() {
+                    one_rank_is_counted(&which, &one, &counted);
+                }
+                n_cases += 1;
+            }
+        }
+    }
+    assert!(n_cases > 800, "{n_cases}");
+}
+
+/// `traffic` counts a token of a barrier as a position; a player has no bytes for it.
+fn bytes_of(collective: Collective, counted: f64) -> f64 {
+    if collective == Collective::Barrier { 0.0 } else { counted }
+}
+
+fn all_ranks_are_counted(
+    which: &str,
+    score: &Score,
+    counted: &Traffic,
+    network: &Network,
+    collective: Collective,
+) {
+    let n_ranks = counted.n_ranks as usize;
+    let n_links = network.whole().n_links();
+    let (mut sent, mut n_sent) = (vec![0.0; n_ranks], vec![0usize; n_ranks]);
+    let (mut on_link, mut into) = (vec![0.0; n_links], vec![0.0; n_ranks]);
+    let mut in_step: HashMap<usize, Vec<f64>> = HashMap::new();
+    let mut crossed = 0.0;
+    for message in score.messages() {
+        sent[message.from.index()] += message.share;
+        n_sent[message.from.index()] += 1;
+        for &(resource, along) in message.crossed {
+            assert_eq!(along, 1.0, "{which}");
+            match (resource as usize).checked_sub(n_links) {
+                Some(port) => {
+                    assert_eq!(
+                        port % score.n_ports() as usize,
+                        usize::from(message.port.0),
+                        "{which}"
+                    );
+                    into[port / score.n_ports() as usize] += message.share;
+                }
+                None => {
+                    on_link[resource as usize] += message.share;
+                    let of_step = in_step.entry(message.step.index());
+                    of_step.or_insert_with(|| vec![0.0; n_links])[resource as usize] +=
+                        message.share;
+                    crossed += message.share;
+                }
+            }
+        }
+    }
+    let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+    let same = |what: &str, found: f64, expected: f64| {
+        let expected = bytes_of(collective, expected);
+        assert!(
+            (found - expected).abs() < 1e-9 * expected.max(1.0),
+            "{which}, {what}: {found} for {expected}"
+        );
+    };
+    same("volume", most(&sent), counted.max_sent);
+    same("all sent", sent.iter().sum::<f64>(), counted.mean_sent * n_ranks as f64);
+    same("received", into.iter().sum::<f64>(), counted.mean_sent * n_ranks as f64);
+    same("link load", most(&on_link), counted.max_link_load);
+    same("hop-bytes", crossed, counted.crossed());
+    same("in step", in_step.values().map(|loads| most(loads)).sum::<f64>(), counted.step_load);
+    assert_eq!(n_sent.iter().max().copied().unwrap_or(0), counted.max_messages, "{which}");
+}
+
+/// Where one rank stands for all, what it sends is what each sends, and what meets it on the busiest link is
+/// what that link carries.
+fn one_rank_is_counted(which: &str, score: &Score, counted: &Traffic) {
+    let mut n_sent = 0;
+    let (mut sent, mut on_link) = (0.0, HashMap::new());
+    for message in score.messages() {
+        n_sent += 1;
+        sent += message.share;
+        let (_interface, links) = message.crossed.split_last().unwrap();
+        for &(link, along) in links {
+            *on_link.entry(link).or_insert(0.0) += message.share * f64::from(along);
+        }
+    }
+    assert_eq!(n_sent, counted.max_messages, "{which}");
+    let most = on_link.values().copied().fold(0.0, f64::max);
+    for (what, found, expected) in
+        [("volume", sent, counted.max_sent), ("link load", most, counted.max_link_load)]
+    {
+        let is_token = sent == 0.0;
+        assert!(
+            is_token || (found - expected).abs() < 1e-5 * expected.max(1.0),
+            "{which}, {what}: {found} for {expected}"
+        );
     }
 }
 

@@ -9,12 +9,13 @@ use hopbine_torus::plan::{Expect, Plan, Schedule};
 use hopbine_torus::{Algorithm, Rank, RankMap, Request, Shape};
 use rayon::prelude::*;
 
-use super::args::{self, AllOr, PortsArg, Selection};
+use super::args::{self, AllOr, PortsArg};
 use super::counts::CountsArg;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress;
 use super::report::Format;
+use super::selection::Selection;
 use rows::{CheckRow, report};
 
 /// Prove the plans of all ranks and count what they put on the links

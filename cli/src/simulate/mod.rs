@@ -1,26 +1,34 @@
 //! `hopbine simulate`: what collectives take on a machine that is not here, predicted by the network
 //! model.
 
+mod families;
 pub mod file;
+mod gain;
+mod goodput;
+mod heatmap;
+mod links;
 pub mod machine;
+mod messages;
+mod one;
 mod plot;
+mod predict;
+mod timeline;
 
-use hopbine_torus::geometry::Vertex;
-use hopbine_torus::plan::Schedule;
-use hopbine_torus::sim::{
-    Machine, Network, Outcome as Played, PaperCall, Part, Profile, Score, play,
-};
-use hopbine_torus::{Collective, Rank, Shape};
-use rayon::prelude::*;
-use serde_json::Value;
+use std::path::PathBuf;
 
-use crate::args::{PortsArg, Selection};
-use crate::cells::{Cell, Column, decimal};
+use clap::ValueEnum;
+use hopbine_torus::Collective;
+use hopbine_torus::sim::Machine;
+
+use crate::args::PortsArg;
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
 use crate::progress;
 use crate::report::{Format, Report};
+use crate::selection::{Schedules, Selection};
 use crate::sizes::{self, SizeRange};
+use one::OneCall;
+use predict::Predicted;
 
 /// Predict what collectives take on a machine that is not here
 ///
@@ -31,9 +39,12 @@ Examples:
   hopbine simulate allreduce --torus 64x64 --machine ideal-torus --bytes 32..2GiB
   hopbine simulate allreduce --torus 24x24x24 --bytes 1MiB --explain-time
   hopbine simulate allreduce --torus 64x64 --bytes 32..512MiB --plot goodput.svg
+  hopbine simulate allreduce --torus 8x8,16x16,32x32 --show heatmap --plot best.svg
+  hopbine simulate bcast --torus 4x4 --algorithm bine-tree --bytes 1MiB --show timeline --plot t.svg
   hopbine simulate alltoall --torus 4x4x4 --algorithm pairwise --bytes 1MiB --exact
 
-Sizes: bytes of a rank's vector, or of all its blocks. `hopbine machine` lists the machines.")]
+Sizes: bytes of a rank's vector, or of all its blocks. `hopbine machine` lists the machines.
+A heatmap takes several shapes with commas between; timeline, links and messages are of one call.")]
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
@@ -66,9 +77,12 @@ pub struct Args {
     /// Say what the time of each row is spent on
     #[arg(long)]
     explain_time: bool,
-    /// Draw the goodput of each algorithm against the size, as SVG
+    /// What to show
+    #[arg(long, value_enum, default_value_t = Show::Goodput)]
+    show: Show,
+    /// Draw what is shown, as SVG
     #[arg(long, value_name = "FILE")]
-    plot: Option<std::path::PathBuf>,
+    plot: Option<PathBuf>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -87,161 +101,130 @@ pub enum ProfileArg {
     Mpi,
 }
 
-/// The predictions of a schedule, by size.
-struct Series {
-    algorithm: String,
-    ports: u32,
-    /// Whether the symmetry that is made use of is there.
-    is_exact: bool,
-    played: Vec<(u64, Played)>,
+/// What is shown, as rows and as a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Show {
+    /// Time and goodput of each schedule, by size
+    Goodput,
+    /// How much faster each family of algorithms is than the best of the others, by size
+    Gain,
+    /// The best family and its gain, by size and shape
+    Heatmap,
+    /// What the ports of ranks do in one call, and when
+    Timeline,
+    /// What each link carries in one call
+    Links,
+    /// All messages of one call, for other simulators; JSON has the links, too
+    Messages,
+}
+
+impl Show {
+    /// As it is named on the command line.
+    fn name(self) -> String {
+        let value = self.to_possible_value().expect("all have names");
+        value.get_name().to_owned()
+    }
+}
+
+impl Args {
+    /// The sizes of a collective, bytes.
+    fn sizes(&self, collective: Collective) -> Vec<u64> {
+        match collective {
+            Collective::Barrier => vec![0],
+            _ => self.bytes.sizes().collect(),
+        }
+    }
+
+    /// Refuses what does not go together.
+    fn check(&self) -> Result<(), CliError> {
+        let refuse = |message: &str| Err(CliError::Usage(message.to_owned()));
+        if self.segment == Some(0) {
+            return refuse("--segment is 0: the longest message has at least 1 byte");
+        }
+        if self.explain_time && self.show != Show::Goodput {
+            return refuse("--explain-time says what the rows of --show goodput are made of");
+        }
+        if self.plot.is_some() && self.show == Show::Messages {
+            return refuse("--show messages has no picture: leave out --plot, or show a timeline");
+        }
+        if self.selection.torus.len() > 1 && self.show != Show::Heatmap {
+            let name = self.show.name();
+            return refuse(&format!(
+                "--show {name} is of one --torus; --show heatmap takes several"
+            ));
+        }
+        let is_of_sizes = matches!(self.show, Show::Gain | Show::Heatmap);
+        if is_of_sizes && self.selection.collective == Some(Collective::Barrier) {
+            return refuse("a barrier has no sizes: --show goodput says what each algorithm takes");
+        }
+        if self.profile != ProfileArg::Hopbine && self.show == Show::Messages {
+            return refuse("--show messages is of our own messages: leave out --profile");
+        }
+        Ok(())
+    }
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
+    args.check()?;
     let machine = file::machine(&args.machine)?;
-    if args.segment == Some(0) {
-        return Err(CliError::Usage(
-            "--segment is 0: the longest message has at least 1 byte".to_owned(),
-        ));
-    }
-    let (collective, shape, schedules, mut notes) =
-        args.selection.schedules(args.root, |shape| args.ports.counts(shape).map(Some))?;
-    let network = Network::new(machine.network, &shape, machine.fold)
-        .map_err(|error| CliError::Usage(error.to_string()))?;
-    let sizes: Vec<u64> = match collective {
-        Collective::Barrier => vec![0],
-        _ => args.bytes.sizes().collect(),
+    let ports = |shape: &_| args.ports.counts(shape).map(Some);
+    let schedules = args.selection.schedules_of_all(args.root, ports)?;
+    let report = match args.show {
+        Show::Goodput | Show::Gain | Show::Heatmap => of_sizes(&args, &machine, schedules)?,
+        Show::Timeline | Show::Links | Show::Messages => {
+            of_one_call(&args, &machine, &schedules[0])?
+        }
     };
-    let bar = progress::bar(schedules.len() as u64, "simulating");
-    let play = |(name, schedule): &(String, Schedule)| {
-        bar.say(name);
-        let series = series(name, schedule, &network, &machine, &args, &sizes);
-        bar.advance(1);
-        series
-    };
-    let series: Vec<Series> = schedules.par_iter().map(play).collect::<Result<_, _>>()?;
-    drop(bar);
-    if let Some(fold) = &network.fold {
-        notes.push(format!("Folded onto Tofu's axes as {fold}."));
-    }
-    if series.iter().any(|series| !series.is_exact) {
-        notes.push(
-            "~: not all ranks do the same, and the one that is followed has the longest way and the \
-             busiest link; --exact follows all."
-                .to_owned(),
-        );
-    }
-    if let Some(path) = &args.plot {
-        let title = format!("{collective} on {shape}, {}: predicted goodput", machine.name);
-        plot::goodput(&title, &series, path)?;
-    }
-    report(collective, &shape, &machine, &series, args.explain_time, notes)
-        .write(args.format, &args.output)?;
+    report.write(args.format, &args.output)?;
     Ok(Outcome::Well)
 }
 
-fn series(
-    name: &str,
-    schedule: &Schedule,
-    network: &Network,
-    machine: &Machine,
-    args: &Args,
-    sizes: &[u64],
-) -> Result<Series, CliError> {
-    let flow = schedule.expand().expect("the registry's schedules are valid");
-    let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
-    let score = match args.exact {
-        true => Score::of_all(&flow, network, place)
-            .map_err(|error| CliError::Usage(error.to_string()))?,
-        false => Score::of_one(&flow, network, place),
-    };
-    let profile = match args.profile {
-        ProfileArg::Hopbine => Profile::Hopbine { segment_bytes: args.segment.unwrap_or(1 << 20) },
-        ProfileArg::Paper => Profile::Paper(PaperCall {
-            segment_bytes: args.segment.unwrap_or(0),
-            via_temporary: args.via_temporary,
-        }),
-        ProfileArg::Mpi => Profile::Mpi,
-    };
-    let speeds = machine.speeds();
-    let played = sizes.iter().map(|&bytes| {
-        let script = profile.script(schedule, &flow, &score, machine, bytes as f64);
-        let script = script.map_err(|error| CliError::Usage(format!("{name}: {error}")))?;
-        Ok((bytes, play(&score, &script, &speeds, bytes as f64, false)))
-    });
-    Ok(Series {
-        algorithm: name.to_owned(),
-        ports: schedule.ports,
-        is_exact: score.is_exact(),
-        played: played.collect::<Result<_, CliError>>()?,
+/// What is shown of several schedules or sizes.
+fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Report, CliError> {
+    let n_schedules: usize = all.iter().map(|(_, _, schedules, _)| schedules.len()).sum();
+    let bar = progress::bar(n_schedules as u64, "simulating");
+    let predict = |schedules| predict::predict(args, machine, schedules, &bar);
+    let all: Vec<Predicted> = all.into_iter().map(predict).collect::<Result<_, _>>()?;
+    drop(bar);
+    let first = &all[0];
+    let plot = args.plot.as_deref();
+    Ok(match args.show {
+        Show::Gain => {
+            let gains = gain::Gains::of(first)?;
+            plot.map_or(Ok(()), |path| plot::gain::draw(first, &gains, path))?;
+            gains.report(first)
+        }
+        Show::Heatmap => {
+            let map = heatmap::Heatmap::of(&all)?;
+            plot.map_or(Ok(()), |path| plot::heatmap::draw(&map, path))?;
+            map.report()
+        }
+        _ => {
+            plot.map_or(Ok(()), |path| plot::goodput::draw(first, path))?;
+            goodput::report(first, args.explain_time)
+        }
     })
 }
 
-fn report(
-    collective: Collective,
-    shape: &Shape,
-    machine: &Machine,
-    all: &[Series],
-    explains: bool,
-    mut notes: Vec<String>,
-) -> Report {
-    let is_barrier = collective == Collective::Barrier;
-    let mut columns = vec![
-        Column::text("algorithm", "algorithm"),
-        Column::number("ports", "ports").yields(1),
-        Column::number("bytes", "bytes").only_if(!is_barrier),
-        Column::number("predicted_us", "predicted us"),
-        Column::number("goodput_gb_per_s", "GB/s").yields(2).only_if(!is_barrier),
-        Column::number("over_best", "over best"),
-        Column::text("symmetry", "").yields(4),
-    ];
-    columns.extend(
-        Part::ALL.map(|part| Column::number(part.name(), part.name()).only_if(explains).yields(3)),
-    );
-    let n_sizes = all.first().map_or(0, |series| series.played.len());
-    let mut rows = Vec::new();
-    for index in 0..n_sizes {
-        let mut of_size: Vec<(&Series, u64, &Played)> = all
-            .iter()
-            .map(|series| (series, series.played[index].0, &series.played[index].1))
-            .collect();
-        of_size.sort_by(|a, b| a.2.ns.total_cmp(&b.2.ns));
-        let best = of_size.first().map_or(1.0, |(.., played)| played.ns);
-        for (series, bytes, played) in of_size {
-            let goodput = bytes as f64 / played.ns;
-            let mut cells = vec![
-                Cell::text(&series.algorithm),
-                Cell::count(series.ports),
-                Cell::new(bytes, sizes::show(bytes)),
-                Cell::new(played.ns / 1e3, decimal(played.ns / 1e3, 2)),
-                Cell::new(goodput, decimal(goodput, 3)),
-                Cell::new(played.ns / best, format!("{:.2}", played.ns / best)),
-                Cell::new(
-                    if series.is_exact { "exact" } else { "approximate" },
-                    if series.is_exact { "" } else { "~" },
-                ),
-            ];
-            cells.extend(Part::ALL.map(|part| {
-                let share = played.parts.of(part) / played.ns;
-                Cell::new(played.parts.of(part) / 1e3, format!("{:.0}%", 100.0 * share))
-            }));
-            rows.push(cells);
+/// What is shown of one call.
+fn of_one_call(args: &Args, machine: &Machine, schedules: &Schedules) -> Result<Report, CliError> {
+    let network = predict::network(machine, &schedules.1)?;
+    let call = OneCall::new(args, machine, &network, schedules)?;
+    let plot = args.plot.as_deref();
+    let mut report = match args.show {
+        Show::Timeline => {
+            plot.map_or(Ok(()), |path| plot::timeline::draw(&call, path))?;
+            timeline::report(&call, machine)
         }
-    }
-    notes.insert(
-        0,
-        "Predicted by the network model, not measured; the fastest of each size first.".to_owned(),
-    );
-    Report {
-        about: vec![
-            ("predicted", Value::from(true)),
-            ("collective", Value::from(collective.name())),
-            ("torus", Value::from(shape.to_string())),
-            ("machine", Value::from(machine.name.clone())),
-        ],
-        heading: format!("{collective} on {shape}, predicted for {}", machine.name),
-        columns,
-        rows,
-        notes,
-    }
+        Show::Links => {
+            let loads = links::Loads::of(&call, &network);
+            plot.map_or(Ok(()), |path| plot::links::draw(&call, &loads, path))?;
+            loads.report(&call, machine)
+        }
+        _ => messages::report(&call, machine, &network),
+    };
+    report.notes.insert(0, "Predicted by the network model, not measured.".to_owned());
+    report.notes.extend(predict::fold_note(&network));
+    Ok(report)
 }

@@ -48,6 +48,19 @@ impl Boards {
         link.index() % Out::COUNT < Out::Up(0).number()
     }
 
+    /// The node that a link leaves (or, down from a switch, reaches), and which way it goes.
+    pub fn node_and_way(link: LinkId) -> (u32, &'static str) {
+        let way = [
+            "+",
+            "-",
+            " up at the low end",
+            " up at the high end",
+            " down at the low end",
+            " down at the high end",
+        ][link.index() % Out::COUNT];
+        ((link.index() / Out::COUNT) as u32, way)
+    }
+
     fn walk(&self, from: u32, to: u32, cross: &mut dyn FnMut(LinkId)) {
         let (out, step) = if from < to { (Out::Next, 1) } else { (Out::Last, u32::MAX) };
         let mut at = from;
@@ -97,16 +110,8 @@ impl Topology for Boards {
     }
 
     fn link_name(&self, link: LinkId) -> String {
-        let (node, out) = (link.index() / Out::COUNT, link.index() % Out::COUNT);
-        let out = [
-            "+",
-            "-",
-            " up at the low end",
-            " up at the high end",
-            " down at the low end",
-            " down at the high end",
-        ][out];
-        format!("{node}{out}")
+        let (node, way) = Self::node_and_way(link);
+        format!("{node}{way}")
     }
 }
 

@@ -22,9 +22,6 @@ use super::embedding::Embedding;
 use super::shape::Shape;
 use super::tofu::UNIT;
 
-/// The letters of the axes in Tofu's order.
-const LETTERS: [char; 6] = ['x', 'y', 'z', 'a', 'b', 'c'];
-
 /// Fugaku's axes x, y and z (24 x 23 x 24 units of 2 x 3 x 2 nodes).
 const FUGAKU: [u32; 3] = [24, 23, 24];
 
@@ -62,6 +59,9 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// The letters of the six axes, in Tofu's order.
+    pub const AXES: [char; 6] = ['x', 'y', 'z', 'a', 'b', 'c'];
+
     /// All folds of a shape of one to three dimensions: those that fit on Fugaku first, among these the
     /// plain pairs (x, a), (y, b), (z, c), closed ones, and those that take most of b;
     /// folds that differ only by the names of axes of one kind are listed once.
@@ -209,7 +209,7 @@ impl Fold {
 /// As `x4 a2, y4 b2, z4 c2`.
 impl fmt::Display for Fold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let axis = |axis: &FoldAxis| format!("{}{}", LETTERS[axis.axis], axis.size);
+        let axis = |axis: &FoldAxis| format!("{}{}", Fold::AXES[axis.axis], axis.size);
         let dim =
             |axes: &SmallVec<[FoldAxis; 6]>| axes.iter().map(axis).collect::<Vec<_>>().join(" ");
         f.write_str(&self.dims.iter().map(dim).collect::<Vec<_>>().join(", "))

@@ -22,6 +22,7 @@ use crate::plan::{
     ExchangeRecipe, ExchangeStages, Expect, Interleave, NodeGroups, Placement, Recipe, Schedule,
     ScheduleError, WalkRecipe, max_ports,
 };
+pub use rows::family_of;
 use rows::{ALIASES, ROWS};
 
 /// Which pattern is used in which dimension.

@@ -191,6 +191,20 @@ static OVER_PATTERNS: [(&str, &Family); 11] = [
     ("kring", &KRING),
 ];
 
+/// The family that an algorithm belongs to, by name: `bine` of `bine-l`, `multiplying` of `multiplying:8-two`,
+/// `multi-leader` of `multi-leader:4-batched:8`; `mixed` of one pattern for each dimension.
+pub fn family_of(algorithm: &str) -> &str {
+    if algorithm.contains('/') {
+        return OVER_PATTERNS[0].0;
+    }
+    let pattern = algorithm.split(['-', ':']).next().unwrap_or(algorithm);
+    if OVER_PATTERNS.iter().any(|(name, _)| *name == pattern) {
+        return pattern;
+    }
+    let number = algorithm.split(':').next().unwrap_or(algorithm);
+    number.strip_suffix(super::NONBLOCKING).unwrap_or(number)
+}
+
 /// A collective, what its algorithms' names end with, how they use their families, the families.
 type RowGroup = (Collective, &'static str, &'static Variant, &'static [&'static Family]);
 
@@ -272,3 +286,37 @@ pub(super) static ROWS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
     rows.sort_by_key(|row| row.collective);
     rows
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algorithms_belong_to_families() {
+        for (algorithm, family) in [
+            ("bine", "bine"),
+            ("bine-l", "bine"),
+            ("knomial:8-tree-near", "knomial"),
+            ("bine/ring/direct-tree", "mixed"),
+            ("multi-leader:4-batched:8", "multi-leader"),
+            ("multi-leader-node-aware-nonblocking", "multi-leader-node-aware"),
+            ("pairwise-nonblocking", "pairwise"),
+            ("trees", "trees"),
+            ("mine.txt", "mine.txt"),
+        ] {
+            assert_eq!(family_of(algorithm), family);
+        }
+        // No two families of a collective go by one name.
+        for a in ROWS.iter() {
+            for b in ROWS.iter().filter(|b| family_of(&b.name) == family_of(&a.name)) {
+                let is_pattern = OVER_PATTERNS.iter().any(|(name, _)| *name == family_of(&a.name));
+                assert!(
+                    !is_pattern || std::ptr::eq(a.family, b.family),
+                    "{} and {}",
+                    a.name,
+                    b.name
+                );
+            }
+        }
+    }
+}

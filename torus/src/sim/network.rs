@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::geometry::{Boards, Fold, Shape, Topology, Vertex};
+use crate::geometry::{Boards, Coord, Direction, Fold, Link, Shape, Topology, Vertex};
 use crate::names::LinkId;
 
 /// A kind of network.
@@ -97,10 +97,22 @@ impl fmt::Display for NetworkKind {
 
 type DynTopology = Box<dyn Topology + Send + Sync>;
 
+/// A link of a network: the vertex that it leaves, and its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkLink {
+    /// In the coordinates of [`Network::vertices`].
+    pub from: Coord,
+    /// The dimension of these along which it goes.
+    pub dim: usize,
+    /// Where it goes, the same text for links of one kind: `+x`, `-1`, `0 up at the low end`.
+    pub way: String,
+}
+
 /// A logical shape on a network.
 pub struct Network {
     whole: DynTopology,
     lines: Vec<DynTopology>,
+    vertices: Shape,
     boards: Option<Boards>,
     /// How dimensions are folded, on Tofu.
     pub fold: Option<Fold>,
@@ -133,12 +145,13 @@ impl Network {
         let lines = boards.iter().enumerate().map(line).collect();
         let any = boards.iter().flatten().next().copied();
         let whole = Box::new(Product { shape: shape.clone(), boards });
-        Ok(Network { whole, lines, boards: any, fold: None })
+        Ok(Network { whole, lines, vertices: shape.clone(), boards: any, fold: None })
     }
 
     fn torus(shape: &Shape) -> Self {
         let lines = (0..shape.n_dims()).map(|dim| ring(shape, dim)).collect();
-        Network { whole: Box::new(shape.clone()), lines, boards: None, fold: None }
+        let vertices = shape.clone();
+        Network { whole: Box::new(shape.clone()), lines, vertices, boards: None, fold: None }
     }
 
     fn tofu(shape: &Shape, number: usize) -> Result<Self, NetworkError> {
@@ -153,8 +166,10 @@ impl Network {
             false => Box::new(fold.line(dim)) as DynTopology,
         };
         let lines = (0..shape.n_dims()).map(line).collect();
+        let embedding = fold.embedding(shape);
         Ok(Network {
-            whole: Box::new(fold.embedding(shape)),
+            vertices: embedding.network().clone(),
+            whole: Box::new(embedding),
             lines,
             boards: None,
             fold: Some(fold),
@@ -172,8 +187,48 @@ impl Network {
         &*self.lines[dim]
     }
 
+    /// The vertices that its links leave: those of the shape, or on Tofu those of the six axes.
+    pub fn vertices(&self) -> &Shape {
+        &self.vertices
+    }
+
+    /// The vertex and the way of a link of [`Network::whole`].
+    ///
+    /// # Panics
+    /// If there is no link of this number.
+    pub fn link(&self, link: LinkId) -> NetworkLink {
+        if self.boards.is_some() {
+            return self.link_of_boards(link);
+        }
+        let Link { node, dim, direction } = Link::from_id(&self.vertices, link);
+        let sign = if direction == Direction::Plus { '+' } else { '-' };
+        let dim = usize::from(dim);
+        let axis = match self.fold {
+            Some(_) => Fold::AXES[dim].to_string(),
+            None => dim.to_string(),
+        };
+        NetworkLink { from: self.vertices.coord(node), dim, way: format!("{sign}{axis}") }
+    }
+
+    /// The same between boards: all lines of a dimension after those of the dimension before.
+    fn link_of_boards(&self, link: LinkId) -> NetworkLink {
+        let shape = &self.vertices;
+        let mut within = link.index();
+        for dim in (0..shape.n_dims()).filter(|&dim| shape.node_dim() != Some(dim)) {
+            let of_line = self.lines[dim].n_links();
+            let of_dim = shape.n_ranks() as usize * of_line;
+            if within < of_dim {
+                let line = shape.coord(Vertex((within / of_line) as u32));
+                let (node, way) = Boards::node_and_way(LinkId(within % of_line));
+                return NetworkLink { from: line.with(dim, node), dim, way: format!("{dim}{way}") };
+            }
+            within -= of_dim;
+        }
+        panic!("link {link} does not exist");
+    }
+
     /// Whether a link of a line lies on a board, and is shorter than a cable.
-    pub(super) fn is_on_board(&self, link: LinkId) -> bool {
+    pub fn is_on_board(&self, link: LinkId) -> bool {
         // The links of a product are numbered line after line, each a multiple of a line's.
         self.boards.is_some_and(|boards| boards.is_on_board(link))
     }
@@ -265,6 +320,31 @@ mod tests {
                 let n_different = crossed.len() as u32;
                 assert_eq!(n_different, network.whole().hops(a, b), "a link twice");
             }
+        }
+    }
+
+    #[test]
+    fn links_leave_the_vertices_that_messages_pass() {
+        for (kind, text, first, last) in [
+            (NetworkKind::IdealTorus, "5x4m", "+0", "+1"),
+            (NetworkKind::HammingMesh { board: 2 }, "4x8", "0+", "1 down at the low end"),
+            (NetworkKind::HyperX, "4x4+2", "0 up at the high end", "1 down at the low end"),
+            (NetworkKind::TofuD, "4x4x4", "+x", "+c"),
+        ] {
+            let shape: Shape = text.parse().unwrap();
+            let network = Network::new(kind, &shape, 0).unwrap();
+            let mut to = Coord::new(&vec![1; shape.n_dims()]);
+            if kind == (NetworkKind::HammingMesh { board: 2 }) {
+                to = Coord::new(&[1, 2]);
+            }
+            let mut crossed = Vec::new();
+            network.whole().route(Vertex(0), shape.vertex(to), &mut |link| {
+                crossed.push(network.link(link));
+            });
+            let origin = Coord::new(&vec![0; network.vertices().n_dims()]);
+            assert_eq!((&crossed[0].from, crossed[0].way.as_str()), (&origin, first), "{kind}");
+            assert_eq!(crossed[crossed.len() - 1].way, last, "{kind}: {crossed:?}");
+            assert!(crossed.iter().all(|link| network.vertices().contains(link.from)));
         }
     }
 

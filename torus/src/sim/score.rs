@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::collectives::Action;
-use crate::names::PortId;
+use crate::names::{LaneId, PortId, Rank, StepId};
 use crate::plan::DependsOn;
 
 /// One resource: a link, or an interface's way in.
@@ -112,6 +112,28 @@ pub struct Score {
     pub(super) n_resources: usize,
     pub(super) is_exact: bool,
 }
+
+/// A message of a [`Score`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoredMessage<'a> {
+    /// The lane that it belongs to.
+    pub lane: LaneId,
+    /// The port that sends and receives it.
+    pub port: PortId,
+    /// Its step of the lane.
+    pub step: StepId,
+    /// The sender; 0 if one rank stands for all.
+    pub from: Rank,
+    /// The receiver; 0 if one rank stands for all.
+    pub to: Rank,
+    /// Bytes, as a multiple of n.
+    pub share: f64,
+    /// What it crosses, each with the messages that cross it along with this one. Where all ranks are
+    /// followed, numbers below those of the network's links are links; then come the interfaces'
+    /// ways in, rank after rank, [`Score::n_ports`] of each.
+    pub crossed: &'a [(u32, f32)],
+}
+
 impl Score {
     /// Whether all ranks are followed, or in every step each rank's one message goes as far, and meets as many
     /// on its busiest link, as the others'. Where they do not, the one that stands for all has the
@@ -128,6 +150,26 @@ impl Score {
     /// Ports that lanes are driven by.
     pub fn n_ports(&self) -> u32 {
         self.n_ports
+    }
+
+    /// The messages, lane after lane and step after step, in the order of their senders.
+    pub fn messages(&self) -> impl Iterator<Item = ScoredMessage<'_>> {
+        let lanes = LaneId::first(self.lanes.len()).zip(&self.lanes);
+        let steps = lanes.flat_map(|(lane, of_lane)| {
+            let steps = StepId::first(of_lane.steps.len()).zip(&of_lane.steps);
+            steps.map(move |(step, of_step)| (lane, of_lane.port, step, of_step))
+        });
+        steps.flat_map(move |(lane, port, step, of_step)| {
+            of_step.messages.iter().map(move |message| ScoredMessage {
+                lane,
+                port,
+                step,
+                from: Rank(message.from),
+                to: Rank(message.to),
+                share: message.share,
+                crossed: &self.paths[message.path.start as usize..message.path.end as usize],
+            })
+        })
     }
 
     /// By lane and step, what all ranks know.

@@ -1,0 +1,133 @@
+//! Families of algorithms compared: each takes what the fastest of its schedules takes.
+
+use hopbine_torus::{Collective, registry};
+
+use super::predict::{Predicted, Series};
+use crate::error::CliError;
+
+/// Times nearer to each other than this part of them are equal.
+pub const EQUAL: f64 = 1e-3;
+
+/// A family, with the fastest of its schedules at each size.
+pub struct Family<'a> {
+    pub name: &'a str,
+    pub fastest: Vec<&'a Series>,
+}
+
+impl Family<'_> {
+    /// What a call of the size with this number takes, ns.
+    pub fn ns(&self, size: usize) -> f64 {
+        self.fastest[size].ns(size)
+    }
+}
+
+/// All families of a prediction, in the order of their first schedules.
+///
+/// # Errors
+/// [`CliError::Usage`] for a barrier, and if there is nothing to compare.
+pub fn families(predicted: &Predicted) -> Result<Vec<Family<'_>>, CliError> {
+    let refuse = |message: String| Err(CliError::Usage(message));
+    if predicted.collective == Collective::Barrier {
+        return refuse(
+            "a barrier has no sizes: --show goodput says what each algorithm takes".into(),
+        );
+    }
+    if predicted.sizes().contains(&0) {
+        return refuse("a call of 0 bytes moves nothing: give --bytes above 0".into());
+    }
+    let mut found: Vec<Family<'_>> = Vec::new();
+    for series in &predicted.series {
+        let name = registry::family_of(&series.algorithm);
+        match found.iter_mut().find(|family| family.name == name) {
+            None => found.push(Family { name, fastest: vec![series; series.played.len()] }),
+            Some(family) => {
+                for (size, fastest) in family.fastest.iter_mut().enumerate() {
+                    if series.ns(size) < fastest.ns(size) {
+                        *fastest = series;
+                    }
+                }
+            }
+        }
+    }
+    match &found[..] {
+        [] | [_] => refuse(format!(
+            "families of algorithms are compared, and on {} there is one: {}",
+            predicted.shape,
+            found.first().map_or("none", |family| family.name)
+        )),
+        [..] => Ok(found),
+    }
+}
+
+/// The number of the fastest of the families at a size that do not take as long as this one, and how much
+/// longer it takes; `None` if all take as long.
+pub fn best_other(families: &[Family<'_>], own: usize, size: usize) -> Option<(usize, f64)> {
+    let ns = families[own].ns(size);
+    let others = families.iter().map(|other| other.ns(size) / ns).enumerate();
+    others.filter(|(_, gain)| (gain - 1.0).abs() > EQUAL).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use hopbine_torus::sim::{Outcome, Parts};
+
+    use super::*;
+
+    /// Predictions of these times.
+    pub fn predicted(shape: &str, sizes: &[u64], times: &[(&str, &[f64])]) -> Predicted {
+        let series = times.iter().map(|(algorithm, times)| Series {
+            algorithm: (*algorithm).to_owned(),
+            ports: 1,
+            is_exact: true,
+            played: sizes
+                .iter()
+                .zip(*times)
+                .map(|(&bytes, &ns)| {
+                    (bytes, Outcome { ns, parts: Parts::default(), spans: vec![] })
+                })
+                .collect(),
+        });
+        Predicted {
+            collective: Collective::Allreduce,
+            shape: shape.parse().unwrap(),
+            machine: "ideal-torus".to_owned(),
+            series: series.collect(),
+            notes: vec![],
+        }
+    }
+
+    #[test]
+    fn a_family_is_as_fast_as_its_fastest() {
+        let times: [(&str, &[f64]); 4] = [
+            ("bine", &[9.0, 4.0]),
+            ("bine-l", &[2.0, 8.0]),
+            ("swing", &[2.0001, 5.0]),
+            ("bucket", &[6.0, 2.0]),
+        ];
+        let predicted = predicted("4x4", &[8, 64], &times);
+        let found = families(&predicted).unwrap();
+        assert_eq!(
+            found.iter().map(|family| family.name).collect::<Vec<_>>(),
+            ["bine", "swing", "bucket"]
+        );
+        assert_eq!([found[0].ns(0), found[0].ns(1)], [2.0, 4.0]);
+        assert_eq!(found[0].fastest[0].algorithm, "bine-l");
+        // Who takes as long is no other.
+        let other = |own, size| {
+            best_other(&found, own, size).map(|(other, gain)| (found[other].name, gain))
+        };
+        assert_eq!(other(0, 0), Some(("bucket", 3.0)));
+        assert_eq!(other(0, 1), Some(("bucket", 0.5)));
+        assert_eq!(other(2, 1), Some(("bine", 2.0)));
+    }
+
+    #[test]
+    fn one_family_is_not_compared() {
+        let times: [(&str, &[f64]); 2] = [("bine", &[9.0]), ("bine-l", &[2.0])];
+        let message = families(&predicted("4x4", &[8], &times)).err().unwrap().to_string();
+        assert!(message.contains("on 4x4 there is one: bine"), "{message}");
+        let times: [(&str, &[f64]); 2] = [("bine", &[9.0]), ("bucket", &[2.0])];
+        let message = families(&predicted("4x4", &[0], &times)).err().unwrap().to_string();
+        assert!(message.contains("above 0"), "{message}");
+    }
+}

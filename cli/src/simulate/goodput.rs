@@ -1,0 +1,71 @@
+//! The times of all schedules by size, the fastest first.
+
+use hopbine_torus::Collective;
+use hopbine_torus::sim::{Outcome as Played, Part};
+use serde_json::Value;
+
+use super::predict::{Predicted, Series};
+use crate::cells::{Cell, Column, decimal};
+use crate::report::Report;
+use crate::sizes;
+
+/// A row for each size and schedule; `explains`: with what the time is spent on.
+pub fn report(predicted: &Predicted, explains: bool) -> Report {
+    let Predicted { collective, shape, machine, series: all, notes } = predicted;
+    let is_barrier = *collective == Collective::Barrier;
+    let mut columns = vec![
+        Column::text("algorithm", "algorithm"),
+        Column::number("ports", "ports").yields(1),
+        Column::number("bytes", "bytes").only_if(!is_barrier),
+        Column::number("predicted_us", "predicted us"),
+        Column::number("goodput_gb_per_s", "GB/s").yields(2).only_if(!is_barrier),
+        Column::number("over_best", "over best"),
+        Column::text("symmetry", "").yields(4),
+    ];
+    columns.extend(
+        Part::ALL.map(|part| Column::number(part.name(), part.name()).only_if(explains).yields(3)),
+    );
+    let mut rows = Vec::new();
+    for (index, bytes) in predicted.sizes().into_iter().enumerate() {
+        let mut of_size: Vec<(&Series, &Played)> =
+            all.iter().map(|series| (series, &series.played[index].1)).collect();
+        of_size.sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
+        let best = of_size.first().map_or(1.0, |(_, played)| played.ns);
+        for (series, played) in of_size {
+            let goodput = bytes as f64 / played.ns;
+            let mut cells = vec![
+                Cell::text(&series.algorithm),
+                Cell::count(series.ports),
+                Cell::new(bytes, sizes::show(bytes)),
+                Cell::new(played.ns / 1e3, decimal(played.ns / 1e3, 2)),
+                Cell::new(goodput, decimal(goodput, 3)),
+                Cell::new(played.ns / best, format!("{:.2}", played.ns / best)),
+                Cell::new(
+                    if series.is_exact { "exact" } else { "approximate" },
+                    if series.is_exact { "" } else { "~" },
+                ),
+            ];
+            cells.extend(Part::ALL.map(|part| {
+                let share = played.parts.of(part) / played.ns;
+                Cell::new(played.parts.of(part) / 1e3, format!("{:.0}%", 100.0 * share))
+            }));
+            rows.push(cells);
+        }
+    }
+    let mut all_notes = vec![
+        "Predicted by the network model, not measured; the fastest of each size first.".to_owned(),
+    ];
+    all_notes.extend_from_slice(notes);
+    Report {
+        about: vec![
+            ("predicted", Value::from(true)),
+            ("collective", Value::from(collective.name())),
+            ("torus", Value::from(shape.to_string())),
+            ("machine", Value::from(machine.as_str())),
+        ],
+        heading: format!("{collective} on {shape}, predicted for {machine}"),
+        columns,
+        rows,
+        notes: all_notes,
+    }
+}

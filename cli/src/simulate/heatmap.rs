@@ -1,0 +1,237 @@
+//! The best family of algorithms by size and shape, with its gain over the best other (after Fig. 9a of
+//! the Bine paper).
+
+use serde_json::Value;
+
+use super::families::{EQUAL, Family, best_other, families};
+use super::predict::Predicted;
+use crate::cells::{Cell, Column, decimal};
+use crate::error::CliError;
+use crate::report::Report;
+use crate::sizes;
+
+/// The best of a shape at a size.
+pub struct Best<'a> {
+    /// Its family's number in [`Heatmap::families`].
+    pub family: usize,
+    /// The fastest schedule of the family: its algorithm, its ports, what it takes.
+    pub algorithm: &'a str,
+    pub ports: u32,
+    pub ns: f64,
+    /// The time of the best other family over that, and its algorithm; 1 where all take as long.
+    pub gain: f64,
+    pub other: Option<&'a str>,
+}
+
+/// A family with cells.
+pub struct Named<'a> {
+    /// It stands for the family in pictures.
+    pub letter: char,
+    pub name: &'a str,
+    /// Families that take as long in all its cells.
+    pub equals: Vec<&'a str>,
+}
+
+/// All cells.
+pub struct Heatmap<'a> {
+    /// Shapes in the order in which they were given, on one machine.
+    pub shapes: Vec<&'a Predicted>,
+    /// Bytes, ascending.
+    pub sizes: Vec<u64>,
+    /// Families that are the best of some cell; those of most cells first.
+    pub families: Vec<Named<'a>>,
+    /// By shape and size.
+    pub cells: Vec<Vec<Best<'a>>>,
+}
+
+impl<'a> Heatmap<'a> {
+    /// Finds the best of each shape at each size. Of families that take as long as each other the one
+    /// counts that is the best of most cells.
+    ///
+    /// # Errors
+    /// As [`families`].
+    pub fn of(shapes: &'a [Predicted]) -> Result<Self, CliError> {
+        let sizes = shapes[0].sizes();
+        let all = shapes.iter().map(families).collect::<Result<Vec<_>, _>>()?;
+        // By shape and size, the numbers of the fastest.
+        let fastest = |shape: &Vec<Family<'a>>, size: usize| -> Vec<usize> {
+            let least = shape.iter().map(|family| family.ns(size)).fold(f64::INFINITY, f64::min);
+            let is_fastest = |own: &usize| shape[*own].ns(size) <= least * (1.0 + EQUAL);
+            (0..shape.len()).filter(is_fastest).collect()
+        };
+        let of_shape = |shape| (0..sizes.len()).map(|size| fastest(shape, size)).collect();
+        let fastest: Vec<Vec<Vec<usize>>> = all.iter().map(of_shape).collect();
+        let names_of = |shape: usize, size: usize| {
+            fastest[shape][size].iter().map(|&own| all[shape][own].name).collect::<Vec<_>>()
+        };
+        let places =
+            || (0..all.len()).flat_map(|shape| (0..sizes.len()).map(move |size| (shape, size)));
+        let mut names: Vec<(usize, &str)> = Vec::new();
+        for name in places().flat_map(|(shape, size)| names_of(shape, size)) {
+            match names.iter_mut().find(|(_, known)| *known == name) {
+                Some((count, _)) => *count += 1,
+                None => names.push((1, name)),
+            }
+        }
+        names.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let rank = |name: &str| names.iter().position(|(_, known)| *known == name);
+        let own = |shape: usize, size: usize| {
+            let in_order =
+                fastest[shape][size].iter().min_by_key(|&&own| rank(all[shape][own].name));
+            *in_order.expect("some family is the fastest")
+        };
+        // Those that have cells, in order.
+        let mut named: Vec<&str> =
+            places().map(|(shape, size)| all[shape][own(shape, size)].name).collect();
+        named.sort_by_key(|name| rank(name));
+        named.dedup();
+        let best = |(shape, size): (usize, usize)| {
+            let own = own(shape, size);
+            let (of_shape, fastest) = (&all[shape], all[shape][own].fastest[size]);
+            let other = best_other(of_shape, own, size);
+            Best {
+                family: named
+                    .iter()
+                    .position(|name| *name == of_shape[own].name)
+                    .expect("it has a cell"),
+                algorithm: &fastest.algorithm,
+                ports: fastest.ports,
+                ns: fastest.ns(size),
+                gain: other.map_or(1.0, |(_, gain)| gain),
+                other: other.map(|(other, _)| of_shape[other].fastest[size].algorithm.as_str()),
+            }
+        };
+        let column = |shape| (0..sizes.len()).map(|size| best((shape, size))).collect();
+        let cells: Vec<Vec<Best<'_>>> = (0..all.len()).map(column).collect();
+        let equals = |family: usize| -> Vec<&str> {
+            let mut own = places().filter(|&(shape, size)| cells[shape][size].family == family);
+            let mut found = own.next().map_or(Vec::new(), |(shape, size)| names_of(shape, size));
+            own.for_each(|(shape, size)| found.retain(|name| names_of(shape, size).contains(name)));
+            found.retain(|name| *name != named[family]);
+            found
+        };
+        let families = letters(&named).into_iter().zip(&named).enumerate();
+        let name = |(number, (letter, name)): (usize, (char, &&'a str))| Named {
+            letter,
+            name,
+            equals: equals(number),
+        };
+        let families: Vec<Named<'_>> = families.map(name).collect();
+        Ok(Heatmap { shapes: shapes.iter().collect(), sizes, families, cells })
+    }
+
+    /// What is predicted and where, for titles.
+    pub fn title(&self) -> String {
+        let first = self.shapes[0];
+        format!("{} on {}: predicted best algorithm, and its gain", first.collective, first.machine)
+    }
+
+    /// A row for each shape and size.
+    pub fn report(&self) -> Report {
+        let columns = vec![
+            Column::text("torus", "torus"),
+            Column::number("ranks", "ranks").yields(2),
+            Column::number("bytes", "bytes"),
+            Column::text("letter", ""),
+            Column::text("best", "best"),
+            Column::text("algorithm", "algorithm"),
+            Column::number("ports", "ports").yields(1),
+            Column::number("predicted_us", "predicted us"),
+            Column::number("gain", "gain"),
+            Column::text("best_other", "best other"),
+        ];
+        let mut rows = Vec::new();
+        for (predicted, of_shape) in self.shapes.iter().zip(&self.cells) {
+            for (&bytes, best) in self.sizes.iter().zip(of_shape) {
+                let Named { letter, name, .. } = &self.families[best.family];
+                rows.push(vec![
+                    Cell::text(predicted.shape.to_string()),
+                    Cell::count(predicted.shape.n_ranks()),
+                    Cell::new(bytes, sizes::show(bytes)),
+                    Cell::text(*letter),
+                    Cell::text(*name),
+                    Cell::text(best.algorithm),
+                    Cell::count(best.ports),
+                    Cell::new(best.ns / 1e3, decimal(best.ns / 1e3, 2)),
+                    Cell::new(best.gain, format!("{:.2}", best.gain)),
+                    best.other.map_or_else(Cell::none, Cell::text),
+                ]);
+            }
+        }
+        let mut notes = vec![
+            "Predicted by the network model, not measured. Gain: the time of the best other family over \
+             that of the best; families that take as long as the best are not others."
+                .to_owned(),
+        ];
+        for note in self.shapes.iter().flat_map(|predicted| &predicted.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        let first = self.shapes[0];
+        Report {
+            about: vec![
+                ("predicted", Value::from(true)),
+                ("collective", Value::from(first.collective.name())),
+                ("machine", Value::from(first.machine.as_str())),
+            ],
+            heading: self.title(),
+            columns,
+            rows,
+            notes,
+        }
+    }
+}
+
+/// A letter of its own for each name: its first that is not taken yet.
+fn letters(names: &[&str]) -> Vec<char> {
+    let mut found = Vec::new();
+    for name in names {
+        let mut own = name.chars().map(|letter| letter.to_ascii_uppercase()).chain('A'..='Z');
+        let is_free = |letter: &char| letter.is_ascii_uppercase() && !found.contains(letter);
+        // Names beyond the alphabet share a sign.
+        let letter = own.find(is_free).unwrap_or('*');
+        found.push(letter);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::families::tests::predicted;
+    use super::*;
+
+    #[test]
+    fn families_have_letters_of_their_own() {
+        let letters: String =
+            letters(&["bine", "bucket", "bruck", "mixed", "bbb"]).iter().collect();
+        assert_eq!(letters, "BURMA");
+    }
+
+    #[test]
+    fn of_equals_the_one_counts_that_is_the_best_of_most_cells() {
+        let shapes = [
+            predicted(
+                "4",
+                &[8, 64],
+                &[("mixed", &[1.0, 2.0]), ("bine", &[1.0, 2.0]), ("bucket", &[3.0, 4.0])],
+            ),
+            predicted(
+                "8",
+                &[8, 64],
+                &[("mixed", &[5.0, 6.0]), ("bine", &[2.0, 6.0]), ("bucket", &[3.0, 3.0])],
+            ),
+        ];
+        let map = Heatmap::of(&shapes).unwrap();
+        let families: Vec<(char, &str)> =
+            map.families.iter().map(|family| (family.letter, family.name)).collect();
+        assert_eq!(families, [('B', "bine"), ('U', "bucket")]);
+        // On 8 mixed is slower.
+        assert!(map.families.iter().all(|family| family.equals.is_empty()));
+        let cells: Vec<(usize, f64)> =
+            map.cells.iter().flatten().map(|best| (best.family, best.gain)).collect();
+        assert_eq!(cells, [(0, 3.0), (0, 2.0), (0, 1.5), (1, 2.0)]);
+        let map = Heatmap::of(&shapes[..1]).unwrap();
+        assert_eq!((map.families[0].name, &map.families[0].equals[..]), ("mixed", &["bine"][..]));
+    }
+}

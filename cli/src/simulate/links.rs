@@ -1,0 +1,94 @@
+//! What each link carries in one call.
+
+use std::collections::HashMap;
+
+use hopbine_torus::geometry::Vertex;
+use hopbine_torus::sim::{Machine, Network, NetworkLink};
+use hopbine_torus::{LinkId, Shape};
+
+use super::one::OneCall;
+use crate::cells::{Cell, Column, decimal};
+use crate::report::Report;
+
+/// A link that carries something.
+pub struct LinkLoad {
+    /// Its name.
+    pub name: String,
+    /// The vertex that it leaves, the dimension along which it goes, and its way.
+    pub from: Vertex,
+    pub dim: usize,
+    pub way: String,
+    /// Messages over it.
+    pub n_messages: u64,
+    /// Bytes over it, as a multiple of n.
+    pub load: f64,
+}
+
+/// All links that carry something, the busiest first.
+pub struct Loads {
+    pub links: Vec<LinkLoad>,
+    /// The vertices that links leave.
+    pub vertices: Shape,
+}
+
+impl Loads {
+    /// Of a call all of whose ranks are followed.
+    pub fn of(call: &OneCall<'_>, network: &Network) -> Self {
+        let n_links = network.whole().n_links();
+        let mut found: HashMap<usize, (u64, f64)> = HashMap::new();
+        for message in call.call.score.messages() {
+            let crossed = message.crossed.iter().map(|(resource, _)| *resource as usize);
+            for link in crossed.filter(|link| *link < n_links) {
+                let (n_messages, load) = found.entry(link).or_default();
+                *n_messages += 1;
+                *load += message.share;
+            }
+        }
+        let mut found: Vec<(usize, (u64, f64))> = found.into_iter().collect();
+        found.sort_by(|(a, (_, a_load)), (b, (_, b_load))| b_load.total_cmp(a_load).then(a.cmp(b)));
+        let vertices = network.vertices().clone();
+        let links = found.into_iter().map(|(link, (n_messages, load))| {
+            let name = network.whole().link_name(LinkId(link));
+            let NetworkLink { from, dim, way } = network.link(LinkId(link));
+            LinkLoad { name, from: vertices.vertex(from), dim, way, n_messages, load }
+        });
+        Loads { links: links.collect(), vertices }
+    }
+
+    /// A row for each link that carries something, the busiest first.
+    pub fn report(&self, call: &OneCall<'_>, machine: &Machine) -> Report {
+        let columns = vec![
+            Column::text("link", "link"),
+            Column::text("from", "from").yields(2),
+            Column::text("way", "way").yields(1),
+            Column::number("messages", "messages"),
+            Column::number("bytes", "bytes"),
+            Column::number("load", "load"),
+            Column::number("busy", "busy"),
+        ];
+        let rows = self.links.iter().map(|link| {
+            let bytes = link.load * call.bytes as f64;
+            let busy = bytes / machine.link / call.played.ns;
+            vec![
+                Cell::text(&*link.name),
+                Cell::text(self.vertices.coord(link.from).to_string()),
+                Cell::text(&*link.way),
+                Cell::count(link.n_messages),
+                Cell::new(bytes, decimal(bytes, 1)),
+                Cell::new(link.load, decimal(link.load, 4)),
+                Cell::new(busy, format!("{:.0}%", 100.0 * busy)),
+            ]
+        });
+        Report {
+            about: call.about(machine),
+            heading: call.title("link loads"),
+            columns,
+            rows: rows.collect(),
+            notes: vec![
+                "Load: bytes as a multiple of n, the bytes of a rank's vector or of all its blocks. \
+                 Busy: their time at the link's speed, of the call's."
+                    .to_owned(),
+            ],
+        }
+    }
+}

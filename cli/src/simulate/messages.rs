@@ -1,0 +1,98 @@
+//! The messages of one call with what they cross, for other simulators.
+
+use hopbine_torus::plan::{DependsOn, Flow};
+use hopbine_torus::sim::{Machine, Network};
+use hopbine_torus::{LaneId, LinkId, StepId};
+use serde_json::{Value, json};
+
+use super::one::OneCall;
+use crate::cells::{Cell, Column, decimal};
+use crate::report::Report;
+
+/// A row for each message; JSON has the links and interfaces, too.
+pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Report {
+    let columns = vec![
+        Column::number("lane", "lane"),
+        Column::number("port", "port"),
+        Column::number("step", "step"),
+        Column::number("awaits", "awaits"),
+        Column::number("from", "from"),
+        Column::number("to", "to"),
+        Column::number("bytes", "bytes"),
+        Column::text("crosses", "crosses").wraps(),
+    ];
+    let n_links = network.whole().n_links();
+    let n_ports = call.call.score.n_ports() as usize;
+    // Links and interfaces that are used, in order.
+    let mut used: Vec<u32> = call
+        .call
+        .score
+        .messages()
+        .flat_map(|message| message.crossed.iter().map(|(resource, _)| *resource))
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    let name = |resource: usize| match resource.checked_sub(n_links) {
+        None => network.whole().link_name(LinkId(resource)),
+        Some(port) => format!("rank {} port {}", port / n_ports, port % n_ports),
+    };
+    let resource = |&resource: &u32| {
+        let resource = resource as usize;
+        let (kind, gb_per_s, ns) = match resource < n_links {
+            true if network.is_on_board(LinkId(resource)) => {
+                ("board", machine.link, machine.board_hop_ns)
+            }
+            true => ("cable", machine.link, machine.hop_ns),
+            false => ("interface", machine.interface, 0.0),
+        };
+        json!({ "name": name(resource), "kind": kind, "gb_per_s": gb_per_s, "ns": ns })
+    };
+    let resources: Vec<Value> = used.iter().map(resource).collect();
+    let rows = call.call.score.messages().map(|message| {
+        let number = |resource: u32| used.binary_search(&resource).expect("a resource in use");
+        let crossed: Vec<usize> =
+            message.crossed.iter().map(|(resource, _)| number(*resource)).collect();
+        let names: Vec<String> =
+            message.crossed.iter().map(|(resource, _)| name(*resource as usize)).collect();
+        let bytes = message.share * call.bytes as f64;
+        vec![
+            Cell::count(message.lane.index() as u64),
+            Cell::count(message.port.0),
+            Cell::count(message.step.index() as u64),
+            Cell::count(awaits(&call.call.flow, message.lane, message.step)),
+            Cell::count(message.from.0),
+            Cell::count(message.to.0),
+            Cell::new(bytes, decimal(bytes, 1)),
+            Cell::new(crossed, names.join(", ")),
+        ]
+    });
+    let mut about = call.about(machine);
+    about.extend([
+        // To a neighbour: of further links each one's own.
+        ("latency_ns", Value::from(machine.latency_ns)),
+        ("resources", Value::from(resources)),
+    ]);
+    Report {
+        about,
+        heading: call.title("messages"),
+        columns,
+        rows: rows.collect(),
+        notes: vec![
+            "Awaits: a rank posts its messages of a step, in order, once all messages to it of that \
+             many steps of the lane have arrived. The messages of one port of a rank leave one after the \
+             other."
+                .to_owned(),
+        ],
+    }
+}
+
+/// Of how many steps of the lane a rank must have received everything before it posts a step.
+fn awaits(flow: &dyn Flow, lane: LaneId, step: StepId) -> u64 {
+    let carried = match flow.after(lane, step) {
+        DependsOn::Nothing => 0,
+        DependsOn::Step(before) => before.index() + 1,
+    };
+    let window =
+        flow.lanes()[lane.index()].window.map_or(usize::MAX, |window| window.get() as usize);
+    carried.max((step.index() + 1).saturating_sub(window)) as u64
+}

@@ -1,0 +1,89 @@
+//! One call: one schedule at one size.
+
+use hopbine_torus::sim::{Machine, Network, Outcome as Played};
+use hopbine_torus::{Collective, Shape};
+use serde_json::Value;
+
+use super::predict::Call;
+use super::{Args, Show};
+use crate::cells::decimal;
+use crate::error::CliError;
+use crate::selection::Schedules;
+use crate::sizes;
+
+/// One call, played with the times of all ports.
+pub struct OneCall<'a> {
+    pub collective: Collective,
+    pub shape: &'a Shape,
+    pub machine: &'a str,
+    pub call: Call<'a>,
+    pub bytes: u64,
+    pub played: Played,
+}
+
+impl<'a> OneCall<'a> {
+    /// Plays it; with one rank for all only where that is enough.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`]: several schedules or sizes, and as [`super::predict::predict`].
+    pub fn new(
+        args: &Args,
+        machine: &'a Machine,
+        network: &Network,
+        (collective, shape, schedules, _): &'a Schedules,
+    ) -> Result<Self, CliError> {
+        let name = args.show.name();
+        let [(algorithm, schedule)] = &schedules[..] else {
+            let n_schedules = schedules.len();
+            return Err(CliError::Usage(format!(
+                "--show {name} is of one call, and these are {n_schedules} schedules: give one \
+                 --algorithm and one number of --ports"
+            )));
+        };
+        let sizes = args.sizes(*collective);
+        let [bytes] = sizes[..] else {
+            let n_sizes = sizes.len();
+            return Err(CliError::Usage(format!(
+                "--show {name} is of one call, and these are {n_sizes} sizes: give one, such as \
+                 --bytes 1MiB"
+            )));
+        };
+        // Links and receivers have names only where all ranks are followed.
+        let is_exact = args.exact || args.show != Show::Timeline;
+        let call = Call::new(algorithm, schedule, network, is_exact)?;
+        let played = call.play(args, machine, bytes, args.show == Show::Timeline)?;
+        Ok(OneCall { collective: *collective, shape, machine: &machine.name, call, bytes, played })
+    }
+
+    /// What is predicted and where; `what` is shown of it.
+    pub fn title(&self, what: &str) -> String {
+        let OneCall { collective, shape, machine, call, bytes, played } = self;
+        let ports = match call.schedule.ports {
+            1 => "1 port".to_owned(),
+            ports => format!("{ports} ports"),
+        };
+        let size = match collective {
+            Collective::Barrier => String::new(),
+            _ => format!(" of {}", sizes::show(*bytes)),
+        };
+        format!(
+            "{collective}{size} on {shape}, {machine}: {what} of {}, {ports}, predicted {} us",
+            call.name,
+            decimal(played.ns / 1e3, 1)
+        )
+    }
+
+    /// The same for JSON.
+    pub fn about(&self, machine: &Machine) -> Vec<(&'static str, Value)> {
+        vec![
+            ("predicted", Value::from(true)),
+            ("collective", Value::from(self.collective.name())),
+            ("torus", Value::from(self.shape.to_string())),
+            ("machine", Value::from(machine.name.as_str())),
+            ("algorithm", Value::from(self.call.name)),
+            ("ports", Value::from(self.call.schedule.ports)),
+            ("bytes", Value::from(self.bytes)),
+            ("predicted_us", Value::from(self.played.ns / 1e3)),
+        ]
+    }
+}

@@ -1,0 +1,239 @@
+//! Goodput against size, with the sizes at which another algorithm becomes the best (after Fig. 6 of the
+//! Swing paper).
+
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use super::{
+    Canvas, Drawn, FAINT, FONT, GRID, INK, Legend, MARGIN, Style, WIDTH, axis_number, between,
+    colour, log_range, needs_sizes, picture, width_of, words,
+};
+use crate::error::CliError;
+use crate::simulate::families::EQUAL;
+use crate::simulate::predict::{Predicted, Series};
+use crate::sizes;
+
+const CHART: i32 = 420;
+const LABEL_LINE: i32 = 16;
+/// Where the first and the last size stand, about.
+const LEFT: i32 = MARGIN + 70;
+const RIGHT: i32 = WIDTH - 2 * MARGIN - 8;
+/// Lines that can be told apart; of more, only the best of some size are drawn.
+const MOST_LINES: usize = 12;
+
+/// Draws goodput (bytes of a call over its time) against size, one line for each schedule, on logarithmic
+/// axes.
+///
+/// # Errors
+/// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
+pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
+    let sizes = predicted.sizes();
+    if sizes.len() < 2 || sizes.contains(&0) {
+        return Err(needs_sizes());
+    }
+    let lines = chosen(&predicted.series);
+    let reigns = reigns(&lines, &sizes);
+    let legend = Legend(
+        lines
+            .iter()
+            .enumerate()
+            .map(|(index, line)| (colour(index), line.names.join(", ")))
+            .collect(),
+    );
+    let title = format!("{}: predicted goodput, and the best algorithm", predicted.subject());
+    let labels = labels(&lines, &reigns, &sizes);
+    let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0) * LABEL_LINE + 4;
+    picture(path, &title, rows + CHART + 8 + legend.height(), |canvas, top| {
+        let above = top + rows;
+        chart(canvas, above, &lines, &reigns)?;
+        let last = above - LABEL_LINE / 2 - 2;
+        words(canvas, "best:", (MARGIN + 32, last), &Style { colour: FAINT, ..Style::default() })?;
+        for Label { line, middle, row } in labels {
+            let colour = between(colour(line), INK, 0.25);
+            let at = (middle, last - row * LABEL_LINE);
+            words(canvas, &lines[line].names[0], at, &Style { colour, ..Style::default() })?;
+        }
+        legend.draw(canvas, above + CHART + 8)
+    })
+}
+
+/// A line of the picture: schedules that take as long as each other at every size.
+struct Line<'a> {
+    series: &'a Series,
+    names: Vec<String>,
+}
+
+impl Line<'_> {
+    /// Whether a schedule takes as long.
+    fn is_like(&self, other: &Series) -> bool {
+        (0..other.played.len())
+            .all(|size| (self.series.ns(size) / other.ns(size) - 1.0).abs() < EQUAL)
+    }
+
+    fn points(&self) -> Vec<(f64, f64)> {
+        let points = self.series.played.iter();
+        points.map(|(bytes, played)| (*bytes as f64, *bytes as f64 / played.ns)).collect()
+    }
+}
+
+/// The lines that are drawn: all, or those that are the best of some size, and the best of the others.
+fn chosen(all: &[Series]) -> Vec<Line<'_>> {
+    let has_ports = all.iter().any(|series| series.ports != all[0].ports);
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for series in all {
+        let name = match has_ports {
+            true => format!("{} ({} ports)", series.algorithm, series.ports),
+            false => series.algorithm.clone(),
+        };
+        match lines.iter_mut().find(|line| line.is_like(series)) {
+            Some(line) => line.names.push(name),
+            None => lines.push(Line { series, names: vec![name] }),
+        }
+    }
+    let n_sizes = all.first().map_or(0, |series| series.played.len());
+    let best_of = |size| all.iter().map(|series| series.ns(size)).fold(f64::INFINITY, f64::min);
+    let best: Vec<f64> = (0..n_sizes).map(best_of).collect();
+    // How often it is the best, and how far it is behind.
+    let score = |line: &Line<'_>| {
+        let over = best.iter().enumerate().map(|(size, best)| line.series.ns(size) / best);
+        (over.clone().filter(|over| *over <= 1.0).count(), over.map(f64::ln).sum::<f64>())
+    };
+    lines.sort_by(|a, b| {
+        let (a, b) = (score(a), score(b));
+        b.0.cmp(&a.0).then(a.1.total_cmp(&b.1))
+    });
+    lines.truncate(MOST_LINES);
+    lines
+}
+
+/// From which size on a line is the best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reign {
+    line: usize,
+    from: f64,
+}
+
+/// Who is the best from which size on. Between sizes, lines are straight on logarithmic axes.
+fn reigns(lines: &[Line<'_>], sizes: &[u64]) -> Vec<Reign> {
+    let ns = |line: usize, size: usize| lines[line].series.ns(size);
+    let mut found: Vec<Reign> = Vec::new();
+    for (size, &bytes) in sizes.iter().enumerate() {
+        let best = (0..lines.len()).min_by(|&a, &b| ns(a, size).total_cmp(&ns(b, size)));
+        let Some(best) = best else { continue };
+        let Some(&Reign { line: last, .. }) = found.last() else {
+            found.push(Reign { line: best, from: bytes as f64 });
+            continue;
+        };
+        if ns(last, size) <= ns(best, size) * (1.0 + EQUAL) {
+            continue;
+        }
+        let behind = |size| (ns(last, size) / ns(best, size)).ln();
+        let (before, after) = (behind(size - 1), behind(size));
+        let part = (before / (before - after)).clamp(0.0, 1.0);
+        let [low, high] = [sizes[size - 1], bytes].map(|bytes| (bytes as f64).ln());
+        found.push(Reign { line: best, from: (low + part * (high - low)).exp() });
+    }
+    found
+}
+
+/// Who is the best, above the sizes at which it is.
+struct Label {
+    line: usize,
+    /// Pixels from the left.
+    middle: i32,
+    /// Rows upwards.
+    row: i32,
+}
+
+/// From left to right, each label in the lowest row that has room.
+fn labels(lines: &[Line<'_>], reigns: &[Reign], sizes: &[u64]) -> Vec<Label> {
+    let [first, last] = [sizes[0], sizes[sizes.len() - 1]].map(|bytes| (bytes as f64).ln());
+    let x = |bytes: f64| {
+        let part = (bytes.ln() - first) / (last - first);
+        f64::from(LEFT) + part * f64::from(RIGHT - LEFT)
+    };
+    let mut taken: Vec<i32> = Vec::new();
+    let mut found = Vec::new();
+    for (number, &Reign { line, from }) in reigns.iter().enumerate() {
+        let until = reigns.get(number + 1).map_or(sizes[sizes.len() - 1] as f64, |next| next.from);
+        let half = width_of(&lines[line].names[0]) / 2 + 4;
+        let middle =
+            (((x(from) + x(until)) / 2.0) as i32).clamp(LEFT + half, WIDTH - MARGIN - half);
+        let row = taken.iter().position(|end| *end < middle - half).unwrap_or(taken.len());
+        taken.resize(taken.len().max(row + 1), 0);
+        taken[row] = middle + half;
+        found.push(Label { line, middle, row: row as i32 });
+    }
+    found
+}
+
+fn chart(canvas: &Canvas<'_>, top: i32, lines: &[Line<'_>], reigns: &[Reign]) -> Drawn {
+    let every = || lines.iter().flat_map(Line::points);
+    let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
+    let y = log_range(every().map(|point| point.1), 1.0 / 1.2, 1.4);
+    let area = canvas.clone().shrink((0, top), (WIDTH as u32, CHART as u32));
+    let mut chart = ChartBuilder::on(&area)
+        .margin_left(MARGIN)
+        .margin_right(2 * MARGIN)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(x.log_scale().base(2.0), y.clone().log_scale())?;
+    chart
+        .configure_mesh()
+        .label_style(("sans-serif", FONT))
+        .light_line_style(WHITE)
+        .bold_line_style(GRID)
+        .x_desc("bytes")
+        .y_desc("goodput, GB/s")
+        .x_labels(10)
+        .x_label_formatter(&|bytes| sizes::show(bytes.round() as u64))
+        .y_label_formatter(&|rate| axis_number(*rate))
+        .draw()?;
+    // The first begins with the first size.
+    for reign in reigns.iter().skip(1) {
+        let ends = [(reign.from, y.start), (reign.from, y.end)];
+        chart.draw_series(DashedLineSeries::new(ends, 4, 4, FAINT.stroke_width(1)))?;
+    }
+    // The best above the others.
+    for (index, line) in lines.iter().enumerate().rev() {
+        let style = colour(index).filled().stroke_width(2);
+        chart.draw_series(LineSeries::new(line.points(), style).point_size(2))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::families::tests::predicted;
+
+    #[test]
+    fn switch_points_lie_where_lines_cross() {
+        let times: [(&str, &[f64]); 3] = [
+            ("bine", &[1.0, 2.0, 8.0]),
+            ("bine-two", &[1.0, 2.0, 8.0]),
+            ("bucket", &[4.0, 4.0, 4.0]),
+        ];
+        let sizes = [1 << 10, 1 << 12, 1 << 14];
+        let predicted = predicted("4x4", &sizes, &times);
+        let lines = chosen(&predicted.series);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].names, ["bine", "bine-two"]);
+        let found = reigns(&lines, &sizes);
+        assert_eq!(found[0], Reign { line: 0, from: 1024.0 });
+        // Behind by a factor of 2 at both sizes around it.
+        assert_eq!((found[1].line, found[1].from.round()), (1, 8192.0));
+        assert_eq!(found.len(), 2);
+        let labels = labels(&lines, &found, &sizes);
+        assert!(labels[0].middle < labels[1].middle && labels.iter().all(|label| label.row == 0));
+        // Names that do not fit beside each other stand above each other.
+        let many: Vec<Reign> = (0..6)
+            .map(|number| Reign { line: number % 2, from: 1024.0 + f64::from(number as u32) })
+            .collect();
+        assert_eq!(
+            super::labels(&lines, &many, &sizes).iter().map(|label| label.row).max(),
+            Some(4)
+        );
+    }
+}

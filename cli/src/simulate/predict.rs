@@ -1,0 +1,172 @@
+//! Predictions: schedules of a shape, played at every size.
+
+use hopbine_torus::geometry::Vertex;
+use hopbine_torus::plan::{Expansion, Schedule};
+use hopbine_torus::sim::{Machine, Network, Outcome as Played, PaperCall, Profile, Score, play};
+use hopbine_torus::{Collective, Rank, Shape};
+use rayon::prelude::*;
+
+use super::{Args, ProfileArg};
+use crate::error::CliError;
+use crate::progress::Bar;
+use crate::selection::Schedules;
+
+/// The predictions of a schedule, by size.
+pub struct Series {
+    /// The algorithm.
+    pub algorithm: String,
+    /// Ports of the schedule.
+    pub ports: u32,
+    /// Whether the symmetry that is made use of is there.
+    pub is_exact: bool,
+    /// Bytes of a call, and what it takes.
+    pub played: Vec<(u64, Played)>,
+}
+
+impl Series {
+    /// What the call of the size with this number takes, ns.
+    pub fn ns(&self, size: usize) -> f64 {
+        self.played[size].1.ns
+    }
+}
+
+/// The predictions of all schedules of a shape.
+pub struct Predicted {
+    pub collective: Collective,
+    pub shape: Shape,
+    pub machine: String,
+    pub series: Vec<Series>,
+    pub notes: Vec<String>,
+}
+
+impl Predicted {
+    /// The sizes, bytes.
+    pub fn sizes(&self) -> Vec<u64> {
+        let first = self.series.first();
+        first.map_or(Vec::new(), |series| series.played.iter().map(|(bytes, _)| *bytes).collect())
+    }
+
+    /// What is predicted and where, for titles.
+    pub fn subject(&self) -> String {
+        format!("{} on {}, {}", self.collective, self.shape, self.machine)
+    }
+}
+
+/// Plays all schedules of a shape at all sizes.
+///
+/// # Errors
+/// [`CliError::Usage`]: no place on the machine's network, or not modelled.
+pub fn predict(
+    args: &Args,
+    machine: &Machine,
+    (collective, shape, schedules, mut notes): Schedules,
+    bar: &Bar,
+) -> Result<Predicted, CliError> {
+    let network = network(machine, &shape)?;
+    let sizes = args.sizes(collective);
+    let play = |(name, schedule): &(String, Schedule)| {
+        bar.say(name);
+        let series = series(name, schedule, &network, machine, args, &sizes);
+        bar.advance(1);
+        series
+    };
+    let series: Vec<Series> = schedules.par_iter().map(play).collect::<Result<_, _>>()?;
+    notes.extend(fold_note(&network));
+    if series.iter().any(|series| !series.is_exact) {
+        notes.push(
+            "~: not all ranks do the same, and the one that is followed has the longest way and the \
+             busiest link; --exact follows all."
+                .to_owned(),
+        );
+    }
+    Ok(Predicted { collective, shape, machine: machine.name.clone(), series, notes })
+}
+
+/// A shape on a machine's network.
+///
+/// # Errors
+/// [`CliError::Usage`] if it has no place there.
+pub fn network(machine: &Machine, shape: &Shape) -> Result<Network, CliError> {
+    Network::new(machine.network, shape, machine.fold)
+        .map_err(|error| CliError::Usage(error.to_string()))
+}
+
+/// Which fold is used, if the network has folds.
+pub fn fold_note(network: &Network) -> Option<String> {
+    network.fold.as_ref().map(|fold| format!("Folded onto Tofu's axes as {fold}."))
+}
+
+fn series(
+    name: &str,
+    schedule: &Schedule,
+    network: &Network,
+    machine: &Machine,
+    args: &Args,
+    sizes: &[u64],
+) -> Result<Series, CliError> {
+    let call = Call::new(name, schedule, network, args.exact)?;
+    let played = sizes.iter().map(|&bytes| Ok((bytes, call.play(args, machine, bytes, false)?)));
+    Ok(Series {
+        algorithm: name.to_owned(),
+        ports: schedule.ports,
+        is_exact: call.score.is_exact(),
+        played: played.collect::<Result<_, CliError>>()?,
+    })
+}
+
+/// A schedule on a network, ready to be played.
+pub struct Call<'a> {
+    pub name: &'a str,
+    pub schedule: &'a Schedule,
+    pub flow: Expansion,
+    pub score: Score,
+}
+
+impl<'a> Call<'a> {
+    /// With all ranks, or with one that stands for all.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] if there are too many messages to follow all.
+    pub fn new(
+        name: &'a str,
+        schedule: &'a Schedule,
+        network: &Network,
+        is_exact: bool,
+    ) -> Result<Self, CliError> {
+        let flow = schedule.expand().expect("the registry's schedules are valid");
+        let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
+        let score = match is_exact {
+            true => Score::of_all(&flow, network, place)
+                .map_err(|error| CliError::Usage(error.to_string()))?,
+            false => Score::of_one(&flow, network, place),
+        };
+        Ok(Call { name, schedule, flow, score })
+    }
+
+    /// What a call of so many bytes takes.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for what the papers' code has no counterpart of.
+    pub fn play(
+        &self,
+        args: &Args,
+        machine: &Machine,
+        bytes: u64,
+        with_spans: bool,
+    ) -> Result<Played, CliError> {
+        let profile = match args.profile {
+            ProfileArg::Hopbine => {
+                Profile::Hopbine { segment_bytes: args.segment.unwrap_or(1 << 20) }
+            }
+            ProfileArg::Paper => Profile::Paper(PaperCall {
+                segment_bytes: args.segment.unwrap_or(0),
+                via_temporary: args.via_temporary,
+            }),
+            ProfileArg::Mpi => Profile::Mpi,
+        };
+        let n = bytes as f64;
+        let script = profile.script(self.schedule, &self.flow, &self.score, machine, n);
+        let script = script.map_err(|error| CliError::Usage(format!("{}: {error}", self.name)))?;
+        Ok(play(&self.score, &script, &machine.speeds(), n, with_spans))
+    }
+}
