@@ -27,7 +27,7 @@ work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
 # Tofu's network, with software that costs nothing.
-tofu=tofu-d
+tofu='tofu-d'
 for cost in network.gap node.{post,poll,ack,reduce_ramp,copy_ramp,block} hopbine.{call,wake}; do tofu+=,$cost=0; done
 for speed in node.{reduce,reduce_all,copy,copy_all}; do tofu+=,$speed=inf; done
 
