@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Flow, Schedule, Traffic, traffic};
 use hopbine_torus::sim::{
-    Machine, Network, Op, Outcome, Part, Profile, Score, Script, Threads, play,
+    Machine, Network, Op, Outcome, Part, Profile, Score, Script, SpanKind, Threads, play,
 };
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 
@@ -283,4 +283,13 @@ fn scripts_take_what_they_say() {
     assert_eq!(found.parts.of(Part::Fold), 50.0);
     assert_eq!(found.parts.of(Part::Lock).round(), 53.0 + 7.0);
     assert!(found.spans.iter().all(|span| span.end_ns > span.start_ns));
+    // What a thread does follows without a gap, from the call's beginning to its end.
+    for (rank, lane) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let own = found.spans.iter().filter(|span| (span.rank, span.lane) == (rank, lane));
+        let mut own: Vec<_> = own.filter(|span| span.kind != SpanKind::Sends).collect();
+        own.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
+        assert_eq!((own[0].kind, own[0].start_ns), (SpanKind::Busy(Part::Setup), 0.0));
+        let gaps = own.windows(2).map(|pair| (pair[1].start_ns - pair[0].end_ns).abs());
+        assert!(gaps.fold(0.0, f64::max) < 1e-3, "{own:?}");
+    }
 }

@@ -99,7 +99,9 @@ fn what_is_left_out_is_named() {
 /// Rows are there before the last is measured: whoever interrupts a sweep has what was measured.
 #[test]
 fn rows_come_one_by_one() {
-    for (format, first_row) in [("table", "     8 B"), ("csv", "8,"), ("json", "    {")] {
+    for (format, first_row) in
+        [("table", "     8 B"), ("csv", "allreduce,2,,8,"), ("json", "    {")]
+    {
         let args = format!("run allreduce --torus 2 --bytes 8..1GiB --format {format}");
         let mut child =
             command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

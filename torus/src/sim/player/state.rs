@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::sim::outcome::{Parts, Span};
+use crate::sim::outcome::{Parts, Span, SpanKind};
 use crate::sim::rates::MaxMin;
 use crate::sim::score::{ResourceId, Score, StepScore, Transit};
 use crate::sim::script::{Op, Script, Threads};
@@ -201,7 +201,7 @@ impl<'a> Player<'a> {
             together: if agents > 1 { TOGETHER } else { 0.0 },
             locks: vec![0.0; agents * n_locks],
             n_locks,
-            spans: with_spans.then(Vec::new),
+            spans: with_spans.then(|| setup_spans(script, agents * n_lanes, n_lanes)),
         }
     }
 
@@ -216,6 +216,20 @@ impl<'a> Player<'a> {
         let (agent, lane) = (id / n_lanes, (id % n_lanes) as usize);
         (agent, &self.score.lanes[lane].steps[step as usize], &self.steps[lane][step as usize])
     }
+}
+
+/// What every thread waits for before it starts.
+fn setup_spans(script: &Script, n_threads: usize, n_lanes: usize) -> Vec<Span> {
+    let of_thread = |id: usize| {
+        let (rank, lane) = ((id / n_lanes) as u32, (id % n_lanes) as u32);
+        let spent = script.setup.iter().filter(|(_, ns)| *ns > 0.0);
+        spent.scan(0.0, move |at, &(part, ns)| {
+            let (start_ns, end_ns) = (*at, *at + ns);
+            *at = end_ns;
+            Some(Span { rank, lane, step: None, kind: SpanKind::Busy(part), start_ns, end_ns })
+        })
+    };
+    (0..n_threads).flat_map(of_thread).collect()
 }
 
 impl Transit {
