@@ -329,7 +329,7 @@ mod tests {
             (NetworkKind::IdealTorus, "5x4m", "+0", "+1"),
             (NetworkKind::HammingMesh { board: 2 }, "4x8", "0+", "1 down at the low end"),
             (NetworkKind::HyperX, "4x4+2", "0 up at the high end", "1 down at the low end"),
-            (NetworkKind::TofuD, "4x4x4", "+x", "+c"),
+            (NetworkKind::TofuD, "4x4x4", "+x", "+z"),
         ] {
             let shape: Shape = text.parse().unwrap();
             let network = Network::new(kind, &shape, 0).unwrap();
