@@ -356,6 +356,28 @@ mod tests {
         }
     }
 
+    /// Two dimensions are no rings, fit on Fugaku, and load links as measured on 64x64: Bine's steps, 26 in
+    /// all (docs/model.md).
+    #[test]
+    fn two_dimensions_are_ladders() {
+        let fold = &Fold::all(&"64x64".parse().unwrap())[0];
+        assert_eq!(fold.to_string(), "x16 b2 c2, y2 z16 a2");
+        let busiest = |line: &Embedding, distance: u32| {
+            let mut load = vec![0; line.n_links()];
+            for a in 0..64u32 {
+                let forth = if a.is_multiple_of(2) { distance } else { 64 - distance };
+                let ends = [a, (a + forth) % 64].map(Vertex);
+                line.route(ends[0], ends[1], &mut |link| load[link.index()] += 1);
+            }
+            load.into_iter().max().unwrap()
+        };
+        for dim in 0..2 {
+            let line = fold.line(dim);
+            let steps = [1, 63, 3, 59, 11, 43].map(|distance| busiest(&line, distance));
+            assert_eq!(steps.iter().sum::<u32>(), 14, "{steps:?}");
+        }
+    }
+
     #[test]
     fn the_plain_fold_of_a_box_is_that_of_units() {
         let shape: Shape = "8x6x4".parse().unwrap();

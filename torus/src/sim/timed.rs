@@ -145,11 +145,6 @@ impl Prepared {
         let script = script.expect("the profile was asked when it was prepared");
         play(score, &script, &machine.speeds(), self.n, with_spans)
     }
-
-    /// Whether all ranks do the same: see [`Score::is_exact`].
-    pub fn is_exact(&self) -> bool {
-        self.case.score.is_exact()
-    }
 }
 
 /// Prepares timings for one kind of network. Timings that differ in bytes only share what they need.

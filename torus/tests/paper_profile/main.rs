@@ -111,6 +111,13 @@ fn walks_from_the_end_are_schedules() {
     }
 }
 
+/// Ports whose rings have other lengths begin their parallel regions in other steps.
+#[test]
+fn rings_may_differ_in_length() {
+    let us = |torus| played(torus, Collective::Allreduce, "bucket", 1 << 20, 0, 4).unwrap().ns;
+    assert!(us("2x8") > us("2x2") && us("2x8") < us("8x8"));
+}
+
 /// Six ports on two dimensions: the first two lanes again, each with a sixth of the data.
 #[test]
 fn more_ports_than_directions_repeat_lanes() {
