@@ -3,7 +3,7 @@
 #
 # Needs:  hopbine built with MESSAGES=yes (docs/fugaku.md) under $HOPBINE_PREFIX (default: ~/hopbine).
 # Submit: pjsub -g GROUP jobscripts/fugaku-sweep.sh
-# Gives:  sweep-JOBID/COLLECTIVE.csv
+# Gives:  sweep-JOBID/COLLECTIVE.csv, for `hopbine validate --measured sweep-JOBID/*.csv`
 #
 # Not tried on the machine: see docs/fugaku.md.
 #PJM -L "node=4x4x4:torus"

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hopbine_torus::fit::{FitError, Observation, Problem, Unknown, family_weights};
+use hopbine_torus::fit::{FitError, Fitted, Observation, Problem, Unknown, family_weights};
 use hopbine_torus::sim::{Machine, Origin, Parameter, QUANTITIES, Quantity};
 
 use crate::measured::cases::{Case, predicted};
@@ -57,7 +57,7 @@ impl Found {
 /// How often the model is asked at most, for the progress bar.
 pub fn most_evaluations() -> u64 {
     let n = QUANTITIES.iter().filter(|quantity| is_fitted(quantity)).count() as u64;
-    // Two fits, each of steps, and of every parameter alone, and the curvature after it.
+    // Twice: steps, every parameter alone, and the curvature in the end.
     2 * (MOST_STEPS as u64 * (11 + 2 * n) + 4 * n + 1 + 2 * n + 1)
 }
 
@@ -65,30 +65,32 @@ fn is_fitted(quantity: &Quantity) -> bool {
     !matches!(quantity.origin, Origin::Fixed(_))
 }
 
-/// Fits the parameters of a machine, from its own on, to measured times: all of them, then those again that
-/// the times determine, while the others have the values of their sources.
+/// Fits the parameters of a machine, from its own on, to measured times: all of them; and if the times do not
+/// determine some, these have the values of their sources, and the others are fitted again.
 ///
 /// # Errors
 /// [`FitError`].
 pub fn calibrate(cases: &[&Case], start: &Machine, bar: &Bar) -> Result<Calibration, FitError> {
     let fitted: Vec<usize> = (0..QUANTITIES.len()).filter(|&k| is_fitted(&QUANTITIES[k])).collect();
-    let all = Fit::new(cases, start, fitted, bar)?;
-    let values = all.problem.fit(&|values| all.times(values), &all.start(), MOST_STEPS)?.values;
-    let out = all.problem.undetermined(&|values| all.times(values), &values, DETERMINED)?;
+    let mut fit = Fit::new(cases, start.clone(), fitted, bar)?;
+    let mut result = fit.run()?;
+    let out = fit.problem.undetermined(&|values| fit.times(values), &result.values, DETERMINED)?;
     let undetermined: HashMap<usize, f64> =
-        out.iter().map(|out| (all.fitted[out.unknown], out.error)).collect();
-    let mut machine = all.machine(&values);
-    for &k in undetermined.keys() {
-        let source = match QUANTITIES[k].origin {
-            Origin::Known { value, .. } => value,
-            _ => QUANTITIES[k].value(start),
-        };
-        QUANTITIES[k].set(&mut machine, source);
+        out.iter().map(|out| (fit.fitted[out.unknown], out.error)).collect();
+    if !undetermined.is_empty() {
+        let mut machine = fit.machine(&result.values);
+        for &k in undetermined.keys() {
+            let source = match QUANTITIES[k].origin {
+                Origin::Known { value, .. } => value,
+                _ => QUANTITIES[k].value(start),
+            };
+            QUANTITIES[k].set(&mut machine, source);
+        }
+        let is_determined = |k: &usize| !undetermined.contains_key(k);
+        let fitted = fit.fitted.into_iter().filter(is_determined).collect();
+        fit = Fit::new(cases, machine, fitted, bar)?;
+        result = fit.run()?;
     }
-    let is_determined = |k: &usize| !undetermined.contains_key(k);
-    let fitted = all.fitted.iter().copied().filter(is_determined).collect();
-    let fit = Fit::new(cases, &machine, fitted, bar)?;
-    let result = fit.problem.fit(&|values| fit.times(values), &fit.start(), MOST_STEPS)?;
     let errors = fit.problem.standard_errors(&|values| fit.times(values), &result.values)?;
     let machine = fit.machine(&result.values);
     let found = QUANTITIES.iter().enumerate().map(|(k, quantity)| Found {
@@ -114,22 +116,24 @@ struct Fit<'a> {
 impl<'a> Fit<'a> {
     fn new(
         cases: &'a [&'a Case],
-        machine: &Machine,
+        machine: Machine,
         fitted: Vec<usize>,
         bar: &'a Bar,
     ) -> Result<Self, FitError> {
         let unknown = |&k: &usize| match QUANTITIES[k].origin {
             Origin::Known { value, sigma, .. } => Unknown { source: value, sigma },
-            _ => Unknown { source: QUANTITIES[k].value(machine), sigma: UNKNOWN },
+            _ => Unknown { source: QUANTITIES[k].value(&machine), sigma: UNKNOWN },
         };
         let unknowns = fitted.iter().map(unknown).collect();
         let problem = Problem::new(unknowns, observations(cases), SCALE)?;
-        Ok(Fit { cases, machine: machine.clone(), fitted, problem, bar })
+        Ok(Fit { cases, machine, fitted, problem, bar })
     }
 
-    /// The values that the machine has.
-    fn start(&self) -> Vec<f64> {
-        self.fitted.iter().map(|&k| QUANTITIES[k].value(&self.machine)).collect()
+    /// Begins with the values that the machine has.
+    fn run(&self) -> Result<Fitted, FitError> {
+        let start: Vec<f64> =
+            self.fitted.iter().map(|&k| QUANTITIES[k].value(&self.machine)).collect();
+        self.problem.fit(&|values| self.times(values), &start, MOST_STEPS)
     }
 
     /// The machine with other values.

@@ -11,12 +11,15 @@ use crate::measured::cases::{Case, predicted};
 use crate::measured::shapes_of;
 use crate::progress;
 
-/// What is predicted for each shape by a fit to the others. Intervals are of the errors of these predictions
-/// on the other shapes.
+/// What is predicted for each shape by a fit to the others, judged by intervals of the errors of these
+/// predictions on the other shapes; and intervals of the errors on all, for shapes that were not measured.
 ///
 /// # Errors
 /// [`CliError::Usage`] if there is one shape only, or the others are too few times to fit.
-pub fn judged<'a>(cases: &[&'a Case], machine: &Machine) -> Result<Vec<Judged<'a>>, CliError> {
+pub fn leave_out<'a>(
+    cases: &[&'a Case],
+    machine: &Machine,
+) -> Result<(Vec<Judged<'a>>, Intervals), CliError> {
     let shapes = shapes_of(cases.iter().map(|case| &case.row));
     if shapes.len() < 2 {
         return Err(CliError::Usage(format!(
@@ -41,13 +44,17 @@ pub fn judged<'a>(cases: &[&'a Case], machine: &Machine) -> Result<Vec<Judged<'a
         errors.extend(of_shape);
         of_shapes.push((shape, own, times));
     }
+    let intervals = |is_in: &dyn Fn(&Shape) -> bool| {
+        let chosen = errors.iter().filter(|(shape, ..)| is_in(shape));
+        let chosen: Vec<_> =
+            chosen.map(|&(_, class, ranks, error)| (class, ranks, error)).collect();
+        Intervals::of(&chosen).expect("there are times")
+    };
     let judge = |(shape, own, times): (&Shape, Vec<&'a Case>, Vec<f64>)| {
-        let of_others = errors.iter().filter(|(of, ..)| *of != shape);
-        let of_others: Vec<_> =
-            of_others.map(|&(_, class, ranks, error)| (class, ranks, error)).collect();
-        let intervals = Intervals::of(&of_others).expect("another shape has times");
+        let intervals = intervals(&|other| other != shape);
         let judged = own.into_iter().zip(times);
         judged.map(|(case, us)| Judged::new(case, us, &intervals)).collect::<Vec<_>>()
     };
-    Ok(of_shapes.into_iter().flat_map(judge).collect())
+    let judged = of_shapes.into_iter().flat_map(judge).collect();
+    Ok((judged, intervals(&|_| true)))
 }

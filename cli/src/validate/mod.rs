@@ -7,8 +7,9 @@ mod plot;
 use std::path::PathBuf;
 
 use hopbine_torus::Shape;
+use hopbine_torus::fit::{ErrorClass, Intervals};
 use hopbine_torus::sim::{Api, Machine, tofu_d_intervals};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cells::{Cell, Column};
 use crate::error::{CliError, Outcome};
@@ -18,6 +19,7 @@ use crate::output::OutputArg;
 use crate::report::{Format, Report};
 use crate::simulate::{ProfileArg, file};
 use judge::{Group, Judged, groups};
+use left_out::leave_out;
 
 /// Judge the predictions of the network model by measured times
 ///
@@ -71,15 +73,20 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let rows = of_profile(rows, args.profile)?;
     let cases = Cases::new(rows, &machine)?;
     let modelled: Vec<&Case> = cases.modelled.iter().collect();
-    let judged = match args.leave_out {
-        true => left_out::judged(&modelled, &machine)?,
-        false => judged(&modelled, &machine),
+    let (judged, intervals) = if args.leave_out {
+        leave_out(&modelled, &machine)?
+    } else {
+        // Those of the model's own calibration.
+        let intervals = tofu_d_intervals();
+        let times = modelled.iter().zip(predicted(&modelled, &machine));
+        (times.map(|(case, us)| Judged::new(case, us, &intervals)).collect(), intervals)
     };
     if let Some(path) = &args.plot {
         plot::scatter(&title(&machine, args.leave_out), &judged, path)?;
     }
     let groups = groups(&judged, args.details || args.format != Format::Table);
-    report(&machine, args.leave_out, &cases, &groups).write(args.format, &args.output)?;
+    report(&machine, args.leave_out, &cases, &groups, &intervals)
+        .write(args.format, &args.output)?;
     Ok(Outcome::Well)
 }
 
@@ -98,13 +105,6 @@ fn of_profile(rows: Vec<Row>, profile: Option<ProfileArg>) -> Result<Vec<Row>, C
     Ok(of_it)
 }
 
-/// What a machine predicts, with the intervals of the model's own calibration.
-fn judged<'a>(cases: &[&'a Case], machine: &Machine) -> Vec<Judged<'a>> {
-    let intervals = tofu_d_intervals();
-    let predicted = predicted(cases, machine);
-    cases.iter().zip(predicted).map(|(case, us)| Judged::new(case, us, &intervals)).collect()
-}
-
 fn title(machine: &Machine, leave_out: bool) -> String {
     match leave_out {
         true => format!("{}, each shape predicted by a fit to the others", machine.name),
@@ -112,7 +112,13 @@ fn title(machine: &Machine, leave_out: bool) -> String {
     }
 }
 
-fn report(machine: &Machine, leave_out: bool, cases: &Cases, groups: &[Group]) -> Report {
+fn report(
+    machine: &Machine,
+    leave_out: bool,
+    cases: &Cases,
+    groups: &[Group],
+    intervals: &Intervals,
+) -> Report {
     let percent = |value: f64| Cell::new(value, format!("{:.1}%", 100.0 * value));
     let row = |group: &Group| {
         let mut cells: Vec<Cell> = group.key.iter().map(Cell::text).collect();
@@ -139,7 +145,17 @@ fn report(machine: &Machine, leave_out: bool, cases: &Cases, groups: &[Group]) -
          fastest, over the best measured, where a shape, collective and size leave a choice."
             .to_owned(),
     ];
+    if leave_out {
+        notes.extend(ErrorClass::all().map(|class| remark(class, intervals)));
+    }
     notes.extend(cases.notes());
+    let of_class = |class: ErrorClass| {
+        json!({
+            "sizes": class.size.name(),
+            "software": class.software.name(),
+            "bounds": intervals.bounds(class),
+        })
+    };
     let n = cases.modelled.len();
     Report {
         about: vec![
@@ -147,6 +163,8 @@ fn report(machine: &Machine, leave_out: bool, cases: &Cases, groups: &[Group]) -
             ("leave_out", Value::from(leave_out)),
             ("measured", Value::from(n)),
             ("left_out", Value::from(cases.n_left_out())),
+            // Of ln(predicted / measured) over the root of log2 of the number of ranks.
+            ("intervals", ErrorClass::all().map(of_class).collect()),
         ],
         heading: format!("{}: {n} measured times", title(machine, leave_out)),
         columns: vec![
@@ -166,4 +184,14 @@ fn report(machine: &Machine, leave_out: bool, cases: &Cases, groups: &[Group]) -
         rows: groups.iter().map(row).collect(),
         notes,
     }
+}
+
+/// What the interval of a class means.
+fn remark(class: ErrorClass, intervals: &Intervals) -> String {
+    let of = |ranks| {
+        let [low, high] = intervals.around(class, ranks, 1.0);
+        format!("{low:.2} to {high:.2} times the prediction on {ranks} ranks")
+    };
+    let (sizes, software) = (class.size.name(), class.software.name());
+    format!("90 % interval, {sizes}, {software}: {}, {}.", of(64), of(4096))
 }

@@ -95,7 +95,7 @@ pub struct Intervals([[f64; 2]; ErrorClass::N]);
 
 /// Quantiles that bounds are. Rows of a shape err together, and there are few shapes: the bounds are a little
 /// wider than 90 % of the errors that they are taken from.
-const BOUNDS: [f64; 2] = [0.035, 0.965];
+const BOUNDS: [f64; 2] = [0.025, 0.975];
 /// A class with fewer errors takes the bounds of all.
 const FEWEST: usize = 12;
 
@@ -156,7 +156,7 @@ mod tests {
             let measured = 50.0 / error.exp();
             (low..=high).contains(&measured)
         };
-        assert_eq!(errors.iter().filter(within).count(), 93);
+        assert_eq!(errors.iter().filter(within).count(), 95);
         let width = |ranks| {
             let [low, high] = intervals.around(CLASS, ranks, 50.0);
             (high / low).ln()

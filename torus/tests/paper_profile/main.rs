@@ -38,7 +38,7 @@ fn played(
 /// and know the ports of other ranks by other rules: elsewhere they agree within 2 %.
 #[test]
 fn another_implementation_predicts_the_same() {
-    let machine = Machine::built_in("tofu-d").unwrap();
+    let machine: Machine = rows::MACHINE.parse().unwrap();
     let mut preparation = Preparation::new(&machine);
     for &(torus, api, collective, algorithm, bytes, segment_bytes, ports, us) in ROWS {
         let shape: Shape = torus.parse().unwrap();

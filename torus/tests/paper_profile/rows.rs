@@ -1,5 +1,5 @@
-//! What another implementation of the same equations (numpy and numba) predicts with the parameters of
-//! `tofu-d`, for every family of timings that is modelled.
+//! What another implementation of the same equations (numpy and numba) predicts with the parameters that it
+//! had been fitted with, for every family of timings that is modelled.
 //!
 //! It played a representative rank of its own tables of loads; `torus/study` of this repository's history
 //! (model.py, commit f601226) is that implementation. Of each family a short call, a long one and, where
@@ -9,6 +9,13 @@ use hopbine_torus::Collective::{
     self, Allgather, Allreduce, Alltoall, Bcast, Gather, Reduce, ReduceScatter, Scatter,
 };
 use hopbine_torus::sim::Api::{self, FujitsuMpi, Mpi, Utofu};
+
+/// `tofu-d` with those parameters.
+pub const MACHINE: &str = "tofu-d,network.latency=1617,node.poll=303,node.ack=705,node.reduce=17.86,\
+    node.reduce_all=68.03,node.reduce_ramp=261.3,node.copy=23.99,node.copy_all=68.03,node.block=17.1,\
+    node.copy_ramp=60.65,paper.base=2530,paper.entry=5.45,paper.mpi=1272,paper.eager=5.736,\
+    paper.rendezvous=11360,paper.fork=2556,paper.fork_each=1725,paper.heap=282.5,paper.heap_all=869.4,\
+    paper.heap_wake=3016,paper.timer=2279,paper.critical=629.7,paper.team=10640";
 
 /// Torus, software, collective, algorithm, bytes, bytes of a segment, ports, microseconds.
 pub type Row = (&'static str, Api, Collective, &'static str, u64, u64, u32, f64);
