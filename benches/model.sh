@@ -8,5 +8,5 @@
 scale=${SCALE:-100}
 # Between nodes L, o, 1/G of LogGP; inside nodes as much; ranks of a node use the device as well.
 machine=tofu-d,network.link=${LINK:-inf},network.interface=6.26,network.latency=500,network.hop=0,network.gap=0
-machine+=,node.post=1400,node.poll=1400,node.shm_latency=100,node.shm_overhead=200,node.copy=10
+machine+=,node.post=1400,node.poll=1400,hopbine.shm_latency=100,hopbine.shm_overhead=200,node.copy=10
 model=(HOPBINE_SHM=off HOPBINE_EMU_SLOWER="$scale" HOPBINE_EMU_MACHINE="$machine")

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{DependsOn, Flow, StepView, max_ports};
+use hopbine_torus::plan::{DependsOn, Flow, MessagesKey, StepView, max_ports};
 use hopbine_torus::{Collective, LaneId, Rank, Request, StepId, registry};
 
 mod common;
@@ -30,8 +30,22 @@ fn of_lines(
     lane: LaneId,
     step: StepId,
 ) -> Option<(Messages, bool)> {
-    let StepView::Lines(lines) = flow.view(lane, step) else { return None };
     let mut messages = Messages::new();
+    let lines = match flow.view(lane, step) {
+        StepView::Lines(lines) => lines,
+        StepView::Shifts(step) => {
+            assert_eq!(step.sizes.iter().product::<u32>(), shape.n_ranks());
+            for (from, shift) in
+                shape.vertices().flat_map(|from| step.shifts.iter().map(move |shift| (from, shift)))
+            {
+                let ends = [from, step.target(shift, from)];
+                let [from, to] = ends.map(|vertex| map.rank_of(shape, vertex));
+                *messages.entry((from, to)).or_default() += shift.positions;
+            }
+            return Some((messages, true));
+        }
+        StepView::Messages(_) => return None,
+    };
     for vertex in shape.vertices() {
         let at = shape.coord(vertex);
         for hop in lines.hops().filter(|hop| hop.from == at[lines.dim]) {
@@ -47,7 +61,7 @@ fn of_lines(
 }
 
 fn check_views(collective: Collective) {
-    let (mut n_steps, mut n_lines, mut n_bounded) = (0, 0, 0);
+    let (mut n_steps, mut n_lines, mut n_bounded, mut n_keys) = (0, 0, 0, 0);
     for text in SHAPES.iter().chain(&NODE_SHAPES) {
         let shape: Shape = text.parse().unwrap();
         for algorithm in registry::algorithms(collective) {
@@ -58,6 +72,7 @@ fn check_views(collective: Collective) {
                     Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
                 let Ok(schedule) = algorithm.schedule(&request) else { continue };
                 let flow = schedule.expand().unwrap();
+                let mut of_keys: HashMap<MessagesKey, Messages> = HashMap::new();
                 for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
                     for step in StepId::first(header.n_steps) {
                         let expected = messages(&flow, lane, step);
@@ -79,7 +94,14 @@ fn check_views(collective: Collective) {
                                 assert_eq!(most(&found), most(&expected), "{}", which());
                                 n_bounded += 1;
                             }
-                            None => {}
+                            // Steps of one key have the same messages.
+                            None => {
+                                if let StepView::Messages(Some(key)) = flow.view(lane, step) {
+                                    let first = of_keys.entry(key).or_insert(expected.clone());
+                                    assert_eq!(*first, expected, "{}", which());
+                                    n_keys += 1;
+                                }
+                            }
                         }
                         n_steps += 1;
                         if let DependsOn::Step(before) = flow.after(lane, step) {
@@ -91,7 +113,7 @@ fn check_views(collective: Collective) {
         }
     }
     println!(
-        "{collective}: of {n_steps} steps {n_lines} are alike on all lines, {n_bounded} on some"
+        "{collective}: of {n_steps} steps {n_lines} are alike on all lines, {n_bounded} on some, {n_keys} have keys"
     );
     let is_symmetric = matches!(
         collective,
@@ -104,6 +126,7 @@ fn check_views(collective: Collective) {
     );
     assert!(n_steps > 0 && (n_lines > 0 || !is_symmetric));
     assert!(n_bounded > 0 || !collective.is_rooted());
+    assert!(n_keys > 0 || collective != Collective::Allreduce);
 }
 
 for_every_collective!(check_views);

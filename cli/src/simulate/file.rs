@@ -65,7 +65,7 @@ pub fn built_in_source(machine: &Machine) -> impl Fn(&Parameter) -> Option<Strin
     let is_tofu = Machine::built_in("tofu-d").as_ref() == Some(machine);
     move |parameter| match parameter.section {
         _ if !is_tofu => None,
-        "hopbine" => Some("an estimate".to_owned()),
+        "hopbine" => Some("an estimate (docs/model.md)".to_owned()),
         _ => Quantity::of(parameter).map(|quantity| quantity.origin.to_string()),
     }
 }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use hopbine_torus::Collective;
-use hopbine_torus::sim::Machine;
+use hopbine_torus::sim::{CallForm, Machine};
 
 use crate::args::PortsArg;
 use crate::error::{CliError, Outcome};
@@ -64,6 +64,9 @@ pub struct Args {
     /// Whose software performs them
     #[arg(long, value_enum, default_value_t = ProfileArg::Hopbine)]
     profile: ProfileArg,
+    /// Of our software: a first call, which plans, registers memory and meets peers, or one like one before
+    #[arg(long, value_enum, default_value_t = CallArg::Repeated)]
+    call: CallArg,
     /// The longest message, 1 MiB if not given; of the papers' code, the longest piece of a reduction
     /// or of a tree, whole messages if not given
     #[arg(long, value_name = "BYTES", value_parser = sizes::parse_size)]
@@ -93,12 +96,30 @@ pub struct Args {
 /// Whose software, as it is named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ProfileArg {
-    /// Ours, in a call like one before
+    /// Ours
     Hopbine,
     /// The code that the Bine paper was measured with
     Paper,
     /// MPI's, messages one after the other
     Mpi,
+}
+
+/// Which call, as it is named on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum CallArg {
+    /// Plans are made, memory is registered, peers are met
+    First,
+    /// All that is kept
+    Repeated,
+}
+
+impl CallArg {
+    fn form(self) -> CallForm {
+        match self {
+            CallArg::First => CallForm::First,
+            CallArg::Repeated => CallForm::Repeated,
+        }
+    }
 }
 
 /// What is shown, as rows and as a picture.

@@ -155,9 +155,10 @@ impl<'a> Call<'a> {
         with_spans: bool,
     ) -> Result<Played, CliError> {
         let profile = match args.profile {
-            ProfileArg::Hopbine => {
-                Profile::Hopbine { segment_bytes: args.segment.unwrap_or(1 << 20) }
-            }
+            ProfileArg::Hopbine => Profile::Hopbine {
+                segment_bytes: args.segment.unwrap_or(1 << 20),
+                call: args.call.form(),
+            },
             ProfileArg::Paper => Profile::Paper(PaperCall {
                 segment_bytes: args.segment.unwrap_or(0),
                 via_temporary: args.via_temporary,

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::loads::Profiles;
+use super::loads::Ways;
 use super::network::Network;
-use super::score::{LaneScore, Score, ScoreError, StepFacts, StepScore, Transit};
+use super::score::{LaneScore, ResourceId, Score, ScoreError, StepFacts, StepScore, Transit};
+use super::work;
 use crate::collectives::Payload;
 use crate::geometry::Vertex;
 use crate::names::{LaneId, PortId, Rank, StepId};
@@ -29,14 +30,14 @@ impl Score {
         let n_agents = flow.n_ranks();
         let places: Vec<Vertex> = Rank::first(n_agents).map(place).collect();
         let mut score = Score::empty(flow, n_agents);
-        let n_links = network.whole().n_links() as u32;
-        let n_ports = score.n_ports;
+        let n_nodes = (n_agents / network.per_node()) as usize;
+        score.number(network.whole().n_links(), n_nodes, network.per_node() > 1);
         // Messages between the same vertices take the same path.
         let mut known: HashMap<(u32, u32), (Range<u32>, [u16; 2])> = HashMap::new();
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             let share = position_share(header);
-            let port = u32::from(header.port.0);
+            let port = header.port;
             known.clear();
             for step in StepId::first(header.n_steps) {
                 let mut messages = Vec::new();
@@ -51,7 +52,9 @@ impl Score {
                                 score.paths.push((link.0 as u32, 1.0));
                                 hops[usize::from(network.is_on_board(link))] += 1;
                             });
-                            score.paths.push((n_links + to.0 * n_ports + port, 1.0));
+                            let [from, to] = ends.map(|vertex| network.node(vertex));
+                            let at_ends = score.at_ends(hops, from, to, port, 1.0);
+                            score.paths.extend(at_ends);
                             (start..score.paths.len() as u32, hops)
                         })
                         .clone();
@@ -65,13 +68,13 @@ impl Score {
                 score.push(flow, lane, step, StepScore::new(messages, n_agents));
             }
         }
-        score.n_resources = n_links as usize + (n_agents * n_ports) as usize;
         Ok(score)
     }
 
     /// The messages of one rank that stands for all: every line of a dimension does the same, and on a
-    /// line every coordinate has a message like every other's, which meets those of the others. Steps
-    /// without this symmetry are taken for one in which every rank sends as much as the one that sends
+    /// line every coordinate has a message like every other's, which meets those of the others. Where that is
+    /// not so, but some classes of ranks do the same, those of one rank of each class. Steps
+    /// without any of this are taken for one in which every rank sends as much as the one that sends
     /// most, over the step's most loaded link: see [`Score::is_exact`].
     pub fn of_one(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
         Self::of_any(flow, network, place, false)
@@ -89,78 +92,136 @@ impl Score {
         is_row: bool,
     ) -> Self {
         let mut score = Score::empty(flow, 1);
-        let mut profiles = Profiles::default();
-        for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
-            let share = position_share(header);
-            // Rings do the same step after step.
-            let mut last: Option<(LineStep<'_>, Vec<usize>)> = None;
-            for step in StepId::first(header.n_steps) {
-                let found: SmallVec<[(f64, usize); 2]> = match flow.view(lane, step) {
+        let mut ways = Ways::default();
+        let lanes = || LaneId::first(flow.lanes().len()).zip(flow.lanes());
+        let n_steps = lanes().map(|(_, header)| header.n_steps).max().unwrap_or(0);
+        // By lane: rings do the same step after step.
+        let mut last: Vec<Option<(LineStep<'_>, Vec<usize>)>> = vec![None; flow.lanes().len()];
+        for step in StepId::first(n_steps) {
+            for (lane, header) in lanes().filter(|(_, header)| step.index() < header.n_steps) {
+                let share = position_share(header);
+                let last = &mut last[lane.index()];
+                // What each message is of n, and which way it goes.
+                let mut found: SmallVec<[(f64, usize); 2]> = SmallVec::new();
+                let mut is_symmetric = true;
+                match flow.view(lane, step) {
                     StepView::Lines(lines) => {
                         let same = last.take().filter(|(before, _)| before.has_hops_of(&lines));
                         let of_line = match same {
                             Some((_, same)) => same,
-                            None if is_row => profiles.of_row(&lines, network, &place),
-                            None => profiles.of_line(&lines, network),
+                            None if is_row => ways.of_row(&lines, network, &place),
+                            None => ways.of_line(&lines, network),
                         };
-                        let sent = lines
-                            .positions
-                            .iter()
-                            .zip(&of_line)
-                            .filter(|(positions, _)| **positions > 0);
-                        let found =
-                            sent.map(|(&positions, &profile)| (positions as f64 * share, profile));
-                        let found: SmallVec<[_; 2]> = found.collect();
-                        // Of several messages, those that meet differ from rank to rank.
-                        score.is_exact &= found.len() <= 1
-                            && lines.is_everywhere()
-                            && found.iter().all(|&(_, profile)| profiles.all[profile].is_alike);
-                        last = Some((lines, of_line));
+                        let sent = lines.positions.iter().zip(&of_line);
+                        let sent = sent.filter(|(positions, _)| **positions > 0);
                         found
+                            .extend(sent.map(|(&positions, &way)| (positions as f64 * share, way)));
+                        is_symmetric = lines.is_everywhere();
+                        *last = Some((lines, of_line));
                     }
-                    StepView::Messages => {
-                        last = None;
-                        score.is_exact = false;
-                        let (positions, profile) =
-                            profiles.of_busiest(flow, network, &place, lane, step);
-                        SmallVec::from_elem((positions as f64 * share, profile), 1)
+                    StepView::Shifts(shifts) if !is_row => match ways.of_shifts(&shifts, network) {
+                        Some(of_shifts) => {
+                            let sent = shifts.shifts.iter().zip(of_shifts);
+                            found.extend(
+                                sent.map(|(shift, way)| (shift.positions as f64 * share, way)),
+                            );
+                        }
+                        None => {
+                            let at = (lane, step);
+                            let (positions, way) = ways.of_busiest(flow, network, &place, at, None);
+                            found
+                                .extend((positions > 0).then_some((positions as f64 * share, way)));
+                        }
+                    },
+                    other => {
+                        let (at, key) = ((lane, step), other.into_key());
+                        let (positions, way) = ways.of_busiest(flow, network, &place, at, key);
+                        is_symmetric = false;
+                        found.extend((positions > 0).then_some((positions as f64 * share, way)));
                     }
+                }
+                // Of several messages, those that meet differ from rank to rank, unless all links are alike.
+                let of = |&(_, way): &(f64, usize)| &ways.all[way];
+                score.is_exact &= is_symmetric
+                    && found.iter().all(|message| of(message).is_alike)
+                    && (found.len() <= 1 || found.iter().all(|message| of(message).is_uniform));
+                // The paths of ways are known when all of them are.
+                let transit = |&(share, way): &(f64, usize)| {
+                    let hops = ways.all[way].hops;
+                    Transit { from: 0, to: 0, share, hops, path: way as u32..0 }
                 };
-                // The paths of profiles are known when all profiles are.
-                let transit = |(share, profile): (f64, usize)| {
-                    let hops = profiles.all[profile].hops;
-                    Transit { from: 0, to: 0, share, hops, path: profile as u32..0 }
-                };
-                score.push(
-                    flow,
-                    lane,
-                    step,
-                    StepScore::new(found.into_iter().map(transit).collect(), 1),
-                );
+                let messages = found.iter().map(transit).collect();
+                score.push(flow, lane, step, StepScore::new(messages, 1));
             }
+            ways.end_step();
         }
-        score.is_exact = score.is_exact && profiles.meet_alike(&score, network);
-        let loads = profiles.into_resources(&mut score.n_resources);
-        let first_port = score.n_resources as u32;
-        score.n_resources += score.n_ports as usize;
+        score.is_exact = score.is_exact && ways.meet_alike(&score, network);
+        let share = |lane: LaneId| position_share(&flow.lanes()[lane.index()]);
+        if !is_row
+            && !score.is_exact
+            && let Some(score) = Score::of_classes(flow, network, &place, share)
+        {
+            return score;
+        }
+        let of_node: Vec<f32> = ways.all.iter().map(|way| way.of_node).collect();
+        let (links, n_links) = ways.into_links();
+        score.number(n_links, 1, network.per_node() > 1);
         let mut known: HashMap<(u32, PortId), Range<u32>> = HashMap::new();
-        for lane in &mut score.lanes {
+        let mut lanes = std::mem::take(&mut score.lanes);
+        for lane in &mut lanes {
             for message in lane.steps.iter_mut().flat_map(|step| &mut step.messages) {
-                let profile = message.path.start;
-                let paths = &mut score.paths;
-                let path = known.entry((profile, lane.port)).or_insert_with(|| {
-                    let start = paths.len() as u32;
-                    paths.extend_from_slice(&loads[profile as usize]);
-                    paths.push((first_port + u32::from(lane.port.0), 1.0));
-                    start..paths.len() as u32
+                let way = message.path.start;
+                let path = known.entry((way, lane.port)).or_insert_with(|| {
+                    let start = score.paths.len() as u32;
+                    score.paths.extend_from_slice(&links[way as usize]);
+                    let at_ends =
+                        score.at_ends(message.hops, 0, 0, lane.port, of_node[way as usize]);
+                    score.paths.extend(at_ends);
+                    start..score.paths.len() as u32
                 });
                 message.path = path.clone();
             }
         }
+        score.lanes = lanes;
         score
     }
 
-    fn empty(flow: &dyn Flow, n_agents: u32) -> Self {
+    /// Numbers resources: links, interfaces into nodes, memories of nodes, and interfaces out of nodes where ranks
+    /// have them in common (else a rank sends one message after the other).
+    pub(super) fn number(&mut self, n_links: usize, n_nodes: usize, has_several: bool) {
+        let of_ports = n_nodes * self.n_ports as usize;
+        self.first_in = n_links;
+        self.first_memory = n_links + of_ports;
+        self.first_out = self.first_memory + n_nodes;
+        self.n_resources = self.first_out + if has_several { of_ports } else { 0 };
+    }
+
+    /// What a message between nodes takes beside links, or one that stays on its node; as many at a time.
+    pub(super) fn at_ends(
+        &self,
+        hops: [u16; 2],
+        from: u32,
+        to: u32,
+        port: PortId,
+        of_node: f32,
+    ) -> SmallVec<[(ResourceId, f32); 2]> {
+        let interface = |first: usize, node: u32| {
+            let port = node * self.n_ports + u32::from(port.0);
+            (first as u32 + port, of_node)
+        };
+        let mut found = SmallVec::new();
+        if hops == [0, 0] {
+            found.push((self.first_memory as u32 + to, of_node));
+            return found;
+        }
+        if self.n_resources > self.first_out {
+            found.push(interface(self.first_out, from));
+        }
+        found.push(interface(self.first_in, to));
+        found
+    }
+
+    pub(super) fn empty(flow: &dyn Flow, n_agents: u32) -> Self {
         let lanes = flow.lanes();
         let n_ports = lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(1);
         let lane = |header: &LaneHeader| LaneScore { port: header.port, steps: Vec::new() };
@@ -168,14 +229,18 @@ impl Score {
             n_agents,
             lanes: lanes.iter().map(lane).collect(),
             facts: vec![Vec::new(); lanes.len()],
+            work: work::of_plan(flow, |lane| position_share(&lanes[lane])),
             n_ports,
             paths: Vec::new(),
+            first_memory: 0,
+            first_out: 0,
+            first_in: 0,
             n_resources: 0,
             is_exact: true,
         }
     }
 
-    fn push(&mut self, flow: &dyn Flow, lane: LaneId, step: StepId, score: StepScore) {
+    pub(super) fn push(&mut self, flow: &dyn Flow, lane: LaneId, step: StepId, score: StepScore) {
         let sent = |agent| {
             let range = score.sent(agent);
             &score.messages[range.start as usize..range.end as usize]
@@ -186,9 +251,11 @@ impl Score {
         let (action, after) = (flow.action(lane, step, Rank(0)), flow.after(lane, step));
         let is_everywhere = match flow.view(lane, step) {
             StepView::Lines(lines) => lines.is_everywhere(),
-            StepView::Messages => false,
+            StepView::Shifts(_) => true,
+            StepView::Messages(_) => false,
         };
-        let facts = StepFacts { action, after, share, n_sends, is_everywhere };
+        let stays = !score.messages.is_empty() && score.messages.iter().all(Transit::stays);
+        let facts = StepFacts { action, after, share, n_sends, is_everywhere, stays };
         self.facts[lane.index()].push(facts);
         self.lanes[lane.index()].steps.push(score);
     }

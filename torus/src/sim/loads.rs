@@ -1,53 +1,147 @@
 //! What the messages of a step put on links, as far as they are alike.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+
+use smallvec::{SmallVec, smallvec};
 
 use super::network::Network;
 use super::score::{ResourceId, Score};
 use crate::geometry::Vertex;
-use crate::names::{LaneId, Rank, StepId};
-use crate::plan::{Flow, LineHop, LineStep};
+use crate::plan::{LineHop, LineStep, MessagesKey, ShiftStep};
 
-/// What messages that are alike put on links.
+/// What messages that are alike put on the links of one dimension.
 #[derive(Debug)]
 pub(super) struct LoadProfile<'a> {
     /// The dimension along which they go; `None` for a step without symmetry.
-    dim: Option<usize>,
-    /// Of the longest way: cables, and links on boards.
-    pub(super) hops: [u16; 2],
+    pub(super) dim: Option<usize>,
     /// By link of a line, how many of them cross it; of a step without symmetry, the largest.
-    load: Vec<f32>,
+    pub(super) load: Vec<f32>,
     /// Whether each of them goes as far and meets as many on its busiest link.
     pub(super) is_alike: bool,
-    /// The step and the target that they are, of a line.
-    step: Option<(LineStep<'a>, usize)>,
+    /// Whether all coordinates of the line are alike.
+    pub(super) is_on_ring: bool,
+    /// Without symmetry, the link that it is on, if others of the same step are on it.
+    pub(super) shared: Option<u32>,
+    /// Whose they are.
+    pub(super) hops: Hops<'a>,
 }
+
+/// The messages on a line.
+#[derive(Clone, Debug)]
+pub(super) enum Hops<'a> {
+    /// A target of a step.
+    Line(LineStep<'a>, usize),
+    /// From each of so many coordinates so far on.
+    Shift(u32, u32),
+    /// No line.
+    Unknown,
+}
+
+impl Hops<'_> {
+    /// Their senders and receivers.
+    fn ends(&self) -> Box<dyn Iterator<Item = (Vertex, Vertex)> + '_> {
+        match self {
+            Hops::Line(step, target) => {
+                let hops = step.hops().filter(|hop| hop.target == *target);
+                Box::new(hops.map(|LineHop { from, to, .. }| (Vertex(from), Vertex(to))))
+            }
+            &Hops::Shift(size, by) => {
+                Box::new((0..size).map(move |a| (Vertex(a), Vertex((a + by) % size))))
+            }
+            Hops::Unknown => Box::new(std::iter::empty()),
+        }
+    }
+}
+
+/// Messages of a step that go the same way: along one dimension after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    /// What they put on links, by number, dimension by dimension.
+    pub(super) profiles: SmallVec<[u32; 3]>,
+    /// Of the longest way: cables, and links on boards.
+    pub(super) hops: [u16; 2],
+    /// As many messages of a node at a time over each of its interfaces, or through its memory.
+    pub(super) of_node: f32,
+    /// Whether each of them goes as far and meets as many on its busiest link.
+    pub(super) is_alike: bool,
+    /// Whether every link that they cross is crossed by as many, and so it is whatever they meet that does
+    /// the same.
+    pub(super) is_uniform: bool,
+}
+
+/// Profiles, hops, and bits of the messages of a node.
+type WayKey = (SmallVec<[u32; 3]>, [u16; 2], u32);
 
 #[derive(Default)]
-pub(super) struct Profiles<'a> {
-    pub(super) all: Vec<LoadProfile<'a>>,
+pub(super) struct Ways<'a> {
+    pub(super) all: Vec<Way>,
+    /// Without symmetry, the ways of the step at hand, with the load of each link of the network.
+    pub(super) of_step: Vec<(usize, Vec<f32>)>,
+    pub(super) profiles: Vec<LoadProfile<'a>>,
     /// By dimension and bits of the loads.
-    known: HashMap<(usize, Vec<u32>), usize>,
-    /// By a hash of all messages of a step, what the busiest are.
-    busiest: HashMap<u64, (u64, usize)>,
-    /// Of the step at hand, by link what it carries and by rank what it sends; all 0 between steps.
-    load: Vec<u64>,
-    sent: Vec<u64>,
+    known: HashMap<(usize, Vec<u32>), u32>,
+    /// By dimension and how far, on all coordinates.
+    shifts: HashMap<(usize, u32), (u32, [u16; 2])>,
+    /// By profiles, hops and messages of a node.
+    ways: HashMap<WayKey, usize>,
+    /// By key, or by a hash of all messages of a step, what the busiest are.
+    pub(super) busiest: HashMap<u64, (u64, usize)>,
+    pub(super) by_key: HashMap<MessagesKey, (u64, usize)>,
+    /// Of the step at hand, by link what it carries, by rank what it sends, and by node what it gets;
+    /// all 0 between steps.
+    pub(super) load: Vec<u64>,
+    pub(super) sent: Vec<u64>,
+    pub(super) gotten: Vec<u64>,
 }
 
-impl<'a> Profiles<'a> {
+/// All that are not 0 are the same.
+fn is_uniform(load: &[f32]) -> bool {
+    let mut loads = load.iter().filter(|&&load| load > 0.0);
+    let first = loads.next();
+    loads.all(|load| Some(load) == first)
+}
+
+impl<'a> Ways<'a> {
+    fn profile(&mut self, profile: LoadProfile<'a>) -> u32 {
+        let bits = profile.load.iter().map(|load| load.to_bits()).collect();
+        let dim = profile.dim.expect("a line is along a dimension");
+        *self.known.entry((dim, bits)).or_insert_with(|| {
+            self.profiles.push(profile);
+            self.profiles.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn way(
+        &mut self,
+        profiles: SmallVec<[u32; 3]>,
+        hops: [u16; 2],
+        of_node: f32,
+    ) -> usize {
+        let key = (profiles.clone(), hops, of_node.to_bits());
+        *self.ways.entry(key).or_insert_with(|| {
+            let of = |profile: &u32| &self.profiles[*profile as usize];
+            let is_alike = profiles.iter().all(|profile| of(profile).is_alike);
+            let on_ring =
+                |profile: &LoadProfile<'_>| profile.is_on_ring && is_uniform(&profile.load);
+            let is_uniform = is_alike && profiles.iter().all(|profile| on_ring(of(profile)));
+            self.all.push(Way { profiles, hops, of_node, is_alike, is_uniform });
+            self.all.len() - 1
+        })
+    }
+
     /// Those of a step's messages, by target.
     pub(super) fn of_line(&mut self, step: &LineStep<'a>, network: &Network) -> Vec<usize> {
         let line = network.line(step.dim);
         let new = |target| LoadProfile {
             dim: Some(step.dim),
-            hops: [0; 2],
             load: vec![0.0; line.n_links()],
             is_alike: true,
-            step: Some((step.clone(), target)),
+            is_on_ring: network.is_ring(step.dim),
+            shared: None,
+            hops: Hops::Line(step.clone(), target),
         };
         let mut found: Vec<LoadProfile<'a>> = (0..step.positions.len()).map(new).collect();
+        let mut longest = vec![[0u16; 2]; found.len()];
         for LineHop { from, to, target, positions } in step.hops() {
             let profile = &mut found[target];
             // What carries less than the one that stands for all is a part of a message.
@@ -57,8 +151,8 @@ impl<'a> Profiles<'a> {
                 profile.load[link.index()] += weight;
                 hops[usize::from(network.is_on_board(link))] += 1;
             });
-            if hops.iter().sum::<u16>() > profile.hops.iter().sum() {
-                profile.hops = hops;
+            if hops.iter().sum::<u16>() > longest[target].iter().sum() {
+                longest[target] = hops;
             }
         }
         let busiest: Vec<f32> =
@@ -70,96 +164,69 @@ impl<'a> Profiles<'a> {
                 most = most.max(profile.load[link.index()]);
                 hops[usize::from(network.is_on_board(link))] += 1;
             });
-            profile.is_alike &= hops == profile.hops && most == busiest[target];
+            profile.is_alike &= hops == longest[target] && most == busiest[target];
         }
-        let number = |profile: LoadProfile<'a>| {
-            let bits = profile.load.iter().map(|load| load.to_bits()).collect();
-            *self.known.entry((step.dim, bits)).or_insert_with(|| {
-                self.all.push(profile);
-                self.all.len() - 1
-            })
+        // Where not all ranks do the same, one of a node does.
+        let of_node = if step.is_everywhere() { network.per_node() as f32 } else { 1.0 };
+        let way = |(profile, hops)| {
+            let number = self.profile(profile);
+            self.way(smallvec![number], hops, of_node)
         };
-        found.into_iter().map(number).collect()
+        found.into_iter().zip(longest).map(way).collect()
     }
 
-    /// Those of the messages of ranks in a row, by target: what the most loaded link of the whole network
-    /// carries.
-    pub(super) fn of_row(
-        &mut self,
-        step: &LineStep<'a>,
-        network: &Network,
-        place: &dyn Fn(Rank) -> Vertex,
-    ) -> Vec<usize> {
-        let of_target = |target: usize| {
-            let mut load = vec![0.0f32; network.whole().n_links()];
-            let mut hops = [0u16; 2];
-            let all = step.positions[target].max(1) as f32;
-            for hop in step.hops().filter(|hop| hop.target == target) {
-                let mut of_hop = [0u16; 2];
-                let ends = [hop.from, hop.to].map(|rank| place(Rank(rank)));
-                network.whole().route(ends[0], ends[1], &mut |link| {
-                    load[link.index()] += hop.positions as f32 / all;
-                    of_hop[usize::from(network.is_on_board(link))] += 1;
-                });
-                hops = hops.max(of_hop);
+    /// Those of a step's messages over displacements, in order, where routes go along one dimension after
+    /// the other; `None` elsewhere.
+    pub(super) fn of_shifts(&mut self, step: &ShiftStep, network: &Network) -> Option<Vec<usize>> {
+        let n_linked = network.n_linked();
+        let way = |shift: &crate::plan::Shift| {
+            let linked = || shift.by.iter().copied().enumerate().take(n_linked);
+            let n_dims = linked().filter(|(_, by)| *by > 0).count();
+            if n_dims > 1 && !network.goes_by_lines() {
+                return None;
             }
-            let busiest = vec![load.into_iter().fold(0.0, f32::max)];
-            self.all.push(LoadProfile {
-                dim: None,
-                hops,
-                load: busiest,
-                is_alike: false,
-                step: None,
-            });
-            self.all.len() - 1
+            let (mut profiles, mut hops) = (SmallVec::new(), [0u16; 2]);
+            for (dim, by) in linked().filter(|(_, by)| *by > 0) {
+                let (profile, of_dim) = self.of_shift(dim, step.sizes[dim], by, network);
+                profiles.push(profile);
+                hops = [hops[0] + of_dim[0], hops[1] + of_dim[1]];
+            }
+            Some(self.way(profiles, hops, network.per_node() as f32))
         };
-        (0..step.positions.len()).map(of_target).collect()
+        step.shifts.iter().map(way).collect()
     }
 
-    /// The most positions that a rank sends in a step, and what the most loaded link carries, as a
-    /// multiple of them.
-    pub(super) fn of_busiest(
-        &mut self,
-        flow: &dyn Flow,
-        network: &Network,
-        place: &dyn Fn(Rank) -> Vertex,
-        lane: LaneId,
-        step: StepId,
-    ) -> (u64, usize) {
-        // Lanes often do the same; their messages are routed once.
-        let mut messages = DefaultHasher::new();
-        flow.volumes(lane, step, &mut |from, to, positions| {
-            (from, to, positions).hash(&mut messages)
-        });
-        let messages = messages.finish();
-        if let Some(&found) = self.busiest.get(&messages) {
-            return found;
+    /// What a message of each coordinate of a line puts on its links, and how far they go.
+    fn of_shift(&mut self, dim: usize, size: u32, by: u32, network: &Network) -> (u32, [u16; 2]) {
+        if let Some(&known) = self.shifts.get(&(dim, by)) {
+            return known;
         }
-        self.load.resize(network.whole().n_links(), 0);
-        self.sent.resize(flow.n_ranks() as usize, 0);
-        let (load, sent) = (&mut self.load, &mut self.sent);
-        let (mut most, mut link_most, mut longest) = (0, 0, [0u16; 2]);
-        let mut touched = Vec::new();
-        flow.volumes(lane, step, &mut |from, to, positions| {
-            let of_sender = &mut sent[from.index()];
-            *of_sender += positions;
-            most = most.max(*of_sender);
-            touched.push(from);
+        let line = network.line(dim);
+        let (mut load, mut longest) = (vec![0.0f32; line.n_links()], [0u16; 2]);
+        let hops = Hops::Shift(size, by);
+        for (from, to) in hops.ends() {
             let mut hops = [0u16; 2];
-            network.whole().route(place(from), place(to), &mut |link| {
-                let of_link = &mut load[link.index()];
-                *of_link += positions;
-                link_most = link_most.max(*of_link);
+            line.route(from, to, &mut |link| {
+                load[link.index()] += 1.0;
                 hops[usize::from(network.is_on_board(link))] += 1;
             });
             longest = longest.max(hops);
+        }
+        let busiest = load.iter().copied().fold(0.0, f32::max);
+        let is_alike = hops.ends().all(|(from, to)| {
+            let (mut hops, mut most) = ([0u16; 2], 0.0f32);
+            line.route(from, to, &mut |link| {
+                most = most.max(load[link.index()]);
+                hops[usize::from(network.is_on_board(link))] += 1;
+            });
+            hops == longest && most == busiest
         });
-        load.fill(0);
-        touched.into_iter().for_each(|rank| sent[rank.index()] = 0);
-        let load = vec![if most == 0 { 0.0 } else { link_most as f32 / most as f32 }];
-        self.all.push(LoadProfile { dim: None, hops: longest, load, is_alike: false, step: None });
-        self.busiest.insert(messages, (most, self.all.len() - 1));
-        (most, self.all.len() - 1)
+        let is_on_ring = network.is_ring(dim);
+        let profile =
+            LoadProfile { dim: Some(dim), load, is_alike, is_on_ring, shared: None, hops };
+        let number = self.profile(profile);
+        self.shifts.insert((dim, by), (number, longest));
+        (number, longest)
     }
 
     /// Whether the messages of different lanes that go along a dimension in steps of one number meet each
@@ -170,10 +237,10 @@ impl<'a> Profiles<'a> {
         for step in 0..n_steps {
             let mut by_dim: HashMap<usize, Vec<u32>> = HashMap::new();
             let of_step = score.lanes.iter().filter_map(|lane| lane.steps.get(step));
-            // The path of a message is its profile, until resources are numbered.
-            for profile in of_step.flat_map(|step| &step.messages).map(|message| message.path.start)
-            {
-                if let Some(dim) = self.all[profile as usize].dim {
+            // The path of a message is its way, until resources are numbered.
+            let ways = of_step.flat_map(|step| &step.messages).map(|message| message.path.start);
+            for &profile in ways.flat_map(|way| &self.all[way as usize].profiles) {
+                if let Some(dim) = self.profiles[profile as usize].dim {
                     by_dim.entry(dim).or_default().push(profile);
                 }
             }
@@ -196,31 +263,27 @@ impl<'a> Profiles<'a> {
         let mut load = vec![0.0f32; line.n_links()];
         for &profile in together {
             load.iter_mut()
-                .zip(&self.all[profile as usize].load)
+                .zip(&self.profiles[profile as usize].load)
                 .for_each(|(sum, load)| *sum += load);
         }
-        together.iter().filter_map(|&profile| self.all[profile as usize].step.as_ref()).all(
-            |(step, of)| {
-                let hops = step.hops().filter(|hop| hop.target == *of);
-                let mut busiest = hops.map(|LineHop { from, to, .. }| {
-                    let mut most = 0.0f32;
-                    line.route(Vertex(from), Vertex(to), &mut |link| {
-                        most = most.max(load[link.index()])
-                    });
-                    most
-                });
-                let first = busiest.next();
-                busiest.all(|most| Some(most) == first)
-            },
-        )
+        together.iter().all(|&profile| {
+            let mut busiest = self.profiles[profile as usize].hops.ends().map(|(from, to)| {
+                let mut most = 0.0f32;
+                line.route(from, to, &mut |link| most = most.max(load[link.index()]));
+                most
+            });
+            let first = busiest.next();
+            busiest.all(|most| Some(most) == first)
+        })
     }
 
-    /// By profile, the resources that its messages cross, each with how many of them do. Links of a
-    /// dimension that all profiles load alike are one resource.
-    pub(super) fn into_resources(self, n_resources: &mut usize) -> Vec<Vec<(ResourceId, f32)>> {
-        let mut paths: Vec<Vec<(ResourceId, f32)>> = vec![Vec::new(); self.all.len()];
+    /// By way, the links that its messages cross, each with how many of them do, numbered from 0. Links of
+    /// a dimension that all profiles load alike are one.
+    pub(super) fn into_links(self) -> (Vec<Vec<(ResourceId, f32)>>, usize) {
+        let mut n_links = 0;
+        let mut paths: Vec<Vec<(ResourceId, f32)>> = vec![Vec::new(); self.profiles.len()];
         let mut by_dim: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-        for (number, profile) in self.all.iter().enumerate() {
+        for (number, profile) in self.profiles.iter().enumerate() {
             by_dim.entry(profile.dim).or_default().push(number);
         }
         // In order, so that the same plan has the same numbers each time.
@@ -228,27 +291,32 @@ impl<'a> Profiles<'a> {
         by_dim.sort();
         for (dim, profiles) in by_dim {
             if dim.is_none() {
+                let mut known: HashMap<u32, usize> = HashMap::new();
                 for number in profiles {
-                    paths[number].push((*n_resources as u32, self.all[number].load[0]));
-                    *n_resources += 1;
+                    let LoadProfile { load, shared, .. } = &self.profiles[number];
+                    let link = shared.map_or(n_links, |at| *known.entry(at).or_insert(n_links));
+                    paths[number].push((link as u32, load[0]));
+                    n_links = n_links.max(link + 1);
                 }
                 continue;
             }
-            let n_links = self.all[profiles[0]].load.len();
             let mut classes: HashSet<Vec<u32>> = HashSet::new();
-            for link in 0..n_links {
-                let loads = || profiles.iter().map(|&number| self.all[number].load[link]);
+            for link in 0..self.profiles[profiles[0]].load.len() {
+                let loads = || profiles.iter().map(|&number| self.profiles[number].load[link]);
                 let class: Vec<u32> = loads().map(f32::to_bits).collect();
                 if loads().any(|load| load > 0.0) && classes.insert(class) {
                     for (&number, load) in profiles.iter().zip(loads()) {
                         if load > 0.0 {
-                            paths[number].push((*n_resources as u32, load));
+                            paths[number].push((n_links as u32, load));
                         }
                     }
-                    *n_resources += 1;
+                    n_links += 1;
                 }
             }
         }
-        paths
+        let path = |way: &Way| {
+            way.profiles.iter().flat_map(|&profile| paths[profile as usize].clone()).collect()
+        };
+        (self.all.iter().map(path).collect(), n_links)
     }
 }

@@ -125,10 +125,6 @@ parameters! {
         block_ns, "block", "ns", true;
         /// With several threads, to copy a block of x bytes, over that: this times the root of x / 256, of 32 KiB at most
         copy_ramp_ns, "copy_ramp", "ns", true;
-        /// A message between ranks of one node, from when it is written until it is seen
-        shm_latency_ns, "shm_latency", "ns", true;
-        /// To write such a message, and to read it, beside the copy of its bytes
-        shm_overhead_ns, "shm_overhead", "ns", true;
     }
     paper {
         /// To enter a call
@@ -163,8 +159,25 @@ parameters! {
         call_ns, "call", "ns", true;
         /// To hand a port's part to its thread, for each port but the first
         wake_ns, "wake", "ns", true;
+        /// A message between ranks of one node, from when it is written until it is seen
+        shm_latency_ns, "shm_latency", "ns", true;
+        /// To write such a message, and to read it, beside the copy of its bytes
+        shm_overhead_ns, "shm_overhead", "ns", true;
+        /// The longest message that is sent without asking its receiver
+        eager, "eager", "B", false;
+        /// In a first call, to plan and compile a message
+        compile_ns, "compile", "ns", true;
+        /// In a first call, to register memory with an interface
+        register_ns, "register", "ns", true;
+        /// The same, each page of 64 KiB
+        page_ns, "page", "ns", true;
+        /// In a first call, to make a channel for a peer
+        peer_ns, "peer", "ns", true;
     }
 }
+
+/// What stands for a speed without bound, bytes per ns.
+const FASTEST: f64 = 1e9;
 
 impl Machine {
     /// The names of the machines that are built in.
@@ -197,6 +210,7 @@ impl Machine {
             copy: f64::INFINITY,
             copy_all: f64::INFINITY,
             paper_eager: f64::INFINITY,
+            eager: f64::INFINITY,
             ..Self::of(name, network)
         }
     }
@@ -222,8 +236,6 @@ impl Machine {
             copy_all: 66.71,
             block_ns: 16.7,
             copy_ramp_ns: 51.1,
-            shm_latency_ns: 200.0,
-            shm_overhead_ns: 100.0,
             paper_base_ns: 2391.0,
             paper_entry_ns: 6.75,
             paper_mpi_ns: 1237.0,
@@ -239,6 +251,13 @@ impl Machine {
             paper_team_ns: 10_560.0,
             call_ns: 500.0,
             wake_ns: 300.0,
+            shm_latency_ns: 200.0,
+            shm_overhead_ns: 100.0,
+            eager: 2048.0,
+            compile_ns: 600.0,
+            register_ns: 2000.0,
+            page_ns: 250.0,
+            peer_ns: 3000.0,
             ..Self::of("tofu-d", NetworkKind::TofuD)
         }
     }
@@ -281,9 +300,14 @@ impl Machine {
 
     /// What messages meet on their way.
     pub fn speeds(&self) -> Speeds {
+        // Speeds are shared, and have sums and differences.
+        let bounded = |speed: f64| speed.min(FASTEST);
         Speeds {
-            link: self.link,
-            interface: self.interface,
+            link: bounded(self.link),
+            interface: bounded(self.interface),
+            copy: bounded(self.copy),
+            copy_all: bounded(self.copy_all),
+            shm_latency_ns: self.shm_latency_ns,
             latency_ns: self.latency_ns,
             hop_ns: self.hop_ns,
             board_hop_ns: self.board_hop_ns,

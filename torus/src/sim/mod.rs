@@ -9,8 +9,11 @@
 //!
 //! The model is a prediction. It does not see routers' buffers, retries, other jobs and noise.
 
+mod busiest;
 mod changes;
+mod classes;
 mod compose;
+mod engine;
 mod fitted;
 mod loads;
 mod machine;
@@ -25,8 +28,10 @@ mod score;
 mod script;
 mod speeds;
 mod timed;
+mod work;
 
 pub use changes::ChangesError;
+pub use engine::CallForm;
 pub use fitted::{Origin, QUANTITIES, Quantity, tofu_d_intervals};
 pub use machine::{Machine, MachineError, Parameter};
 pub use network::{Network, NetworkError, NetworkKind, NetworkLink};
@@ -38,3 +43,4 @@ pub use score::{Score, ScoreError, ScoredMessage};
 pub use script::{NotModelled, Op, Script, Threads};
 pub use speeds::Speeds;
 pub use timed::{Api, Preparation, PrepareError, Prepared, Timed, UnknownApi};
+pub use work::{Copies, LaneWork, Moved, StepWork};

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::geometry::{Boards, Coord, Direction, Fold, Link, Shape, Topology, Vertex};
+use crate::geometry::{
+    Axis, AxisLink, Boards, Coord, Direction, Fold, Link, Shape, Topology, Vertex,
+};
 use crate::names::LinkId;
 
 /// A kind of network.
@@ -114,6 +116,13 @@ pub struct Network {
     lines: Vec<DynTopology>,
     vertices: Shape,
     boards: Option<Boards>,
+    /// Of dimensions with links, whether all coordinates of a line are alike: rings of links, and lines over one
+    /// switch.
+    rings: Vec<bool>,
+    /// The axes of the shape, where all dimensions with links are rings.
+    axes: Option<Vec<Axis>>,
+    /// Ranks of a node.
+    per_node: u32,
     /// How dimensions are folded, on Tofu.
     pub fold: Option<Fold>,
 }
@@ -145,13 +154,20 @@ impl Network {
         let lines = boards.iter().enumerate().map(line).collect();
         let any = boards.iter().flatten().next().copied();
         let whole = Box::new(Product { shape: shape.clone(), boards });
-        Ok(Network { whole, lines, vertices: shape.clone(), boards: any, fold: None })
+        let rings = vec![board == 1; shape.node_dim().unwrap_or(shape.n_dims())];
+        let (vertices, per_node) = (shape.clone(), shape.ranks_per_node());
+        Ok(Network { whole, lines, vertices, boards: any, rings, axes: None, per_node, fold: None })
     }
 
     fn torus(shape: &Shape) -> Self {
         let lines = (0..shape.n_dims()).map(|dim| ring(shape, dim)).collect();
-        let vertices = shape.clone();
-        Network { whole: Box::new(shape.clone()), lines, vertices, boards: None, fold: None }
+        // A node axis is the last.
+        let linked = shape.axes().iter().take(shape.node_dim().unwrap_or(shape.n_dims()));
+        let rings: Vec<bool> = linked.map(|axis| axis.link == AxisLink::Torus).collect();
+        let axes = rings.iter().all(|is_ring| *is_ring).then(|| shape.axes().to_vec());
+        let (whole, vertices, per_node) =
+            (Box::new(shape.clone()), shape.clone(), shape.ranks_per_node());
+        Network { whole, lines, vertices, boards: None, rings, axes, per_node, fold: None }
     }
 
     fn tofu(shape: &Shape, number: usize) -> Result<Self, NetworkError> {
@@ -172,6 +188,9 @@ impl Network {
             whole: Box::new(embedding),
             lines,
             boards: None,
+            rings: vec![false; shape.node_dim().unwrap_or(shape.n_dims())],
+            axes: None,
+            per_node: shape.ranks_per_node(),
             fold: Some(fold),
         })
     }
@@ -225,6 +244,37 @@ impl Network {
             within -= of_dim;
         }
         panic!("link {link} does not exist");
+    }
+
+    /// Whether messages along several dimensions go along one after the other: on Tofu the axes of all
+    /// dimensions are mixed.
+    pub(super) fn goes_by_lines(&self) -> bool {
+        self.fold.is_none()
+    }
+
+    /// Dimensions with links: all but a node axis.
+    pub(super) fn n_linked(&self) -> usize {
+        self.rings.len()
+    }
+
+    /// Whether all coordinates of a line along a dimension are alike. Those of a node axis are.
+    pub(super) fn is_ring(&self, dim: usize) -> bool {
+        self.rings.get(dim).copied().unwrap_or(true)
+    }
+
+    /// The axes of the shape, if all dimensions with links are rings of links of their own.
+    pub(super) fn rings(&self) -> Option<&[Axis]> {
+        self.axes.as_deref()
+    }
+
+    /// Ranks of a node.
+    pub(super) fn per_node(&self) -> u32 {
+        self.per_node
+    }
+
+    /// The node of a vertex.
+    pub(super) fn node(&self, vertex: Vertex) -> u32 {
+        vertex.0 / self.per_node
     }
 
     /// Whether a link of a line lies on a board, and is shorter than a cable.

@@ -7,74 +7,132 @@ use super::score::ResourceId;
 pub(super) struct MaxMin {
     /// Bytes per ns, by resource.
     capacity: Vec<f64>,
-    /// What is left of it, and the messages that want it; put back after each call.
+    /// What is left of it, the messages that want it, and how many these are; put back after each call.
     left: Vec<f64>,
     wanted: Vec<f64>,
+    n_open: Vec<u32>,
+    /// Resources with messages that have no rate yet.
     touched: Vec<ResourceId>,
-    /// Messages without a rate, and the rate that each could have.
-    open: Vec<u32>,
-    shares: Vec<f64>,
+    /// Where a resource's messages end in `over`; of touched resources only.
+    end: Vec<u32>,
+    over: Vec<u32>,
+    /// Of the tightest resources.
+    tightest: Vec<ResourceId>,
 }
 
 impl MaxMin {
     /// Resources of these capacities, bytes per ns.
     pub fn new(capacity: Vec<f64>) -> Self {
-        let (left, wanted) = (capacity.clone(), vec![0.0; capacity.len()]);
-        MaxMin { capacity, left, wanted, touched: Vec::new(), open: Vec::new(), shares: Vec::new() }
+        let (left, n) = (capacity.clone(), capacity.len());
+        MaxMin {
+            capacity,
+            left,
+            wanted: vec![0.0; n],
+            n_open: vec![0; n],
+            touched: Vec::new(),
+            end: vec![0; n],
+            over: Vec::new(),
+            tightest: Vec::new(),
+        }
     }
 
     /// The rates of messages, bytes per ns: each over a path of resources, with as many like it on each
-    /// as the path says, and at most `most`.
+    /// as the path says, and at most its own `most`.
     pub fn rates<'a>(
         &mut self,
-        most: f64,
+        most: impl Fn(usize) -> f64,
         path: impl Fn(usize) -> &'a [(ResourceId, f32)],
         rates: &mut [f64],
     ) {
-        self.open.clear();
-        self.open.extend(0..rates.len() as u32);
-        for at in 0..rates.len() {
-            for &(resource, load) in path(at) {
-                let wanted = &mut self.wanted[resource as usize];
-                if *wanted == 0.0 {
-                    self.touched.push(resource);
-                }
-                *wanted += f64::from(load);
-            }
-        }
-        while !self.open.is_empty() {
-            let mut least = f64::INFINITY;
-            self.shares.clear();
-            for &at in &self.open {
-                let over = |&(resource, _): &(ResourceId, f32)| {
-                    self.left[resource as usize] / self.wanted[resource as usize]
-                };
-                let share = path(at as usize).iter().map(over).fold(most, f64::min);
-                self.shares.push(share);
-                least = least.min(share);
-            }
-            // Who is held back by the tightest resource keeps that rate.
+        self.list(&path, rates.len());
+        rates.fill(f64::NAN);
+        let mut n_left = rates.len();
+        let slowest = |rates: &[f64]| {
+            let open = (0..rates.len()).filter(|&at| rates[at].is_nan());
+            open.map(&most).fold(f64::INFINITY, f64::min)
+        };
+        let mut least_most = slowest(rates);
+        while n_left > 0 {
+            let share = |of: &Self, at: ResourceId| of.left[at as usize] / of.wanted[at as usize];
+            let mut touched = std::mem::take(&mut self.touched);
+            touched.retain(|&at| self.n_open[at as usize] > 0);
+            let least = touched.iter().map(|&at| share(self, at)).fold(least_most, f64::min);
             let bound = least * (1.0 + 1e-9);
-            let mut n_open = 0;
-            for index in 0..self.open.len() {
-                let at = self.open[index];
-                if self.shares[index] > bound {
-                    self.open[n_open] = at;
-                    n_open += 1;
-                    continue;
+            // Who is held back by the tightest resource, or by itself, keeps that rate.
+            if least_most <= bound {
+                let open = rates.iter_mut().enumerate().filter(|(_, rate)| rate.is_nan());
+                for (at, rate) in open.filter(|(at, _)| most(*at) <= bound) {
+                    self.settle(path(at), least);
+                    *rate = least;
+                    n_left -= 1;
                 }
-                rates[at as usize] = least;
-                for &(resource, load) in path(at as usize) {
-                    let (resource, load) = (resource as usize, f64::from(load));
-                    self.left[resource] = (self.left[resource] - load * least).max(0.0);
-                    self.wanted[resource] -= load;
+                least_most = slowest(rates);
+            }
+            let mut tightest = std::mem::take(&mut self.tightest);
+            tightest.clear();
+            tightest.extend(touched.iter().copied().filter(|&at| share(self, at) <= bound));
+            for &resource in &tightest {
+                let end = self.end[resource as usize] as usize;
+                // Behind the last of the messages stands where the first is.
+                let first = self.over[end] as usize;
+                for number in first..end {
+                    let at = self.over[number] as usize;
+                    if rates[at].is_nan() {
+                        self.settle(path(at), least);
+                        rates[at] = least;
+                        n_left -= 1;
+                    }
                 }
             }
-            self.open.truncate(n_open);
+            (self.touched, self.tightest) = (touched, tightest);
         }
-        for resource in self.touched.drain(..).map(|resource| resource as usize) {
-            self.left[resource] = self.capacity[resource];
-            self.wanted[resource] = 0.0;
+        for at in 0..rates.len() {
+            for &(resource, _) in path(at) {
+                let resource = resource as usize;
+                self.left[resource] = self.capacity[resource];
+                (self.wanted[resource], self.n_open[resource]) = (0.0, 0);
+            }
+        }
+    }
+
+    /// Lists messages by resource.
+    fn list<'a>(&mut self, path: impl Fn(usize) -> &'a [(ResourceId, f32)], n: usize) {
+        self.touched.clear();
+        for (resource, load) in (0..n).flat_map(&path).copied() {
+            let at = resource as usize;
+            if self.n_open[at] == 0 {
+                self.touched.push(resource);
+            }
+            self.wanted[at] += f64::from(load);
+            self.n_open[at] += 1;
+        }
+        let mut end = 0;
+        for &resource in &self.touched {
+            self.end[resource as usize] = end;
+            end += self.n_open[resource as usize] + 1;
+        }
+        self.over.clear();
+        self.over.resize(end as usize, 0);
+        for at in 0..n {
+            for &(resource, _) in path(at) {
+                let end = &mut self.end[resource as usize];
+                self.over[*end as usize] = at as u32;
+                *end += 1;
+            }
+        }
+        for &resource in &self.touched {
+            let end = self.end[resource as usize];
+            self.over[end as usize] = end - self.n_open[resource as usize];
+        }
+    }
+
+    /// A message has its rate.
+    fn settle(&mut self, path: &[(ResourceId, f32)], rate: f64) {
+        for &(resource, load) in path {
+            let (resource, load) = (resource as usize, f64::from(load));
+            self.left[resource] = (self.left[resource] - load * rate).max(0.0);
+            self.wanted[resource] -= load;
+            self.n_open[resource] -= 1;
         }
     }
 }
@@ -88,7 +146,7 @@ mod tests {
         let mut rates = vec![0.0; paths.len()];
         // Twice, as nothing may be left of the first time.
         for _ in 0..2 {
-            fair.rates(10.0, |at| paths[at], &mut rates);
+            fair.rates(|_| 10.0, |at| paths[at], &mut rates);
         }
         rates
     }
@@ -110,5 +168,6 @@ mod tests {
     #[test]
     fn nothing_is_faster_than_the_most() {
         assert_eq!(rates(&[100.0], &[&[(0, 1.0)], &[]]), [10.0, 10.0]);
+        assert_eq!(rates(&[12.0], &[&[(0, 1.0)], &[], &[(0, 1.0)]]), [6.0, 10.0, 6.0]);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::work::LaneWork;
 use crate::collectives::Action;
 use crate::names::{LaneId, PortId, Rank, StepId};
 use crate::plan::DependsOn;
 
-/// One resource: a link, or an interface's way in.
+/// One resource: a link, the memory of a node, an interface's way out or in.
 pub(super) type ResourceId = u32;
 
 /// Why a plan has no score.
@@ -35,6 +36,13 @@ pub(super) struct Transit {
     pub hops: [u16; 2],
     /// Resources crossed, each with the messages that cross it along with this one.
     pub path: Range<u32>,
+}
+
+impl Transit {
+    /// Whether it is between ranks of one node: it crosses no link.
+    pub(super) fn stays(&self) -> bool {
+        self.hops == [0, 0]
+    }
 }
 
 /// The messages of a step.
@@ -91,6 +99,8 @@ pub struct StepFacts {
     pub n_sends: u32,
     /// Whether all ranks are known to do the same.
     pub is_everywhere: bool,
+    /// Whether no message leaves its node.
+    pub stays: bool,
 }
 
 #[derive(Debug)]
@@ -106,9 +116,15 @@ pub struct Score {
     pub(super) lanes: Vec<LaneScore>,
     /// By lane and step.
     pub(super) facts: Vec<Vec<StepFacts>>,
+    /// By lane, what a rank does beside its messages.
+    pub(super) work: Vec<LaneWork>,
     pub(super) n_ports: u32,
     /// Resources with the messages that cross each; of every message's path a range.
     pub(super) paths: Vec<(ResourceId, f32)>,
+    /// Resources in order: links, interfaces in, memories, interfaces out, up to `n_resources`.
+    pub(super) first_in: usize,
+    pub(super) first_memory: usize,
+    pub(super) first_out: usize,
     pub(super) n_resources: usize,
     pub(super) is_exact: bool,
 }
@@ -175,5 +191,10 @@ impl Score {
     /// By lane and step, what all ranks know.
     pub fn facts(&self) -> &[Vec<StepFacts>] {
         &self.facts
+    }
+
+    /// By lane, what a rank does beside its messages if the software is ours.
+    pub fn work(&self) -> &[LaneWork] {
+        &self.work
     }
 }

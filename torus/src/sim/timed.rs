@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::engine::CallForm;
 use super::machine::Machine;
 use super::network::{Network, NetworkError, NetworkKind};
 use super::outcome::Outcome;
@@ -262,9 +263,10 @@ fn counterpart<'a>(timed: &Timed<'a>) -> Result<Counterpart<'a>, PrepareError> {
         Err(PrepareError::NotModelled { api, collective, algorithm, why })
     };
     let is_by_rank = api == Api::FujitsuMpi || (api, algorithm) == (Api::Mpi, "bruck-log");
+    let ours = |segment_bytes| Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
     let profile = match api {
-        Api::Hopbine if segment_bytes == 0 => Profile::Hopbine { segment_bytes: u64::MAX },
-        Api::Hopbine => Profile::Hopbine { segment_bytes },
+        Api::Hopbine if segment_bytes == 0 => ours(u64::MAX),
+        Api::Hopbine => ours(segment_bytes),
         Api::Utofu => {
             let via_temporary = algorithm.ends_with("_tmpbuf");
             Profile::Paper(PaperCall { segment_bytes, via_temporary })

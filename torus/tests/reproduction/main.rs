@@ -5,6 +5,7 @@
 
 mod bine;
 mod fan;
+mod fugaku;
 mod simulated;
 mod swing;
 
@@ -61,6 +62,7 @@ fn the_papers_figures_follow_from_the_plans() {
          [algorithms.md](algorithms.md).",
     );
     bine::write(&mut page);
+    fugaku::write(&mut page);
     swing::write(&mut page);
     simulated::write(&mut page);
     fan::write(&mut page);

@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn a_machine_of_the_network_model_says_all_delays() {
-        let line = "tofu-d,network.latency=1000,network.hop=100,node.post=7,network.link=inf";
+        let line =
+            "tofu-d,network.latency=1000,network.hop=100,node.post=7,node.copy=24,network.link=inf";
         let machine: Machine = line.parse().unwrap();
         let model = Model::of_machine(&machine, 100);
         assert_eq!((model.put_ns, model.hop_ns, model.post_ns), (90_000, 10_000, 700));

@@ -14,9 +14,11 @@ use smallvec::SmallVec;
 use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
 use crate::geometry::{Coord, Vertex};
+use crate::names::Rank;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
+use crate::plan::ir::view::{MessagesKey, StepView};
 
 /// One step: towards the core, combining, or away from it.
 #[derive(Debug)]
@@ -73,6 +75,12 @@ impl Pass for FoldPass {
 
     fn action(&self, _step: usize) -> Action {
         self.action
+    }
+
+    fn view(&self, _step: usize, except: Option<Rank>) -> StepView<'_> {
+        let sizes = [&self.all[..], &self.core, &[u32::from(self.action == Action::Reduce)]];
+        let key = MessagesKey(sizes.concat().into());
+        StepView::Messages(Some(key).filter(|_| except.is_none()))
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

@@ -42,7 +42,7 @@ pub trait Pass: Debug + Send + Sync {
 
     /// The symmetry of a step, where one is known; nothing is sent to `except`.
     fn view(&self, _step: usize, _except: Option<Rank>) -> StepView<'_> {
-        StepView::Messages
+        StepView::Messages(None)
     }
 
     /// The step of the pass whose arrivals a step's sends carry.

@@ -262,11 +262,10 @@ impl Pass for WalkPass {
     }
 
     /// Without a root all coordinates of a pattern do the same, so what one of them sends tells how
-    /// much all do. With one, lines do what is left of the same.
+    /// much all do. With one, lines do what is left of the same; and so they do where some coordinates
+    /// take no part.
     fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
-        if self.walk.sizes() != self.torus.shape.sizes() {
-            return StepView::Messages;
-        }
+        let is_core = self.walk.sizes() != self.torus.shape.sizes();
         let is_rooted = match self.phase.routing {
             Routing::Everything | Routing::Toward | Routing::Displaced => false,
             Routing::FromRoot | Routing::ToRoot | Routing::AllToRoot => true,
@@ -285,7 +284,7 @@ impl Pass for WalkPass {
             if self.is_whole { n_places.min(1) } else { factor * n_places }
         };
         let targets = 0..pattern.targets(t, 0).len();
-        let (senders, positions) = if is_rooted {
+        let (senders, positions) = if is_rooted || is_core {
             let of_target = |target| {
                 let all = (0..pattern.size()).map(|a| (a, of_sender(target, a)));
                 all.filter(|(_, positions)| *positions > 0).collect()

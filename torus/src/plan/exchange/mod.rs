@@ -32,9 +32,9 @@ use super::derive::pass::{Pass, PassScope};
 use super::ir::flow::Message;
 use super::ir::grid::{Grid, NodeGroups};
 use super::ir::members::clip;
-use super::ir::runs::Runs;
+use super::ir::runs::{Runs, n_positions};
 use super::ir::torus::Torus;
-use super::ir::view::DependsOn;
+use super::ir::view::{self, DependsOn, ShiftStep, StepView};
 use crate::geometry::Shape;
 use crate::names::Rank;
 
@@ -264,6 +264,21 @@ impl Pass for ExchangePass {
 
     fn after(&self, step: usize) -> DependsOn {
         self.after[step]
+    }
+
+    /// Without leaders everybody sends over the same displacements.
+    fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
+        if self.grid.served() > 1 || except.is_some() {
+            return StepView::Messages(None);
+        }
+        let mut shifts = SmallVec::new();
+        self.for_each_hop(&self.steps[step], &mut |by, sent| {
+            let positions = n_positions(&sent(0));
+            if positions > 0 {
+                shifts.push(view::Shift { by: self.grid.digits(by), positions });
+            }
+        });
+        StepView::Shifts(ShiftStep { sizes: self.grid.axes().into(), shifts })
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {

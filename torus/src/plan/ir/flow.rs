@@ -86,7 +86,7 @@ pub trait Flow: Sync {
 
     /// The symmetry of a step, where one is known.
     fn view(&self, _lane: LaneId, _step: StepId) -> StepView<'_> {
-        StepView::Messages
+        StepView::Messages(None)
     }
 
     /// What the sends of a step carry: their data are there when that step's messages have arrived

@@ -150,7 +150,7 @@ impl Grid {
     }
 
     /// The sizes of the axes along which there are displacements.
-    fn axes(&self) -> &[u32] {
+    pub fn axes(&self) -> &[u32] {
         &self.sizes[..self.n_axes()]
     }
 
@@ -166,7 +166,7 @@ impl Grid {
     }
 
     /// By axis, how far a displacement leads along it.
-    fn digits(&self, by: u32) -> SmallVec<[u32; 8]> {
+    pub fn digits(&self, by: u32) -> SmallVec<[u32; 8]> {
         let mut rest = by;
         let digit = |&size: &u32| {
             let digit = rest % size;

@@ -3,6 +3,7 @@
 
 use smallvec::SmallVec;
 
+use crate::geometry::Vertex;
 use crate::names::{Rank, StepId};
 use crate::patterns::Pattern;
 
@@ -11,8 +12,56 @@ use crate::patterns::Pattern;
 pub enum StepView<'a> {
     /// Messages go along one dimension, and lines along it do the same.
     Lines(LineStep<'a>),
-    /// No symmetry is known: see [`Flow::volumes`](crate::plan::Flow::volumes).
-    Messages,
+    /// Every rank sends to the ranks at the same displacements.
+    Shifts(ShiftStep),
+    /// No symmetry is known: see [`Flow::volumes`](crate::plan::Flow::volumes). Steps of a flow that have one
+    /// key have the same messages.
+    Messages(Option<MessagesKey>),
+}
+
+impl StepView<'_> {
+    /// The key of the step's messages, if it has one.
+    pub fn into_key(self) -> Option<MessagesKey> {
+        match self {
+            StepView::Messages(key) => key,
+            StepView::Lines(_) | StepView::Shifts(_) => None,
+        }
+    }
+}
+
+/// What the messages of a step follow from: see [`StepView::Messages`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MessagesKey(pub(in crate::plan) SmallVec<[u32; 8]>);
+
+/// What every rank sends in a step of shifts.
+#[derive(Clone, Debug)]
+pub struct ShiftStep {
+    /// Sizes of the axes along which ranks are displaced, which number the vertices in row-major order:
+    /// the dimensions of the shape, of which a node axis may be two here.
+    pub sizes: SmallVec<[u32; 8]>,
+    /// The messages of a rank, in the order in which it sends them.
+    pub shifts: SmallVec<[Shift; 1]>,
+}
+
+/// A message that every rank sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// By axis, how far it goes, below the size; past the last coordinate comes the first.
+    pub by: SmallVec<[u32; 8]>,
+    /// The positions that it carries.
+    pub positions: u64,
+}
+
+impl ShiftStep {
+    /// Where a shift leads.
+    pub fn target(&self, shift: &Shift, from: Vertex) -> Vertex {
+        let (mut rest, mut stride, mut to) = (from.0, 1, 0);
+        for (&size, &by) in self.sizes.iter().zip(&shift.by).rev() {
+            to += (rest % size + by) % size * stride;
+            (rest, stride) = (rest / size, stride * size);
+        }
+        Vertex(to)
+    }
 }
 
 /// What the coordinates of a line along a dimension send each other in a step.
@@ -46,7 +95,7 @@ pub struct LineHop {
 }
 
 impl LineStep<'_> {
-    /// Coordinates on a line.
+    /// Coordinates on a line that take part: all, or the first so many.
     pub fn size(&self) -> u32 {
         self.pattern.size()
     }

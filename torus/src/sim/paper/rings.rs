@@ -17,7 +17,7 @@ impl Code<'_> {
             for step in self.steps(lane.index()) {
                 let dim = match self.flow.view(lane, StepId(step.at)) {
                     StepView::Lines(lines) => Some(lines.dim),
-                    StepView::Messages => None,
+                    StepView::Shifts(_) | StepView::Messages(_) => None,
                 };
                 if last != Some((dim, step.reduces)) {
                     last = Some((dim, step.reduces));

@@ -18,7 +18,7 @@ impl Player<'_> {
         let transit =
             &self.score.lanes[lane as usize].steps[step as usize].messages[number as usize];
         // What takes longer than its bytes has as many bytes as take so long.
-        let alone = self.speeds.alone();
+        let alone = self.speeds.alone(transit.stays());
         let part = f64::from(to - from).max(f64::MIN_POSITIVE);
         let bytes = transit.share * self.n * abreast;
         let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
@@ -44,19 +44,16 @@ impl Player<'_> {
         }
     }
 
-    /// Moves all flows on to a time at their rates.
-    pub fn advance(&mut self, to: f64) {
-        let ns = to - self.since;
+    /// Finds the rates of all flows, and when the first comes to its mark.
+    pub fn share(&mut self) {
+        self.is_stale = false;
+        // Flows have gone at their rates up to here.
+        let ns = self.since - self.rated;
         for &queue in &self.active {
             let flow = &mut self.queues[queue as usize][0];
             flow.done += flow.rate * ns;
         }
-        self.since = to;
-    }
-
-    /// Finds the rates of all flows, and when the first comes to its mark.
-    pub fn share(&mut self) {
-        self.is_stale = false;
+        self.rated = self.since;
         let (queues, active, score) = (&self.queues, &self.active, self.score);
         let path = |at: usize| {
             let flow = &queues[active[at] as usize][0];
@@ -65,12 +62,17 @@ impl Player<'_> {
         let mut rates = std::mem::take(&mut self.shared);
         rates.clear();
         rates.resize(active.len(), 0.0);
-        self.rates.rates(self.speeds.interface, path, &mut rates);
+        let speeds = self.speeds;
+        let most = |at: usize| {
+            let flow = &queues[active[at] as usize][0];
+            speeds.most(message(score, flow).stays())
+        };
+        self.rates.rates(most, path, &mut rates);
         let mut next = f64::INFINITY;
         for (&queue, &rate) in self.active.iter().zip(&rates) {
             let flow = &mut self.queues[queue as usize][0];
             flow.rate = rate;
-            next = next.min(time_to_mark(flow, &self.steps));
+            next = next.min(time_to_mark(flow, &self.steps, 0.0));
         }
         self.next_mark = self.since + next;
         self.shared = rates;
@@ -79,7 +81,8 @@ impl Player<'_> {
     /// Lets all flows that come to a mark now pass it.
     pub fn pass_marks(&mut self) {
         let now = self.next_mark;
-        self.advance(now);
+        self.since = now;
+        let ns = now - self.rated;
         let mut at = 0;
         while at < self.active.len() {
             let queue = self.active[at] as usize;
@@ -88,7 +91,7 @@ impl Player<'_> {
                 // A flow that has just begun has no rate yet.
                 let slack =
                     if flow.rate > 0.0 { self.together * flow.bytes / flow.rate } else { 0.0 };
-                if time_to_mark(&flow, &self.steps) > EPSILON + slack {
+                if time_to_mark(&flow, &self.steps, ns) > EPSILON + slack {
                     break;
                 }
                 let state = &mut self.steps[flow.lane as usize][flow.step as usize];
@@ -115,7 +118,7 @@ impl Player<'_> {
         let next = self
             .active
             .iter()
-            .map(|&queue| time_to_mark(&self.queues[queue as usize][0], &self.steps));
+            .map(|&queue| time_to_mark(&self.queues[queue as usize][0], &self.steps, ns));
         self.next_mark = now + next.fold(f64::INFINITY, f64::min);
         if self.is_stale {
             self.share();

@@ -35,10 +35,7 @@ impl Player<'_> {
                 self.pass_marks();
                 continue;
             }
-            // Flows go on at their rates up to here, before any is added.
-            if thread > self.since {
-                self.advance(thread);
-            }
+            self.since = self.since.max(thread);
             let Some(Reverse((_, id))) = self.due.pop() else { continue };
             self.step(id);
         }

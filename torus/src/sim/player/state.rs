@@ -23,7 +23,7 @@ pub struct Flow {
     pub message: u32,
     /// The part of the message after which it is done.
     pub to: f32,
-    /// Bytes for the whole message, and of them what is done.
+    /// Bytes for the whole message, and of them what was done when it got its rate.
     pub bytes: f64,
     pub done: f64,
     /// Bytes per ns.
@@ -121,8 +121,10 @@ pub struct Player<'a> {
     pub rates: MaxMin,
     /// The rates of active flows, while they are found.
     pub shared: Vec<f64>,
-    /// Since when flows go at their rates.
+    /// The time.
     pub since: f64,
+    /// Since when flows go at their rates.
+    pub rated: f64,
     /// When the next flow comes to its mark.
     pub next_mark: f64,
     /// Flows have come or gone since rates were found.
@@ -145,9 +147,9 @@ impl<'a> Player<'a> {
     ) -> Self {
         let n_lanes = score.lanes.len();
         let agents = score.n_agents as usize;
-        let first_port = score.n_resources - agents * score.n_ports as usize;
         let mut capacity = vec![speeds.link; score.n_resources];
-        capacity[first_port..].fill(speeds.interface);
+        capacity[score.first_in..].fill(speeds.interface);
+        capacity[score.first_memory..score.first_out].fill(speeds.copy_all);
         let mut parts = Parts::default();
         script.setup.iter().for_each(|&(part, ns)| parts.add(part, ns));
         let start = parts.total();
@@ -196,6 +198,7 @@ impl<'a> Player<'a> {
             rates: MaxMin::new(capacity),
             shared: Vec::new(),
             since: start,
+            rated: start,
             next_mark: f64::INFINITY,
             is_stale: false,
             together: if agents > 1 { TOGETHER } else { 0.0 },
@@ -242,11 +245,11 @@ pub fn message<'s>(score: &'s Score, flow: &Flow) -> &'s Transit {
     &score.lanes[flow.lane as usize].steps[flow.step as usize].messages[flow.message as usize]
 }
 
-/// How long a flow takes to its next mark, or to its end, at its rate.
-pub fn time_to_mark(flow: &Flow, steps: &[Vec<StepState>]) -> f64 {
+/// How long a flow takes to its next mark, or to its end, at its rate, at which it has gone for `ns`.
+pub fn time_to_mark(flow: &Flow, steps: &[Vec<StepState>], ns: f64) -> f64 {
     let state = &steps[flow.lane as usize][flow.step as usize];
     let to = state.marks[flow.mark as usize].min(flow.to);
-    let left = flow.bytes * f64::from(to) - flow.done;
+    let left = flow.bytes * f64::from(to) - flow.done - flow.rate * ns;
     // Rounding must not leave a part of a byte.
     if left <= flow.bytes * 1e-9 { 0.0 } else { left / flow.rate }
 }

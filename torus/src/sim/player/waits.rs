@@ -123,8 +123,8 @@ impl Player<'_> {
         let latency = waited.min(self.speeds.latency(transit.hops));
         let sending =
             (left(last) - state.began[last as usize].max(since)).clamp(0.0, waited - latency);
-        let alone =
-            transit.share * self.n * f64::from(state.marks[mark as usize]) / self.speeds.alone();
+        let alone = transit.share * self.n * f64::from(state.marks[mark as usize])
+            / self.speeds.alone(transit.stays());
         let wire = sending.min(alone);
         [
             (Part::Skew, waited - latency - sending),

@@ -1,0 +1,139 @@
+//! What the messages of steps without symmetry put on links: the most loaded one.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use smallvec::smallvec;
+
+use super::loads::{Hops, LoadProfile, Ways};
+use super::network::Network;
+use crate::geometry::Vertex;
+use crate::names::{LaneId, Rank, StepId};
+use crate::plan::{Flow, LineStep, MessagesKey};
+
+impl<'a> Ways<'a> {
+    /// Those of the messages of ranks in a row, by target: what the most loaded link of the whole network
+    /// carries.
+    pub(super) fn of_row(
+        &mut self,
+        step: &LineStep<'a>,
+        network: &Network,
+        place: &dyn Fn(Rank) -> Vertex,
+    ) -> Vec<usize> {
+        let of_target = |target: usize| {
+            let mut load = vec![0.0f32; network.whole().n_links()];
+            let mut hops = [0u16; 2];
+            let all = step.positions[target].max(1) as f32;
+            for hop in step.hops().filter(|hop| hop.target == target) {
+                let mut of_hop = [0u16; 2];
+                let ends = [hop.from, hop.to].map(|rank| place(Rank(rank)));
+                network.whole().route(ends[0], ends[1], &mut |link| {
+                    load[link.index()] += hop.positions as f32 / all;
+                    of_hop[usize::from(network.is_on_board(link))] += 1;
+                });
+                hops = hops.max(of_hop);
+            }
+            let link = self.link(load.into_iter().fold(0.0, f32::max), None);
+            self.way(smallvec![link], hops, network.per_node() as f32)
+        };
+        (0..step.positions.len()).map(of_target).collect()
+    }
+
+    /// The most positions that a rank sends in a step, and what the most loaded link carries, as a
+    /// multiple of them. Steps of one key have the same messages.
+    pub(super) fn of_busiest(
+        &mut self,
+        flow: &dyn Flow,
+        network: &Network,
+        place: &dyn Fn(Rank) -> Vertex,
+        (lane, step): (LaneId, StepId),
+        key: Option<MessagesKey>,
+    ) -> (u64, usize) {
+        if let Some(&found) = key.as_ref().and_then(|key| self.by_key.get(key)) {
+            return found;
+        }
+        let hash = key.is_none().then(|| {
+            // Lanes often do the same; their messages are routed once.
+            let mut messages = DefaultHasher::new();
+            flow.volumes(lane, step, &mut |from, to, positions| {
+                (from, to, positions).hash(&mut messages)
+            });
+            messages.finish()
+        });
+        if let Some(&found) = hash.and_then(|hash| self.busiest.get(&hash)) {
+            return found;
+        }
+        let found = self.count(flow, network, place, (lane, step));
+        match (key, hash) {
+            (Some(key), _) => _ = self.by_key.insert(key, found),
+            (None, Some(hash)) => _ = self.busiest.insert(hash, found),
+            (None, None) => {}
+        }
+        found
+    }
+
+    /// All messages of a step, one by one.
+    fn count(
+        &mut self,
+        flow: &dyn Flow,
+        network: &Network,
+        place: &dyn Fn(Rank) -> Vertex,
+        (lane, step): (LaneId, StepId),
+    ) -> (u64, usize) {
+        self.load.resize(network.whole().n_links(), 0);
+        self.sent.resize(flow.n_ranks() as usize, 0);
+        self.gotten.resize((flow.n_ranks() / network.per_node()) as usize, 0);
+        let Ways { load, sent, gotten, .. } = self;
+        let (mut most, mut node_most, mut link_most, mut longest) = (0, 0, 0, [0u16; 2]);
+        flow.volumes(lane, step, &mut |from, to, positions| {
+            let of_sender = &mut sent[from.index()];
+            *of_sender += positions;
+            most = most.max(*of_sender);
+            let of_receiver = &mut gotten[network.node(place(to)) as usize];
+            *of_receiver += positions;
+            node_most = node_most.max(*of_receiver);
+            let mut hops = [0u16; 2];
+            network.whole().route(place(from), place(to), &mut |link| {
+                let of_link = &mut load[link.index()];
+                *of_link += positions;
+                link_most = link_most.max(*of_link);
+                hops[usize::from(network.is_on_board(link))] += 1;
+            });
+            longest = longest.max(hops);
+        });
+        let of = |count: u64| if most == 0 { 0.0 } else { count as f32 / most as f32 };
+        let loads = load.iter().map(|&load| of(load)).collect();
+        [load, sent, gotten].into_iter().for_each(|counts| counts.fill(0));
+        let number = self.link(of(link_most), None);
+        let way = self.way(smallvec![number], longest, of(node_most));
+        self.of_step.push((way, loads));
+        (most, way)
+    }
+
+    /// A link of a step without symmetry, which others may be on, too.
+    fn link(&mut self, load: f32, shared: Option<u32>) -> u32 {
+        let (load, hops) = (vec![load], Hops::Unknown);
+        let (dim, is_alike, is_on_ring) = (None, false, false);
+        self.profiles.push(LoadProfile { dim, load, is_alike, is_on_ring, shared, hops });
+        self.profiles.len() as u32 - 1
+    }
+
+    /// The messages of all lanes in a step are known: those without symmetry meet on the link that they load
+    /// most together.
+    pub(super) fn end_step(&mut self) {
+        let of_step = std::mem::take(&mut self.of_step);
+        let [(_, first), others @ ..] = &of_step[..] else { return };
+        if others.is_empty() {
+            return;
+        }
+        let mut sum = first.clone();
+        for (_, loads) in others {
+            sum.iter_mut().zip(loads).for_each(|(sum, load)| *sum += load);
+        }
+        let busiest = (0..sum.len()).max_by(|&a, &b| sum[a].total_cmp(&sum[b]));
+        let (Some(busiest), number) = (busiest, self.profiles.len() as u32) else { return };
+        for (way, loads) in of_step.iter().filter(|(_, loads)| loads[busiest] > 0.0) {
+            let link = self.link(loads[busiest], Some(number));
+            self.all[*way].profiles.push(link);
+        }
+    }
+}

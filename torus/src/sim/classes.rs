@@ -1,0 +1,187 @@
+//! Scores of one rank for each class of ranks that do the same.
+//!
+//! On rings of links a step that looks the same from every p-th coordinate of a dimension looks the same from all
+//! ranks whose coordinates differ by multiples of p. Those are a class; so are their links. One rank
+//! of each class is followed, on one link of each: a link meets as many messages of a class as a message of
+//! that class crosses links of the link's class. All ranks of a class do the same at the same time, so this is
+//! what following all ranks gives.
+
+use smallvec::SmallVec;
+
+use super::network::Network;
+use super::score::{ResourceId, Score, StepScore, Transit};
+use crate::geometry::{Axis, Vertex};
+use crate::names::{LaneId, Rank, StepId};
+use crate::plan::{Expansion, Flow, LineStep, Plan, StepView, n_positions};
+
+/// The most classes that are followed.
+const MOST_CLASSES: u32 = 64;
+/// The most messages of all classes.
+const MOST_MESSAGES: u64 = 40_000;
+
+/// Classes of coordinates.
+struct Classes<'a> {
+    /// The axes of the shape.
+    axes: &'a [Axis],
+    /// By dimension, from which coordinate on classes come again.
+    periods: SmallVec<[u32; 8]>,
+}
+
+impl Score {
+    /// One rank of each class; `None` if some step has no such symmetry, or there are too many classes.
+    /// `place` says on which vertex a rank is, `share` by lane what a position is of n.
+    pub(super) fn of_classes(
+        flow: &Expansion,
+        network: &Network,
+        place: &dyn Fn(Rank) -> Vertex,
+        share: impl Fn(LaneId) -> f64,
+    ) -> Option<Self> {
+        let classes = Classes::of(flow, network)?;
+        let n_classes = classes.n();
+        let mut score = Score::empty(flow, n_classes);
+        let n_linked = network.n_linked();
+        score.number(n_classes as usize * 2 * n_linked, n_classes as usize, network.per_node() > 1);
+        let mut rank_on = vec![Rank(0); flow.n_ranks() as usize];
+        Rank::first(flow.n_ranks()).for_each(|rank| rank_on[place(rank).index()] = rank);
+        // What the first rank of each class posts, in its order.
+        let starts: Vec<_> = (0..n_classes).map(|class| classes.coordinates(class)).collect();
+        let plan = |at: &SmallVec<[u32; 8]>| flow.plan(rank_on[classes.vertex(at)]);
+        let plans: Vec<Plan> = starts.iter().map(plan).collect();
+        for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
+            for step in StepId::first(header.n_steps) {
+                let mut messages = Vec::new();
+                for (from, plan) in (0..).zip(&plans) {
+                    for send in &plan.lanes[lane.index()].steps[step.index()].sends {
+                        let target = classes.at(place(send.peer));
+                        let (links, hops) =
+                            classes.route(&starts[from as usize], &target, n_linked);
+                        let start = score.paths.len() as u32;
+                        score.paths.extend(links);
+                        let to = classes.class(&target);
+                        let ends = score.at_ends([hops, 0], from, to, header.port, 1.0);
+                        score.paths.extend(ends);
+                        let path = start..score.paths.len() as u32;
+                        let share = n_positions(&send.runs) as f64 * share(lane);
+                        messages.push(Transit { from, to, share, hops: [hops, 0], path });
+                    }
+                }
+                score.push(flow, lane, step, StepScore::new(messages, n_classes));
+            }
+        }
+        Some(score)
+    }
+}
+
+impl<'a> Classes<'a> {
+    fn of(flow: &Expansion, network: &'a Network) -> Option<Self> {
+        let axes = network.rings()?;
+        let mut periods: SmallVec<[u32; 8]> = SmallVec::from_elem(1, axes.len());
+        let mut n_messages = 0u64;
+        for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
+            let mut last: Option<LineStep<'_>> = None;
+            for step in StepId::first(header.n_steps) {
+                match flow.view(lane, step) {
+                    StepView::Lines(lines) if lines.is_everywhere() => {
+                        n_messages += lines.positions.len() as u64;
+                        if !last.as_ref().is_some_and(|before| before.has_hops_of(&lines)) {
+                            periods[lines.dim] = period(&lines, periods[lines.dim]);
+                        }
+                        last = Some(lines);
+                    }
+                    StepView::Shifts(shifts) => {
+                        n_messages += shifts.shifts.len() as u64;
+                        // A node axis in two has no coordinates here.
+                        let is_cut = shifts.sizes.len() != axes.len();
+                        if is_cut && network.per_node() > 1 && *periods.last()? > 1 {
+                            return None;
+                        }
+                    }
+                    StepView::Lines(_) | StepView::Messages(_) => return None,
+                }
+            }
+        }
+        let classes = Classes { axes, periods };
+        let n = u64::from(classes.n());
+        (n <= u64::from(MOST_CLASSES) && n * n_messages <= MOST_MESSAGES).then_some(classes)
+    }
+
+    fn n(&self) -> u32 {
+        self.periods.iter().product()
+    }
+
+    /// The class of coordinates; those of more axes than there are do not matter.
+    fn class(&self, at: &[u32]) -> u32 {
+        let digits = self.periods.iter().zip(at);
+        digits.fold(0, |class, (period, at)| class * period + at % period)
+    }
+
+    /// The first coordinates of a class.
+    fn coordinates(&self, class: u32) -> SmallVec<[u32; 8]> {
+        let mut rest = class;
+        let digit = |&period: &u32| {
+            let digit = rest % period;
+            rest /= period;
+            digit
+        };
+        let mut at: SmallVec<[u32; 8]> = self.periods.iter().rev().map(digit).collect();
+        at.reverse();
+        at
+    }
+
+    /// The coordinates of a vertex.
+    fn at(&self, vertex: Vertex) -> SmallVec<[u32; 8]> {
+        let mut rest = vertex.0;
+        let digit = |axis: &Axis| {
+            let digit = rest % axis.size;
+            rest /= axis.size;
+            digit
+        };
+        let mut at: SmallVec<[u32; 8]> = self.axes.iter().rev().map(digit).collect();
+        at.reverse();
+        at
+    }
+
+    /// The number of the vertex with these coordinates.
+    fn vertex(&self, at: &[u32]) -> usize {
+        let digits = self.axes.iter().zip(at);
+        digits.fold(0, |vertex, (axis, &at)| vertex * axis.size as usize + at as usize)
+    }
+
+    /// The classes of links that a message crosses, each with how often, and how many links these are.
+    fn route(&self, from: &[u32], to: &[u32], n_linked: usize) -> (Vec<(ResourceId, f32)>, u16) {
+        let (mut at, mut crossed, mut hops) =
+            (SmallVec::<[u32; 8]>::from_slice(from), Vec::new(), 0);
+        for dim in 0..n_linked {
+            let offset = self.axes[dim].offset(from[dim], to[dim]);
+            let (period, start) = (i64::from(self.periods[dim]), i64::from(from[dim]));
+            let mut times: SmallVec<[u32; 8]> = SmallVec::from_elem(0, period as usize);
+            for hop in 0..offset.abs() {
+                times[(start + hop * offset.signum()).rem_euclid(period) as usize] += 1;
+            }
+            for (digit, &times) in (0..).zip(&times).filter(|(_, times)| **times > 0) {
+                at[dim] = digit;
+                let link = (self.class(&at) as usize * n_linked + dim) * 2;
+                crossed.push(((link + usize::from(offset < 0)) as ResourceId, times as f32));
+            }
+            at[dim] = to[dim];
+            hops += offset.unsigned_abs() as u16;
+        }
+        (crossed, hops)
+    }
+}
+
+/// The least multiple of `of`, a divisor of a line's size, by which all its messages can be moved on.
+fn period(step: &LineStep<'_>, of: u32) -> u32 {
+    let size = step.size();
+    // By sender, how far its messages go and what they carry.
+    let mut sent: Vec<SmallVec<[(u32, u64); 2]>> = vec![SmallVec::new(); size as usize];
+    for hop in step.hops() {
+        sent[hop.from as usize].push(((hop.to + size - hop.from) % size, hop.positions));
+    }
+    sent.iter_mut().for_each(|sent| sent.sort_unstable());
+    let is_period = |period: &u32| {
+        let next = |at: usize| (at + *period as usize) % sent.len();
+        size.is_multiple_of(*period) && (0..sent.len()).all(|at| sent[at] == sent[next(at)])
+    };
+    (1..).map(|times| times * of).find(is_period).unwrap_or(size)
+}

@@ -1,0 +1,239 @@
+//! Our engine: what its ports do in a call.
+//!
+//! Each port has a thread of its own. A message of more than `eager` bytes waits for a descriptor from its receiver
+//! (src/endpoint/utofu): receivers post it in advance, so that only a lane's first step waits for its way, but
+//! it is a message that both sides post and see. Shorter ones are copied before they are put, and behind
+//! where they are not combined. Messages between ranks of a node go through its memory (src/endpoint/shm).
+
+use super::machine::Machine;
+use super::outcome::Part;
+use super::score::{Score, StepFacts};
+use super::script::{Op, Script, Threads, parts};
+use super::work::{Copies, LaneWork, StepWork};
+use crate::collectives::{Action, Payload};
+use crate::names::LaneId;
+use crate::plan::{DependsOn, Flow};
+
+/// Whether a call has been made before, with the same memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CallForm {
+    /// It is the first: plans are made, memory is registered, peers are met.
+    First,
+    /// It is a repeated or a persistent one: all that is kept.
+    #[default]
+    Repeated,
+}
+
+/// The most parts of a message that are followed one by one; of more, several go together.
+const MOST_PARTS: u64 = 24;
+/// Messages of so many bytes travel in a descriptor (src/endpoint/utofu), and are not copied.
+const TINY_BYTES: f64 = 16.0;
+/// Memory is registered in pages of this size on Fugaku.
+const PAGE_BYTES: f64 = 65_536.0;
+
+/// What ports do in a call of `n` bytes.
+pub(super) fn script(
+    flow: &dyn Flow,
+    score: &Score,
+    machine: &Machine,
+    n: f64,
+    segment: f64,
+    call: CallForm,
+) -> Script {
+    let threads = f64::from(score.n_ports());
+    let costs = |lane: usize| Costs {
+        machine,
+        n,
+        segment,
+        call,
+        fold_ns: 1.0 / machine.reduce.min(machine.reduce_all / threads),
+        copy_ns: 1.0 / machine.copy.min(machine.copy_all / threads),
+        is_token: flow.lanes()[lane].space.payload == Payload::Token,
+    };
+    let lanes = LaneId::first(score.facts().len()).map(|lane| {
+        let (facts, work) = (&score.facts()[lane.index()], &score.work()[lane.index()]);
+        let header = &flow.lanes()[lane.index()];
+        let wake = machine.wake_ns * f64::from(header.port.0);
+        let mut ops = vec![Op::Spend { ns: wake, part: Part::Threads }];
+        let window = header.window.map_or(usize::MAX, |window| window.get() as usize);
+        costs(lane.index()).lane(facts, work, window, &mut ops);
+        ops
+    });
+    let lanes = lanes.collect();
+    let mut setup = machine.call_ns;
+    if call == CallForm::First {
+        let of_lane = |(lane, work): (usize, &LaneWork)| {
+            let facts = &score.facts()[lane];
+            // As many are sent as are received.
+            let messages = |(facts, work): (&StepFacts, &StepWork)| {
+                2.0 * f64::from(facts.n_sends) * costs(lane).segments(facts, work)
+            };
+            facts.iter().zip(&work.steps).map(messages).sum::<f64>()
+        };
+        let messages: f64 = score.work().iter().enumerate().map(of_lane).sum();
+        // Input, output and the call's own memory, each with an address for every port.
+        let registered =
+            3.0 * machine.register_ns + (2.0 * n / PAGE_BYTES).ceil() * machine.page_ns;
+        setup += messages * machine.compile_ns + threads * registered;
+    }
+    Script { setup: vec![(Part::Setup, setup)], lanes, threads: Threads::Each }
+}
+
+struct Costs<'a> {
+    machine: &'a Machine,
+    n: f64,
+    segment: f64,
+    call: CallForm,
+    fold_ns: f64,
+    copy_ns: f64,
+    is_token: bool,
+}
+
+impl Costs<'_> {
+    fn message(&self, facts: &StepFacts) -> f64 {
+        facts.share * self.n / f64::from(facts.n_sends.max(1))
+    }
+
+    /// Messages of the network for each of a step's.
+    fn segments(&self, facts: &StepFacts, work: &StepWork) -> f64 {
+        if self.is_token {
+            return 1.0;
+        }
+        let runs = match work.sent.is_apart(self.n) {
+            true => f64::from(work.sent.runs) / f64::from(facts.n_sends.max(1)),
+            false => 1.0,
+        };
+        (self.message(facts) / self.segment).max(runs).ceil().max(1.0)
+    }
+
+    /// Whether a step's messages wait for a descriptor from their receivers.
+    fn is_announced(&self, facts: &StepFacts) -> bool {
+        !facts.stays && self.message(facts).min(self.segment) > self.machine.eager
+    }
+
+    /// Bytes of messages that are copied into the slots of a channel, and out of them.
+    fn eager(&self, facts: &StepFacts) -> Copies {
+        let bytes = self.message(facts);
+        match facts.stays || self.is_announced(facts) || bytes <= TINY_BYTES {
+            true => Copies::default(),
+            false => Copies { share: facts.share, pieces: facts.n_sends },
+        }
+    }
+
+    fn copy(&self, copies: Copies) -> Op {
+        let ns =
+            copies.share * self.n * self.copy_ns + f64::from(copies.pieces) * self.machine.block_ns;
+        Op::Spend { ns, part: Part::Copy }
+    }
+
+    /// Posts a step's messages; packs each before, which for all but the first segment is while others are sent.
+    fn put(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
+        let machine = self.machine;
+        if self.call == CallForm::First && work.new_peers > 0 && !facts.stays {
+            // A channel for each, and an answer of each.
+            let ns = 2.0 * (machine.latency_ns + machine.poll_ns)
+                + f64::from(work.new_peers) * machine.peer_ns;
+            ops.push(Op::Spend { ns, part: Part::Setup });
+        }
+        let segments = self.segments(facts, work);
+        let (packed, of_first) = (work.sent.copies(self.n), 1.0 / segments);
+        let is_packed = packed.share > 0.0;
+        if is_packed {
+            ops.push(self.copy(Copies { share: packed.share * of_first, ..packed }));
+        }
+        let eager = self.eager(facts);
+        if eager.share > 0.0 {
+            ops.push(self.copy(eager));
+        }
+        let (post, poll) = (machine.post_ns, machine.poll_ns);
+        let is_announced = self.is_announced(facts);
+        if is_announced && step == 0 {
+            ops.push(Op::Ready { step, post_ns: post, poll_ns: poll });
+        }
+        let (post_ns, gap_ns) = match facts.stays {
+            true => (machine.shm_overhead_ns, 0.0),
+            false => (post + if is_announced && step > 0 { poll } else { 0.0 }, machine.gap_ns),
+        };
+        ops.push(Op::Put {
+            step,
+            from: 0.0,
+            to: 1.0,
+            puts: segments as f32,
+            post_ns,
+            gap_ns,
+            abreast: 1.0,
+        });
+        if is_packed && segments > 1.0 {
+            let share = packed.share * (1.0 - of_first);
+            ops.push(self.copy(Copies { share, pieces: 0 }));
+        }
+    }
+
+    /// What a thread does to see a message, and to have said that it waits for it.
+    fn poll_ns(&self, step: usize, facts: &StepFacts) -> f64 {
+        let machine = self.machine;
+        match facts.stays {
+            true => machine.shm_overhead_ns,
+            false if self.is_announced(facts) && step > 0 => machine.poll_ns + machine.post_ns,
+            false => machine.poll_ns,
+        }
+    }
+
+    /// Receives a step's messages, and combines or unpacks what has arrived while the rest comes.
+    fn receive(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
+        let segments = self.segments(facts, work);
+        let poll_ns = self.poll_ns(step, facts);
+        let is_folded = facts.action == Action::Reduce && !self.is_token;
+        let unpacked = work.received.copies(self.n);
+        if !is_folded && unpacked.share == 0.0 {
+            ops.push(Op::Receive { step, to: 1.0, poll_ns: poll_ns * segments });
+            let eager = self.eager(facts);
+            if eager.share > 0.0 {
+                ops.push(self.copy(eager));
+            }
+            return;
+        }
+        let mut done = 0.0;
+        for pieces in parts(segments as u64, MOST_PARTS).into_iter().map(|pieces| pieces as f64) {
+            done += pieces;
+            let (to, share) = ((done / segments) as f32, (pieces / segments) as f32);
+            ops.push(Op::Receive { step, to, poll_ns: poll_ns * pieces });
+            if !is_folded {
+                let pieces = if to == 1.0 { unpacked.pieces } else { 0 };
+                ops.push(self.copy(Copies { share: unpacked.share * f64::from(share), pieces }));
+                continue;
+            }
+            let bytes = f64::from(share) * facts.share * self.n;
+            let start_ns = self.machine.reduce_start_ns(bytes, pieces);
+            ops.push(Op::Fold { step, share, ns_per_byte: self.fold_ns, start_ns });
+        }
+    }
+
+    /// Steps in order: each is posted as soon as what it carries is there and the window has room.
+    fn lane(&self, facts: &[StepFacts], work: &LaneWork, window: usize, ops: &mut Vec<Op>) {
+        let mut n_received = 0;
+        let receive_up_to = |end: usize, n_received: &mut usize, ops: &mut Vec<Op>| {
+            let steps = facts.iter().zip(&work.steps).enumerate();
+            for (step, (of_step, work)) in steps.take(end).skip(*n_received) {
+                self.receive(step, of_step, work, ops);
+            }
+            *n_received = end.max(*n_received);
+        };
+        for (step, of_step) in facts.iter().enumerate() {
+            let carried = match of_step.after {
+                DependsOn::Nothing => 0,
+                DependsOn::Step(before) => before.index() + 1,
+            };
+            let held = (step + 1).saturating_sub(window);
+            receive_up_to(carried.max(held), &mut n_received, ops);
+            self.put(step, of_step, &work.steps[step], ops);
+        }
+        receive_up_to(facts.len(), &mut n_received, ops);
+        if let Some(last) = facts.len().checked_sub(1) {
+            ops.push(Op::Sent { step: last, to: 1.0, ack_ns: self.machine.ack_ns });
+        }
+        if work.closing.share > 0.0 {
+            ops.push(self.copy(work.closing));
+        }
+    }
+}

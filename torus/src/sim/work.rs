@@ -1,0 +1,325 @@
+//! What our engine does on a rank beside its messages: copies, and peers that it meets for the first time.
+//!
+//! As `src/engine/compile` lays a call out whose input and output are apart. A vector, and blocks in the
+//! user's order, are worked on in the user's output; other blocks in memory of the call. Nothing is copied in
+//! advance: what has not been written yet is read where the user has it. A message whose bytes lie in one
+//! piece is sent from there and received there; otherwise it is packed before, or unpacked behind. What a
+//! step both sends and receives lands apart and is copied. In the end what is not where the user wants it is
+//! copied there.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::collectives::{Action, Collective, Payload, Share};
+use crate::names::{Block, PortId, Position, Rank};
+use crate::plan::segments::MIN_SEPARATE_RUN_BYTES;
+use crate::plan::{Flow, Lane, Plan, Run};
+
+/// Copies of a rank's own data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Copies {
+    /// Bytes, as a multiple of n.
+    pub share: f64,
+    /// Pieces that they lie in.
+    pub pieces: u32,
+}
+
+/// What a rank sends, or receives, in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// Bytes, as a multiple of n.
+    pub share: f64,
+    /// Runs of positions.
+    pub runs: u32,
+    /// Copies where runs are short, and those of a message travel together.
+    pub together: Copies,
+    /// Copies where they are long, and each is a message.
+    pub apart: Copies,
+}
+
+impl Moved {
+    /// Whether runs travel one by one in a call of `n` bytes: see [`segments`](crate::plan::segments).
+    pub fn is_apart(&self, n: f64) -> bool {
+        self.share * n >= f64::from(self.runs.max(1)) * MIN_SEPARATE_RUN_BYTES as f64
+    }
+
+    /// Copies in a call of `n` bytes.
+    pub fn copies(&self, n: f64) -> Copies {
+        if self.is_apart(n) { self.apart } else { self.together }
+    }
+}
+
+/// What a rank does in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepWork {
+    /// What it sends, with what is packed before.
+    pub sent: Moved,
+    /// What it receives, with what is unpacked behind.
+    pub received: Moved,
+    /// Ranks that no step of the port before had messages with.
+    pub new_peers: u32,
+}
+
+/// What a rank does in a lane.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaneWork {
+    /// By step.
+    pub steps: Vec<StepWork>,
+    /// When all steps are done.
+    pub closing: Copies,
+}
+
+/// What one rank does, by lane: the root, or rank 0.
+pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<LaneWork> {
+    let collective = flow.collective();
+    let rank = if collective.is_rooted() { flow.root() } else { Rank(0) };
+    let plan = flow.plan(rank);
+    let mut met: HashMap<PortId, HashSet<Rank>> = HashMap::new();
+    // By part, what arrives in any of several lanes.
+    let mut arrives: HashMap<u32, Vec<bool>> = HashMap::new();
+    for (number, lane) in plan.lanes.iter().enumerate() {
+        let others = plan.lanes.iter().enumerate().filter(|(other, _)| *other != number);
+        if others.map(|(_, other)| other.part).all(|part| part != lane.part) {
+            continue;
+        }
+        let n = lane.space.n_positions as usize;
+        let arrives = arrives.entry(lane.part).or_insert_with(|| vec![false; n]);
+        let runs = lane.steps.iter().flat_map(|step| &step.recvs).flat_map(|recv| &recv.runs);
+        for run in runs {
+            arrives[run.start as usize..run.end() as usize].fill(true);
+        }
+    }
+    let lanes = plan.lanes.iter().enumerate().map(|(number, lane)| {
+        let met = met.entry(lane.port).or_default();
+        let is_first = !plan.lanes[..number].iter().any(|other| other.part == lane.part);
+        let mut places = Places::new(&plan, lane, share(number));
+        let steps = lane.steps.iter().map(|step| {
+            let (sends, recvs) = (&step.sends, &step.recvs);
+            let peers = sends.iter().chain(recvs).map(|transfer| transfer.peer);
+            let new_peers = peers.filter(|&peer| met.insert(peer)).count() as u32;
+            places.step += 1;
+            let mut work = StepWork { new_peers, ..StepWork::default() };
+            sends.iter().for_each(|send| places.send(&send.runs, &mut work.sent));
+            let received = &mut work.received;
+            recvs.iter().for_each(|recv| places.receive(&recv.runs, step.action, received));
+            work
+        });
+        let steps = steps.collect();
+        let all = &arrives.get(&lane.part);
+        let closing = places.closing(|position| {
+            let of_others = all.is_some_and(|all| all[position as usize]);
+            is_first && !of_others
+        });
+        LaneWork { steps, closing }
+    });
+    lanes.collect()
+}
+
+impl Copies {
+    fn and(self, other: Copies) -> Self {
+        Copies { share: self.share + other.share, pieces: self.pieces + other.pieces }
+    }
+}
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// A block of the user's input.
+    Input(u32),
+    /// A block of the user's output.
+    Output(u32),
+    /// A position of the memory of the call.
+    Work(u32),
+}
+
+/// Where the positions of a lane lie.
+struct Places<'a> {
+    plan: &'a Plan,
+    lane: &'a Lane,
+    /// Bytes of a position, as a multiple of n.
+    share: f64,
+    gets: Share,
+    /// Positions are the user's blocks in order, in the output.
+    is_home: bool,
+    /// By position; empty for tokens, and for vectors, which lie in one piece.
+    at: Vec<Place>,
+    /// The step, from 1, and by place in the output and in the memory of the call the last that sends it.
+    step: u32,
+    read: [Vec<u32>; 2],
+    arrived: Vec<bool>,
+}
+
+impl<'a> Places<'a> {
+    fn new(plan: &'a Plan, lane: &'a Lane, share: f64) -> Self {
+        let Plan { collective, rank, root, n_ranks, .. } = *plan;
+        let (gives, gets) =
+            (collective.gives(rank, root, n_ranks), collective.gets(rank, root, n_ranks));
+        let space = &lane.space;
+        let is_vector = space.payload == Payload::Vector;
+        let in_order = is_vector || lane.parts == 1 && space.is_identity();
+        let is_home = gets == Share::All && in_order;
+        let home = |position| match is_home {
+            true => Place::Output(position),
+            false => Place::Work(position),
+        };
+        let own = (gives == Share::Own).then(|| space.position_of(rank).0);
+        let start = |position: u32| match gives {
+            // A bcast has one buffer.
+            _ if collective == Collective::Bcast => None,
+            Share::All if is_vector => Some(position),
+            Share::All => space.block_at_start(rank, Position(position)).map(|Block(at)| at),
+            Share::Own => (own == Some(position)).then_some(0),
+            Share::Nothing => None,
+        };
+        // Of a vector in pieces all is written, unless it is of one.
+        let is_plain = space.payload == Payload::Token || is_vector && space.n_positions > 1;
+        let n = if is_plain { 0 } else { space.n_positions };
+        let at = (0..n).map(|position| start(position).map_or(home(position), Place::Input));
+        let at: Vec<Place> = at.collect();
+        let n_output = if is_plain { 0 } else { n_ranks.max(n) as usize };
+        let read = [vec![0; n_output], vec![0; at.len()]];
+        let arrived = vec![false; at.len()];
+        Places { plan, lane, share, gets, is_home, at, step: 0, read, arrived }
+    }
+
+    /// Whether a place lies right behind another. Parts of blocks of the user's do not.
+    fn continues(&self, before: Place, place: Place) -> bool {
+        match (before, place) {
+            (Place::Work(a), Place::Work(b)) => a + 1 == b,
+            (Place::Input(a), Place::Input(b)) | (Place::Output(a), Place::Output(b)) => {
+                let is_vector = self.lane.space.payload == Payload::Vector;
+                (is_vector || self.lane.parts == 1) && a + 1 == b
+            }
+            _ => false,
+        }
+    }
+
+    fn pieces(&self, places: impl Iterator<Item = Place>) -> u32 {
+        let (mut last, mut pieces) = (None, 0);
+        for place in places {
+            pieces += u32::from(last.is_none_or(|last| !self.continues(last, place)));
+            last = Some(place);
+        }
+        pieces
+    }
+
+    fn copies(&self, positions: usize, pieces: u32) -> Copies {
+        Copies { share: positions as f64 * self.share, pieces }
+    }
+
+    /// A message is sent, packed before.
+    fn send(&mut self, runs: &[Run], moved: &mut Moved) {
+        if self.at.is_empty() {
+            return self.move_plain(runs, true, moved);
+        }
+        let place = |position: u32| self.at[position as usize];
+        let all = runs.iter().flat_map(|run| run.start..run.end());
+        let pieces = self.pieces(all.clone().map(place));
+        for run in runs {
+            let pieces = self.pieces((run.start..run.end()).map(place));
+            if pieces > 1 {
+                moved.apart = moved.apart.and(self.copies(run.len as usize, pieces));
+            }
+        }
+        let n = all.clone().count();
+        for position in all {
+            match self.at[position as usize] {
+                Place::Input(_) => {}
+                Place::Output(at) => self.read[0][at as usize] = self.step,
+                Place::Work(at) => self.read[1][at as usize] = self.step,
+            }
+        }
+        if pieces > 1 {
+            moved.together = moved.together.and(self.copies(n, pieces));
+        }
+        moved.runs += runs.len() as u32;
+        moved.share += n as f64 * self.share;
+    }
+
+    /// A message of a vector's pieces is copied if it has several runs.
+    fn move_plain(&self, runs: &[Run], is_copied: bool, moved: &mut Moved) {
+        if self.lane.space.payload == Payload::Token {
+            return;
+        }
+        let n: u32 = runs.iter().map(|run| run.len).sum();
+        if is_copied && runs.len() > 1 {
+            moved.together = moved.together.and(self.copies(n as usize, runs.len() as u32));
+        }
+        moved.runs += runs.len() as u32;
+        moved.share += f64::from(n) * self.share;
+    }
+
+    /// Where the user wants a position in the end.
+    fn end(&self, position: u32) -> Option<Place> {
+        let (space, rank) = (&self.lane.space, self.plan.rank);
+        match self.gets {
+            Share::Nothing => None,
+            Share::All if space.payload == Payload::Vector => Some(Place::Output(position)),
+            Share::Own => (space.position_of(rank).0 == position).then_some(Place::Output(0)),
+            Share::All => {
+                let Block(block) = space.block_at_end(rank, Position(position))?;
+                Some(Place::Output(block))
+            }
+        }
+    }
+
+    /// A message is received, and unpacked behind. What is combined is read where it has landed.
+    fn receive(&mut self, runs: &[Run], action: Action, moved: &mut Moved) {
+        if self.at.is_empty() {
+            return self.move_plain(runs, action == Action::Copy, moved);
+        }
+        let is_stored = action == Action::Copy;
+        let mut is_direct = runs.len() <= 1;
+        for run in runs {
+            let ends: Option<Vec<Place>> = match self.is_home {
+                true => None,
+                false => (run.start..run.end()).map(|position| self.end(position)).collect(),
+            };
+            // In the output if all of the run belongs there in order, else in the memory of the call.
+            let ends = ends.filter(|ends| self.pieces(ends.iter().copied()) == 1);
+            let mut is_read = false;
+            for (index, position) in (run.start..run.end()).enumerate() {
+                let home = match self.is_home {
+                    true => Place::Output(position),
+                    false => Place::Work(position),
+                };
+                let place = ends.as_ref().map_or(home, |ends| ends[index]);
+                is_read |= match place {
+                    Place::Input(_) => false,
+                    Place::Output(at) => self.read[0][at as usize] == self.step,
+                    Place::Work(at) => self.read[1][at as usize] == self.step,
+                };
+                self.at[position as usize] = place;
+                self.arrived[position as usize] = true;
+            }
+            if is_stored && is_read {
+                moved.apart = moved.apart.and(self.copies(run.len as usize, 1));
+            }
+            is_direct &= !is_read;
+        }
+        let n: u32 = runs.iter().map(|run| run.len).sum();
+        if is_stored && !is_direct {
+            moved.together = moved.together.and(self.copies(n as usize, runs.len() as u32));
+        }
+        moved.runs += runs.len() as u32;
+        moved.share += f64::from(n) * self.share;
+    }
+
+    /// What is left to be copied: of the positions that have arrived here, and of those that are `left` to
+    /// this lane.
+    fn closing(&self, left: impl Fn(u32) -> bool) -> Copies {
+        let (mut last, mut n, mut pieces) = (None, 0, 0);
+        for (position, &at) in (0..).zip(&self.at) {
+            let Some(end) = self.end(position).filter(|&end| end != at) else { continue };
+            if !self.arrived[position as usize] && !left(position) {
+                continue;
+            }
+            let is_behind = |&(from, into): &(Place, Place)| {
+                self.continues(from, at) && self.continues(into, end)
+            };
+            pieces += u32::from(last.as_ref().is_none_or(|last| !is_behind(last)));
+            last = Some((at, end));
+            n += 1;
+        }
+        self.copies(n, pieces)
+    }
+}
