@@ -14,6 +14,9 @@ use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::segments::MIN_SEPARATE_RUN_BYTES;
 use crate::plan::{Flow, Lane, Plan, Run};
 
+/// Positions of a vector that are followed one by one.
+const MOST_FOLLOWED: u32 = 4096;
+
 /// Copies of a rank's own data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Copies {
@@ -140,7 +143,7 @@ struct Places<'a> {
     gets: Share,
     /// Positions are the user's blocks in order, in the output.
     is_home: bool,
-    /// By position; empty for tokens, and for vectors, which lie in one piece.
+    /// By position; empty for tokens, and for vectors of many, which lie in one piece.
     at: Vec<Place>,
     /// The step, from 1, and by place in the output and in the memory of the call the last that sends it.
     step: u32,
@@ -170,8 +173,9 @@ impl<'a> Places<'a> {
             Share::Own => (own == Some(position)).then_some(0),
             Share::Nothing => None,
         };
-        // Of a vector in pieces all is written, unless it is of one.
-        let is_plain = space.payload == Payload::Token || is_vector && space.n_positions > 1;
+        // Of a vector in many pieces all is written, and hardly a message has read and written ones.
+        let is_plain =
+            space.payload == Payload::Token || is_vector && space.n_positions > MOST_FOLLOWED;
         let n = if is_plain { 0 } else { space.n_positions };
         let at = (0..n).map(|position| start(position).map_or(home(position), Place::Input));
         let at: Vec<Place> = at.collect();
