@@ -1,8 +1,8 @@
 //! The messages of one call with what they cross, for other simulators.
 
 use hopbine_torus::plan::{DependsOn, Flow};
-use hopbine_torus::sim::{Machine, Network};
-use hopbine_torus::{LaneId, LinkId, StepId};
+use hopbine_torus::sim::{Machine, Network, Resource};
+use hopbine_torus::{LaneId, StepId};
 use serde_json::{Value, json};
 
 use super::one::OneCall;
@@ -21,39 +21,38 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
         Column::number("bytes", "bytes"),
         Column::text("crosses", "crosses").wraps(),
     ];
-    let n_links = network.whole().n_links();
-    let n_ports = call.call.score.n_ports() as usize;
+    let score = &call.call.score;
     // Links and interfaces that are used, in order.
-    let mut used: Vec<u32> = call
-        .call
-        .score
+    let mut used: Vec<u32> = score
         .messages()
         .flat_map(|message| message.crossed.iter().map(|(resource, _)| *resource))
         .collect();
     used.sort_unstable();
     used.dedup();
-    let name = |resource: usize| match resource.checked_sub(n_links) {
-        None => network.whole().link_name(LinkId(resource)),
-        Some(port) => format!("rank {} port {}", port / n_ports, port % n_ports),
+    let name = |number: u32| match score.resource(number) {
+        Resource::Link(link) => network.whole().link_name(link),
+        Resource::In { node, port } => format!("node {node} in {}", port.0),
+        Resource::Memory { node } => format!("node {node} memory"),
+        Resource::Out { node, port } => format!("node {node} out {}", port.0),
     };
-    let resource = |&resource: &u32| {
-        let resource = resource as usize;
-        let (kind, gb_per_s, ns) = match resource < n_links {
-            true if network.is_on_board(LinkId(resource)) => {
+    let resource = |&number: &u32| {
+        let (kind, gb_per_s, ns) = match score.resource(number) {
+            Resource::Link(link) if network.is_on_board(link) => {
                 ("board", machine.link, machine.board_hop_ns)
             }
-            true => ("cable", machine.link, machine.hop_ns),
-            false => ("interface", machine.interface, 0.0),
+            Resource::Link(_) => ("cable", machine.link, machine.hop_ns),
+            Resource::In { .. } | Resource::Out { .. } => ("interface", machine.interface, 0.0),
+            Resource::Memory { .. } => ("memory", machine.copy_all, 0.0),
         };
-        json!({ "name": name(resource), "kind": kind, "gb_per_s": gb_per_s, "ns": ns })
+        json!({ "name": name(number), "kind": kind, "gb_per_s": gb_per_s, "ns": ns })
     };
     let resources: Vec<Value> = used.iter().map(resource).collect();
-    let rows = call.call.score.messages().map(|message| {
+    let rows = score.messages().map(|message| {
         let number = |resource: u32| used.binary_search(&resource).expect("a resource in use");
         let crossed: Vec<usize> =
             message.crossed.iter().map(|(resource, _)| number(*resource)).collect();
         let names: Vec<String> =
-            message.crossed.iter().map(|(resource, _)| name(*resource as usize)).collect();
+            message.crossed.iter().map(|(resource, _)| name(*resource)).collect();
         let bytes = message.share * call.bytes as f64;
         vec![
             Cell::count(message.lane.index() as u64),

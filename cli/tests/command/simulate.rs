@@ -270,6 +270,7 @@ fn one_call_is_told_in_full() {
     let volume = (0..12).map(bytes).fold(0.0, f64::max) / (120.0 * 1024.0);
     assert!((volume - counted["volume"].as_f64().unwrap()).abs() < 1e-9, "{volume}: {counted}");
     let resources = messages["resources"].as_array().unwrap();
+    let mut ways_in = std::collections::BTreeMap::new();
     for row in rows {
         assert!(row["awaits"].as_u64() <= row["step"].as_u64(), "{row}");
         let crossed: Vec<&serde_json::Value> = row["crosses"]
@@ -279,9 +280,12 @@ fn one_call_is_told_in_full() {
             .map(|number| &resources[number.as_u64().unwrap() as usize])
             .collect();
         let (interface, links) = crossed.split_last().unwrap();
-        assert_eq!(interface["name"], format!("rank {} port {}", row["to"], row["port"]));
+        let name = interface["name"].as_str().unwrap();
+        assert!(name.ends_with(&format!(" in {}", row["port"])), "{name}: {row}");
+        assert_eq!(*ways_in.entry(name).or_insert(&row["to"]), &row["to"], "{name}");
         assert!(!links.is_empty() && links.iter().all(|link| link["kind"] == "cable"), "{row}");
     }
+    assert_eq!(ways_in.len(), 12 * 2, "each rank's, each port's");
     // Links: the busiest first, and as busy as the check says.
     let links = all("links");
     let [load, expected] =

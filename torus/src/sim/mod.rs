@@ -39,7 +39,7 @@ pub use outcome::{Outcome, Part, Parts, Span, SpanKind};
 pub use paper::PaperCall;
 pub use player::play;
 pub use profile::Profile;
-pub use score::{Score, ScoreError, ScoredMessage};
+pub use score::{Resource, Score, ScoreError, ScoredMessage};
 pub use script::{NotModelled, Op, Script, Threads};
 pub use speeds::Speeds;
 pub use timed::{Api, Preparation, PrepareError, Prepared, Timed, UnknownApi};

@@ -4,11 +4,37 @@ use std::ops::Range;
 
 use super::work::LaneWork;
 use crate::collectives::Action;
-use crate::names::{LaneId, PortId, Rank, StepId};
+use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
 use crate::plan::DependsOn;
 
-/// One resource: a link, the memory of a node, an interface's way out or in.
+/// The number of a [`Resource`].
 pub(super) type ResourceId = u32;
+
+/// What messages share. Nodes are numbered as the network's vertices, with the ranks of a node in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// A link of the network; of a line's, if one rank stands for all.
+    Link(LinkId),
+    /// An interface's way into its node.
+    In {
+        /// The node.
+        node: u32,
+        /// The interface: of each port one.
+        port: PortId,
+    },
+    /// The memory of a node, for messages between its ranks.
+    Memory {
+        /// The node.
+        node: u32,
+    },
+    /// An interface's way out of its node, where ranks have it in common.
+    Out {
+        /// The node.
+        node: u32,
+        /// The interface.
+        port: PortId,
+    },
+}
 
 /// Why a plan has no score.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -144,9 +170,7 @@ pub struct ScoredMessage<'a> {
     pub to: Rank,
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// What it crosses, each with the messages that cross it along with this one. Where all ranks are
-    /// followed, numbers below those of the network's links are links; then come the interfaces'
-    /// ways in, rank after rank, [`Score::n_ports`] of each.
+    /// What it crosses ([`Score::resource`]), each with the messages that cross it along with this one.
     pub crossed: &'a [(u32, f32)],
 }
 
@@ -166,6 +190,27 @@ impl Score {
     /// Ports that lanes are driven by.
     pub fn n_ports(&self) -> u32 {
         self.n_ports
+    }
+
+    /// What a number of [`ScoredMessage::crossed`] is.
+    pub fn resource(&self, number: u32) -> Resource {
+        let number = number as usize;
+        let interface = |first: usize| {
+            let (node, port) =
+                ((number - first) as u32 / self.n_ports, (number - first) as u32 % self.n_ports);
+            (node, PortId(port as u16))
+        };
+        if number < self.first_in {
+            Resource::Link(LinkId(number))
+        } else if number < self.first_memory {
+            let (node, port) = interface(self.first_in);
+            Resource::In { node, port }
+        } else if number < self.first_out {
+            Resource::Memory { node: (number - self.first_memory) as u32 }
+        } else {
+            let (node, port) = interface(self.first_out);
+            Resource::Out { node, port }
+        }
     }
 
     /// The messages, lane after lane and step after step, in the order of their senders.
