@@ -114,18 +114,18 @@ other=h$n_hosts
 # -- What is found.
 expect "info: hosts are nodes, wires are told" \
   "*torus         $line+2 at*messages      shared memory with 1 rank, mpi with $far ranks, on $n_hosts hosts*" \
-  2 "$programs/hopbine" info
+  2 "$programs/bin/hopbine" info
 expect "info without shared memory" "*messages      mpi with $((all - 1)) ranks, on $n_hosts hosts*" \
-  2 HOPBINE_SHM=off "$programs/hopbine" info
-expect "shared memory alone is refused" "*the ranks are on several hosts*" 2 HOPBINE_BACKEND=shm "$programs/hopbine" info
+  2 HOPBINE_SHM=off "$programs/bin/hopbine" info
+expect "shared memory alone is refused" "*the ranks are on several hosts*" 2 HOPBINE_BACKEND=shm "$programs/bin/hopbine" info
 
 # -- Every collective by every algorithm.
 expect "matrix" "*algorithms on $all ranks over mpi*" 2 "$programs/mpi" matrix
 expect "matrix, another torus" "*algorithms on $all ranks over mpi*" 2 HOPBINE_TORUS="${n_hosts}x2" HOPBINE_RANK_MAP=hosts \
   "$programs/mpi" matrix
-expect "run on a torus of processes" "*verified*yes*yes*" 2 "$programs/hopbine" run allreduce \
+expect "run on a torus of processes" "*verified*yes*yes*" 2 "$programs/bin/hopbine" run allreduce \
   --torus "${n_hosts}x2" --bytes 8..64KiB:x8192 --iterations 3 --map hosts
-expect "run with nodes" "*verified*yes*yes*" 2 "$programs/hopbine" run alltoall \
+expect "run with nodes" "*verified*yes*yes*" 2 "$programs/bin/hopbine" run alltoall \
   --torus "$n_hosts" --per-node 2 --bytes 8..64KiB:x8192 --iterations 3
 # Ranks in turn: those of a node, as the variable says, are on different hosts then.
 case $mpi in openmpi) options=(--map-by node) ;; mpich) options=(-ppn 1) ;; esac
@@ -161,12 +161,12 @@ expect "the report names the wires" "*on $line+2; messages: shared memory with 1
 # -- Communicators of hosts and across them, long vectors, threads; hosts of different sizes.
 expect "groups, unmodified" "*all groups are right*" 2 "$preload" "$programs/groups" 64
 uneven=$((n_hosts + 2))
-expect "uneven hosts: info" "*rank          *of $uneven*messages      *, on $n_hosts hosts*" 3+1 "$programs/hopbine" info
+expect "uneven hosts: info" "*rank          *of $uneven*messages      *, on $n_hosts hosts*" 3+1 "$programs/bin/hopbine" info
 expect "uneven hosts: matrix" "*algorithms on $uneven ranks over mpi*" 3+1 "$programs/mpi" matrix
 expect "uneven hosts: groups, unmodified" "*all groups are right*" 2+1 "$preload" "$programs/groups" 4
 
 # -- A torus that does not fit; a rank map that is right, that one host has otherwise, that it has not.
-expect "a torus that does not fit" "*HOPBINE_TORUS=5x3 has 15 nodes, but $all ranks*" 2 HOPBINE_TORUS=5x3 "$programs/hopbine" info
+expect "a torus that does not fit" "*HOPBINE_TORUS=5x3 has 15 nodes, but $all ranks*" 2 HOPBINE_TORUS=5x3 "$programs/bin/hopbine" info
 for host in "${hosts[@]}"; do
   $CLUSTER_AGENT "$host" "for i in \$(seq $((all - 1)) -1 0); do echo \"(\$i)\"; done >/tmp/map"
 done
@@ -185,11 +185,11 @@ one_host() {
 }
 if [ "$mpi" = openmpi ]; then
   within=(unshare --pid --fork --kill-child)
-  one_host "all ranks in a space of their own" "*shared memory with 2 ranks, on 1 host*" 3 "$programs/hopbine" info
+  one_host "all ranks in a space of their own" "*shared memory with 2 ranks, on 1 host*" 3 "$programs/bin/hopbine" info
   one_host "all ranks in a space of their own: matrix" "*algorithms on 3 ranks over shm*" 3 "$programs/mpi" matrix
   within=()
   one_host "each rank in a space of its own" "*messages      mpi with 2 ranks, on 3 hosts*" 3 \
-    unshare --pid --fork --kill-child "$programs/hopbine" info
+    unshare --pid --fork --kill-child "$programs/bin/hopbine" info
   one_host "no /proc: matrix" "*algorithms on 3 ranks over mpi*" 3 \
     unshare --mount sh -c "mount -t tmpfs none /proc; exec '$programs/mpi' matrix"
 fi

@@ -116,11 +116,11 @@ for programs in "$target"/{openmpi,mpich}/programs; do
     "${every[@]}" "$programs/plain" allreduce 8 1
   # Over MPI, and without the way by which MPI would meet.
   [ $way = pmix ] || expect "ranks that MPI keeps apart are refused" "*$all ranks were started, of which MPI sees 1*" \
-    srun --mpi=none -N "${#hosts[@]}" --ntasks-per-node=2 "$programs/hopbine" info
+    srun --mpi=none -N "${#hosts[@]}" --ntasks-per-node=2 "$programs/bin/hopbine" info
   expect "info" "*messages      shared memory with 1 rank, mpi with $far ranks, on ${#hosts[@]} hosts*" \
-    "${every[@]}" "$programs/hopbine" info
+    "${every[@]}" "$programs/bin/hopbine" info
   expect "run on a torus" "*verified*yes*" \
-    "${every[@]}" "$programs/hopbine" run allreduce --torus "${#hosts[@]}x2" --bytes 64KiB --iterations 3
+    "${every[@]}" "$programs/bin/hopbine" run allreduce --torus "${#hosts[@]}x2" --bytes 64KiB --iterations 3
   expect "every collective by every algorithm" "*algorithms on $all ranks over mpi*" "${every[@]}" "$programs/mpi" matrix
   expect "the drop-in" "*messages: shared memory with 1 rank*allreduce*" \
     "${every[@]}" env LD_PRELOAD="$programs/libhopbine_preload.so" HOPBINE_REPORT=1 "$programs/heat" 20 20

@@ -3,7 +3,7 @@
 
 build_rust() {
   cargo_hopbine || return 1
-  cp "$target/debug/hopbine" "$programs/hopbine"
+  install -D "$target/debug/hopbine" "$programs/bin/hopbine"
 }
 
 run_rust() {
@@ -50,11 +50,11 @@ run_rust() {
   ranks 2 "${messages[@]}" "$programs/mpi" lanes || status=1
   # The command, on a torus of processes.
   for n in $torus 4; do
-    ranks "$n" "${messages[@]}" "$programs/hopbine" run allreduce --torus "${n}x1" --bytes 64KiB \
+    ranks "$n" "${messages[@]}" "$programs/bin/hopbine" run allreduce --torus "${n}x1" --bytes 64KiB \
       --algorithm all --iterations 2 --map hosts || status=1
   done
   [ "$mpi" != openmpi ] ||
-    ranks 8 "$programs/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
+    ranks 8 "$programs/bin/hopbine" run alltoall --torus 2x2x2 --bytes 64KiB --iterations 5 || status=1
   joined || status=1
   return $status
 }
