@@ -17,7 +17,7 @@ use crate::plan::{Expansion, Flow, LineStep, Plan, StepView, n_positions};
 /// The most classes that are followed.
 const MOST_CLASSES: u32 = 64;
 /// The most messages of all classes.
-const MOST_MESSAGES: u64 = 40_000;
+const MOST_MESSAGES: u64 = 10_000;
 
 /// Classes of coordinates.
 struct Classes<'a> {
