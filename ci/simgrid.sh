@@ -30,6 +30,8 @@ trap 'rm -r "$work"' EXIT
 tofu='tofu-d'
 for cost in network.gap node.{post,poll,ack,reduce_ramp,copy_ramp,block} hopbine.{call,wake}; do tofu+=,$cost=0; done
 for speed in node.{reduce,reduce_all,copy,copy_all}; do tofu+=,$speed=inf; done
+# Without descriptors, which long messages wait for.
+tofu+=,hopbine.eager=inf
 
 # COLLECTIVE ALGORITHM SHAPE PORTS MACHINE BYTES [ROOT]
 cases='
