@@ -9,10 +9,11 @@ use std::time::Duration;
 use criterion::{BenchmarkId, Criterion};
 use hopbine_torus::geometry::RankMap;
 use hopbine_torus::plan::{Expansion, Schedule};
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score, play};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
 use hopbine_torus::{Collective, Rank, Request, Shape, registry};
 
-const PROFILE: Profile = Profile::Hopbine { segment_bytes: 1 << 20, call: CallForm::Repeated };
+const PROFILE: Profile =
+    Profile::Hopbine { segment_bytes: Profile::SEGMENT_BYTES, call: CallForm::Repeated };
 
 fn schedule(collective: Collective, name: &str, shape: &Shape) -> Option<(Schedule, Expansion)> {
     let (map, root) = (RankMap::RowMajor, Rank(0));
@@ -31,9 +32,8 @@ fn predict(
     sizes: impl Iterator<Item = u64>,
 ) -> f64 {
     let time = |bytes: u64| {
-        let script = PROFILE.script(schedule, flow, score, machine, bytes as f64);
-        let script = script.expect("our engine performs every plan");
-        play(score, &script, &machine.speeds(), bytes as f64, false).ns
+        let played = PROFILE.play(schedule, flow, score, machine, bytes as f64, false);
+        played.expect("our engine performs every plan").ns
     };
     sizes.map(time).sum()
 }

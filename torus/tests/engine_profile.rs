@@ -1,9 +1,7 @@
 //! What our engine costs in the network model: sums that are known, term by term.
 
 use hopbine_torus::geometry::Vertex;
-use hopbine_torus::sim::{
-    CallForm, Machine, Network, NetworkKind, Outcome, Part, Profile, Score, play,
-};
+use hopbine_torus::sim::{CallForm, Machine, Network, NetworkKind, Outcome, Part, Profile, Score};
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
 
 /// Tofu's parameters on a torus without folds.
@@ -31,8 +29,7 @@ fn played(
         false => Score::of_one(&flow, &network, place),
     };
     let profile = Profile::Hopbine { segment_bytes: u64::MAX, call };
-    let script = profile.script(&schedule, &flow, &score, &machine, bytes).unwrap();
-    play(&score, &script, &machine.speeds(), bytes, false)
+    profile.play(&schedule, &flow, &score, &machine, bytes, false).unwrap()
 }
 
 fn is(found: &Outcome, expected: f64) {

@@ -32,8 +32,7 @@ fn played(
     machine: &Machine,
     bytes: f64,
 ) -> Outcome {
-    let script = PROFILE.script(schedule, flow, score, machine, bytes).unwrap();
-    play(score, &script, &machine.speeds(), bytes, false)
+    PROFILE.play(schedule, flow, score, machine, bytes, false).unwrap()
 }
 
 fn place(rank: Rank) -> Vertex {

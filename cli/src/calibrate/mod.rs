@@ -4,15 +4,14 @@ pub mod fit;
 
 use std::path::PathBuf;
 
-use hopbine_torus::Shape;
 use hopbine_torus::fit::Accuracy;
 use hopbine_torus::sim::Parameter;
 use serde_json::{Value, json};
 
 use crate::cells::{Cell, Column, decimal};
 use crate::error::{CliError, Outcome};
-use crate::measured;
 use crate::measured::cases::{Case, Cases, predicted};
+use crate::measured::{MeasuredArgs, accuracy_cells, accuracy_columns};
 use crate::output::OutputArg;
 use crate::progress;
 use crate::report::{Format, Report};
@@ -32,12 +31,8 @@ Examples:
 The file has the columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi), algorithm, segment_bytes,
 ports and median_us, or is PICO's aggregated_results_summary.csv.")]
 pub struct Args {
-    /// Measured times, as CSV; one file or several
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    measured: Vec<PathBuf>,
-    /// Take only the times of these shapes
-    #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
-    shapes: Vec<Shape>,
+    #[command(flatten)]
+    measured: MeasuredArgs,
     /// The machine that the fit begins with, by name or as a file
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
@@ -52,7 +47,7 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let start = file::machine(&args.machine)?;
-    let rows = measured::read(&args.measured, &args.shapes)?;
+    let rows = args.measured.rows()?;
     let cases = Cases::new(rows, &start)?;
     let modelled: Vec<&Case> = cases.modelled.iter().collect();
     let bar = progress::bar(most_evaluations(), "fitting");
@@ -166,33 +161,24 @@ fn parameters(
 }
 
 fn of_residuals(residuals: &[Residual]) -> Report {
-    let percent = |value: f64| Cell::new(value, format!("{:.1}%", 100.0 * value));
     let row = |residual: &Residual| {
-        let Accuracy { n, median, p90, bias } = residual.accuracy;
-        vec![
-            Cell::text(&residual.collective),
-            Cell::text(&residual.family),
-            Cell::text(&residual.shape),
-            Cell::count(n as u64),
-            percent(median),
-            percent(p90),
-            Cell::new(bias, format!("{bias:+.3}")),
-        ]
+        let Residual { collective, family, shape, accuracy } = residual;
+        let mut cells = vec![Cell::text(collective), Cell::text(family), Cell::text(shape)];
+        cells.extend(accuracy_cells(accuracy));
+        cells
     };
+    let mut columns = vec![
+        Column::text("collective", "collective"),
+        Column::text("family", "algorithm").wraps(),
+        Column::text("shape", "shape"),
+    ];
+    columns.extend(accuracy_columns());
     Report {
         about: Vec::new(),
         heading:
             "\nWhat is left: |predicted / measured - 1|, and the mean of ln(predicted / measured)"
                 .to_owned(),
-        columns: vec![
-            Column::text("collective", "collective"),
-            Column::text("family", "algorithm").wraps(),
-            Column::text("shape", "shape"),
-            Column::number("rows", "rows"),
-            Column::number("median", "median"),
-            Column::number("p90", "p90"),
-            Column::number("bias", "bias"),
-        ],
+        columns,
         rows: residuals.iter().map(row).collect(),
         notes: Vec::new(),
     }

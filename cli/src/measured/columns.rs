@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use csv::StringRecord;
-use hopbine_torus::sim::Api;
+use hopbine_torus::sim::{Api, Profile};
 
 use super::pico;
 use super::{Row, RowError};
@@ -18,9 +18,6 @@ pub enum Layout {
     /// One row a time, with the software named. Times in microseconds.
     Plain,
 }
-
-/// The longest message of our engine where a file does not say it, bytes.
-const OUR_SEGMENT: u64 = 1 << 20;
 
 impl Layout {
     const ALL: [Layout; 3] = [Layout::Ours, Layout::Pico, Layout::Plain];
@@ -121,7 +118,7 @@ impl Columns {
                     _ => fields.parsed("api", fields.text("api"))?,
                 };
                 let segment = match fields.text("segment_bytes") {
-                    "" if api == Api::Hopbine => OUR_SEGMENT,
+                    "" if api == Api::Hopbine => Profile::SEGMENT_BYTES,
                     "" => 0,
                     text => {
                         fields

@@ -6,10 +6,12 @@ mod pico;
 
 use std::path::PathBuf;
 
+use hopbine_torus::fit::Accuracy;
 use hopbine_torus::sim::{Api, Timed};
 use hopbine_torus::{Collective, Shape};
 
 use crate::args;
+use crate::cells::{Cell, Column};
 use crate::error::CliError;
 use columns::{Columns, Layout};
 
@@ -122,13 +124,55 @@ pub struct NoShape {
     found: String,
 }
 
+/// Which measured times are meant.
+#[derive(Debug, clap::Args)]
+pub struct MeasuredArgs {
+    /// Measured times, as CSV; one file or several
+    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
+    measured: Vec<PathBuf>,
+    /// Take only the times of these shapes
+    #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
+    shapes: Vec<Shape>,
+}
+
+impl MeasuredArgs {
+    /// Their rows.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn rows(&self) -> Result<Vec<Row>, CliError> {
+        read(&self.measured, &self.shapes)
+    }
+}
+
+/// What the cells of [`accuracy_cells`] are.
+pub fn accuracy_columns() -> [Column; 4] {
+    [
+        Column::number("rows", "rows"),
+        Column::number("median", "median"),
+        Column::number("p90", "p90"),
+        Column::number("bias", "bias"),
+    ]
+}
+
+/// How far predictions are off, as a part of a row.
+pub fn accuracy_cells(accuracy: &Accuracy) -> [Cell; 4] {
+    let Accuracy { n, median, p90, bias } = *accuracy;
+    [Cell::count(n as u64), percent(median), percent(p90), Cell::new(bias, format!("{bias:+.3}"))]
+}
+
+/// A part of a whole.
+pub fn percent(part: f64) -> Cell {
+    Cell::new(part, format!("{:.1}%", 100.0 * part))
+}
+
 /// Reads files of measured times. `shapes` says which count; all if it is empty. Rows that hold no time are
 /// passed over.
 ///
 /// # Errors
 /// [`CliError::Read`]; [`CliError::Text`] with the line of what is wrong; [`CliError::Usage`] for a shape that
 /// was not measured.
-pub fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
+fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
     for path in paths {
         let of_file = parse(&args::read(path)?);

@@ -1,8 +1,9 @@
 //! Families of algorithms compared: each takes what the fastest of its schedules takes.
 
-use hopbine_torus::{Collective, registry};
+use hopbine_torus::registry;
 
 use super::predict::{Predicted, Series};
+use crate::cells::{Cell, Column, decimal};
 use crate::error::CliError;
 
 /// Times nearer to each other than this part of them are equal.
@@ -24,14 +25,9 @@ impl Family<'_> {
 /// All families of a prediction, in the order of their first schedules.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a barrier, and if there is nothing to compare.
+/// [`CliError::Usage`] for calls of 0 bytes, and if there is nothing to compare.
 pub fn families(predicted: &Predicted) -> Result<Vec<Family<'_>>, CliError> {
     let refuse = |message: String| Err(CliError::Usage(message));
-    if predicted.collective == Collective::Barrier {
-        return refuse(
-            "a barrier has no sizes: --show goodput says what each algorithm takes".into(),
-        );
-    }
     if predicted.sizes().contains(&0) {
         return refuse("a call of 0 bytes moves nothing: give --bytes above 0".into());
     }
@@ -59,9 +55,57 @@ pub fn families(predicted: &Predicted) -> Result<Vec<Family<'_>>, CliError> {
     }
 }
 
+/// A family at a size, compared with the others.
+pub struct Gain<'a> {
+    /// The fastest schedule of the family: its algorithm, its ports, what it takes.
+    pub algorithm: &'a str,
+    pub ports: u32,
+    pub ns: f64,
+    /// The time of the best other family over that, and its algorithm; 1 where all take as long.
+    pub gain: f64,
+    pub other: Option<&'a str>,
+}
+
+impl<'a> Gain<'a> {
+    /// Compares a family, by its number, at a size, by its number.
+    pub fn of(families: &[Family<'a>], own: usize, size: usize) -> Self {
+        let fastest = families[own].fastest[size];
+        let other = best_other(families, own, size);
+        Gain {
+            algorithm: &fastest.algorithm,
+            ports: fastest.ports,
+            ns: fastest.ns(size),
+            gain: other.map_or(1.0, |(_, gain)| gain),
+            other: other.map(|(other, _)| families[other].fastest[size].algorithm.as_str()),
+        }
+    }
+
+    /// What [`Gain::cells`] are.
+    pub fn columns() -> [Column; 5] {
+        [
+            Column::text("algorithm", "algorithm"),
+            Column::number("ports", "ports").yields(1),
+            Column::number("predicted_us", "predicted us"),
+            Column::number("gain", "gain"),
+            Column::text("best_other", "best other"),
+        ]
+    }
+
+    /// A part of a row.
+    pub fn cells(&self) -> [Cell; 5] {
+        [
+            Cell::text(self.algorithm),
+            Cell::count(self.ports),
+            Cell::new(self.ns / 1e3, decimal(self.ns / 1e3, 2)),
+            Cell::new(self.gain, format!("{:.2}", self.gain)),
+            self.other.map_or_else(Cell::none, Cell::text),
+        ]
+    }
+}
+
 /// The number of the fastest of the families at a size that do not take as long as this one, and how much
 /// longer it takes; `None` if all take as long.
-pub fn best_other(families: &[Family<'_>], own: usize, size: usize) -> Option<(usize, f64)> {
+fn best_other(families: &[Family<'_>], own: usize, size: usize) -> Option<(usize, f64)> {
     let ns = families[own].ns(size);
     let others = families.iter().map(|other| other.ns(size) / ns).enumerate();
     others.filter(|(_, gain)| (gain - 1.0).abs() > EQUAL).min_by(|a, b| a.1.total_cmp(&b.1))
@@ -69,6 +113,7 @@ pub fn best_other(families: &[Family<'_>], own: usize, size: usize) -> Option<(u
 
 #[cfg(test)]
 pub mod tests {
+    use hopbine_torus::Collective;
     use hopbine_torus::sim::{Outcome, Parts};
 
     use super::*;

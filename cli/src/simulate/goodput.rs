@@ -2,7 +2,6 @@
 
 use hopbine_torus::Collective;
 use hopbine_torus::sim::{Outcome as Played, Part};
-use serde_json::Value;
 
 use super::predict::{Predicted, Series};
 use crate::cells::{Cell, Column, decimal};
@@ -57,12 +56,7 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
     ];
     all_notes.extend_from_slice(notes);
     Report {
-        about: vec![
-            ("predicted", Value::from(true)),
-            ("collective", Value::from(collective.name())),
-            ("torus", Value::from(shape.to_string())),
-            ("machine", Value::from(machine.as_str())),
-        ],
+        about: predicted.about(),
         heading: format!("{collective} on {shape}, predicted for {machine}"),
         columns,
         rows,

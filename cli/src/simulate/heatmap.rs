@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::families::{EQUAL, Family, best_other, families};
+use super::families::{EQUAL, Family, Gain, families};
 use super::predict::Predicted;
-use crate::cells::{Cell, Column, decimal};
+use crate::cells::{Cell, Column};
 use crate::error::CliError;
 use crate::report::Report;
 use crate::sizes;
@@ -14,13 +14,7 @@ use crate::sizes;
 pub struct Best<'a> {
     /// Its family's number in [`Heatmap::families`].
     pub family: usize,
-    /// The fastest schedule of the family: its algorithm, its ports, what it takes.
-    pub algorithm: &'a str,
-    pub ports: u32,
-    pub ns: f64,
-    /// The time of the best other family over that, and its algorithm; 1 where all take as long.
-    pub gain: f64,
-    pub other: Option<&'a str>,
+    pub gain: Gain<'a>,
 }
 
 /// A family with cells.
@@ -87,19 +81,9 @@ impl<'a> Heatmap<'a> {
         named.dedup();
         let best = |(shape, size): (usize, usize)| {
             let own = own(shape, size);
-            let (of_shape, fastest) = (&all[shape], all[shape][own].fastest[size]);
-            let other = best_other(of_shape, own, size);
-            Best {
-                family: named
-                    .iter()
-                    .position(|name| *name == of_shape[own].name)
-                    .expect("it has a cell"),
-                algorithm: &fastest.algorithm,
-                ports: fastest.ports,
-                ns: fastest.ns(size),
-                gain: other.map_or(1.0, |(_, gain)| gain),
-                other: other.map(|(other, _)| of_shape[other].fastest[size].algorithm.as_str()),
-            }
+            let is_it = |name: &&str| *name == all[shape][own].name;
+            let family = named.iter().position(is_it).expect("it has a cell");
+            Best { family, gain: Gain::of(&all[shape], own, size) }
         };
         let column = |shape| (0..sizes.len()).map(|size| best((shape, size))).collect();
         let cells: Vec<Vec<Best<'_>>> = (0..all.len()).map(column).collect();
@@ -128,34 +112,27 @@ impl<'a> Heatmap<'a> {
 
     /// A row for each shape and size.
     pub fn report(&self) -> Report {
-        let columns = vec![
+        let mut columns = vec![
             Column::text("torus", "torus"),
             Column::number("ranks", "ranks").yields(2),
             Column::number("bytes", "bytes"),
             Column::text("letter", ""),
             Column::text("best", "best"),
-            Column::text("algorithm", "algorithm"),
-            Column::number("ports", "ports").yields(1),
-            Column::number("predicted_us", "predicted us"),
-            Column::number("gain", "gain"),
-            Column::text("best_other", "best other"),
         ];
+        columns.extend(Gain::columns());
         let mut rows = Vec::new();
         for (predicted, of_shape) in self.shapes.iter().zip(&self.cells) {
             for (&bytes, best) in self.sizes.iter().zip(of_shape) {
                 let Named { letter, name, .. } = &self.families[best.family];
-                rows.push(vec![
+                let mut cells = vec![
                     Cell::text(predicted.shape.to_string()),
                     Cell::count(predicted.shape.n_ranks()),
                     Cell::new(bytes, sizes::show(bytes)),
                     Cell::text(*letter),
                     Cell::text(*name),
-                    Cell::text(best.algorithm),
-                    Cell::count(best.ports),
-                    Cell::new(best.ns / 1e3, decimal(best.ns / 1e3, 2)),
-                    Cell::new(best.gain, format!("{:.2}", best.gain)),
-                    best.other.map_or_else(Cell::none, Cell::text),
-                ]);
+                ];
+                cells.extend(best.gain.cells());
+                rows.push(cells);
             }
         }
         let mut notes = vec![
@@ -229,7 +206,7 @@ mod tests {
         // On 8 mixed is slower.
         assert!(map.families.iter().all(|family| family.equals.is_empty()));
         let cells: Vec<(usize, f64)> =
-            map.cells.iter().flatten().map(|best| (best.family, best.gain)).collect();
+            map.cells.iter().flatten().map(|best| (best.family, best.gain.gain)).collect();
         assert_eq!(cells, [(0, 3.0), (0, 2.0), (0, 1.5), (1, 2.0)]);
         let map = Heatmap::of(&shapes[..1]).unwrap();
         assert_eq!((map.families[0].name, &map.families[0].equals[..]), ("mixed", &["bine"][..]));

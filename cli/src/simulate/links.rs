@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hopbine_torus::geometry::Vertex;
-use hopbine_torus::sim::{Machine, Network, NetworkLink};
+use hopbine_torus::sim::{Machine, Network, NetworkLink, Resource};
 use hopbine_torus::{LinkId, Shape};
 
 use super::one::OneCall;
@@ -34,22 +34,22 @@ pub struct Loads {
 impl Loads {
     /// Of a call all of whose ranks are followed.
     pub fn of(call: &OneCall<'_>, network: &Network) -> Self {
-        let n_links = network.whole().n_links();
-        let mut found: HashMap<usize, (u64, f64)> = HashMap::new();
-        for message in call.call.score.messages() {
-            let crossed = message.crossed.iter().map(|(resource, _)| *resource as usize);
-            for link in crossed.filter(|link| *link < n_links) {
+        let score = &call.call.score;
+        let mut found: HashMap<LinkId, (u64, f64)> = HashMap::new();
+        for message in score.messages() {
+            for (number, _) in message.crossed {
+                let Resource::Link(link) = score.resource(*number) else { continue };
                 let (n_messages, load) = found.entry(link).or_default();
                 *n_messages += 1;
                 *load += message.share;
             }
         }
-        let mut found: Vec<(usize, (u64, f64))> = found.into_iter().collect();
+        let mut found: Vec<(LinkId, (u64, f64))> = found.into_iter().collect();
         found.sort_by(|(a, (_, a_load)), (b, (_, b_load))| b_load.total_cmp(a_load).then(a.cmp(b)));
         let vertices = network.vertices().clone();
         let links = found.into_iter().map(|(link, (n_messages, load))| {
-            let name = network.whole().link_name(LinkId(link));
-            let NetworkLink { from, dim, way } = network.link(LinkId(link));
+            let name = network.whole().link_name(link);
+            let NetworkLink { from, dim, way } = network.link(link);
             LinkLoad { name, from: vertices.vertex(from), dim, way, n_messages, load }
         });
         Loads { links: links.collect(), vertices }

@@ -174,10 +174,6 @@ impl Args {
                 "--show {name} is of one --torus; --show heatmap takes several"
             ));
         }
-        let is_of_sizes = matches!(self.show, Show::Gain | Show::Heatmap);
-        if is_of_sizes && self.selection.collective == Some(Collective::Barrier) {
-            return refuse("a barrier has no sizes: --show goodput says what each algorithm takes");
-        }
         if self.profile != ProfileArg::Hopbine && self.show == Show::Messages {
             return refuse("--show messages is of our own messages: leave out --profile");
         }
@@ -203,6 +199,12 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 
 /// What is shown of several schedules or sizes.
 fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Report, CliError> {
+    let is_barrier = all.iter().any(|(collective, ..)| *collective == Collective::Barrier);
+    if is_barrier && args.show != Show::Goodput {
+        return Err(CliError::Usage(
+            "a barrier has no sizes: --show goodput says what each algorithm takes".to_owned(),
+        ));
+    }
     let n_schedules: usize = all.iter().map(|(_, _, schedules, _)| schedules.len()).sum();
     let bar = progress::bar(n_schedules as u64, "simulating");
     let predict = |schedules| predict::predict(args, machine, schedules, &bar);

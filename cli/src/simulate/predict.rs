@@ -2,14 +2,19 @@
 
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule};
-use hopbine_torus::sim::{Machine, Network, Outcome as Played, PaperCall, Profile, Score, play};
+use hopbine_torus::sim::{Machine, Network, Outcome as Played, PaperCall, Profile, Score};
 use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
+use serde_json::Value;
 
 use super::{Args, ProfileArg};
 use crate::error::CliError;
 use crate::progress::Bar;
 use crate::selection::Schedules;
+
+/// What is approximate, behind "not all".
+pub const APPROXIMATE: &str = "ranks do the same, and the one that is followed has the longest way and the busiest \
+     link; --exact follows all.";
 
 /// The predictions of a schedule, by size.
 pub struct Series {
@@ -50,6 +55,16 @@ impl Predicted {
     pub fn subject(&self) -> String {
         format!("{} on {}, {}", self.collective, self.shape, self.machine)
     }
+
+    /// The same for JSON.
+    pub fn about(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("predicted", Value::from(true)),
+            ("collective", Value::from(self.collective.name())),
+            ("torus", Value::from(self.shape.to_string())),
+            ("machine", Value::from(self.machine.as_str())),
+        ]
+    }
 }
 
 /// Plays all schedules of a shape at all sizes.
@@ -73,11 +88,7 @@ pub fn predict(
     let series: Vec<Series> = schedules.par_iter().map(play).collect::<Result<_, _>>()?;
     notes.extend(fold_note(&network));
     if series.iter().any(|series| !series.is_exact) {
-        notes.push(
-            "~: not all ranks do the same, and the one that is followed has the longest way and the \
-             busiest link; --exact follows all."
-                .to_owned(),
-        );
+        notes.push(format!("~: not all {APPROXIMATE}"));
     }
     Ok(Predicted { collective, shape, machine: machine.name.clone(), series, notes })
 }
@@ -156,7 +167,7 @@ impl<'a> Call<'a> {
     ) -> Result<Played, CliError> {
         let profile = match args.profile {
             ProfileArg::Hopbine => Profile::Hopbine {
-                segment_bytes: args.segment.unwrap_or(1 << 20),
+                segment_bytes: args.segment.unwrap_or(Profile::SEGMENT_BYTES),
                 call: args.call.form(),
             },
             ProfileArg::Paper => Profile::Paper(PaperCall {
@@ -165,9 +176,8 @@ impl<'a> Call<'a> {
             }),
             ProfileArg::Mpi => Profile::Mpi,
         };
-        let n = bytes as f64;
-        let script = profile.script(self.schedule, &self.flow, &self.score, machine, n);
-        let script = script.map_err(|error| CliError::Usage(format!("{}: {error}", self.name)))?;
-        Ok(play(&self.score, &script, &machine.speeds(), n, with_spans))
+        let Call { name, schedule, flow, score } = self;
+        let played = profile.play(schedule, flow, score, machine, bytes as f64, with_spans);
+        played.map_err(|error| CliError::Usage(format!("{name}: {error}")))
     }
 }

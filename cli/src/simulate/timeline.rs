@@ -3,6 +3,7 @@
 use hopbine_torus::sim::{Machine, Part, Span, SpanKind};
 
 use super::one::OneCall;
+use super::predict::APPROXIMATE;
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
@@ -59,11 +60,7 @@ pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
     if call.call.score.n_agents() == 1 {
         notes.push(match call.call.score.is_exact() {
             true => "One rank stands for all, which do the same; --exact follows all.".to_owned(),
-            false => {
-                "Not all ranks do the same, and the one that is followed has the longest way and \
-                      the busiest link; --exact follows all."
-                    .to_owned()
-            }
+            false => format!("Not all {APPROXIMATE}"),
         });
     }
     Report {

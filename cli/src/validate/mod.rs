@@ -6,7 +6,6 @@ mod plot;
 
 use std::path::PathBuf;
 
-use hopbine_torus::Shape;
 use hopbine_torus::fit::{ErrorClass, Intervals};
 use hopbine_torus::sim::{Api, Machine, tofu_d_intervals};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cells::{Cell, Column};
 use crate::error::{CliError, Outcome};
 use crate::measured::cases::{Case, Cases, predicted};
-use crate::measured::{self, Row};
+use crate::measured::{MeasuredArgs, Row, accuracy_cells, accuracy_columns, percent};
 use crate::output::OutputArg;
 use crate::report::{Format, Report};
 use crate::simulate::{ProfileArg, file};
@@ -38,12 +37,8 @@ The file is what `hopbine run --format csv` prints, or PICO's aggregated_results
 columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi, hopbine), algorithm, segment_bytes, ports and
 median_us.")]
 pub struct Args {
-    /// Measured times, as CSV; one file or several
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    measured: Vec<PathBuf>,
-    /// Take only the times of these shapes
-    #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
-    shapes: Vec<Shape>,
+    #[command(flatten)]
+    measured: MeasuredArgs,
     /// A machine by name, or a file as from `hopbine machine NAME` or `hopbine calibrate`
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
@@ -69,7 +64,7 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let machine = file::machine(&args.machine)?;
-    let rows = measured::read(&args.measured, &args.shapes)?;
+    let rows = args.measured.rows()?;
     let rows = of_profile(rows, args.profile)?;
     let cases = Cases::new(rows, &machine)?;
     let modelled: Vec<&Case> = cases.modelled.iter().collect();
@@ -119,16 +114,10 @@ fn report(
     groups: &[Group],
     intervals: &Intervals,
 ) -> Report {
-    let percent = |value: f64| Cell::new(value, format!("{:.1}%", 100.0 * value));
     let row = |group: &Group| {
         let mut cells: Vec<Cell> = group.key.iter().map(Cell::text).collect();
-        cells.extend([
-            Cell::count(group.accuracy.n as u64),
-            percent(group.accuracy.median),
-            percent(group.accuracy.p90),
-            Cell::new(group.accuracy.bias, format!("{:+.3}", group.accuracy.bias)),
-            percent(group.coverage),
-        ]);
+        cells.extend(accuracy_cells(&group.accuracy));
+        cells.push(percent(group.coverage));
         match &group.regrets {
             None => cells.extend([Cell::count(0u32), Cell::none(), Cell::none()]),
             Some(regrets) => cells.extend([
@@ -156,6 +145,19 @@ fn report(
             "bounds": intervals.bounds(class),
         })
     };
+    let mut columns = vec![
+        Column::text("collective", "collective"),
+        Column::text("algorithm", "algorithm").wraps(),
+        Column::text("shape", "shape"),
+        Column::text("sizes", "sizes"),
+    ];
+    columns.extend(accuracy_columns());
+    columns.extend([
+        Column::number("coverage", "covered"),
+        Column::number("cells", "cells").yields(2),
+        Column::number("regret_mean", "regret").yields(1),
+        Column::number("regret_p90", "p90").yields(1),
+    ]);
     let n = cases.modelled.len();
     Report {
         about: vec![
@@ -167,20 +169,7 @@ fn report(
             ("intervals", ErrorClass::all().map(of_class).collect()),
         ],
         heading: format!("{}: {n} measured times", title(machine, leave_out)),
-        columns: vec![
-            Column::text("collective", "collective"),
-            Column::text("algorithm", "algorithm").wraps(),
-            Column::text("shape", "shape"),
-            Column::text("sizes", "sizes"),
-            Column::number("rows", "rows"),
-            Column::number("median", "median"),
-            Column::number("p90", "p90"),
-            Column::number("bias", "bias"),
-            Column::number("coverage", "covered"),
-            Column::number("cells", "cells").yields(2),
-            Column::number("regret_mean", "regret").yields(1),
-            Column::number("regret_p90", "p90").yields(1),
-        ],
+        columns,
         rows: groups.iter().map(row).collect(),
         notes,
     }

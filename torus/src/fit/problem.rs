@@ -130,7 +130,7 @@ impl Problem {
         while steps < most_steps {
             let residuals = self.residuals(model, &at)?;
             let jacobian = self.jacobian(model, &at)?;
-            let pull: Vec<f64> = residuals.iter().map(|r| 1.0 / (1.0 + r * r).sqrt()).collect();
+            let pull: Vec<f64> = residuals.iter().map(|r| pull(*r)).collect();
             let mut gradient = vec![0.0; n];
             for (row, (r, w)) in jacobian.chunks(n).zip(residuals.iter().zip(&pull)) {
                 row.iter().zip(&mut gradient).for_each(|(j, sum)| *sum += j * w * r);
@@ -138,7 +138,10 @@ impl Problem {
             for (k, unknown) in self.unknowns.iter().enumerate() {
                 gradient[k] += (at[k] - unknown.source.ln()) / unknown.sigma.powi(2);
             }
-            let hessian = self.curvature(&jacobian, &pull);
+            let mut hessian = self.curvature(&jacobian, &pull);
+            for (k, unknown) in self.unknowns.iter().enumerate() {
+                hessian[k * n + k] += unknown.sigma.powi(-2);
+            }
             let mut found = (best, at.clone());
             for damping in DAMPING {
                 let mut damped = hessian.clone();
@@ -227,7 +230,7 @@ impl Problem {
         Ok(jacobian)
     }
 
-    /// The weighted square of a Jacobian, and what is known beforehand.
+    /// The weighted square of a Jacobian: of the observations alone.
     pub(super) fn curvature(&self, jacobian: &[f64], weights: &[f64]) -> Vec<f64> {
         let n = self.unknowns.len();
         let mut sum = vec![0.0; n * n];
@@ -237,11 +240,13 @@ impl Problem {
                 (0..n).for_each(|j| sum[i * n + j] += part * row[j]);
             }
         }
-        for (k, unknown) in self.unknowns.iter().enumerate() {
-            sum[k * n + k] += unknown.sigma.powi(-2);
-        }
         sum
     }
+}
+
+/// The force with which an observation pulls, as a part of its residual.
+pub(super) fn pull(residual: f64) -> f64 {
+    1.0 / (1.0 + residual * residual).sqrt()
 }
 
 /// Weights by which a family of observations counts as the root of its number does, scaled so that the mean

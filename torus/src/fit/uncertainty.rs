@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cholesky::Cholesky;
-use super::problem::{FitError, Problem};
+use super::problem::{FitError, Problem, pull};
 
 /// Next to nothing is known: the standard deviation of a logarithm.
 const NOTHING_KNOWN: f64 = 4.0;
@@ -82,17 +82,13 @@ impl Spread {
         let at: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let residuals = problem.residuals(model, &at)?;
         let jacobian = problem.jacobian(model, &at)?;
-        let pull = |r: &f64| 1.0 / (1.0 + r * r).sqrt();
-        let bend: Vec<f64> = residuals.iter().map(|r| pull(r).powi(3)).collect();
-        let mut curvature = problem.curvature(&jacobian, &bend);
-        for (k, unknown) in problem.unknowns.iter().enumerate() {
-            curvature[k * n + k] -= unknown.sigma.powi(-2);
-        }
+        let bend: Vec<f64> = residuals.iter().map(|r| pull(*r).powi(3)).collect();
+        let curvature = problem.curvature(&jacobian, &bend);
         let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for ((row, r), observation) in jacobian.chunks(n).zip(&residuals).zip(&problem.observations)
         {
             let sum = groups.entry(observation.group).or_insert_with(|| vec![0.0; n]);
-            row.iter().zip(sum).for_each(|(j, sum)| *sum += j * pull(r) * r);
+            row.iter().zip(sum).for_each(|(j, sum)| *sum += j * pull(*r) * r);
         }
         Ok(Spread { n, curvature, gradients: groups.into_values().collect() })
     }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::network::Network;
 use super::score::{ResourceId, Score, StepScore, Transit};
-use crate::geometry::{Axis, Vertex};
+use crate::geometry::{Coord, Shape, Vertex};
 use crate::names::{LaneId, Rank, StepId};
 use crate::plan::{Expansion, Flow, LineStep, Plan, StepView, n_positions};
 
@@ -21,8 +21,7 @@ const MOST_MESSAGES: u64 = 10_000;
 
 /// Classes of coordinates.
 struct Classes<'a> {
-    /// The axes of the shape.
-    axes: &'a [Axis],
+    shape: &'a Shape,
     /// By dimension, from which coordinate on classes come again.
     periods: SmallVec<[u32; 8]>,
 }
@@ -45,19 +44,18 @@ impl Score {
         Rank::first(flow.n_ranks()).for_each(|rank| rank_on[place(rank).index()] = rank);
         // What the first rank of each class posts, in its order.
         let starts: Vec<_> = (0..n_classes).map(|class| classes.coordinates(class)).collect();
-        let plan = |at: &SmallVec<[u32; 8]>| flow.plan(rank_on[classes.vertex(at)]);
+        let plan = |&at: &Coord| flow.plan(rank_on[classes.shape.vertex(at).index()]);
         let plans: Vec<Plan> = starts.iter().map(plan).collect();
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             for step in StepId::first(header.n_steps) {
                 let mut messages = Vec::new();
                 for (from, plan) in (0..).zip(&plans) {
                     for send in &plan.lanes[lane.index()].steps[step.index()].sends {
-                        let target = classes.at(place(send.peer));
-                        let (links, hops) =
-                            classes.route(&starts[from as usize], &target, n_linked);
+                        let target = classes.shape.coord(place(send.peer));
+                        let (links, hops) = classes.route(starts[from as usize], target, n_linked);
                         let start = score.paths.len() as u32;
                         score.paths.extend(links);
-                        let to = classes.class(&target);
+                        let to = classes.class(target);
                         let ends = score.at_ends([hops, 0], from, to, header.port, 1.0);
                         score.paths.extend(ends);
                         let path = start..score.paths.len() as u32;
@@ -74,8 +72,8 @@ impl Score {
 
 impl<'a> Classes<'a> {
     fn of(flow: &Expansion, network: &'a Network) -> Option<Self> {
-        let axes = network.rings()?;
-        let mut periods: SmallVec<[u32; 8]> = SmallVec::from_elem(1, axes.len());
+        let shape = network.rings()?;
+        let mut periods: SmallVec<[u32; 8]> = SmallVec::from_elem(1, shape.n_dims());
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             let mut last: Option<LineStep<'_>> = None;
@@ -91,7 +89,7 @@ impl<'a> Classes<'a> {
                     StepView::Shifts(shifts) => {
                         n_messages += shifts.shifts.len() as u64;
                         // A node axis in two has no coordinates here.
-                        let is_cut = shifts.sizes.len() != axes.len();
+                        let is_cut = shifts.sizes.len() != shape.n_dims();
                         if is_cut && network.per_node() > 1 && *periods.last()? > 1 {
                             return None;
                         }
@@ -100,7 +98,7 @@ impl<'a> Classes<'a> {
                 }
             }
         }
-        let classes = Classes { axes, periods };
+        let classes = Classes { shape, periods };
         let n = u64::from(classes.n());
         (n <= u64::from(MOST_CLASSES) && n * n_messages <= MOST_MESSAGES).then_some(classes)
     }
@@ -109,14 +107,14 @@ impl<'a> Classes<'a> {
         self.periods.iter().product()
     }
 
-    /// The class of coordinates; those of more axes than there are do not matter.
-    fn class(&self, at: &[u32]) -> u32 {
-        let digits = self.periods.iter().zip(at);
+    /// The class of coordinates.
+    fn class(&self, at: Coord) -> u32 {
+        let digits = self.periods.iter().zip(at.as_slice());
         digits.fold(0, |class, (period, at)| class * period + at % period)
     }
 
     /// The first coordinates of a class.
-    fn coordinates(&self, class: u32) -> SmallVec<[u32; 8]> {
+    fn coordinates(&self, class: u32) -> Coord {
         let mut rest = class;
         let digit = |&period: &u32| {
             let digit = rest % period;
@@ -125,45 +123,24 @@ impl<'a> Classes<'a> {
         };
         let mut at: SmallVec<[u32; 8]> = self.periods.iter().rev().map(digit).collect();
         at.reverse();
-        at
-    }
-
-    /// The coordinates of a vertex.
-    fn at(&self, vertex: Vertex) -> SmallVec<[u32; 8]> {
-        let mut rest = vertex.0;
-        let digit = |axis: &Axis| {
-            let digit = rest % axis.size;
-            rest /= axis.size;
-            digit
-        };
-        let mut at: SmallVec<[u32; 8]> = self.axes.iter().rev().map(digit).collect();
-        at.reverse();
-        at
-    }
-
-    /// The number of the vertex with these coordinates.
-    fn vertex(&self, at: &[u32]) -> usize {
-        let digits = self.axes.iter().zip(at);
-        digits.fold(0, |vertex, (axis, &at)| vertex * axis.size as usize + at as usize)
+        Coord::new(&at)
     }
 
     /// The classes of links that a message crosses, each with how often, and how many links these are.
-    fn route(&self, from: &[u32], to: &[u32], n_linked: usize) -> (Vec<(ResourceId, f32)>, u16) {
-        let (mut at, mut crossed, mut hops) =
-            (SmallVec::<[u32; 8]>::from_slice(from), Vec::new(), 0);
+    fn route(&self, from: Coord, to: Coord, n_linked: usize) -> (Vec<(ResourceId, f32)>, u16) {
+        let (mut at, mut crossed, mut hops) = (from, Vec::new(), 0);
         for dim in 0..n_linked {
-            let offset = self.axes[dim].offset(from[dim], to[dim]);
+            let offset = self.shape.axes()[dim].offset(from[dim], to[dim]);
             let (period, start) = (i64::from(self.periods[dim]), i64::from(from[dim]));
             let mut times: SmallVec<[u32; 8]> = SmallVec::from_elem(0, period as usize);
             for hop in 0..offset.abs() {
                 times[(start + hop * offset.signum()).rem_euclid(period) as usize] += 1;
             }
             for (digit, &times) in (0..).zip(&times).filter(|(_, times)| **times > 0) {
-                at[dim] = digit;
-                let link = (self.class(&at) as usize * n_linked + dim) * 2;
+                let link = (self.class(at.with(dim, digit)) as usize * n_linked + dim) * 2;
                 crossed.push(((link + usize::from(offset < 0)) as ResourceId, times as f32));
             }
-            at[dim] = to[dim];
+            at = at.with(dim, to[dim]);
             hops += offset.unsigned_abs() as u16;
         }
         (crossed, hops)

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::loads::Ways;
 use super::network::Network;
 use super::score::{LaneScore, ResourceId, Score, ScoreError, StepFacts, StepScore, Transit};
-use super::work;
+use super::work::{self, LaneWork};
 use crate::collectives::Payload;
 use crate::geometry::Vertex;
 use crate::names::{LaneId, PortId, Rank, StepId};
@@ -68,6 +68,7 @@ impl Score {
                 score.push(flow, lane, step, StepScore::new(messages, n_agents));
             }
         }
+        score.work = work_of(flow);
         Ok(score)
     }
 
@@ -159,10 +160,11 @@ impl Score {
         let share = |lane: LaneId| position_share(&flow.lanes()[lane.index()]);
         if !is_row
             && !score.is_exact
-            && let Some(score) = Score::of_classes(flow, network, &place, share)
+            && let Some(of_classes) = Score::of_classes(flow, network, &place, share)
         {
-            return score;
+            return Score { work: work_of(flow), ..of_classes };
         }
+        score.work = work_of(flow);
         let of_node: Vec<f32> = ways.all.iter().map(|way| way.of_node).collect();
         let (links, n_links) = ways.into_links();
         score.number(n_links, 1, network.per_node() > 1);
@@ -229,7 +231,7 @@ impl Score {
             n_agents,
             lanes: lanes.iter().map(lane).collect(),
             facts: vec![Vec::new(); lanes.len()],
-            work: work::of_plan(flow, |lane| position_share(&lanes[lane])),
+            work: Vec::new(),
             n_ports,
             paths: Vec::new(),
             first_memory: 0,
@@ -264,4 +266,9 @@ impl Score {
 /// What a position is of n; a token has no bytes.
 fn position_share(header: &LaneHeader) -> f64 {
     if header.space.payload == Payload::Token { 0.0 } else { header.position_share() }
+}
+
+/// What our engine does on a rank beside its messages, by lane.
+fn work_of(flow: &dyn Flow) -> Vec<LaneWork> {
+    work::of_plan(flow, |lane| position_share(&flow.lanes()[lane]))
 }

@@ -119,8 +119,6 @@ pub struct Network {
     /// Of dimensions with links, whether all coordinates of a line are alike: rings of links, and lines over one
     /// switch.
     rings: Vec<bool>,
-    /// The axes of the shape, where all dimensions with links are rings.
-    axes: Option<Vec<Axis>>,
     /// Ranks of a node.
     per_node: u32,
     /// How dimensions are folded, on Tofu.
@@ -156,7 +154,7 @@ impl Network {
         let whole = Box::new(Product { shape: shape.clone(), boards });
         let rings = vec![board == 1; shape.node_dim().unwrap_or(shape.n_dims())];
         let (vertices, per_node) = (shape.clone(), shape.ranks_per_node());
-        Ok(Network { whole, lines, vertices, boards: any, rings, axes: None, per_node, fold: None })
+        Ok(Network { whole, lines, vertices, boards: any, rings, per_node, fold: None })
     }
 
     fn torus(shape: &Shape) -> Self {
@@ -164,10 +162,9 @@ impl Network {
         // A node axis is the last.
         let linked = shape.axes().iter().take(shape.node_dim().unwrap_or(shape.n_dims()));
         let rings: Vec<bool> = linked.map(|axis| axis.link == AxisLink::Torus).collect();
-        let axes = rings.iter().all(|is_ring| *is_ring).then(|| shape.axes().to_vec());
         let (whole, vertices, per_node) =
             (Box::new(shape.clone()), shape.clone(), shape.ranks_per_node());
-        Network { whole, lines, vertices, boards: None, rings, axes, per_node, fold: None }
+        Network { whole, lines, vertices, boards: None, rings, per_node, fold: None }
     }
 
     fn tofu(shape: &Shape, number: usize) -> Result<Self, NetworkError> {
@@ -189,7 +186,6 @@ impl Network {
             lines,
             boards: None,
             rings: vec![false; shape.node_dim().unwrap_or(shape.n_dims())],
-            axes: None,
             per_node: shape.ranks_per_node(),
             fold: Some(fold),
         })
@@ -262,9 +258,10 @@ impl Network {
         self.rings.get(dim).copied().unwrap_or(true)
     }
 
-    /// The axes of the shape, if all dimensions with links are rings of links of their own.
-    pub(super) fn rings(&self) -> Option<&[Axis]> {
-        self.axes.as_deref()
+    /// The shape, if all dimensions with links are rings of links of their own.
+    pub(super) fn rings(&self) -> Option<&Shape> {
+        let is_torus = self.boards.is_none() && self.fold.is_none();
+        (is_torus && self.rings.iter().all(|is_ring| *is_ring)).then_some(&self.vertices)
     }
 
     /// Ranks of a node.
@@ -289,7 +286,7 @@ fn ring(shape: &Shape, dim: usize) -> DynTopology {
     let axis = shape.axes()[dim];
     // A node axis has no links: the only dimension of a shape may not be one.
     let axes = match shape.node_dim() == Some(dim) {
-        true => vec![crate::geometry::Axis::torus(1), axis],
+        true => vec![Axis::torus(1), axis],
         false => vec![axis],
     };
     Box::new(Shape::from_axes(axes).expect("a dimension of a shape"))

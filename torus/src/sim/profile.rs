@@ -3,7 +3,9 @@
 use super::engine::{self, CallForm};
 use super::machine::Machine;
 use super::mpi;
+use super::outcome::Outcome;
 use super::paper::{self, PaperCall};
+use super::player::play;
 use super::score::Score;
 use super::script::{NotModelled, Script};
 use crate::plan::{Flow, Schedule};
@@ -26,6 +28,9 @@ pub enum Profile {
 }
 
 impl Profile {
+    /// The longest message of our engine if nothing else is said, bytes.
+    pub const SEGMENT_BYTES: u64 = 1 << 20;
+
     /// What each port does in a call of `n` bytes.
     ///
     /// # Errors
@@ -45,5 +50,22 @@ impl Profile {
             Profile::Paper(call) => paper::script(call, schedule, flow, score, machine, n),
             Profile::Mpi => mpi::script(schedule, flow, score, machine, n),
         }
+    }
+
+    /// What a call of `n` bytes takes; `with_spans`: and what ports do when.
+    ///
+    /// # Errors
+    /// As [`Profile::script`].
+    pub fn play(
+        self,
+        schedule: &Schedule,
+        flow: &dyn Flow,
+        score: &Score,
+        machine: &Machine,
+        n: f64,
+        with_spans: bool,
+    ) -> Result<Outcome, NotModelled> {
+        let script = self.script(schedule, flow, score, machine, n)?;
+        Ok(play(score, &script, &machine.speeds(), n, with_spans))
     }
 }

@@ -4,6 +4,7 @@
 //! registry for our own.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,7 +13,6 @@ use super::machine::Machine;
 use super::network::{Network, NetworkError, NetworkKind};
 use super::outcome::Outcome;
 use super::paper::PaperCall;
-use super::player::play;
 use super::profile::Profile;
 use super::score::Score;
 use super::script::NotModelled;
@@ -142,9 +142,8 @@ impl Prepared {
     /// The same, with what it is spent on.
     pub fn play(&self, machine: &Machine, with_spans: bool) -> Outcome {
         let Case { schedule, flow, score } = &*self.case;
-        let script = self.profile.script(schedule, flow, score, machine, self.n);
-        let script = script.expect("the profile was asked when it was prepared");
-        play(score, &script, &machine.speeds(), self.n, with_spans)
+        let played = self.profile.play(schedule, flow, score, machine, self.n, with_spans);
+        played.expect("the profile was asked when it was prepared")
     }
 }
 
@@ -152,7 +151,7 @@ impl Prepared {
 pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
-    networks: HashMap<Shape, Arc<Network>>,
+    networks: HashMap<Shape, Network>,
     cases: HashMap<CaseKey, Arc<Case>>,
 }
 
@@ -199,12 +198,11 @@ impl Preparation {
         if let Some(case) = self.cases.get(&key) {
             return Ok(Arc::clone(case));
         }
-        let network = match self.networks.get(&key.shape) {
-            Some(network) => Arc::clone(network),
-            None => Arc::new(Network::new(self.kind, &key.shape, self.fold)?),
+        let network = match self.networks.entry(key.shape.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Network::new(self.kind, &key.shape, self.fold)?),
         };
-        self.networks.insert(key.shape.clone(), Arc::clone(&network));
-        let case = Arc::new(Case::new(&key, &network)?);
+        let case = Arc::new(Case::new(&key, network)?);
         self.cases.insert(key, Arc::clone(&case));
         Ok(case)
     }

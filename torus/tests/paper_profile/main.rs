@@ -6,7 +6,7 @@ mod rows;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expect, Flow, Interleave, Recipe, Schedule, check};
 use hopbine_torus::sim::{
-    Api, Machine, Network, Outcome, PaperCall, Part, Preparation, Profile, Score, Timed, play,
+    Api, Machine, Network, Outcome, PaperCall, Part, Preparation, Profile, Score, Timed,
 };
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape, registry};
 use rows::ROWS;
@@ -29,9 +29,8 @@ fn played(
     let flow = schedule.expand().unwrap();
     let score = Score::of_one(&flow, &network, |rank| Vertex(rank.0));
     let profile = Profile::Paper(PaperCall { segment_bytes: segment, via_temporary: false });
-    let script = profile.script(&schedule, &flow, &score, &machine, bytes as f64);
-    let script = script.map_err(|error| error.to_string())?;
-    Ok(play(&score, &script, &machine.speeds(), bytes as f64, false))
+    let played = profile.play(&schedule, &flow, &score, &machine, bytes as f64, false);
+    played.map_err(|error| error.to_string())
 }
 
 /// Another implementation and this one share links by other rules where messages that meet are not alike,

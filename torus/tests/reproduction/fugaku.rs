@@ -2,7 +2,7 @@
 
 use hopbine_torus::Collective::{self, Allreduce, ReduceScatter, Scatter};
 use hopbine_torus::Rank;
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score, play};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
 
 use super::{Page, schedule};
 
@@ -21,8 +21,7 @@ fn times(collective: Collective, name: &str, shape: &str, ports: Option<u32>) ->
     let score = Score::of_one(&flow, &network, place);
     let profile = Profile::Hopbine { segment_bytes: 1 << 20, call: CallForm::Repeated };
     let played = SIZES.map(|bytes| {
-        let script = profile.script(&schedule, &flow, &score, &machine, bytes as f64).unwrap();
-        play(&score, &script, &machine.speeds(), bytes as f64, false).ns
+        profile.play(&schedule, &flow, &score, &machine, bytes as f64, false).unwrap().ns
     });
     played.to_vec()
 }

@@ -2,7 +2,7 @@
 
 use hopbine_torus::Collective::Allreduce;
 use hopbine_torus::Rank;
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score, play};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
 
 use super::{Page, schedule};
 
@@ -20,8 +20,7 @@ fn times(machine: &Machine, torus: &str, name: &str, ports: Option<u32>) -> Vec<
     let score = Score::of_one(&flow, &network, place);
     let profile = Profile::Hopbine { segment_bytes: u64::MAX, call: CallForm::Repeated };
     let played = sizes().map(|bytes| {
-        let script = profile.script(&schedule, &flow, &score, machine, bytes as f64).unwrap();
-        play(&score, &script, &machine.speeds(), bytes as f64, false).ns
+        profile.play(&schedule, &flow, &score, machine, bytes as f64, false).unwrap().ns
     });
     played.collect()
 }

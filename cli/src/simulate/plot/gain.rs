@@ -11,8 +11,8 @@ use super::{
     picture, width_of, words,
 };
 use crate::error::CliError;
-use crate::simulate::families::EQUAL;
-use crate::simulate::gain::{Gain, Gains};
+use crate::simulate::families::{EQUAL, Gain};
+use crate::simulate::gain::Gains;
 use crate::simulate::predict::Predicted;
 use crate::sizes;
 
@@ -32,7 +32,8 @@ struct Line<'a> {
 /// # Errors
 /// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
 pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(), CliError> {
-    if predicted.sizes().len() < 2 {
+    let bytes = predicted.sizes();
+    if bytes.len() < 2 {
         return Err(needs_sizes());
     }
     let lines = chosen(gains);
@@ -42,7 +43,7 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
     let title = format!("{}: predicted gain over the best other family", predicted.subject());
     picture(path, &title, CHART + 8 + legend.height(), |canvas, top| {
         let points = |line: &Line<'_>| -> Vec<(f64, f64)> {
-            line.gains.iter().map(|gain| (gain.bytes as f64, gain.gain)).collect()
+            bytes.iter().zip(line.gains).map(|(&bytes, gain)| (bytes as f64, gain.gain)).collect()
         };
         let every = || lines.iter().flat_map(points);
         let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
@@ -86,10 +87,10 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
         }
         let mut taken: Vec<(i32, i32)> = Vec::new();
         for (index, line) in lines.iter().enumerate() {
-            let peak = line.gains.iter().max_by(|a, b| a.gain.total_cmp(&b.gain));
-            let Some(peak) = peak.filter(|peak| peak.gain >= 1.005) else { continue };
-            let text = format!("{:.2} at {}", peak.gain, sizes::show(peak.bytes));
-            let (x, y) = chart.backend_coord(&(peak.bytes as f64, peak.gain));
+            let peak = points(line).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            let Some(peak) = peak.filter(|(_, gain)| *gain >= 1.005) else { continue };
+            let text = format!("{:.2} at {}", peak.1, sizes::show(peak.0 as u64));
+            let (x, y) = chart.backend_coord(&peak);
             let half = width_of(&text) / 2;
             let x = x.clamp(MARGIN + 64 + half, WIDTH - MARGIN - half);
             let is_near =

@@ -54,12 +54,12 @@ pub fn draw(map: &Heatmap<'_>, path: &Path) -> Result<(), CliError> {
             let x = LEFT + column as i32 * width;
             for (row, best) in cells.iter().rev().enumerate() {
                 let y = top + row as i32 * ROW;
-                let strength = 0.25 + 0.75 * (best.gain.ln() / FULL.ln()).clamp(0.0, 1.0);
+                let strength = 0.25 + 0.75 * (best.gain.gain.ln() / FULL.ln()).clamp(0.0, 1.0);
                 let shade = between(WHITE, colour(best.family), strength);
                 fill(canvas, x..x + width, y..y + ROW, shade)?;
                 edge(canvas, x..x + width, y..y + ROW, WHITE)?;
                 let letter = map.families[best.family].letter;
-                let long = format!("{letter} {:.2}", best.gain);
+                let long = format!("{letter} {:.2}", best.gain.gain);
                 let text = if width_of(&long) > width { letter.to_string() } else { long };
                 let style = Style { colour: on(shade), ..Style::default() };
                 words(canvas, &text, (x + width / 2, y + ROW / 2), &style)?;

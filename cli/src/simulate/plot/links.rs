@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::{
-    FAINT, MARGIN, Style, WIDTH, between, colour_bar, edge, fill, note_lines, picture, words,
+    FAINT, MARGIN, Style, WIDTH, along, colour_bar, edge, fill, note_lines, picture, words,
 };
 use crate::cells::decimal;
 use crate::error::CliError;
@@ -105,9 +105,7 @@ fn shade(part: f64) -> RGBColor {
         RGBColor(214, 69, 65),
         RGBColor(66, 10, 74),
     ];
-    let at = part.clamp(0.0, 1.0) * (STOPS.len() - 1) as f64;
-    let low = (at as usize).min(STOPS.len() - 2);
-    between(STOPS[low], STOPS[low + 1], at - low as f64)
+    along(&STOPS, part)
 }
 
 /// How the vertices of a shape lie in a plane: its first dimensions down, the others to the right.

@@ -60,6 +60,13 @@ pub fn between(a: RGBColor, b: RGBColor, at: f64) -> RGBColor {
     RGBColor(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
+/// Along a scale of colours: the first at 0, the last at 1.
+pub fn along(stops: &[RGBColor], at: f64) -> RGBColor {
+    let at = at.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
+    let low = (at as usize).min(stops.len() - 2);
+    between(stops[low], stops[low + 1], at - low as f64)
+}
+
 /// Black or white, whichever is read better on a colour.
 pub fn on(RGBColor(r, g, b): RGBColor) -> RGBColor {
     let light = 0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b);

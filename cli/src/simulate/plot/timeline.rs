@@ -7,7 +7,7 @@ use hopbine_torus::sim::SpanKind;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::{FAINT, GRID, Legend, MARGIN, Style, WIDTH, between, fill, picture, words};
+use super::{FAINT, GRID, Legend, MARGIN, Style, WIDTH, along, between, fill, picture, words};
 use crate::cells::decimal;
 use crate::error::CliError;
 use crate::simulate::one::OneCall;
@@ -91,10 +91,7 @@ fn step_colour(step: u32, n_steps: u32) -> RGBColor {
         RGBColor(221, 170, 51),
         RGBColor(204, 51, 17),
     ];
-    let at =
-        f64::from(step) / f64::from(n_steps.saturating_sub(1).max(1)) * (STOPS.len() - 1) as f64;
-    let low = (at as usize).min(STOPS.len() - 2);
-    between(STOPS[low], STOPS[low + 1], at - low as f64)
+    along(&STOPS, f64::from(step) / f64::from(n_steps.saturating_sub(1).max(1)))
 }
 
 fn legend(n_steps: u32) -> Legend {
