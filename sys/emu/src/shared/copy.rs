@@ -4,7 +4,7 @@
 //! A put is written in a [`Sequence`], and aligned words of 1, 2, 4 and 8 bytes whole. The kernel's
 //! copies write them whole as well: tests/processes shows it for the machine it runs on.
 
-use crate::shared::watched::{CACHE_LINE, LINE, Sequence, before_tail, head, upwards};
+use crate::shared::watched::{CACHE_LINE, LINE, Sequence, before_tail, downwards, head, upwards};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 /// Parts that are written to another process by one call of the kernel.
@@ -181,9 +181,13 @@ pub(crate) unsafe fn write(
             match sequence {
                 Sequence::Any => across(libc::process_vm_writev, pid, from, to, len),
                 Sequence::HeadLast => {
-                    let head = head(to, len);
-                    let parts = [(head, len), (0, head)];
-                    across_in_order::<2>(pid, from, to, &parts, &parts)
+                    let mut parts = [(0, 0); 3];
+                    let taken = parts.iter_mut().zip(downwards(to, len));
+                    let parts = match taken.map(|(slot, part)| *slot = part).count() {
+                        0 => return Ok(()),
+                        n => &parts[..n],
+                    };
+                    across_in_order::<3>(pid, from, to, parts, parts)
                 }
                 Sequence::TailLast => {
                     let tail = before_tail(to, len);

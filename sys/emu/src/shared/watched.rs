@@ -9,14 +9,17 @@
 pub(crate) const LINE: u64 = 256;
 /// What the processor moves between its caches as a whole, in bytes.
 pub(crate) const CACHE_LINE: u64 = 64;
+/// What a processor's widest usual store writes at once, in bytes (AVX2). The kernel's `rep movsb` writes
+/// a cache line as several of them, upwards, and an interrupt may come between two.
+const STORE: u64 = 32;
 
 /// The end of a put that a program watches without a notice; it is written last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
-    /// The first 64 bytes of a put within one line; of others the last bytes, as with `Last`.
+    /// The first 32 bytes of a put within one line; of others the last bytes, as with `Last`.
     #[default]
     Usual,
-    /// The first 64 bytes of the put: headers before the payload.
+    /// The first 32 bytes of the put: headers before the payload.
     First,
     /// The last bytes of the put: headers or flags behind the payload. With STRONG_ORDER the last
     /// bytes of each line, for several packets in one put.
@@ -44,7 +47,7 @@ impl Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sequence {
     Any,
-    /// The first cache line last.
+    /// Downwards: the first cache line last, and of that the first store.
     HeadLast,
     /// The last cache line last.
     TailLast,
@@ -56,6 +59,14 @@ pub(crate) enum Sequence {
 #[inline]
 pub(crate) fn head(to: u64, len: usize) -> usize {
     len.min((CACHE_LINE - to % CACHE_LINE) as usize)
+}
+
+/// The parts, as start and end, in which a put of `len` bytes to `to` is written downwards.
+#[inline]
+pub(crate) fn downwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let line = head(to, len);
+    let store = line.min((STORE - to % STORE) as usize);
+    [(line, len), (store, line), (0, store)].into_iter().filter(|(start, end)| start < end)
 }
 
 /// How many bytes of a put of `len` bytes to `to` lie before its last cache line.
@@ -82,6 +93,18 @@ pub(crate) fn upwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is watched at the start of a put is written last, in one store.
+    #[test]
+    fn the_first_store_is_the_last_part() {
+        let parts = |to, len| downwards(to, len).collect::<Vec<_>>();
+        assert_eq!(parts(256, 1024), [(64, 1024), (32, 64), (0, 32)]);
+        assert_eq!(parts(256, 40), [(32, 40), (0, 32)]);
+        assert_eq!(parts(256, 8), [(0, 8)]);
+        assert_eq!(parts(296, 100), [(24, 100), (0, 24)]);
+        assert_eq!(parts(266, 100), [(54, 100), (22, 54), (0, 22)]);
+        assert_eq!(parts(256, 0), []);
+    }
 
     /// The parts of a put are all of it, and the last cache line of each line starts one.
     #[test]
