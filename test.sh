@@ -99,14 +99,6 @@ oldest_rust() {
   "${check[@]}" "${packages[@]}" && "${check[@]}" -p hopbine -p hopbine-capi --no-default-features
 }
 
-# Every interleaving of the device's lock-free queue, in a build of its own.
-model_checking() {
-  # The checker itself is what computes.
-  CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" limited 600 cargo test --quiet \
-    --package utofu-emu --lib loom_ --config profile.dev.package.loom.opt-level=2 \
-    --config profile.dev.package.generator.opt-level=2
-}
-
 # What only the last stages need is fetched while the first ones compile.
 more_packages() {
   local status=0
@@ -134,14 +126,8 @@ stage "chaos" chaos
 stage "installation" limited 900 env PROFILE=dev ci/install.sh
 stage "job scripts" limited 60 ci/jobscripts.sh
 stage "under MPI" limited 1500 ci/mpi.sh
-# There are no ranks in these: they fill each other's gaps.
-{
-  stage "generated bindings" bindings
-  stage "the oldest Rust" oldest_rust
-} >"$logs/oldest" 2>&1 &
-stage "model checking" model_checking
-wait $!
-cat "$logs/oldest"
+stage "generated bindings" bindings
+stage "the oldest Rust" oldest_rust
 stage "address sanitizer" limited 1500 ci/sanitize.sh address
 stage "aarch64" limited 1500 ci/arm.sh
 

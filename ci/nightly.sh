@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage)
+stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -69,6 +69,14 @@ chaos() {
 simulated() {
   limited 1h cargo run --release --quiet -- chaos --seeds 1..100000 &&
     limited 1h cargo run --release --quiet -- chaos --seeds 1..20000 --backend sim-utofu
+}
+
+# Every interleaving of the device's lock-free queue, in a build of its own.
+loom() {
+  # The checker itself is what computes.
+  CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" at_least 1 limited 30m cargo test \
+    --package utofu-emu --lib loom_ --config profile.dev.package.loom.opt-level=2 \
+    --config profile.dev.package.generator.opt-level=2
 }
 
 # The network model's times against those of another simulator.

@@ -2,7 +2,7 @@
 # Runs tests under a sanitizer; any report is a failure.
 #
 #   ci/sanitize.sh address         memory errors and leaks, minutes; test.sh runs this too
-#   ci/sanitize.sh address long    with processes, C programs and the command, and more shapes; ci/nightly.sh runs this
+#   ci/sanitize.sh address long    with all algorithms, processes, C programs and the command; ci/nightly.sh runs this
 #   ci/sanitize.sh thread          data races, about six minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
@@ -176,7 +176,7 @@ part() {
 }
 
 run_address() {
-  local parts=(ranks units wires) more=() n=9 processes=() skip=()
+  local parts=(units wires) more=() n=9 processes=() skip=()
   if $long; then
     packages+=(-p hopbine-cli) n=19
     parts=(ranks communicators collectives failures units wires conformance commands)
@@ -198,9 +198,7 @@ run_address() {
 # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more shapes;
 # a test that measures its own memory, where the sanitizer keeps what is freed.
 address_ranks() {
-  local n=11 more=()
-  ! $long || n=13 more=(emulated::every_algorithm_on_a_ring_of_5 emulated::types_and_operators)
-  tests $n --test ranks -- --exact "${more[@]}" \
+  tests 13 --test ranks -- --exact emulated::every_algorithm_on_a_ring_of_5 emulated::types_and_operators \
     emulated::every_algorithm_on_2x3 emulated::every_algorithm_with_workers emulated::puts_are_cut \
     emulated::wrong_calls_are_refused_and_harmless \
     engine::by_hand::folds_take_many_operands_in_order engine::by_hand::uneven_overlaps_are_refused \
