@@ -264,7 +264,6 @@ pub fn unserved(
         source,
         ScheduleError::Unserved { .. }
             | ScheduleError::NotNested { .. }
-            | ScheduleError::Uneven { .. }
             | ScheduleError::NoNodes { .. }
             | ScheduleError::Groups { .. }
             | ScheduleError::Leaders { .. }

@@ -26,6 +26,9 @@ pub enum PatternKind {
     Doubling,
     /// `circulant`: distances 1, -2, 4, -8, ... in one direction per rank. Every size; ours.
     Circulant,
+    /// `balanced`: distances 1, 3, 9, ... both ways in each step, the last pair what is left, halved
+    /// (Trivance, arXiv 2602.17254, for powers of three; other sizes are ours). Every size.
+    Balanced,
     /// `direct`: everyone at once. Small sizes.
     Direct,
     /// `leader`: coordinate 0 alone, onto which all others are folded: for the ranks of a node in
@@ -80,9 +83,10 @@ impl PatternKind {
         let unless = |serves: bool, needs: String| (!serves).then_some(needs);
         let needs = match self {
             _ if size == 1 => None,
-            PatternKind::Circulant | PatternKind::Knomial { .. } | PatternKind::Bruck { .. } => {
-                None
-            }
+            PatternKind::Circulant
+            | PatternKind::Balanced
+            | PatternKind::Knomial { .. }
+            | PatternKind::Bruck { .. } => None,
             PatternKind::Bine => unless(size.is_multiple_of(2), "an even size".to_owned()),
             PatternKind::Doubling => unless(size.is_power_of_two(), "a power of two".to_owned()),
             PatternKind::Ring => unless(size <= MAX_RING, at_most(MAX_RING, "one step each")),
@@ -175,6 +179,7 @@ impl fmt::Display for PatternKind {
             PatternKind::Ring => f.pad("ring"),
             PatternKind::Doubling => f.pad("doubling"),
             PatternKind::Circulant => f.pad("circulant"),
+            PatternKind::Balanced => f.pad("balanced"),
             PatternKind::Direct => f.pad("direct"),
             PatternKind::Leader => f.pad("leader"),
             PatternKind::Multiplying { max_radix } => f.pad(&format!("multiplying:{max_radix}")),
@@ -192,7 +197,7 @@ impl fmt::Display for PatternKind {
 /// A text that names no pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a pattern; known are bine, ring, doubling, circulant, direct, leader, \
+    "`{0}` is not a pattern; known are bine, ring, doubling, circulant, balanced, direct, leader, \
      multiplying:K, multiplying:K,K,..., knomial:K, bruck:K and kring:K with every K 2 or more"
 )]
 pub struct UnknownPattern(pub String);
@@ -218,6 +223,7 @@ impl FromStr for PatternKind {
             ("ring", []) => PatternKind::Ring,
             ("doubling", []) => PatternKind::Doubling,
             ("circulant", []) => PatternKind::Circulant,
+            ("balanced", []) => PatternKind::Balanced,
             ("direct", []) => PatternKind::Direct,
             ("leader", []) => PatternKind::Leader,
             ("multiplying", &[max_radix]) => PatternKind::Multiplying { max_radix },

@@ -160,22 +160,6 @@ impl Pattern {
         }
     }
 
-    /// True if all the messages that reach a coordinate in a step of a reduce-scatter carry the
-    /// same blocks, so that they are the operands of one fold.
-    pub fn folds_evenly(&self) -> bool {
-        let Descent::Digits(digits) = &self.rule.descent else { return true };
-        let size = self.rule.law.size();
-        digits.all().iter().enumerate().all(|(index, digit)| {
-            // How many numbers have this value of the digit and none cleared before it.
-            let n_open = |value: u32| match digits.all().get(index + 1) {
-                _ if self.far_first => digit.stride.min(size - value * digit.stride),
-                Some(next) => (size - value * digit.stride).div_ceil(next.stride),
-                None => 1,
-            };
-            (1..digit.radix).all(|value| n_open(value) == n_open(1))
-        })
-    }
-
     /// True if the sets of coordinates that have exchanged up to each step are groups in which
     /// everyone has heard of everyone once. The latency form of allreduce exists only then
     /// (algorithms.md section 5). Depends on the order of the steps: bine's groups nest far

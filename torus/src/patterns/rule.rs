@@ -1,6 +1,6 @@
 //! The rules: whom coordinate 0 may send to, and which way a block takes to it.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::kind::{PatternKind, factors};
 use super::law::{Digits, Law};
@@ -43,6 +43,7 @@ impl RingRule {
             PatternKind::Circulant => {
                 RingRule::searching(Law::cyclic(size), circulant_offsets(size))
             }
+            PatternKind::Balanced => RingRule::searching(Law::cyclic(size), balanced_offsets(size)),
             PatternKind::Ring => RingRule::chain(Law::cyclic(size), vec![1]),
             PatternKind::KRing { group } => {
                 // `group - 1` steps inside, one to the same place in the next group, and so on.
@@ -70,9 +71,7 @@ impl RingRule {
         RingRule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Digits(digits) }
     }
 
-    fn searching(law: Law, offsets: Vec<u32>) -> Self {
-        let cycle = offsets.into_iter().map(|offset| Peers::from_slice(&[offset]));
-        let cycle: Vec<Peers> = cycle.collect();
+    fn searching(law: Law, cycle: Vec<Peers>) -> Self {
         RingRule { law, n_steps: cycle.len() as u32, cycle, descent: Descent::Latest }
     }
 
@@ -110,13 +109,13 @@ impl RingRule {
 /// Swing, Eq. 2). For even sizes that are no powers of two the toward table drops the subtree
 /// reached later (Bine, appendix C). Hop-bytes of a reduce-scatter 2.11 per vector byte at
 /// d = 64, where doubling has 3.0 (algorithms.md section 6).
-fn bine_offsets(size: u32) -> Vec<u32> {
+fn bine_offsets(size: u32) -> Vec<Peers> {
     let mut rho = 0i64;
     let n_steps = size.next_power_of_two().trailing_zeros();
     (0..n_steps)
         .map(|t| {
             rho += (-2i64).pow(t);
-            rho.rem_euclid(i64::from(size)) as u32
+            smallvec![rho.rem_euclid(i64::from(size)) as u32]
         })
         .collect()
 }
@@ -126,13 +125,31 @@ fn bine_offsets(size: u32) -> Vec<u32> {
 /// missing. d = 7: 1, -2, 3; d = 23: 1, -2, 4, -8, 7. So odd and prime sizes need no folding
 /// onto a power of two and no doubled traffic (algorithms.md section 1; ours, the papers use
 /// extra steps: Bine appendix C, Swing section 3.2).
-fn circulant_offsets(size: u32) -> Vec<u32> {
+fn circulant_offsets(size: u32) -> Vec<Peers> {
     let mut offsets = Vec::new();
     let mut window = 1;
     while window < size {
         let shift = window.min(size - window);
-        offsets.push(if offsets.len() % 2 == 0 { shift } else { size - shift });
+        offsets.push(smallvec![if offsets.len() % 2 == 0 { shift } else { size - shift }]);
         window += shift;
+    }
+    offsets
+}
+
+/// +1 and -1, +3 and -3, +9 and -9, ...: the window of residues reached so far grows by its own length
+/// on both sides; in the last step by the halves of what is missing, the larger one upwards. d = 8:
+/// +1 -1, +3 -2; d = 69: +1 -1, +3 -3, +9 -9, +21 -21. ceil(log3 d) steps of two messages each, in
+/// opposite directions (algorithms.md section 1; Trivance, arXiv 2602.17254, for powers of three).
+fn balanced_offsets(size: u32) -> Vec<Peers> {
+    let mut offsets = Vec::new();
+    let mut window = 1;
+    while window < size {
+        let rest = size - window;
+        let (up, down) = (window.min(rest.div_ceil(2)), window.min(rest / 2));
+        // One coordinate may be missing: then only one side grows.
+        let down_peer = (down > 0).then(|| size - down);
+        offsets.push(std::iter::once(up).chain(down_peer).collect());
+        window += up + down;
     }
     offsets
 }

@@ -6,11 +6,12 @@ use super::*;
 
 const SIZES: [u32; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 23, 24, 27, 31, 32, 48, 64, 69];
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "bine",
     "ring",
     "doubling",
     "circulant",
+    "balanced",
     "direct",
     "multiplying:2",
     "multiplying:4",
@@ -176,6 +177,46 @@ fn steps_are_logarithmic_where_promised() {
     }
 }
 
+/// Balanced steps, for every size: ceil(log3 d) of them, of at most one message each way; everyone
+/// reaches everyone along ascending steps; near first a window grows, so that the distances of all steps
+/// together reach the far end and no further; and groups nest far first on powers of three.
+#[test]
+fn balanced_steps_serve_every_size() {
+    let offsets = |size: u32| -> Vec<Vec<i64>> {
+        let plain = pattern("balanced", size);
+        let signed = |&b: &u32| {
+            let (up, size) = (i64::from(b), i64::from(size));
+            if 2 * up > size { up - size } else { up }
+        };
+        (0..plain.n_steps()).map(|t| plain.targets(t, 0).iter().map(signed).collect()).collect()
+    };
+    assert_eq!(offsets(8), [vec![1, -1], vec![3, -2]]);
+    assert_eq!(offsets(69), [vec![1, -1], vec![3, -3], vec![9, -9], vec![21, -21]]);
+    assert_eq!(offsets(4), [vec![1, -1], vec![1]]);
+    for size in 2..600u32 {
+        let plain = pattern("balanced", size);
+        let n_steps = (0..).find(|&steps| 3u32.pow(steps) >= size).unwrap();
+        assert_eq!(plain.n_steps(), n_steps, "{size}");
+        let reach: i64 = offsets(size).iter().flatten().map(|offset| offset.abs()).sum();
+        assert_eq!(reach, i64::from(size) - 1, "{size}");
+        for (far_first, mirrored) in [(false, false), (true, false), (false, true), (true, true)] {
+            let toward = Toward::new(plain.clone().far_first(far_first).mirrored(mirrored));
+            for a in 0..size {
+                let (mut at, mut before) = (a, None);
+                for (step, target) in toward.path(a, 0) {
+                    assert!(before < Some(step), "{size}: {a}");
+                    before = Some(step);
+                    at = toward.pattern().targets(step, at)[target as usize];
+                }
+                assert_eq!(at, 0, "{size}: {a}");
+            }
+            let is_power = 3u32.pow(n_steps) == size;
+            let nests = toward.pattern().groups_nest();
+            assert_eq!(nests, size <= 3 || (is_power && far_first), "{size}");
+        }
+    }
+}
+
 /// The latency form needs them; what has them is found, not declared.
 #[test]
 fn groups_nest_where_they_should() {
@@ -224,7 +265,6 @@ fn folds_are_even_where_they_are_said_to_be() {
     let mut n_uneven = 0;
     for (name, pattern) in all_forms() {
         let toward = Toward::new(pattern.clone());
-        let mut is_even = true;
         for t in 0..pattern.n_steps() {
             let sets: Vec<Vec<u32>> = pattern
                 .sources(t, 0)
@@ -239,10 +279,10 @@ fn folds_are_even_where_they_are_said_to_be() {
                     (0..pattern.size()).filter(goes).collect()
                 })
                 .collect();
-            is_even &= sets.windows(2).all(|pair| pair[0] == pair[1]);
+            let is_even = sets.windows(2).all(|pair| pair[0] == pair[1]);
+            assert_eq!(toward.folds_evenly(t), is_even, "{name} on {}, step {t}", pattern.size());
+            n_uneven += u32::from(!is_even);
         }
-        assert_eq!(pattern.folds_evenly(), is_even, "{name} on {}", pattern.size());
-        n_uneven += u32::from(!is_even);
     }
     assert!(n_uneven > 0);
 }
@@ -250,7 +290,7 @@ fn folds_are_even_where_they_are_said_to_be() {
 #[test]
 fn long_rings_cost_their_length() {
     // O(d^2) would be 10^10 hops here.
-    for name in ["ring", "kring:16", "circulant", "knomial:4"] {
+    for name in ["ring", "kring:16", "circulant", "balanced", "knomial:4"] {
         let size = 1 << 17;
         let toward = Toward::new(pattern(name, size));
         assert_eq!(toward.path(5, 5).count(), 0);

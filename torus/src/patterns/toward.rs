@@ -13,7 +13,6 @@
 use std::ops::Range;
 
 use super::pattern::{Hop, Pattern};
-use super::rule::Peers;
 
 /// The toward table of a pattern.
 #[derive(Clone, Debug)]
@@ -117,6 +116,25 @@ impl Toward {
         }
     }
 
+    /// True if all the messages that reach a coordinate in step `t` of a reduce-scatter carry the
+    /// same blocks, so that they are the operands of one fold.
+    pub fn folds_evenly(&self, t: u32) -> bool {
+        let sources = self.pattern.sources(t, 0);
+        if sources.len() < 2 {
+            return true;
+        }
+        // By target, the blocks that reach coordinate 0.
+        let mut blocks = vec![Vec::new(); sources.len()];
+        for &b in self.hopping(t) {
+            if let Some(hop) = self.hop(b) {
+                let target = hop.target as usize;
+                blocks[target].push(self.pattern.solve(sources[target], b));
+            }
+        }
+        blocks.iter_mut().for_each(|blocks| blocks.sort_unstable());
+        blocks.windows(2).all(|pair| pair[0] == pair[1])
+    }
+
     /// The hops of a block from `a` to `x`: (step, which target), steps ascending.
     pub fn path(&self, a: u32, x: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let mut at = self.pattern.normalise(a, x);
@@ -136,11 +154,13 @@ fn column(pattern: &Pattern) -> Vec<Option<Hop>> {
     let mut is_reached = vec![false; size as usize];
     is_reached[0] = true;
     for step in (0..pattern.n_steps()).rev() {
-        // Only coordinates beside the set can join, so look at its sources.
-        for index in 0..reached.len() {
-            let next = reached[index];
-            let sources: Peers = pattern.sources(step, next);
-            for (target, &a) in sources.iter().enumerate() {
+        // Only coordinates beside the set can join, so look at its sources; who could send to it in
+        // several ways sends to its first such target.
+        let n_before = reached.len();
+        for target in 0..pattern.targets(step, 0).len() {
+            for index in 0..n_before {
+                let next = reached[index];
+                let a = pattern.sources(step, next)[target];
                 if !is_reached[a as usize] {
                     is_reached[a as usize] = true;
                     column[a as usize] = Some(Hop { step, target: target as u32, next });

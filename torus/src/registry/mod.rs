@@ -122,6 +122,7 @@ fn node_pattern(size: u32) -> PatternKind {
 fn tree_radix(kind: &PatternKind, size: u32) -> Option<u32> {
     match kind {
         PatternKind::Bine | PatternKind::Doubling | PatternKind::Circulant => Some(2),
+        PatternKind::Balanced => Some(3),
         PatternKind::Knomial { radix } => Some(*radix),
         PatternKind::Direct => Some(size),
         _ => None,

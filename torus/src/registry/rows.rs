@@ -44,6 +44,7 @@ const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
 const NODE_PAPER: &str = "many-core alltoall, section 3";
 const PARLINNA_PAPER: &str = "Fan et al. 2025, section 4 (ParLinNa)";
+const TRIVANCE: &str = "Trivance (arXiv 2602.17254); every size: docs/algorithms.md";
 const OURS: &str = "algorithms.md, section 1";
 const RADIX: PatternKind = PatternKind::Multiplying { max_radix: DEFAULT_MAX_RADIX };
 
@@ -52,6 +53,7 @@ static BINE: Family = only(PatternKind::Bine, "bine steps", BINE_PAPER);
 static SWING: Family = only(PatternKind::Bine, "bine steps, block by block", SWING_PAPER);
 static DOUBLING: Family = only(PatternKind::Doubling, "XOR steps", RABENSEIFNER);
 static CIRCULANT: Family = only(PatternKind::Circulant, "one-way steps", OURS);
+static BALANCED: Family = only(PatternKind::Balanced, "steps both ways at once", TRIVANCE);
 static MULTIPLYING: Family = only(RADIX, "groups of up to 4", RADIX_PAPER);
 static KNOMIAL: Family =
     only(PatternKind::Knomial { radix: DEFAULT_MAX_RADIX }, "k-nomial trees, k = 4", KNOMIAL_PAPER);
@@ -177,12 +179,13 @@ static LISTED: [&str; 8] = [
 
 /// The families over patterns, in the order of the lists, with what their algorithms' names begin
 /// with.
-static OVER_PATTERNS: [(&str, &Family); 11] = [
+static OVER_PATTERNS: [(&str, &Family); 12] = [
     ("mixed", &MIXED),
     ("bine", &BINE),
     ("swing", &SWING),
     ("doubling", &DOUBLING),
     ("circulant", &CIRCULANT),
+    ("balanced", &BALANCED),
     ("multiplying", &MULTIPLYING),
     ("knomial", &KNOMIAL),
     ("bruck", &BRUCK),
@@ -211,38 +214,38 @@ type RowGroup = (Collective, &'static str, &'static Variant, &'static [&'static 
 /// Every algorithm, in groups of equal use.
 #[rustfmt::skip]
 static BY_USE: &[RowGroup] = &[
-    (Allreduce, "", &B, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
+    (Allreduce, "", &B, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
     (Allreduce, "-block", &B_BLOCK, &[&MIXED, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
-    (Allreduce, "-l", &L, &[&MIXED, &BINE, &DOUBLING, &MULTIPLYING, &DIRECT]),
+    (Allreduce, "-l", &L, &[&MIXED, &BINE, &DOUBLING, &BALANCED, &MULTIPLYING, &DIRECT]),
     (Allreduce, "-leader-l", &LEADER_L, &[&MIXED, &MULTIPLYING]),
     (Allreduce, "", &B_BLOCK, &[&SWING]),
     (Allreduce, "-tree", &TREE_AND_BACK, &[&KNOMIAL]),
-    (ReduceScatter, "", &PERMUTE, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
+    (ReduceScatter, "", &PERMUTE, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
     (ReduceScatter, "-block", &BLOCK, &[&MIXED, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (ReduceScatter, "-send", &SEND, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (ReduceScatter, "-two", &TWO, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (ReduceScatter, "", &BLOCK, &[&SWING]),
-    (Allgather, "", &PERMUTE, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
+    (Allgather, "", &PERMUTE, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
     (Allgather, "-block", &BLOCK, &[&MIXED, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allgather, "-send", &SEND, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allgather, "-two", &TWO, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allgather, "", &BLOCK, &[&SWING]),
     (Allgather, "-tree", &TREE_AND_BACK, &[&KNOMIAL]),
-    (Bcast, "", &SCATTER_ALLGATHER, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &DIRECT, &BUCKET, &KRING]),
-    (Bcast, "-tree", &TREE_FROM_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
-    (Bcast, "-tree-near", &TREE_FROM_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL]),
+    (Bcast, "", &SCATTER_ALLGATHER, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &DIRECT, &BUCKET, &KRING]),
+    (Bcast, "-tree", &TREE_FROM_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
+    (Bcast, "-tree-near", &TREE_FROM_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Bcast, "trees", &ALONG_TREES, &[&TREES]),
-    (Reduce, "", &REDUCE_SCATTER_GATHER, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &DIRECT, &BUCKET]),
-    (Reduce, "-tree", &TREE_TO_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
-    (Reduce, "-tree-far", &TREE_TO_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL]),
+    (Reduce, "", &REDUCE_SCATTER_GATHER, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &DIRECT, &BUCKET]),
+    (Reduce, "-tree", &TREE_TO_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
+    (Reduce, "-tree-far", &TREE_TO_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Reduce, "trees", &ALONG_TREES, &[&TREES]),
-    (Gather, "", &TREE_TO_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
-    (Gather, "-far", &TREE_TO_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL]),
+    (Gather, "", &TREE_TO_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
+    (Gather, "-far", &TREE_TO_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Gather, "linear", &TO_ROOT, &[&ALL]),
-    (Scatter, "", &TREE_FROM_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
-    (Scatter, "-near", &TREE_FROM_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &KNOMIAL]),
+    (Scatter, "", &TREE_FROM_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
+    (Scatter, "-near", &TREE_FROM_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Scatter, "linear", &FROM_ROOT, &[&ALL]),
-    (Alltoall, "", &LOGARITHMIC, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET]),
+    (Alltoall, "", &LOGARITHMIC, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET]),
     (Alltoall, "pairwise", &PAIRWISE, &[&ALL]),
     (Alltoall, "dimensions", &BY_DIMENSION, &[&ALL]),
     (Alltoall, "multi-leader", &TO_LEADERS, &[&LEADERS_OF_NODE]),
@@ -254,7 +257,7 @@ static BY_USE: &[RowGroup] = &[
     (Scan, "chain", &CHAIN, &[&PREFIX]),
     (Exscan, "sweeps", &SWEEPS, &[&PREFIX]),
     (Exscan, "chain", &CHAIN, &[&PREFIX]),
-    (Barrier, "", &DISSEMINATION, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET]),
+    (Barrier, "", &DISSEMINATION, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET]),
     (Barrier, "-leader", &LEADER_BARRIER, &[&MIXED]),
 ];
 

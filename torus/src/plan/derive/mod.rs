@@ -6,6 +6,7 @@ pub(super) mod expansion;
 mod fold;
 pub(super) mod order;
 pub(super) mod pass;
+mod pass_steps;
 mod prefix;
 mod resend;
 pub(super) mod routing;

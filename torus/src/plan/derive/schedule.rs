@@ -4,7 +4,7 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::walk::Interleave;
-use crate::collectives::{Action, Collective, Routing, Sums, WalkForm};
+use crate::collectives::{Collective, Sums, WalkForm};
 use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
 use crate::patterns::{Pattern, PatternKind, Unserved};
@@ -161,17 +161,6 @@ pub enum ScheduleError {
         /// The name of the form.
         form: &'static str,
     },
-    /// Messages that meet in one step of a reduction would carry different blocks.
-    #[error(
-        "sums of blocks over {kind} meet unevenly on a dimension of size {size}: use a power of its \
-         radix, radix 2, circulant or mixed"
-    )]
-    Uneven {
-        /// The pattern.
-        kind: PatternKind,
-        /// The size of the dimension.
-        size: u32,
-    },
     /// The algorithm needs ranks that share nodes, and the shape has none.
     #[error("on shape {shape} no ranks share a node; give it a node axis, as in 4x4+4")]
     NoNodes {
@@ -263,7 +252,9 @@ impl Schedule {
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
             _ => return no_form,
         };
-        let Some(phases) = collective.phases(recipe.form) else { return no_form };
+        if collective.phases(recipe.form).is_none() {
+            return no_form;
+        }
         if recipe.patterns.len() != self.shape.n_dims() {
             return Err(ScheduleError::Patterns {
                 found: recipe.patterns.len(),
@@ -271,16 +262,10 @@ impl Schedule {
             });
         }
         let patterns = self.ring_patterns(recipe, false)?;
-        let adds_blocks = phases.iter().any(|phase| {
-            phase.routing == Routing::Toward && phase.action == Action::Reduce && !phase.backwards
-        });
         for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {
             let (kind, size) = (kind.clone(), pattern.size());
             if recipe.form == WalkForm::Latency && !pattern.groups_nest() {
                 return Err(ScheduleError::NotNested { kind, size });
-            }
-            if adds_blocks && !pattern.folds_evenly() {
-                return Err(ScheduleError::Uneven { kind, size });
             }
         }
         Ok(())

@@ -7,16 +7,18 @@ use smallvec::SmallVec;
 
 use super::order::{PositionOrder, RunBuffer};
 use super::pass::{Pass, PassScope};
+use super::pass_steps::{PassStep, group_leaders, pass_steps};
 use super::routing::Moves;
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::{Action, Routing, WalkPhase};
 use crate::geometry::{Coord, MAX_DIMS, Vertex};
 use crate::names::Rank;
+use crate::patterns::Peers;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::{CoordSet, Tile};
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
-use crate::plan::ir::view::{LineStep, StepView};
+use crate::plan::ir::view::{DependsOn, LineStep, StepView};
 
 /// Sets of one dimension are kept if there are at most this many of them; longer rings make
 /// theirs when they are asked for, each in constant time.
@@ -32,7 +34,8 @@ pub struct WalkPass {
     root: Coord,
     /// The space has one position, which every message carries.
     is_whole: bool,
-    /// For each step, how many steps each dimension has done before.
+    steps: Vec<PassStep>,
+    /// For each step of the walk, how many steps each dimension has done before.
     done: Vec<SmallVec<[u32; 4]>>,
     /// By dimension, if kept: the set resident at coordinate `a` after `done` steps at
     /// `done * size + a`.
@@ -75,8 +78,20 @@ impl WalkPass {
                 (0..n_steps).map(of_step).collect()
             }));
         }
-        let groups = None;
-        WalkPass { torus, walk, order, phase, root, is_whole, done, resident, moving, groups }
+        let (steps, groups) = (pass_steps(&walk, phase), None);
+        WalkPass {
+            torus,
+            walk,
+            order,
+            phase,
+            root,
+            is_whole,
+            steps,
+            done,
+            resident,
+            moving,
+            groups,
+        }
     }
 
     /// With the operands of folds in an order in which all ranks compute the same expression.
@@ -111,11 +126,6 @@ impl WalkPass {
         !self.is_whole || self.phase.routing == Routing::ToRoot
     }
 
-    /// The step of the walk that a step of the pass is.
-    fn walk_step(&self, step: usize) -> usize {
-        if self.phase.backwards { self.n_steps() - 1 - step } else { step }
-    }
-
     /// Whether a node is among the walk's coordinates.
     fn takes_part(&self, at: Coord) -> bool {
         self.walk.sizes().iter().enumerate().all(|(dim, &size)| at[dim] < size)
@@ -130,7 +140,7 @@ impl WalkPass {
         type Resident<'a> = Option<(u32, Cow<'a, CoordSet>)>;
         let mut resident: SmallVec<[Resident<'_>; 4]> = (0..n_dims).map(|_| None).collect();
         for step in 0..self.n_steps() {
-            let number = self.walk_step(step);
+            let PassStep { number, ref targets, .. } = self.steps[step];
             let now @ GlobalStep { dim, t } = self.walk.steps()[number];
             let others = || (0..n_dims).filter(|&other| needs_others && other != dim);
             for other in others() {
@@ -163,11 +173,13 @@ impl WalkPass {
                 visit(step, Message { from, to, runs: &runs });
             };
             let pattern = self.walk.pattern(dim);
-            let targets = pattern.targets(t, at[dim]);
-            (0..).zip(&targets).for_each(|(target, &b)| meet(target, at[dim], b));
-            let sources = pattern.sources(t, at[dim]);
-            let mut sources: SmallVec<[(u32, u32); 2]> =
-                (0..).zip(sources.iter().copied()).collect();
+            let of_step = |peers: Peers| -> SmallVec<[(u32, u32); 2]> {
+                let peers = (0..).zip(peers);
+                peers.skip(targets.start).take(targets.len()).collect()
+            };
+            let receivers = of_step(pattern.targets(t, at[dim]));
+            receivers.iter().for_each(|&(target, b)| meet(target, at[dim], b));
+            let mut sources = of_step(pattern.sources(t, at[dim]));
             if let Some(groups) = &self.groups {
                 sources.sort_by_key(|&(_, b)| groups[number][b as usize]);
             }
@@ -177,7 +189,7 @@ impl WalkPass {
 
     /// The messages of all ranks in a step, as far as they touch a tile.
     fn all_messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
-        let number = self.walk_step(step);
+        let PassStep { number, ref targets, .. } = self.steps[step];
         let step = self.walk.steps()[number];
         let n_dims = self.walk.sizes().len();
         let needs_others = self.needs_others();
@@ -194,7 +206,7 @@ impl WalkPass {
                     let pattern = self.walk.pattern(dim);
                     // Target by target, as receivers list their sources.
                     let mut all = Vec::new();
-                    for target in 0..pattern.targets(step.t, 0).len() {
+                    for target in targets.clone() {
                         for a in 0..size {
                             let set = self.moving(step, target as u32, a);
                             if concerns(&set, dim) {
@@ -236,7 +248,7 @@ impl WalkPass {
 
 impl Pass for WalkPass {
     fn n_steps(&self) -> usize {
-        self.walk.steps().len()
+        self.steps.len()
     }
 
     fn action(&self, _step: usize) -> Action {
@@ -250,7 +262,7 @@ impl Pass for WalkPass {
         if !self.takes_part(at) {
             return 0;
         }
-        let number = self.walk_step(step);
+        let number = self.steps[step].number;
         let GlobalStep { dim, t } = self.walk.steps()[number];
         let leader = |a: u32| groups[number][a as usize];
         let sources = self.walk.pattern(dim).sources(t, at[dim]);
@@ -270,7 +282,7 @@ impl Pass for WalkPass {
             Routing::Everything | Routing::Toward | Routing::Displaced => false,
             Routing::FromRoot | Routing::ToRoot | Routing::AllToRoot => true,
         };
-        let number = self.walk_step(step);
+        let PassStep { number, targets: ref sent_to, .. } = self.steps[step];
         let now @ GlobalStep { dim, t } = self.walk.steps()[number];
         let pattern = self.walk.pattern(dim);
         let most_of = |other: usize| {
@@ -280,6 +292,9 @@ impl Pass for WalkPass {
         let others = (0..self.walk.sizes().len()).filter(|&other| other != dim);
         let factor: u64 = if self.is_whole { 1 } else { others.map(most_of).product() };
         let of_sender = |target: usize, a: u32| {
+            if !sent_to.contains(&target) {
+                return 0;
+            }
             let n_places = self.moving(now, target as u32, a).n_places();
             if self.is_whole { n_places.min(1) } else { factor * n_places }
         };
@@ -298,6 +313,11 @@ impl Pass for WalkPass {
         };
         let is_backwards = self.phase.backwards;
         StepView::Lines(LineStep { dim, positions, except, senders, pattern, t, is_backwards })
+    }
+
+    /// Steps of one step of the walk send what was there before all of them.
+    fn after(&self, step: usize) -> DependsOn {
+        DependsOn::before(self.steps[step].first)
     }
 
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
@@ -351,25 +371,4 @@ impl SenderProduct<'_, '_> {
         let (from, to) = if pass.phase.backwards { (to, from) } else { (from, to) };
         (self.visit)(Message { from, to, runs: &self.runs });
     }
-}
-
-/// By step, the least coordinate of the group of every coordinate of the step's dimension: of
-/// all that have exchanged so far. An operand of a step is the value of a whole group; all
-/// members of the groups that meet fold them in the order of the groups' least coordinates, so
-/// that they compute the same expression (algorithms.md section 5).
-fn group_leaders(walk: &Walk) -> Vec<Vec<u32>> {
-    let mut now: Vec<Vec<u32>> = walk.sizes().iter().map(|&size| (0..size).collect()).collect();
-    let mut leaders = Vec::with_capacity(walk.steps().len());
-    for &GlobalStep { dim, t } in walk.steps() {
-        let pattern = walk.pattern(dim);
-        let before = now[dim].clone();
-        now[dim] = (0..pattern.size())
-            .map(|a| {
-                let met = pattern.sources(t, a);
-                met.iter().map(|&b| before[b as usize]).fold(before[a as usize], u32::min)
-            })
-            .collect();
-        leaders.push(before);
-    }
-    leaders
 }

@@ -69,7 +69,7 @@ impl ShiftStep {
 pub struct LineStep<'a> {
     /// The dimension.
     pub dim: usize,
-    /// The most positions that a message carries, by target of the pattern's step.
+    /// The most positions that a message carries, by target of the pattern's step; 0 where nothing is sent.
     pub positions: SmallVec<[u64; 2]>,
     /// Nothing is sent to this rank: it has everything.
     pub except: Option<Rank>,
@@ -128,7 +128,10 @@ impl LineStep<'_> {
 
     /// Whether every line has the same senders and receivers as in another step; for steps of one lane.
     pub fn has_hops_of(&self, other: &LineStep<'_>) -> bool {
-        let targets = |step: &LineStep<'_>| step.pattern.targets(step.t, 0);
+        let targets = |step: &LineStep<'_>| {
+            let sent = step.pattern.targets(step.t, 0).into_iter().zip(&step.positions);
+            sent.map(|(to, &positions)| (to, positions > 0)).collect::<SmallVec<[_; 2]>>()
+        };
         self.is_everywhere()
             && other.is_everywhere()
             && (self.dim, self.is_backwards) == (other.dim, other.is_backwards)

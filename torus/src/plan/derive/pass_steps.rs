@@ -1,0 +1,58 @@
+//! The steps of a pass over a walk.
+
+use std::ops::Range;
+
+use super::walk::{GlobalStep, Walk};
+use crate::collectives::{Action, Routing, WalkPhase};
+
+/// A step of a pass.
+#[derive(Clone, Debug)]
+pub(super) struct PassStep {
+    /// The step of the walk.
+    pub number: usize,
+    /// The targets of its pattern that are sent to.
+    pub targets: Range<usize>,
+    /// The first step of the pass that is of this step of the walk.
+    pub first: usize,
+}
+
+/// The steps of a pass: those of the walk, in the order of the pass. Where the messages that meet in a
+/// step of a reduce-scatter carry different blocks they are no operands of one fold, and each target has
+/// a step of its own. What a rank forwards in a step has come in earlier ones, so that these wait for
+/// nothing but the same data.
+pub(super) fn pass_steps(walk: &Walk, phase: WalkPhase) -> Vec<PassStep> {
+    let adds =
+        phase.routing == Routing::Toward && phase.action == Action::Reduce && !phase.backwards;
+    let mut steps = Vec::with_capacity(walk.steps().len());
+    for index in 0..walk.steps().len() {
+        let number = if phase.backwards { walk.steps().len() - 1 - index } else { index };
+        let GlobalStep { dim, t } = walk.steps()[number];
+        let n_targets = walk.pattern(dim).targets(t, 0).len();
+        let at_once = if adds && !walk.toward(dim).folds_evenly(t) { 1 } else { n_targets };
+        let first = steps.len();
+        let targets = (0..n_targets).step_by(at_once);
+        steps.extend(targets.map(|from| PassStep { number, targets: from..from + at_once, first }));
+    }
+    steps
+}
+
+/// By step, the least coordinate of the group of every coordinate of the step's dimension: of
+/// all that have exchanged so far. An operand of a step is the value of a whole group; all
+/// members of the groups that meet fold them in the order of the groups' least coordinates, so
+/// that they compute the same expression (algorithms.md section 5).
+pub(super) fn group_leaders(walk: &Walk) -> Vec<Vec<u32>> {
+    let mut now: Vec<Vec<u32>> = walk.sizes().iter().map(|&size| (0..size).collect()).collect();
+    let mut leaders = Vec::with_capacity(walk.steps().len());
+    for &GlobalStep { dim, t } in walk.steps() {
+        let pattern = walk.pattern(dim);
+        let before = now[dim].clone();
+        now[dim] = (0..pattern.size())
+            .map(|a| {
+                let met = pattern.sources(t, a);
+                met.iter().map(|&b| before[b as usize]).fold(before[a as usize], u32::min)
+            })
+            .collect();
+        leaders.push(before);
+    }
+    leaders
+}
