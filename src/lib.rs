@@ -81,7 +81,8 @@ pub const VERSION: &str = env!("HOPBINE_VERSION");
 /// A rank of a communicator, as MPI counts them.
 pub type Rank = u32;
 
-/// The README's programs are tests.
+/// The programs of the README and the guide are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/guide/rust.md")]
+struct Guide;

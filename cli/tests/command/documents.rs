@@ -1,4 +1,4 @@
-//! Every command of the README and the other documents, as it stands there.
+//! The documents: every command as it stands there, links, pictures, lengths.
 //!
 //! A block of shell is run with the build that this test is part of, in place of the release build
 //! that it asks for: that would take minutes. Of a `cargo build` it is checked that it would bring
@@ -114,7 +114,14 @@ fn run_all(document: &str, at_least: usize) {
 
 #[test]
 fn the_readmes_commands_work() {
-    run_all("README.md", 4);
+    run_all("README.md", 3);
+}
+
+#[test]
+fn the_guides_commands_work() {
+    for (page, at_least) in [("command", 2), ("rust", 1), ("emulator", 1), ("clusters", 1)] {
+        run_all(&format!("docs/guide/{page}.md"), at_least);
+    }
 }
 
 #[test]
@@ -126,7 +133,9 @@ fn the_c_examples_commands_work() {
 #[test]
 fn commands_within_texts_work() {
     let mut commands = vec![];
-    for document in ["README.md", "docs/algorithms.md", "examples/utofu-c/README.md"] {
+    for document in
+        ["README.md", "docs/algorithms.md", "docs/guide/command.md", "examples/utofu-c/README.md"]
+    {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         // Code spans are every second part; blocks have been cut out.
         let outside: String = text.split("```").step_by(2).collect();
@@ -142,4 +151,96 @@ fn commands_within_texts_work() {
     }
     assert!(commands.len() >= 2, "{commands:?}");
     run("text", &commands);
+}
+
+/// All pages that people read, by their paths.
+fn pages() -> Vec<String> {
+    let mut pages = vec![];
+    for directory in ["", "docs/", "docs/guide/", "examples/utofu-c/"] {
+        for entry in std::fs::read_dir(root().join(directory)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") {
+                pages.push(format!("{directory}{name}"));
+            }
+        }
+    }
+    pages
+}
+
+fn text_of(page: &str) -> String {
+    std::fs::read_to_string(root().join(page)).unwrap()
+}
+
+/// What a heading is called in an address: as GitHub and mdBook have it.
+fn anchor(heading: &str) -> String {
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    heading.to_lowercase().chars().filter(kept).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// The targets of a page's links, without those that lead elsewhere.
+fn links(text: &str) -> Vec<String> {
+    let outside: String = text.split("```").step_by(2).collect();
+    let targets = outside.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    targets.filter(|target| !target.contains("://")).map(str::to_owned).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut found = 0;
+    for page in pages() {
+        let text = text_of(&page);
+        for link in links(&text) {
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = root().join(&page).parent().unwrap().join(file);
+            let target = if file.is_empty() { root().join(&page) } else { target };
+            assert!(target.exists(), "{page}: nothing is at {link}");
+            if !heading.is_empty() {
+                let there = std::fs::read_to_string(&target).unwrap();
+                let mut headings = there.lines().filter(|line| line.starts_with('#'));
+                let is_there =
+                    headings.any(|line| anchor(line.trim_start_matches('#').trim()) == heading);
+                assert!(is_there, "{page}: {file} has no heading for {link}");
+            }
+            found += 1;
+        }
+    }
+    assert!(found > 50, "{found} links");
+}
+
+/// The book has every page, and nobody has to read one for an hour.
+#[test]
+fn pages_are_listed_and_short() {
+    let summary = links(&text_of("docs/SUMMARY.md"));
+    for page in pages() {
+        let most = if page == "README.md" { 150 } else { 410 };
+        let lines = text_of(&page).lines().count();
+        assert!(lines <= most, "{page} has {lines} lines");
+        if let Some(name) = page.strip_prefix("docs/").filter(|name| *name != "SUMMARY.md") {
+            assert!(summary.iter().any(|link| link == name), "docs/SUMMARY.md lacks {name}");
+        }
+    }
+}
+
+#[test]
+fn the_readmes_picture_is_the_commands() {
+    let plan = "plan allreduce --torus 8x8 --rank 27 --algorithm bine --format svg";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hopbine"));
+    let output = command.args(plan.split(' ')).output_in_time();
+    assert!(output.status.success());
+    let picture = text_of("docs/pictures/allreduce-8x8.svg");
+    assert!(String::from_utf8(output.stdout).unwrap() == picture, "hopbine {plan} draws another");
+}
+
+/// The README's program in C compiles, without a warning.
+#[test]
+fn the_readmes_c_compiles() {
+    let text = text_of("README.md");
+    let program = text.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("readme.c");
+    std::fs::write(&file, program).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-Wall", "-Werror", "-fsyntax-only", "-I"]).arg(root().join("include"));
+    let output = cc.arg(&file).output_in_time();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
