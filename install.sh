@@ -124,6 +124,7 @@ install_doors() {
   . capi/mpi/build.sh
   build_preload_library "$prefix/lib" -O2
   build_door_libraries "$prefix/lib" -O2
+  install -m 755 capi/preload/hopbine-preload "$prefix/bin/hopbine-preload"
   variant=$(mpi_variant)
   ln -sfn "hopbine/$variant/libhopbine_hb.so" "$prefix/lib/libhopbine_hb.so"
   if [ -n "${MPIFC:-}" ]; then

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
+use std::fs::File;
+use std::io::Write;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,17 +16,17 @@ use crate::calls::dtype;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
 use crate::handles::{comm as find, hopbine_comm_t};
 
-/// Whether a report was asked for.
-static WANTED: LazyLock<bool> = LazyLock::new(|| {
-    REPORT.switch(&from_environment, false).unwrap_or_else(|error| {
+/// Whether a report was asked for, and the file for it if not standard error.
+static WANTED: LazyLock<(bool, Option<String>)> = LazyLock::new(|| {
+    REPORT.switch_or_path(&from_environment, false).unwrap_or_else(|error| {
         eprintln!("hopbine: {error}");
-        true
+        (true, None)
     })
 });
 
 /// Whether a report was asked for.
 pub(crate) fn is_wanted() -> bool {
-    *WANTED
+    WANTED.0
 }
 
 /// Calls of one kind and size class.
@@ -83,7 +85,7 @@ pub(crate) fn timed(
     call: &Call,
     make: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
-    if !*WANTED {
+    if !is_wanted() {
         return make();
     }
     let start = Instant::now();
@@ -104,7 +106,7 @@ pub(crate) struct Noting {
 impl Noting {
     /// A call that has just been started, or prepared, if a report was asked for.
     pub(crate) fn new(comm: &Communicator, call: &Call, is_persistent: bool) -> Option<Box<Self>> {
-        if !*WANTED {
+        if !is_wanted() {
             return None;
         }
         let collective = call.collective;
@@ -135,7 +137,7 @@ impl Noting {
 pub(crate) fn print(world: &World) {
     let comm = world.communicator();
     let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));
-    if !*WANTED || comm.rank() != 0 {
+    if !is_wanted() || comm.rank() != 0 {
         return;
     }
     let mut text = format!(
@@ -155,13 +157,32 @@ pub(crate) fn print(world: &World) {
         let size = class_name(class);
         text += &format!("{call:<24} {size:>10} {calls:>9} {mean:>12.2} {longest:>12.2}  {by}\n");
     }
-    eprint!("{text}");
+    match &WANTED.1 {
+        Some(name) => append(&name.replace("%j", &job()), &text),
+        None => eprint!("{text}"),
+    }
+}
+
+/// The number of the job, for the name of a file.
+fn job() -> String {
+    let given = ["PJM_JOBID", "SLURM_JOB_ID", "PBS_JOBID"].into_iter().find_map(from_environment);
+    given.unwrap_or_else(|| std::process::id().to_string())
+}
+
+/// Adds a report to a file in one write, since several programs of a job may have the same; on standard
+/// error if that cannot be.
+fn append(path: &str, text: &str) {
+    let open = File::options().append(true).create(true).open(path);
+    if let Err(error) = open.and_then(|mut file| file.write_all(text.as_bytes())) {
+        eprintln!("hopbine: HOPBINE_REPORT: {path} cannot be written: {error}");
+        eprint!("{text}");
+    }
 }
 
 /// 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_report_wanted() -> c_int {
-    c_int::from(*WANTED)
+    c_int::from(is_wanted())
 }
 
 /// Adds a call that somebody else served to the report: its name, the bytes of its vector or
@@ -177,7 +198,7 @@ pub unsafe extern "C" fn hopbine_report_add(
     seconds: f64,
 ) -> c_int {
     entry(|| {
-        if !*WANTED {
+        if !is_wanted() {
             return Ok(());
         }
         let text = |string: *const c_char| {

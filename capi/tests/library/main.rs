@@ -51,6 +51,19 @@ fn a_report() {
         line.is_some_and(|line| line.contains("<= 8 B") && line.contains("flat buffer")),
         "{report}"
     );
+    // Into a file, behind what is there.
+    let file = dir.path().join("report.7");
+    std::fs::write(&file, "before\n").expect("a file");
+    let name = dir.path().join("report.%j");
+    let variables = [("HOPBINE_REPORT", name.to_str().expect("text")), ("PJM_JOBID", "7")];
+    let (_, said) = run_with(&program, 2, &["12"], &variables);
+    let report = std::fs::read_to_string(&file).expect("the report");
+    assert!(report.starts_with("before\nhopbine report: rank 0 of 2") && said.is_empty(), "{said}");
+    // Where no file can be, nothing is lost.
+    let name = dir.path().join("nowhere/report");
+    let variables = [("HOPBINE_REPORT", name.to_str().expect("text"))];
+    let (_, said) = run_with(&program, 2, &["12"], &variables);
+    assert!(said.contains("cannot be written") && said.contains("\nallreduce "), "{said}");
 }
 
 #[track_caller]

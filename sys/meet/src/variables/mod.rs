@@ -43,8 +43,10 @@ pub struct Variable {
 pub enum Values {
     /// One of these words.
     Words(&'static [&'static str]),
-    /// `on` or `1`, `off` or `0`.
+    /// `on`, `1`, `yes` or `true`; `off`, `0`, `no` or `false`.
     Switch,
+    /// A switch, or the path of a file, with a `.` or a `/` in it so that a mistyped word is none.
+    SwitchOrPath,
     /// A whole number, from the first to the last.
     Number(u64, u64),
     /// A number of seconds, whole or not, above 0.
@@ -60,7 +62,10 @@ impl Display for Values {
                 write!(f, "{} or {last}", first.join(", "))
             }
             Values::Words(words) => f.write_str(&words.concat()),
-            Values::Switch => f.write_str("on or off (1 or 0)"),
+            Values::Switch => f.write_str("on or off (1, yes, true; 0, no, false)"),
+            Values::SwitchOrPath => {
+                write!(f, "{}, or the path of a file with a `.` or a `/` in it", Values::Switch)
+            }
             Values::Number(least, u64::MAX) => write!(f, "a whole number from {least}"),
             Values::Number(least, most) => write!(f, "a whole number from {least} to {most}"),
             Values::Seconds => write!(f, "a number of seconds above 0, up to {LONGEST_SECONDS}"),
@@ -144,10 +149,23 @@ impl Variable {
     /// [`VariableError`].
     pub fn switch(&self, get: Lookup<'_>, unset: bool) -> Result<bool, VariableError> {
         let Some(text) = self.get(get) else { return Ok(unset) };
-        match text.trim() {
-            "on" | "1" => Ok(true),
-            "off" | "0" => Ok(false),
-            _ => Err(self.wrong(text)),
+        switch(&text).ok_or_else(|| self.wrong(text))
+    }
+
+    /// Whether it is on, and the path that it is set to in place of a word.
+    ///
+    /// # Errors
+    /// [`VariableError`].
+    pub fn switch_or_path(
+        &self,
+        get: Lookup<'_>,
+        unset: bool,
+    ) -> Result<(bool, Option<String>), VariableError> {
+        match self.get(get) {
+            Some(text) if switch(&text).is_none() && text.contains(['.', '/']) => {
+                Ok((true, Some(text)))
+            }
+            _ => Ok((self.switch(get, unset)?, None)),
         }
     }
 
@@ -164,6 +182,15 @@ impl Variable {
         };
         let Some(number) = number_of(get, self.name, least..=most)? else { return Ok(None) };
         N::try_from(number).map(Some).map_err(|_| self.wrong(number.to_string()))
+    }
+}
+
+/// What the words of a switch mean.
+fn switch(text: &str) -> Option<bool> {
+    match text.trim() {
+        "on" | "1" | "yes" | "true" => Some(true),
+        "off" | "0" | "no" | "false" => Some(false),
+        _ => None,
     }
 }
 
@@ -232,7 +259,14 @@ mod tests {
         assert_eq!(error, "HOPBINE_DRIVE=fast is not valid; it must be auto, workers or inline");
         assert_eq!(SHM.switch(&set("0"), true), Ok(false));
         assert_eq!(SHM.switch(&|_| None, true), Ok(true));
+        assert_eq!(SHM.switch(&set("yes"), false), Ok(true));
         assert!(SHM.switch(&set("maybe"), true).is_err());
+        let path = |text: &str| Ok((true, Some(text.to_owned())));
+        assert_eq!(REPORT.switch_or_path(&set("report.%j"), false), path("report.%j"));
+        assert_eq!(REPORT.switch_or_path(&set("out/report"), false), path("out/report"));
+        assert_eq!(REPORT.switch_or_path(&set("true"), false), Ok((true, None)));
+        assert_eq!(REPORT.switch_or_path(&|_| None, false), Ok((false, None)));
+        assert!(REPORT.switch_or_path(&set("onn"), false).is_err());
         assert_eq!(EMU_BUSY.number::<u8>(&set("255")), Ok(Some(255)));
         assert!(EMU_BUSY.number::<u8>(&set("256")).is_err());
     }
@@ -246,6 +280,7 @@ mod tests {
             let is_valid = match variable.values {
                 Values::Words(_) => variable.word(&get).is_ok(),
                 Values::Switch => variable.switch(&get, true).is_ok(),
+                Values::SwitchOrPath => variable.switch_or_path(&get, true).is_ok(),
                 Values::Number(..) => variable.number::<u64>(&get).is_ok(),
                 Values::Seconds => timeout(&get).is_ok(),
                 Values::Text(_) => !variable.example.is_empty(),

@@ -1,7 +1,7 @@
 //! The table of environment variables.
 
 use super::Reader::{EmulatedDevice, MpiProgram, Process, Program};
-use super::Values::{Number, Seconds, Switch, Text, Words};
+use super::Values::{Number, Seconds, Switch, SwitchOrPath, Text, Words};
 use super::Variable;
 
 /// Longest time of a single cost, a thousand seconds: sums of many of them stay below 2^64 ns.
@@ -85,8 +85,10 @@ variables! {
     RENDEZVOUS: Text("a path on a file system that all ranks share"),
         "for ranks of one host that a launcher started: a place of this user", Process, "/shared/job-7",
         "Where ranks meet at start-up. `hopbine launch` sets it.";
-    REPORT: Switch, "off", MpiProgram, "1",
-        "Whether each rank says at its end what served which calls, how long they took, and why.";
+    REPORT: SwitchOrPath, "off", MpiProgram, "report.%j.txt",
+        "Whether rank 0 says at its end what served which calls, how long they took, and why: on standard \
+         error, or behind what is in the file, in whose name %j is the job's number (PJM_JOBID, SLURM_JOB_ID, \
+         PBS_JOBID, else the process's).";
     START: Words(&["init", "call"]), "init", MpiProgram, "call",
         "When HB_ calls start hopbine: in `MPI_Init`, or with `HB_Init` or the first blocking call on all \
          ranks.";
