@@ -10,32 +10,63 @@ cd "$(dirname "$0")/.."
 root=$PWD failed=0
 fail() { echo "$*" >&2; failed=1; }
 
+# A place with programs and an installation, whose files have the names of the real one.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+job=$work/job prefix=$work/home/hopbine
+mkdir -p "$job" "$prefix"/{bin,lib/hopbine/openmpi}
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
+touch "$prefix/lib/libhopbine.so.$version" "$prefix"/lib/libhopbine_preload.so "$prefix"/lib/hopbine/openmpi/libhopbine_{hb,mpi}.so
+ln -s "libhopbine.so.$version" "$prefix/lib/libhopbine.so.0"
+ln -s libhopbine.so.0 "$prefix/lib/libhopbine.so"
+ln -s hopbine/openmpi/libhopbine_hb.so "$prefix/lib/libhopbine_hb.so"
+cp capi/preload/hopbine-preload "$prefix/bin/"
+for program in "$job/heat" "$job/a.out" "$prefix/bin/hopbine"; do
+  printf '#!/bin/sh\necho "preloaded: $LD_PRELOAD; report: $HOPBINE_REPORT; threads: $OMP_NUM_THREADS"\n' >"$program"
+  chmod +x "$program"
+done
+
+# SCRIPT [ARGUMENT]...: submits it.
+submit() { HOME=$work/home PJSUB_DIR=$job SYSTEM_PRELOAD=/system/libpmix.so ci/jobscripts/pjsub "${@:2}" "$1" 2>&1; }
+listed=(-g GROUP -x PJM_LLIO_GFSCACHE=/vol0003)
+
 for script in jobscripts/fugaku-*.sh; do
   grep -q '^# Needs: ' "$script" || fail "$script does not say what it needs"
   grep -q '^#PJM' "$script" || continue
-  grep -q '^# Submit: pjsub' "$script" || fail "$script does not say how to submit it"
+  # As its own line says, with volumes.
+  how=$(sed -n 's/^# Submit: pjsub \(.*\) jobscripts.*/\1/p' "$script")
+  [ "$how" = "-g GROUP -x PJM_LLIO_GFSCACHE=VOLUME" ] || fail "$script does not say how to submit it"
   [ "$script" != jobscripts/fugaku-build-native.sh ] || continue
-  said=$(HOME=/nowhere ci/jobscripts/pjsub "$root/$script" 2>&1) || { fail "$script: $said"; continue; }
+  said=$(submit "$root/$script" "${listed[@]}") || { fail "$script: $said"; continue; }
   [[ $said == *"llio_transfer of"* && $said == *"mpiexec of"* ]] || fail "$script runs nothing: $said"
-  echo "$script: $(grep -c '^mpiexec of' <<<"$said") run(s) of ${said##*mpiexec of }"
+  echo "$script: $(grep -c '^mpiexec of' <<<"$said") run(s), $(sed -n 's/^mpiexec //p' <<<"$said" | tail -1)"
+  case $script in *-sweep.sh) continue ;; esac
+  # What its header promises is where the header says, and not in a file for each rank.
+  out=$(sed -n 's/^# Gives:  \([^ ]*\)JOBID.*/\1/p' "$script")
+  ran=$(cat "$job/${out}1.out") || { fail "$script: there is no ${out}1.out"; continue; }
+  [[ $ran == *"report: $job/hopbine-report.%j; threads: "[1-9]* ]] || fail "$script: $ran"
+  [[ $ran == *"/system/libpmix.so"* ]] || fail "$script drops what the batch system preloads: $ran"
+  [[ $script != *-preload.sh || $ran == *"libpmix.so:$prefix/bin/../lib/libhopbine_preload.so;"* ]] ||
+    fail "$script does not preload hopbine: $ran"
+  rm -r "$job/${out}1.out" "$job"/output.*
 done
 
 # The stand-in refuses what the machine would refuse.
-wrong=$(mktemp)
-trap 'rm -f "$wrong"' EXIT
-for change in 's/node=4x4x4:torus/node=4x4xfour/' 's/max-proc-per-node=1/max-proc-per-node=64/' \
-  's/^#PJM -j/#PJM -Q/' 's/mpiexec -n 64/mpiexec -n 63/' '/elapse/d'; do
+wrong=$work/wrong
+for change in 's/node=4x6x4:torus/node=4x6xfour/' 's/max-proc-per-node=4/max-proc-per-node=64/' \
+  's/^#PJM -j/#PJM -Q/' 's/mpiexec -n 384/mpiexec -n 383/' '/elapse/d' '/--purge/d' \
+  's,"$prefix"/lib/libhopbine.so\*,"$prefix"/lib/libhopbine.so.0,' 's/^#PJM -j/#PJM -x PJM_LLIO_GFSCACHE=\/vol0004/'; do
   sed "$change" jobscripts/fugaku-preload.sh >"$wrong"
-  ! ci/jobscripts/pjsub "$wrong" >/dev/null 2>&1 || fail "the stand-in for pjsub takes a script after $change"
+  ! cmp -s "$wrong" jobscripts/fugaku-preload.sh || fail "$change changes nothing"
+  ! submit "$wrong" "${listed[@]}" >/dev/null || fail "the stand-in for pjsub takes a script after $change"
 done
+! submit "$root/jobscripts/fugaku-preload.sh" -g GROUP >/dev/null || fail "the stand-in takes a job without volumes"
 
 # The native build as far as it goes without a compute node: it calls install.sh with its compilers.
-work=$(mktemp -d)
-trap 'rm -rf "$wrong" "$work"' EXIT
-printf '#!/bin/sh\necho "installs with $MPICC and $FC to $PREFIX"\n' >"$work/install.sh"
-chmod +x "$work/install.sh"
-said=$(PJSUB_DIR=$work HOME=/nowhere ci/jobscripts/pjsub "$root/jobscripts/fugaku-build-native.sh")
-[ "$said" = "installs with mpifcc and frt to /nowhere/hopbine" ] || fail "the native build: $said"
+printf '#!/bin/sh\necho "installs with $MPICC and $FC to $PREFIX"\n' >"$job/install.sh"
+chmod +x "$job/install.sh"
+said=$(submit "$root/jobscripts/fugaku-build-native.sh" "${listed[@]}")
+[ "$said" = "installs with mpifcc and frt to $prefix" ] || fail "the native build: $said"
 
 # Slurm's script says what it needs, and how many ranks (ci/slurm.sh runs it).
 grep -q '^# Submit: sbatch' jobscripts/slurm.sh || fail "slurm.sh does not say how to submit it"
@@ -44,7 +75,7 @@ for option in nodes ntasks-per-node time; do
 done
 
 if command -v shellcheck >/dev/null; then
-  shellcheck -S warning jobscripts/*.sh ci/*.sh ci/jobscripts/pjsub install.sh test.sh || failed=1
+  shellcheck -S warning jobscripts/*.sh ci/*.sh ci/jobscripts/pjsub capi/preload/hopbine-preload install.sh test.sh || failed=1
 else
   [ $failed = 0 ] || exit 1
   echo "ci/jobscripts.sh: there is no shellcheck" >&2

@@ -1,24 +1,32 @@
 #!/usr/bin/env bash
 # The Fortran example, four ranks on each node (one for each memory group) with OpenMP threads.
 #
-# Needs:  hopbine under $HOPBINE_PREFIX (default: ~/hopbine), and a program beside this script's job:
+# Needs:  hopbine under $HOPBINE_PREFIX (default: ~/hopbine), and a program where the job is submitted:
 #         mpifrtpx -Kfast,openmp -I ~/hopbine/include examples/mpi/heat.f90 -L ~/hopbine/lib \
 #           -lhopbine_hb_fortran -lhopbine_hb -lhopbine -o heat
-# Submit: pjsub -g GROUP jobscripts/fugaku-4-ranks-fortran.sh
+# Submit: pjsub -g GROUP -x PJM_LLIO_GFSCACHE=VOLUME jobscripts/fugaku-4-ranks-fortran.sh
+#         (the volumes of ~/hopbine and of the program: /vol0003:/vol0004, for instance)
+# Gives:  heat.JOBID.out, what the ranks print; hopbine-report.JOBID, what served which calls
 #
 # Not tried on the machine: see docs/fugaku.md.
 #PJM -L "node=2x3x2:torus"
 #PJM -L "rscgrp=small-torus"
 #PJM -L "elapse=00:10:00"
 #PJM --mpi "max-proc-per-node=4"
-#PJM -x PJM_LLIO_GFSCACHE=/vol0004
+#PJM --mpi "rank-map-bychip"
 #PJM -j
 #PJM -S
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
 export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
 # Twelve cores each: eleven threads, and one core that hopbine's waiting does not share with them.
-export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4 HOPBINE_DRIVE=inline HOPBINE_REPORT=1
+export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4 HOPBINE_DRIVE=inline
+export HOPBINE_REPORT=$PWD/hopbine-report.%j
+# No files for ranks that print nothing.
+export PLE_MPI_STD_EMPTYFILE=off
 
-llio_transfer ./heat "$prefix/lib/libhopbine.so.0" "$prefix/lib/libhopbine_hb.so"
-mpiexec -n 48 ./heat 192 1000
+# Every node gets its copy of what all of them read: links and what they lead to.
+common=(./heat "$prefix"/lib/libhopbine.so* "$prefix"/lib/libhopbine_hb.so "$prefix"/lib/hopbine/openmpi/libhopbine_hb.so)
+llio_transfer "${common[@]}"
+trap 'llio_transfer --purge "${common[@]}"' EXIT
+mpiexec -n 48 -of "heat.$PJM_JOBID.out" ./heat 192 1000

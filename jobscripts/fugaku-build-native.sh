@@ -3,13 +3,12 @@
 #
 # Needs:  Rust for aarch64 (rustup) under $HOME/.cargo, and its crates fetched before, on a login node
 #         (`cargo fetch --target aarch64-unknown-linux-gnu`): compute nodes reach no network.
-# Submit: pjsub -g GROUP jobscripts/fugaku-build-native.sh
+# Submit: pjsub -g GROUP -x PJM_LLIO_GFSCACHE=VOLUME jobscripts/fugaku-build-native.sh (the volume of the source)
 #
 # Not tried on the machine: see docs/fugaku.md.
 #PJM -L "node=1"
 #PJM -L "rscgrp=small"
 #PJM -L "elapse=00:30:00"
-#PJM -x PJM_LLIO_GFSCACHE=/vol0004
 #PJM -j
 #PJM -S
 set -euo pipefail
