@@ -312,8 +312,9 @@ impl Engine {
     /// all that this engine has written has arrived in its peers' memory.
     ///
     /// # Errors
-    /// [`Error::Timeout`] if nothing moved for too long, [`Error::Wire`], and
-    /// [`Error::Poisoned`] after an earlier failure. Peers may then be written to at any time.
+    /// [`Error::Timeout`] if nothing moved for too long (a second at least where only the device has still
+    /// something to do), [`Error::Wire`], and [`Error::Poisoned`] after an earlier failure. Peers may then be
+    /// written to at any time.
     pub fn drain(&self) -> Result<(), Error> {
         self.group.drained().inspect_err(|error| self.group.fail(error))?;
         self.group.show(Status::Left);

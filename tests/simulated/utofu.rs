@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use hopbine::reduce::Op;
 use hopbine::{
-    CallOptions, Communicator, Error, Fate, Fault, Hardware, Simulated, SimulatedWire, Simulation,
-    SimulationConfig, simulate,
+    CallOptions, Communicator, Error, Fate, Fault, Hardware, OnTimeout, Simulated, SimulatedWire,
+    Simulation, SimulationConfig, simulate,
 };
 
 use rand::rngs::SmallRng;
@@ -218,4 +218,23 @@ fn a_call_with_another_operator_fails_alone_on_utofu() {
         });
         well(simulated, &format!("{}, seed {seed}, rank {odd} differs", config.shape));
     }
+}
+
+/// At the end a rank waits for its own device, which is not to be as quick as other ranks.
+#[test]
+fn the_end_waits_for_the_device_however_short_the_timeout_is() {
+    let mut n_well = 0;
+    for seed in seeds(0..400) {
+        let mut config = on_utofu(&[2], seed);
+        config.timeout = Duration::from_millis(1);
+        config.on_timeout = OnTimeout::Fail;
+        let run = simulate(&config, |comm, _| comm.barrier()).unwrap();
+        // Where the barrier itself takes longer.
+        if run.results.iter().any(Result::is_err) {
+            continue;
+        }
+        n_well += 1;
+        assert!(run.ends.iter().all(Result::is_ok), "seed {seed}: {:?}", run.ends);
+    }
+    assert!(n_well > 300, "{n_well} barriers went well");
 }

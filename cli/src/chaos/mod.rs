@@ -167,7 +167,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         wire: args.backend,
     };
     let seeds = args.seeds.0.clone();
-    let bar = progress::bar(seeds.end() - seeds.start() + 1, "chaos");
+    let bar = progress::bar_or_lines(seeds.end() - seeds.start() + 1, "chaos");
     let (next, sums) = (AtomicU64::new(*seeds.start()), Sums::default());
     let failed = Mutex::new(Vec::<Failed>::new());
     let n_threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -15,8 +15,11 @@ const WIRES: u64 = 12;
 
 /// Shows the smallest run found that is wrong: the command that repeats it, and its story.
 pub fn shrink(seed: u64, limits: &Limits) {
-    let mut search =
-        Search { seed, left: MOST_RUNS, bar: progress::bar(MOST_RUNS, "making it smaller") };
+    let mut search = Search {
+        seed,
+        left: MOST_RUNS,
+        bar: progress::bar_or_lines(MOST_RUNS, "making it smaller"),
+    };
     let mut best = limits.clone();
     loop {
         let smaller = search.candidates(&best).into_iter().find_map(|limits| search.fails(&limits));

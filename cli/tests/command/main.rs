@@ -43,7 +43,10 @@ fn text(bytes: &[u8]) -> &str {
 fn well(args: &str) -> String {
     let output = hopbine(args);
     assert!(output.status.success(), "{args}: {}", text(&output.stderr));
-    assert_eq!(text(&output.stderr), "", "{args}");
+    // On a busy machine chaos may take so long that it says how far it is.
+    let said: Vec<_> =
+        text(&output.stderr).lines().filter(|line| !line.starts_with("chaos: ")).collect();
+    assert_eq!(said, Vec::<&str>::new(), "{args}");
     text(&output.stdout).to_owned()
 }
 

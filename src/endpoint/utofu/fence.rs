@@ -13,9 +13,11 @@ use super::UtofuEndpoint;
 use super::state::Fence;
 
 impl UtofuEndpoint {
-    /// The first peer that nothing has been put to yet, as it has not answered.
+    /// The peer to which the next put is due, if it has not answered. Otherwise only this rank's device keeps
+    /// the put back.
     pub(super) fn first_unfenced(&self) -> Option<u32> {
-        self.peers.get(self.fence.posted).map(|peer| peer.rank)
+        let next = self.peers.get(self.fence.posted)?;
+        next.channel.is_none().then_some(next.rank)
     }
 
     /// Puts once more to every peer that nothing else will be put to; true if all have answered.

@@ -31,6 +31,9 @@ const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
 /// most, whatever the time-out.
 const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How long the device may take at the end for what it still carries, however short the time-out is: that
+/// is meant for other ranks.
+const DEVICE_TAKES: Duration = Duration::from_secs(1);
 /// How long it takes to see which ranks go on showing that they wait, and how often one does so meanwhile.
 const BEATS_TAKE: Duration = Duration::from_millis(250);
 const BEATS: u32 = 25;
@@ -122,7 +125,7 @@ impl Watchdog {
         let now = group.waits.time.now();
         let last = self.last_look.replace(now).unwrap_or(now);
         self.idle += (now - last).min(gap);
-        let timeout = group.config.timeout;
+        let timeout = wanted.timeout(group);
         if self.idle < SHOWN_AFTER.min(timeout / 8) {
             return Ok(());
         }
@@ -200,6 +203,17 @@ impl Wanted {
             // Nothing shows until it is over.
             Wanted::Everybody | Wanted::Rank(_) => 0,
             Wanted::Rest(_) => group.n_moves(),
+        }
+    }
+
+    /// How long nothing of it may move.
+    fn timeout(self, group: &Group) -> Duration {
+        let timeout = group.config.timeout;
+        match self {
+            Wanted::Rest(_) if self.awaited(group).2 == Awaited::Interface => {
+                timeout.max(DEVICE_TAKES)
+            }
+            _ => timeout,
         }
     }
 
