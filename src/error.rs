@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Rank;
+use hopbine_torus::choose::TableError;
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::Defect;
 
@@ -229,6 +230,14 @@ pub enum Error {
         found: String,
         /// What can be given.
         valid: String,
+    },
+    /// A decision table cannot be used.
+    #[error("decision table {table}, {source}")]
+    Tuning {
+        /// Its file, or its name.
+        table: String,
+        /// What is wrong, and in which line.
+        source: Box<TableError>,
     },
     /// A persistent operation was used in a way that needs it to be complete.
     #[error("the persistent operation is under way; wait for it first")]

@@ -46,12 +46,12 @@ mod memory;
 pub mod memory;
 
 pub use comm::{
-    Blocks, Call, CallOptions, Choice, Communicator, Explanation, Form, GatesInfo, Hardware,
-    Persistent, Preferred, Registered, Repeated, Request, Scope, Short, Started, Wire, choose,
-    choose_unknown, learnt_choice,
+    Blocks, Call, CallOptions, Communicator, Explanation, Form, GatesInfo, Hardware, Persistent,
+    Preferred, Registered, Repeated, Request, Scope, Short, Started, Tuning,
 };
 pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
+pub use hopbine_torus::choose::{Choice, Wire};
 pub use memory::{CacheMode, CacheStats};
 pub use world::{
     Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, OnTimeout, Onesided, World,

@@ -87,7 +87,7 @@ fn code_of(error: &Error) -> c_int {
         } => HOPBINE_ERR_MISMATCH,
         Error::Lost { .. } | Error::Ending { .. } => HOPBINE_ERR_LOST,
         Error::Wire { .. } | Error::Poisoned(_) => HOPBINE_ERR_WIRE,
-        Error::Setting { .. } => HOPBINE_ERR_SETTING,
+        Error::Setting { .. } | Error::Tuning { .. } => HOPBINE_ERR_SETTING,
         Error::Active => HOPBINE_ERR_REQUEST,
         Error::Closed => HOPBINE_ERR_STATE,
         Error::Backend { .. }

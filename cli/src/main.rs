@@ -28,7 +28,6 @@ mod report;
 mod run;
 mod selection;
 mod simulate;
-mod sizes;
 mod table;
 mod traffic;
 mod validate;

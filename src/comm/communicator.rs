@@ -8,6 +8,7 @@ use hopbine_torus::geometry::{Coord, Shape};
 use super::call::Caller;
 use super::call::options::CallOptions;
 use super::choice::preferred::Preferred;
+use super::choice::tuning::Tuning;
 use super::state::inner::Inner;
 use super::state::members::Members;
 use super::state::rank::RankOfWorld;
@@ -115,6 +116,11 @@ impl Communicator {
     /// has moved since, and so if a collective has ended.
     pub fn progress(&self, most: u32, seen: u64) -> u64 {
         self.inner.of_world.engine.progress(most, seen)
+    }
+
+    /// What chooses for calls that do not say: the table of `HOPBINE_TUNING`, or the one that is built in.
+    pub fn tuning(&self) -> &Tuning {
+        &self.inner.of_world.tuning
     }
 
     /// The algorithms that `HOPBINE_ALGORITHM` prefers to the library's choice.

@@ -26,7 +26,7 @@ pub use call::Call;
 pub use call::blocks::{Blocks, Form};
 pub use call::options::{CallOptions, Hardware};
 pub use choice::preferred::Preferred;
-pub use choice::select::{Choice, Wire, choose, choose_unknown, learnt_choice};
+pub use choice::tuning::Tuning;
 pub use communicator::Communicator;
 pub use forms::explain::Explanation;
 pub use forms::persistent::Persistent;

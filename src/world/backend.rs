@@ -1,12 +1,12 @@
 //! What a world needs of the device that it is on.
 
 use hopbine_meet::Exchange;
+use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
 
 use super::config::Drive;
 use super::info::DeviceInfo;
 use super::near::Near;
-use crate::comm::choice::select::Wire;
 use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::Reading;

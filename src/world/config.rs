@@ -1,26 +1,31 @@
 //! Settings, from code or from the environment ([`hopbine_meet::variables`]).
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
 use hopbine_meet::variables::{
     ALGORITHM, BACKEND, CORES, DRIVE, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
-    REG_CACHE_MAX_REGIONS, UNEXPECTED_BYTES, from_environment, timeout,
+    REG_CACHE_MAX_REGIONS, TUNING, UNEXPECTED_BYTES, from_environment, timeout,
 };
+use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
 /// How long the emulated wire takes.
 #[cfg(feature = "emu")]
 pub use utofu_emu::Model as Latency;
 
 use crate::comm::choice::preferred::Preferred;
-use crate::comm::choice::select::Wire;
+use crate::comm::choice::tuning::Tuning;
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
 use crate::memory::CacheConfig;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest decision table that is read, bytes.
+const LONGEST_TABLE: u64 = 1 << 24;
 /// Cores that the system's masks have room for.
 const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
 
@@ -65,6 +70,8 @@ pub struct EmulationConfig {
     /// The longest message in bytes for calls that do not say; by default it depends on the
     /// length of the data.
     pub segment_bytes: Option<u64>,
+    /// What chooses for calls that do not say; by default the table that is built in for the wire.
+    pub tuning: Option<Tuning>,
     /// The algorithms of calls that do not name one, where the library is not to choose.
     pub preferred: Preferred,
     /// How long nothing may move before a wait is too long.
@@ -98,6 +105,7 @@ impl EmulationConfig {
             ports: None,
             drive: Drive::Auto,
             segment_bytes: None,
+            tuning: None,
             preferred: Preferred::default(),
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
@@ -137,6 +145,7 @@ impl EmulationConfig {
         }
         config.on_timeout = on_timeout(&get)?;
         config.unexpected_bytes = unexpected_bytes(&get)?;
+        config.tuning = tuning(&get)?;
         config.preferred = preferred(&get)?;
         config.cores = cores(&get)?;
         Ok(config)
@@ -146,6 +155,45 @@ impl EmulationConfig {
 /// Who drives the ports, by the environment.
 pub(super) fn drive(get: Lookup<'_>) -> Result<Drive, Error> {
     DRIVE.get(get).map_or(Ok(Drive::Auto), |text| text.parse())
+}
+
+/// The decision table that the environment names.
+///
+/// # Errors
+/// [`Error::Setting`] if the file cannot be read, [`Error::Tuning`] if it is no table.
+pub(super) fn tuning(get: Lookup<'_>) -> Result<Option<Tuning>, Error> {
+    let Some(path) = TUNING.get(get) else { return Ok(None) };
+    if let Some(built_in) = Tuning::named(&path) {
+        return Ok(Some(built_in.clone()));
+    }
+    let text = read_text(&path, LONGEST_TABLE).map_err(|error| {
+        TUNING.wrong_here(&path, format!("{} that can be read ({error})", TUNING.values))
+    })?;
+    text.parse().map(Some).map_err(|source| Error::Tuning { table: path, source: Box::new(source) })
+}
+
+/// The table for a wire, if the one that is wanted is for it.
+///
+/// # Errors
+/// [`Error::Setting`].
+pub(super) fn tuning_for(wanted: Option<&Tuning>, wire: Wire) -> Result<Tuning, Error> {
+    Tuning::for_wire(wanted, wire).map_err(|other| Error::Setting {
+        setting: TUNING.name,
+        found: format!("a table for wire {}", other.name()),
+        valid: format!("one for wire {}, which the ranks speak through", wire.name()),
+    })
+}
+
+/// Reads a text of a regular file: what has no end, or waits for a writer, is none.
+pub(super) fn read_text(path: &str, longest: u64) -> io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    if File::open(path)?.take(longest + 1).read_to_string(&mut text)? as u64 > longest {
+        return Err(io::Error::other(format!("it is longer than {longest} bytes")));
+    }
+    Ok(text)
 }
 
 /// The algorithms that the environment prefers.

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hopbine_meet::{Exchange, LocalExchange};
+use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::Shape;
 
 use super::backend::{Backend, Layout};
-use super::config::{Drive, EmulationConfig, spread};
+use super::config::{Drive, EmulationConfig, spread, tuning_for};
 use super::shm::Shm;
 use super::tofu::Emulation;
-use crate::comm::choice::select::Wire;
+use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::members::Members;
@@ -92,6 +93,7 @@ pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> 
 fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
     let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
+    let tuning = tuning_for(config.tuning.as_ref(), config.wire)?;
     let emulation = match config.wire {
         Wire::Network => Some(Emulation::new(config)?),
         Wire::Memory => None,
@@ -102,9 +104,10 @@ fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> 
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
     let run = |rank: u32, exchange| {
         let _entered = emulation.as_ref().map(|emulation| emulation.enter(rank));
-        let (cores, failure) = (&cores, &failure);
+        let (tuning, cores, failure) = (&tuning, &cores, &failure);
         let emulation = emulation.as_ref();
-        let world = World { config, n_ports, cores, emulation, failure, expansions: &expansions };
+        let world =
+            World { config, n_ports, tuning, cores, emulation, failure, expansions: &expansions };
         world.run(rank, exchange, f)
     };
     let outcomes: Vec<Result<(), Error>> = std::thread::scope(|threads| {
@@ -140,6 +143,7 @@ fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> 
 struct World<'a> {
     config: &'a EmulationConfig,
     n_ports: u32,
+    tuning: &'a Tuning,
     cores: &'a Cores,
     /// Over the network.
     emulation: Option<&'a Emulation>,
@@ -196,7 +200,7 @@ impl World<'_> {
             Engine::new(rank, shape.n_ranks(), opened.endpoints, config, self.failure.clone())?;
         let of_world = RankOfWorld::new(
             engine,
-            self.config.wire,
+            self.tuning.clone(),
             opened.small,
             opened.places,
             opened.cache,

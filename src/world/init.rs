@@ -12,6 +12,7 @@
 //! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; or `row-major`, `column-major` (if unset: the first dimension varies fastest), or `hosts`: ranks of one host are neighbours |
 //! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
 //! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
+//! | `HOPBINE_TUNING`, `HOPBINE_ALGORITHM` | file with a decision table ([`Tuning`](crate::Tuning)), and algorithms preferred to what it says |
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
 //! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
 //! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do |
@@ -33,6 +34,8 @@ use hopbine_meet::variables::{
     ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, SHM, TORUS, from_environment, timeout,
 };
 
+use hopbine_torus::choose::Wire;
+
 use super::backend::{Backend, Layout, Opened};
 use super::card::Card;
 use super::choice;
@@ -46,7 +49,6 @@ use super::mpi::{self, Session};
 use super::near::Near;
 use super::place::{from_hosts, from_logical, from_tofu};
 use super::shm::Shm;
-use crate::comm::choice::select::Wire;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
 use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
@@ -160,6 +162,7 @@ impl World {
         let ports: Option<u32> = PORTS.number(get)?;
         let wanted = ALGORITHM.get(get).unwrap_or_default();
         let preferred = config::preferred(get)?;
+        let wanted_table = config::tuning(get)?;
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
         let near = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;
@@ -172,6 +175,7 @@ impl World {
         let name = BACKEND.get(get);
         let (backend, tried) =
             choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
+        let tuning = config::tuning_for(wanted_table.as_ref(), backend.wire())?;
         let drive = backend.drive(drive).map_err(|valid| {
             let found = DRIVE.get(get).unwrap_or_default();
             DRIVE.wrong_here(found, format!("inline or auto: {valid}"))
@@ -196,11 +200,14 @@ impl World {
             logical: fujitsu::coordinates(),
             settings: format!(
                 "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
-                 HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} backend={}",
+                 HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_TUNING={}:{:016x} \
+                 backend={}",
                 TORUS.get(get).unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
                 wanted_map.told(),
                 if near.is_some() { "on" } else { "off" },
+                tuning.table().name(),
+                tuning.table().fingerprint(),
                 backend.name(),
             ),
         };
@@ -282,7 +289,7 @@ impl World {
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
         let wire = backend.wire();
-        let of_world = RankOfWorld::new(engine, wire, small, places, cache, preferred);
+        let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node =
             among(&|other| (other.coords, other.host) == (coords, card.host)).0 as u32;

@@ -2,16 +2,16 @@
 //!
 //! Reads a rank map's file; otherwise only thought.
 
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read};
 
+use super::config::read_text;
 use super::place::by_host;
-use crate::comm::choice::select::{MOST_DIRECT, Wire};
 use crate::error::Error;
 use hopbine_meet::variables::{Lookup, PORTS, RANK_MAP, TORUS};
+use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::near_cubic;
 use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::patterns::PatternKind;
 
 /// Most bytes of a rank map: hundreds for each rank of the largest machine.
 const LONGEST_MAP: u64 = 64 << 20;
@@ -54,7 +54,7 @@ impl WantedMap {
             Some(word) if word == "row-major" => WantedMap::Word(RankMap::RowMajor),
             Some(word) if word == "hosts" => WantedMap::ByHost,
             Some(path) => {
-                let text = read_map(&path).map_err(|error| error.to_string());
+                let text = read_text(&path, LONGEST_MAP).map_err(|error| error.to_string());
                 WantedMap::File(path, text)
             }
         }
@@ -96,7 +96,7 @@ pub(super) fn lay_out(
             let sizes = || match wire {
                 Wire::Network => near_cubic(nodes),
                 // Everybody is everybody's neighbour, and a dimension is a step.
-                Wire::Memory if nodes <= MOST_DIRECT => vec![nodes],
+                Wire::Memory if PatternKind::Direct.serves(nodes).is_ok() => vec![nodes],
                 Wire::Memory => near_cubic(nodes),
             };
             let torus = torus.map_or_else(|| Shape::torus(&sizes()), Ok);
@@ -118,18 +118,6 @@ pub(super) fn lay_out(
             .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?,
     };
     Ok((shape, map))
-}
-
-/// Reads a rank map: what has no end, or waits for a writer, is none.
-fn read_map(path: &str) -> io::Result<String> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut text = String::new();
-    if File::open(path)?.take(LONGEST_MAP + 1).read_to_string(&mut text)? as u64 > LONGEST_MAP {
-        return Err(io::Error::other(format!("it is longer than {LONGEST_MAP} bytes")));
-    }
-    Ok(text)
 }
 
 /// Ports per rank: as many as wanted, else two for each dimension and one for each interface at

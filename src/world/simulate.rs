@@ -5,16 +5,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
 
 use hopbine_meet::variables::{from_environment, timeout};
 
-use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred};
+use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred, tuning, tuning_for};
 use super::emulate::{n_ports, panic_text};
 use super::tofu::Emulation;
 use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
-use crate::comm::choice::select::Wire;
+use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::members::Members;
@@ -63,6 +64,8 @@ pub struct SimulationConfig {
     /// The longest message in bytes for calls that do not say; by default it depends on the length of
     /// the data.
     pub segment_bytes: Option<u64>,
+    /// What chooses for calls that do not say; by default the table that is built in for networks.
+    pub tuning: Option<Tuning>,
     /// The algorithms of calls that do not name one, where the library is not to choose.
     pub preferred: Preferred,
     /// How long nothing may move before a wait is too long, in the simulated time.
@@ -88,6 +91,7 @@ impl SimulationConfig {
             is_calm: false,
             keeps_story: false,
             segment_bytes: None,
+            tuning: None,
             preferred: Preferred::default(),
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
@@ -97,7 +101,7 @@ impl SimulationConfig {
     }
 
     /// As [`new`](SimulationConfig::new), with what the environment says instead of defaults:
-    /// `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT`, `HOPBINE_ALGORITHM`.
+    /// `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT`, `HOPBINE_TUNING`, `HOPBINE_ALGORITHM`.
     ///
     /// # Errors
     /// [`Error::Setting`] names the variable and what it can be.
@@ -108,6 +112,7 @@ impl SimulationConfig {
             config.timeout = timeout;
         }
         config.on_timeout = on_timeout(&get)?;
+        config.tuning = tuning(&get)?;
         config.preferred = preferred(&get)?;
         Ok(config)
     }
@@ -200,6 +205,7 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let opening = Opening {
         config,
         n_ports: n_ports as usize,
+        tuning: tuning_for(config.tuning.as_ref(), Wire::Network)?,
         expansions: Arc::new(Expansions::default()),
         meeting: Meeting::new(n_ranks),
     };
@@ -264,6 +270,7 @@ fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
 struct Opening<'a> {
     config: &'a SimulationConfig,
     n_ports: usize,
+    tuning: Tuning,
     expansions: Arc<Expansions>,
     meeting: Meeting,
 }
@@ -286,7 +293,7 @@ impl Opening<'_> {
             Engine::new(rank.number(), shape.n_ranks(), endpoints, config, Arc::default())?;
         let small = Err("the simulated wire has none".to_owned());
         let of_world =
-            RankOfWorld::new(engine, Wire::Network, small, None, None, preferred.clone())
+            RankOfWorld::new(engine, self.tuning.clone(), small, None, None, preferred.clone())
                 .sharing(self.expansions.clone());
         let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))

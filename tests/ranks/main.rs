@@ -30,6 +30,7 @@ mod regcache;
 mod requests;
 mod shm;
 mod stress;
+mod tuning;
 mod unexpected;
 mod vector;
 mod vector_errors;

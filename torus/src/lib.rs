@@ -8,7 +8,9 @@
 //! - [`collectives`]: what ranks bring to each and have in the end, and the passes between;
 //! - [`plan`]: the derivation of what each rank sends, the plan types, their text form, the checker;
 //! - [`registry`]: every algorithm by name;
-//! - [`sim`]: what a plan takes on a machine that is not here, predicted.
+//! - [`choose`]: decision tables, which say what performs a call;
+//! - [`sim`]: what a plan takes on a machine that is not here, predicted;
+//! - [`sizes`]: amounts of bytes as people write them.
 //!
 //! Each of these rooms imports only those above it in this list.
 //!
@@ -16,6 +18,7 @@
 //! environment, starts a thread, or knows of buffers, MPI or uTofu. Unsafe code is forbidden.
 #![forbid(unsafe_code)]
 
+pub mod choose;
 pub mod collectives;
 pub mod fit;
 pub mod geometry;
@@ -24,6 +27,7 @@ pub mod patterns;
 pub mod plan;
 pub mod registry;
 pub mod sim;
+pub mod sizes;
 
 pub use collectives::Collective;
 pub use geometry::{RankMap, Shape};

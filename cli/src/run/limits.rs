@@ -1,10 +1,11 @@
 //! Emulated ranks that the machine has no threads or memory for are refused before anything starts.
 
 use hopbine::{Drive, EmulationConfig};
+use hopbine_torus::sizes;
 
 use super::super::counts::MOST_ELEMENTS;
 use super::super::error::CliError;
-use super::super::{host, sizes};
+use super::super::host;
 use super::DEFAULT_PORTS;
 use super::ranks::Ranks;
 use super::reference::Case;

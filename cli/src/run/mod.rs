@@ -16,6 +16,7 @@ use std::time::Duration;
 use hopbine::reduce::{Dtype, Op, ReduceError};
 use hopbine::{CallOptions, Drive};
 use hopbine_torus::Collective;
+use hopbine_torus::sizes::{self, SizeRange};
 use serde_json::Value;
 
 use super::args::{self, Backend, Place};
@@ -25,7 +26,6 @@ use super::numbers::Numbers;
 use super::output::OutputArg;
 use super::progress;
 use super::report::{Format, Stream};
-use super::sizes::{self, SizeRange};
 use measure::{Iterations, Simulated};
 use ranks::Ranks;
 use tasks::tasks;

@@ -54,6 +54,7 @@ impl Ranks {
         let mut config = EmulationConfig::new(shape.clone());
         config.map = simulation.map.clone();
         config.ports = simulation.ports;
+        config.tuning = simulation.tuning.clone();
         config.preferred = simulation.preferred.clone();
         Ok(Ranks { config, simulation: Some(simulation), world: None })
     }
@@ -105,6 +106,7 @@ impl Ranks {
             )));
         }
         let mut config = EmulationConfig::new(shape.clone());
+        config.tuning = Some(comm.tuning().clone());
         config.preferred = comm.preferred().clone();
         config.ports = Some(comm.n_ports());
         config.wire = match world.info().backend {

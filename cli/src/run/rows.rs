@@ -2,6 +2,7 @@
 
 use hopbine::Wire;
 use hopbine_torus::Collective;
+use hopbine_torus::sizes;
 use serde_json::{Value, json};
 
 use super::Args;
@@ -12,7 +13,6 @@ use super::stats::{self, Times};
 use super::tasks::Chosen;
 use crate::cells::{Cell, Column};
 use crate::report::Head;
-use crate::sizes;
 
 /// The remark on what the times are of.
 pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {

@@ -1,6 +1,6 @@
 //! What is run: algorithms and ports, named by the user or chosen by the library.
 
-use hopbine::EmulationConfig;
+use hopbine::{EmulationConfig, Tuning};
 use hopbine_torus::plan::{Flow, Traffic, traffic};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
@@ -43,17 +43,19 @@ impl Task {
     ) -> Result<Chosen, CliError> {
         let shape = &args.place.torus;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
+        let built_in = Tuning::built_in(config.wire);
+        let tuning = config.tuning.as_ref().unwrap_or(built_in);
         let choice = if case.is_learnt() {
-            let choice = hopbine::choose_unknown(config.wire, case.collective, shape, most);
+            let choice = tuning.choose_unknown(case.collective, shape, most);
             match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {
                 true => choice,
                 // What the data take, when the ranks have learnt the sizes.
-                false => hopbine::learnt_choice(shape, case.longest_bytes(), most),
+                false => tuning.choose_learnt(shape, case.longest_bytes(), most),
             }
         } else {
             let bytes =
                 case.total_bytes() / if case.is_vector() { 1 } else { u64::from(shape.n_ranks()) };
-            hopbine::choose(config.wire, case.collective, shape, bytes, most)
+            tuning.choose(case.collective, shape, bytes, most)
         };
         let preferred = config.preferred.serving(case.collective, shape);
         let algorithm = match &self.algorithm {

@@ -5,7 +5,7 @@ use super::predict::Predicted;
 use crate::cells::{Cell, Column};
 use crate::error::CliError;
 use crate::report::Report;
-use crate::sizes;
+use hopbine_torus::sizes;
 
 /// The gains of all families; see [`Gain`].
 pub struct Gains<'a> {

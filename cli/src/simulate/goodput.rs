@@ -2,11 +2,11 @@
 
 use hopbine_torus::Collective;
 use hopbine_torus::sim::{Outcome as Played, Part};
+use hopbine_torus::sizes;
 
 use super::predict::{Predicted, Series};
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
-use crate::sizes;
 
 /// A row for each size and schedule; `explains`: with what the time is spent on.
 pub fn report(predicted: &Predicted, explains: bool) -> Report {

@@ -1,6 +1,7 @@
 //! The best family of algorithms by size and shape, with its gain over the best other (after Fig. 9a of
 //! the Bine paper).
 
+use hopbine_torus::sizes;
 use serde_json::Value;
 
 use super::families::{EQUAL, Family, Gain, families};
@@ -8,7 +9,6 @@ use super::predict::Predicted;
 use crate::cells::{Cell, Column};
 use crate::error::CliError;
 use crate::report::Report;
-use crate::sizes;
 
 /// The best of a shape at a size.
 pub struct Best<'a> {

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use hopbine_torus::Collective;
 use hopbine_torus::sim::{CallForm, Machine};
+use hopbine_torus::sizes::{self, SizeRange};
 
 use crate::args::PortsArg;
 use crate::error::{CliError, Outcome};
@@ -26,7 +27,6 @@ use crate::output::OutputArg;
 use crate::progress;
 use crate::report::{Format, Report};
 use crate::selection::{Schedules, Selection};
-use crate::sizes::{self, SizeRange};
 use one::OneCall;
 use predict::Predicted;
 

@@ -1,6 +1,7 @@
 //! One call: one schedule at one size.
 
 use hopbine_torus::sim::{Machine, Network, Outcome as Played};
+use hopbine_torus::sizes;
 use hopbine_torus::{Collective, Shape};
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::{Args, Show};
 use crate::cells::decimal;
 use crate::error::CliError;
 use crate::selection::Schedules;
-use crate::sizes;
 
 /// One call, played with the times of all ports.
 pub struct OneCall<'a> {

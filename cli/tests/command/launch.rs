@@ -182,6 +182,54 @@ fn the_algorithm_that_the_environment_prefers_is_named() {
     assert!(out.contains("bucket") && !out.contains("mixed"), "{out}");
 }
 
+/// A decision table that the ranks share serves; different ones are refused, by line if they are wrong.
+#[test]
+fn ranks_have_one_decision_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let network = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../src/comm/choice/tables/network.toml"
+    ));
+    let network = network.unwrap();
+    let other = network.replace("\"mixed-l\", ports = 1", "\"bine-l\", ports = 1");
+    assert_ne!(other, network);
+    let wrong = network.replacen("version = 1", "version = 9", 1);
+    for (name, table) in [
+        ("same-0", &other),
+        ("same-1", &other),
+        ("odd-0", &network),
+        ("odd-1", &other),
+        ("bad-0", &wrong),
+        ("bad-1", &wrong),
+    ] {
+        std::fs::write(directory.path().join(name), table).unwrap();
+    }
+    let with = |tables: &str| {
+        let hopbine = env!("CARGO_BIN_EXE_hopbine");
+        let path = directory.path().join(tables).display().to_string();
+        let program = format!(
+            "HOPBINE_TUNING={path}-$HOPBINE_RANK exec {hopbine} {} --backend emu",
+            RUN.join(" ")
+        );
+        launch(&["-n", "2"], &["sh", "-c", &program])
+    };
+    let out = with("same");
+    assert!(well(&out).contains("bine-l"), "{}", text(&out.stdout));
+    let err = |tables| text(&with(tables).stderr).to_owned();
+    let odd = err("odd");
+    assert!(
+        odd.contains("rank 1: ")
+            && odd.contains("but rank 0 has ")
+            && odd.contains("HOPBINE_TUNING=network:"),
+        "{odd}"
+    );
+    let bad = err("bad");
+    assert!(
+        bad.contains("bad-0, line 13: `version = 9` is not known; tables have version 1"),
+        "{bad}"
+    );
+}
+
 #[test]
 fn a_rank_that_cannot_write_says_so() {
     let program = [&[env!("CARGO_BIN_EXE_hopbine")], &RUN[..], &["-o", "/nonexistent/x"]].concat();

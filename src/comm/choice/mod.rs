@@ -1,5 +1,9 @@
-//! Which algorithm performs a call.
+//! Which algorithm performs a call: what decision tables say ([`tuning`]), unless the user prefers another.
 
-pub(crate) mod candidate;
 pub(crate) mod preferred;
-pub(crate) mod select;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod tests;
+mod text;
+pub(crate) mod tuning;

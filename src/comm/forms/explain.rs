@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use hopbine_torus::choose::{Choice, Wire};
+
 use crate::comm::call::Call;
-use crate::comm::choice::select::{Choice, Wire};
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::key::Key;
 use crate::error::Error;
@@ -60,29 +61,25 @@ impl Communicator {
     /// As the call itself, where that is not served at all.
     pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
         let call = call.normalized(self.caller());
-        let (wire, shape) = (self.inner.of_world.wire, self.shape());
         let options = &self.options;
         let key = Key::new(&call, options);
-        let Choice { algorithm, ports, segment_bytes } = self.inner.choice(&key);
+        let choice = self.inner.choice(&key);
+        let choice = Choice {
+            ports: options.ports.unwrap_or(choice.ports),
+            segment_bytes: options.segment_bytes.unwrap_or(choice.segment_bytes),
+            ..choice
+        };
         let (by, why) = match &options.algorithm {
             Some(name) => (name.to_string(), "the call names it".to_owned()),
             None if self.inner.preferred(&key).is_some() => {
-                (algorithm.name.into_owned(), "HOPBINE_ALGORITHM names it".to_owned())
+                (choice.algorithm.name.to_string(), "HOPBINE_ALGORITHM names it".to_owned())
             }
             None => {
-                let place = match wire {
-                    Wire::Memory => "in memory",
-                    Wire::Network => "over links",
-                };
-                (algorithm.name.into_owned(), format!("the rule for this size {place} on {shape}"))
+                let found = self.inner.found(&key);
+                (choice.algorithm.name.to_string(), format!("{found}, on {}", self.shape()))
             }
         };
-        let ports = options.ports.unwrap_or(ports);
-        let plural = if ports == 1 { "" } else { "s" };
-        let how = match options.segment_bytes.unwrap_or(segment_bytes) {
-            u64::MAX => format!("{ports} port{plural}, whole messages"),
-            most => format!("{ports} port{plural}, messages up to {most} B"),
-        };
+        let how = choice.how();
         Ok(Explanation { by, how, why })
     }
 }

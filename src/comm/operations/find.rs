@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use hopbine_torus::choose::{Choice, Found, Knowledge};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::segments::MIN_SEPARATE_RUN_BYTES;
 use hopbine_torus::plan::{Flow, Plan};
@@ -11,7 +12,6 @@ use hopbine_torus::{Collective, Request};
 
 use crate::Rank;
 use crate::comm::call::blocks::Form;
-use crate::comm::choice::select::{Choice, Regime, rule, rule_unknown};
 use crate::comm::programs::cache::KEPT_PLANS;
 use crate::comm::programs::key::{Key, PlanKey};
 use crate::comm::programs::ready::{Compiled, How, Then};
@@ -44,18 +44,47 @@ impl Inner {
         }
     }
 
-    fn library_choice(&self, key: &Key) -> Choice {
-        let Inner { of_world, members, .. } = self;
-        let (wire, shape, collective) = (of_world.wire, &members.shape, key.collective);
-        let n_ports = of_world.engine.n_ports() as u32;
-        let Regime { candidate, ports, segment_bytes } = if key.form.is_known(collective) {
+    /// What the decision table says of a call.
+    pub(crate) fn found(&self, key: &Key) -> Found<'_> {
+        let collective = key.collective;
+        let (knowledge, bytes) = if key.form.is_known(collective) {
             let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
-            rule(wire, collective, shape, bytes, n_ports)
+            (Knowledge::Known, bytes)
         } else {
-            rule_unknown(wire, collective, shape, n_ports)
+            (Knowledge::Unknown, 0)
         };
-        let algorithm = members.programs.algorithm(collective, &candidate, shape);
-        Choice { algorithm, ports, segment_bytes }
+        self.found_in_table(collective, knowledge, bytes)
+    }
+
+    /// What the decision table says, on all ports.
+    fn found_in_table(
+        &self,
+        collective: Collective,
+        knowledge: Knowledge,
+        bytes: u64,
+    ) -> Found<'_> {
+        let Inner { of_world, members, .. } = self;
+        let shape = (&members.shape, &members.features);
+        let n_ports = of_world.engine.n_ports() as u32;
+        of_world.tuning.find((collective, knowledge), shape, bytes, n_ports)
+    }
+
+    fn library_choice(&self, key: &Key) -> Choice {
+        self.served(key.collective, self.found(key))
+    }
+
+    /// What the decision table says of an alltoall whose longest block has so many bytes.
+    pub(super) fn learnt_choice(&self, longest: u64) -> Choice {
+        let collective = Collective::Alltoall;
+        self.served(collective, self.found_in_table(collective, Knowledge::Learnt, longest))
+    }
+
+    /// With the algorithm that serves the shape, as it was found once.
+    fn served(&self, collective: Collective, found: Found<'_>) -> Choice {
+        let Members { shape, features, programs, .. } = &*self.members;
+        let find = || found.on(collective, shape, features).algorithm;
+        let algorithm = programs.algorithm(collective, &found.row.candidates, find);
+        found.by(algorithm)
     }
 
     /// Compiles a call.

@@ -17,11 +17,11 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::choose::Choice;
 use hopbine_torus::plan::{Lane, Plan};
 use hopbine_torus::{Block, Collective, Position};
 
 use crate::Rank;
-use crate::comm::choice::select::{Choice, learnt_choice};
 use crate::comm::programs::key::Key;
 use crate::comm::programs::ready::{Ready, Then};
 use crate::comm::state::inner::Inner;
@@ -54,11 +54,8 @@ impl Inner {
         if key.collective == Collective::Alltoall {
             let found = along(&then.sizes, &then.how.plan, found);
             self.check_received(&then.how.plan, &sizes, &found)?;
-            let shape = &self.members.shape;
-            let n_ports = self.of_world.engine.n_ports() as u32;
             if then.is_chosen
-                && let Choice { algorithm, ports, .. } =
-                    learnt_choice(shape, found.longest, n_ports)
+                && let Choice { algorithm, ports, .. } = self.learnt_choice(found.longest)
                 && algorithm.name != then.how.algorithm.name
             {
                 let mut key = key.clone();

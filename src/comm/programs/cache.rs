@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
-use hopbine_torus::geometry::Shape;
+use hopbine_torus::choose::Candidates;
 use hopbine_torus::registry::Algorithm;
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,6 @@ use super::key::{Key, PlanKey, amount};
 use super::ready::{Compiled, KEPT_PROGRAMS, Ready, is_worth_keeping};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
-use crate::comm::choice::candidate::Candidate;
 use crate::engine::{CheckedPlan, Program};
 use crate::sync::lock;
 
@@ -31,9 +30,8 @@ pub(crate) struct Cache {
     programs: Mutex<Programs>,
     /// The one used last at the end.
     pub(crate) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
-    /// What rules have asked for, a few algorithms of each collective, and what serves it on the shape of
-    /// the members.
-    algorithms: Mutex<Vec<(Collective, Candidate, Algorithm)>>,
+    /// Of rows of the decision table that have been asked, what serves the shape of the members.
+    algorithms: Mutex<Vec<(Collective, Candidates, Algorithm)>>,
 }
 
 /// Programs by what they depend on.
@@ -113,21 +111,21 @@ impl Cache {
         cache
     }
 
-    /// The algorithm that a rule asks for, on the shape of the members.
+    /// Which of the candidates serves the shape of the members; `find` finds it the first time.
     pub(crate) fn algorithm(
         &self,
         collective: Collective,
-        candidate: &Candidate,
-        shape: &Shape,
+        candidates: &Candidates,
+        find: impl FnOnce() -> Algorithm,
     ) -> Algorithm {
         let algorithms = &mut *lock(&self.algorithms);
         let known =
-            algorithms.iter().find(|(of, other, _)| (*of, other) == (collective, candidate));
+            algorithms.iter().find(|(of, others, _)| (*of, others) == (collective, candidates));
         if let Some((.., algorithm)) = known {
             return algorithm.clone();
         }
-        let algorithm = candidate.on(collective, shape);
-        algorithms.push((collective, candidate.clone(), algorithm.clone()));
+        let algorithm = find();
+        algorithms.push((collective, candidates.clone(), algorithm.clone()));
         algorithm
     }
 

@@ -4,6 +4,7 @@ use crate::Rank;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use hopbine_torus::choose::Features;
 use hopbine_torus::geometry::{Axis, AxisLink, RankMap, Shape, Vertex};
 
 use crate::comm::call::Caller;
@@ -15,6 +16,8 @@ use hopbine_torus::geometry::near_cubic;
 /// them. Duplicates share it.
 pub(crate) struct Members {
     pub(crate) shape: Shape,
+    /// What of the shape decides which algorithm serves a call.
+    pub(crate) features: Features,
     pub(crate) map: RankMap,
     /// A hash of the shape and the map, to compare them between ranks.
     pub(crate) fingerprint: u64,
@@ -47,7 +50,8 @@ impl Members {
         let mut hasher = DefaultHasher::new();
         (&shape, &map).hash(&mut hasher);
         let (fingerprint, programs) = (hasher.finish(), Cache::new(kept));
-        Members { shape, map, fingerprint, caller, ranks, segment_bytes, programs }
+        let features = Features::of(&shape);
+        Members { shape, features, map, fingerprint, caller, ranks, segment_bytes, programs }
     }
 
     /// Some ranks of `self`, in this order, with the calling rank at `rank`. Where they fill a

@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, RwLock};
 
-use crate::Rank;
+use hopbine_torus::choose::Wire;
 
 use super::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
-use crate::comm::choice::select::Wire;
+use crate::comm::choice::tuning::Tuning;
 use crate::comm::programs::expansions::Expansions;
 use crate::endpoint::Tag;
 use crate::engine::Engine;
@@ -34,7 +35,9 @@ pub(crate) struct RankOfWorld {
     pub(crate) in_places: RwLock<()>,
     /// The figures of the registration cache, if there is one.
     pub(crate) cache: Option<CacheFigures>,
-    /// Algorithms that the user prefers to the library's choice.
+    /// What serves calls that do not say.
+    pub(crate) tuning: Tuning,
+    /// Algorithms that the user prefers to it.
     pub(crate) preferred: Preferred,
     /// What ranks of this process share, if there are several.
     pub(crate) expansions: Option<Arc<Expansions>>,
@@ -50,7 +53,7 @@ struct Serials {
 impl RankOfWorld {
     pub(crate) fn new(
         engine: Engine,
-        wire: Wire,
+        tuning: Tuning,
         small: Result<Box<dyn SmallCollectives>, String>,
         places: Option<Box<dyn SmallPlaces>>,
         cache: Option<CacheFigures>,
@@ -63,11 +66,12 @@ impl RankOfWorld {
         let expansions = None;
         RankOfWorld {
             engine,
-            wire,
+            wire: tuning.table().wire(),
             small,
             places,
             in_places,
             cache,
+            tuning,
             preferred,
             expansions,
             serials,

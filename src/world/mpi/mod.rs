@@ -6,6 +6,8 @@ pub(super) mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopbine_torus::choose::Wire;
+
 use crate::endpoint::mpi::ffi;
 use hopbine_meet::variables::{BACKEND, Lookup};
 use hopbine_meet::{Exchange, Launched, Place};
@@ -16,7 +18,6 @@ use super::backend::{Backend, Layout, Opened};
 use super::config::{DEFAULT_TIMEOUT, Drive};
 use super::info::DeviceInfo;
 use super::near::beside;
-use crate::comm::choice::select::Wire;
 use crate::endpoint::mpi::is_running;
 use crate::error::{Error, WireError};
 use exchange::MpiExchange;

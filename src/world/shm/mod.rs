@@ -7,10 +7,11 @@ mod vectors;
 
 use hopbine_meet::Exchange;
 
+use hopbine_torus::choose::Wire;
+
 use super::backend::{Backend, Layout, Opened};
 use super::info::DeviceInfo;
 use super::launcher::meeting;
-use crate::comm::choice::select::Wire;
 use crate::comm::state::small::{SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
 use hopbine_meet::host;

@@ -13,10 +13,11 @@ pub(super) use emulated::{Emulation, of_environment};
 use hopbine_meet::Exchange;
 use utofu::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
+use hopbine_torus::choose::Wire;
+
 use super::backend::{Backend, Layout, Opened};
 use super::info::{Barrier, DeviceInfo, Onesided};
 use super::near::beside;
-use crate::comm::choice::select::Wire;
 use crate::comm::state::small::{CacheFigures, SmallCollectives};
 use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};

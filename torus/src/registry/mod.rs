@@ -185,8 +185,7 @@ impl Algorithm {
         self.on(shape).map(drop)
     }
 
-    /// True if it serves the shape with no rank folded onto another: see
-    /// [`Schedule::is_folded`].
+    /// True if it serves the shape with no node folded onto another: see [`Schedule::is_folded`].
     pub fn serves_unfolded(&self, shape: &Shape) -> bool {
         self.on(shape).is_ok_and(|schedule| !schedule.is_folded())
     }

@@ -1,5 +1,6 @@
 //! Gain over the best other family against size.
 
+use hopbine_torus::sizes;
 use std::ops::Range;
 use std::path::Path;
 
@@ -14,7 +15,6 @@ use crate::error::CliError;
 use crate::simulate::families::{EQUAL, Gain};
 use crate::simulate::gain::Gains;
 use crate::simulate::predict::Predicted;
-use crate::sizes;
 
 const CHART: i32 = 420;
 /// Lines that can be told apart; those of families that are best by most come first.

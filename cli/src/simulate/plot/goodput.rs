@@ -1,6 +1,7 @@
 //! Goodput against size, with the sizes at which another algorithm becomes the best (after Fig. 6 of the
 //! Swing paper).
 
+use hopbine_torus::sizes;
 use std::path::Path;
 
 use plotters::prelude::*;
@@ -12,7 +13,6 @@ use super::{
 use crate::error::CliError;
 use crate::simulate::families::EQUAL;
 use crate::simulate::predict::{Predicted, Series};
-use crate::sizes;
 
 const CHART: i32 = 420;
 const LABEL_LINE: i32 = 16;

@@ -1,5 +1,6 @@
 //! The best family by size and shape: a letter, a colour, and the gain over the best other.
 
+use hopbine_torus::sizes;
 use std::path::Path;
 
 use plotters::prelude::*;
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::error::CliError;
 use crate::simulate::heatmap::{Heatmap, Named};
-use crate::sizes;
 
 const ROW: i32 = 24;
 const LEFT: i32 = 84;

@@ -303,14 +303,16 @@ impl Schedule {
         }
     }
 
-    /// True if some ranks lie beyond the core of a latency form: they give their vectors away before
-    /// its steps, and get the result after them.
+    /// True if some nodes lie beyond the core of a latency form: they give their vectors away before
+    /// its steps, and get the result after them. Ranks of a node that fold onto their leader do not count.
     pub fn is_folded(&self) -> bool {
         let Recipe::Walk(WalkRecipe { form: WalkForm::Latency, patterns, .. }) = &self.recipe
         else {
             return false;
         };
-        patterns.iter().zip(self.shape.sizes()).any(|(kind, size)| kind.core(size) < size)
+        let all = patterns.iter().zip(self.shape.sizes());
+        let mut linked = all.filter(|(kind, _)| **kind != PatternKind::Leader);
+        linked.any(|(kind, size)| kind.core(size) < size)
     }
 
     /// The patterns of the dimensions, mirrored where there are links if `mirrored`; in the

@@ -1,0 +1,355 @@
+//! What tables say, and what is said of bad ones.
+
+use hopbine_torus::choose::{Features, Knowledge, TableError, TableProblem, Wire};
+use hopbine_torus::plan::{max_ports, traffic};
+use hopbine_torus::{Collective, Rank, RankMap, Request, Shape};
+
+use super::tuning::Tuning;
+
+fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
+    let shape = Shape::torus(sizes).unwrap();
+    let choice = Tuning::built_in(Wire::Network).choose(collective, &shape, bytes, 4);
+    choice.algorithm.name.into_owned()
+}
+
+#[test]
+fn short_vectors_take_a_latency_form() {
+    assert_eq!(chosen(Collective::Allreduce, &[4, 4], 8), "mixed-l");
+    assert_eq!(chosen(Collective::Allreduce, &[7], 8), "multiplying-l");
+    assert_eq!(chosen(Collective::Allreduce, &[23], 8), "multiplying-l");
+    assert_eq!(chosen(Collective::Allreduce, &[13], 8), "mixed-l");
+    assert_eq!(chosen(Collective::Allreduce, &[48, 69, 48], 8), "multiplying-l");
+    assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
+}
+
+/// What leaves nodes where several ranks share one, by what is chosen: as multiples of n, of all
+/// ranks. One vector per node and step at most, where vectors are short; else what must.
+#[test]
+fn nodes_send_what_one_rank_would() {
+    let counted = |collective, text: &str, bytes| {
+        let shape: Shape = text.parse().unwrap();
+        let choice = Tuning::built_in(Wire::Network).choose(collective, &shape, bytes, 4);
+        let (map, ports) = (RankMap::ColumnMajor, Some(choice.ports));
+        let request = Request { shape: shape.clone(), map: map.clone(), root: Rank(0), ports };
+        let expansion = choice.algorithm.schedule(&request).unwrap().expand().unwrap();
+        let found = traffic(&expansion, &shape, |rank| map.vertex_of(&shape, rank));
+        (choice.algorithm.name.into_owned(), found.between_nodes * f64::from(found.n_ranks))
+    };
+    use Collective as C;
+    for (collective, bytes, name, between) in [
+        // 16 nodes: 4 steps of all of them.
+        (C::Allreduce, 8, "mixed-leader-l", 64.0),
+        (C::Allreduce, 1 << 20, "mixed", 2.0 * 15.0),
+        (C::ReduceScatter, 1 << 20, "mixed", 15.0),
+        (C::Allgather, 1 << 20, "mixed", 15.0),
+        (C::Bcast, 8, "mixed-tree", 15.0),
+        (C::Reduce, 8, "mixed-tree", 15.0),
+        // A scatter on its way through 4 nodes, and an allgather, of which nothing goes to the root.
+        (C::Bcast, 1 << 20, "mixed", 15.0 + 2.0 - 15.0 / 64.0),
+        (C::Reduce, 1 << 20, "mixed", 15.0 + 2.0),
+        (C::Gather, 1 << 10, "mixed", 2.0),
+        (C::Scatter, 1 << 10, "mixed", 2.0),
+        (C::Alltoall, 1 << 10, "node-aware-batched:8", 60.0),
+    ] {
+        let found = counted(collective, "4x4+4", bytes);
+        assert_eq!(found.0, name, "{collective} of {bytes}");
+        assert!((found.1 - between).abs() < 1e-9, "{collective} of {bytes}: {found:?}");
+    }
+    let shape: Shape = "4x4+4".parse().unwrap();
+    let choice = Tuning::built_in(Wire::Network).choose(C::Barrier, &shape, 0, 4);
+    assert_eq!(choice.algorithm.name, "mixed-leader");
+    assert_eq!(counted(C::Allreduce, "7+4", 8).0, "multiplying-leader-l");
+    // Two phases would send half a vector more, back to where it was.
+    for (collective, text) in
+        [(C::Bcast, "2"), (C::Reduce, "2"), (C::Bcast, "2+4"), (C::Reduce, "1x2+2")]
+    {
+        assert_eq!(counted(collective, text, 1 << 20), ("mixed-tree".to_owned(), 1.0));
+    }
+}
+
+#[test]
+fn every_choice_serves() {
+    for collective in Collective::ALL {
+        for sizes in [&[1][..], &[7], &[2, 3], &[4, 4, 4], &[23, 2]] {
+            for bytes in [0, 8, 1 << 10, 1 << 20, 1 << 40] {
+                let shape = Shape::torus(sizes).unwrap();
+                for wire in Wire::ALL {
+                    let choice = Tuning::built_in(wire).choose(collective, &shape, bytes, 6);
+                    assert!(choice.ports <= max_ports(&shape));
+                    choice.algorithm.serves(&shape).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// What is built in has been tried on its classes as a user's table is.
+#[test]
+fn built_in_tables_pass_what_others_must() {
+    for (wire, (name, text)) in Wire::ALL.into_iter().zip(Tuning::BUILT_IN) {
+        let read: Tuning = text.parse().unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(&read, Tuning::built_in(wire));
+        assert_eq!((read.table().name(), read.table().wire().name()), (name, name));
+    }
+}
+
+/// A table of one collective on two classes.
+const SMALL: &str = r#"version = 1
+name = "small"
+wire = "network"
+otherwise = "network"
+nearest = false
+[class.all]
+[class.cubes]
+like = ["8x8x8", "16x16x16"]
+[class.odd]
+prime = "3.."
+dims = 1
+
+[[rule]]
+collective = "bcast"
+class = "cubes"
+ports = "..4"
+segment = "64KiB"
+rows = [
+    { bytes = "0..8KiB", algorithm = "bine-tree", ports = 1 },
+    { bytes = "8KiB..", algorithm = ["bine", "mixed"], ports = "all", segment = "whole" },
+]
+[[rule]]
+collective = "bcast"
+class = "odd"
+rows = [{ bytes = "0..", algorithm = "mixed", ports = 2, segment = { parts = 2, least = 8, most = 100 } }]
+"#;
+
+fn found(tuning: &Tuning, text: &str, bytes: u64, ports: u32) -> (String, String) {
+    let shape: Shape = text.parse().unwrap();
+    let of = Features::of(&shape);
+    let kind = (Collective::Bcast, Knowledge::Known);
+    let found = tuning.find(kind, (&shape, &of), bytes, ports);
+    let choice = found.on(Collective::Bcast, &shape, &of);
+    let (name, ports, segment) = (&choice.algorithm.name, choice.ports, choice.segment_bytes);
+    (found.to_string(), format!("{name} {ports} {segment}"))
+}
+
+/// With another table behind it, a rule is for its own class and ports; without one, also for what is nearest.
+#[test]
+fn shapes_go_by_their_class_or_the_nearest() {
+    let strict: Tuning = SMALL.parse().unwrap();
+    let network = Tuning::built_in(Wire::Network);
+    for (shape, bytes, ports, expected, why) in [
+        ("8x8x8", 8192, 4, "bine-tree 1 65536", "table small, line 19: class cubes, up to 8192 B"),
+        (
+            "8x8x8",
+            8193,
+            4,
+            "bine 4 18446744073709551615",
+            "table small, line 20: class cubes, above 8192 B",
+        ),
+        ("16x16x8", 8, 1, "bine-tree 1 65536", "table small, line 19: class cubes, up to 8192 B"),
+        ("15", 300, 6, "mixed 2 75", "table small, line 25: class odd, any size"),
+        ("15", 4, 1, "mixed 1 8", "table small, line 25: class odd, any size"),
+    ] {
+        assert_eq!(found(&strict, shape, bytes, ports), (why.to_owned(), expected.to_owned()));
+    }
+    for (shape, ports) in [("8x8x8", 6), ("8x8x8+4", 4), ("16", 4), ("32x32x32", 1)] {
+        assert_eq!(found(&strict, shape, 1 << 20, ports), found(network, shape, 1 << 20, ports));
+    }
+    // Without another table all collectives need a rule.
+    let (_, text) = Tuning::BUILT_IN[0];
+    let own = &SMALL[SMALL.find("[class.all]").unwrap()..];
+    let joined =
+        text.replace("collective = [\"bcast\", \"reduce\"]", "collective = \"reduce\"") + own;
+    let near: Tuning = joined.parse().unwrap();
+    for (shape, ports, expected, class) in [
+        ("8x8x8", 6, "bine 6 18446744073709551615", "nearest class cubes"),
+        ("24x24x24", 1, "bine 1 18446744073709551615", "nearest class cubes"),
+        ("8x8x7", 1, "mixed 1 18446744073709551615", "nearest class cubes"),
+        ("16", 2, "mixed 2 100", "nearest class odd"),
+    ] {
+        let (why, how) = found(&near, shape, 1 << 20, ports);
+        assert_eq!(how, expected, "{shape}");
+        assert!(why.contains(class), "{shape}: {why}");
+    }
+}
+
+#[test]
+fn bad_tables_are_refused_by_line() {
+    let line = |text: &str, found: &str| {
+        1 + text[..text.find(found).unwrap()].matches('\n').count() as u32
+    };
+    for (from, to, said) in [
+        ("version = 1", "version = 2", "`version = 2` is not known; tables have version 1"),
+        ("version = 1\n", "", "`version` is missing; it must be 1"),
+        (
+            "wire = \"network\"",
+            "wire = \"air\"",
+            "`wire` is `air`; it must be \"network\" or \"memory\"",
+        ),
+        (
+            "wire = \"network\"",
+            "wires = \"network\"",
+            "there is no key `wires` here; known are version, name,",
+        ),
+        (
+            "otherwise = \"network\"",
+            "otherwise = \"more\"",
+            "`otherwise` is `more`; it must be the name of a built-in",
+        ),
+        (
+            "otherwise = \"network\"\n",
+            "",
+            "`otherwise` is missing; it must be the name of a built-in table",
+        ),
+        ("nearest = false", "nearest = 0", "`nearest` is 0; it must be true or false"),
+        (
+            "otherwise = \"network\"\nnearest = false\n",
+            "",
+            "no rule is for allreduce of known sizes; add one, or name a table",
+        ),
+        (
+            "like = [\"8x8x8\",",
+            "like = [\"8x8xq\",",
+            "`like` is `8x8xq`; it must be a shape: `8x8xq` is not",
+        ),
+        (
+            "prime = \"3..\"",
+            "prime = \"3..2\"",
+            "`prime` is `3..2`; it must be a number such as 4, or",
+        ),
+        ("prime = \"3..\"", "primes = 3", "there is no key `primes` here; known are ranks, nodes,"),
+        ("dims = 1", "dims = 7", "no shape is known that is of class `odd`; give examples"),
+        (
+            "like = [\"8x8x8\",",
+            "dims = 2\nlike = [\"8x8x8\",",
+            "8x8x8 is no shape of class `cubes`: its dims is 3, and not 2",
+        ),
+        (
+            "collective = \"bcast\"\nclass = \"cubes\"",
+            "collective = \"bcost\"\nclass = \"cubes\"",
+            "`collective` is `bcost`; it must be one or a list of allreduce,",
+        ),
+        (
+            "class = \"cubes\"",
+            "class = \"cube\"",
+            "there is no class `cube`; the table has all, cubes, odd",
+        ),
+        (
+            "class = \"cubes\"",
+            "class = \"cubes\"\nsizes = \"unknown\"",
+            "`sizes` is `unknown`; it must be known for bcast",
+        ),
+        ("ports = \"..4\"", "ports = \"4..2\"", "`ports` is `4..2`; it must be a number"),
+        (
+            "segment = \"64KiB\"",
+            "segment = \"64K\"",
+            "`segment` is `64K`; it must be \"whole\", a size",
+        ),
+        ("segment = \"64KiB\"\n", "", "`segment` is missing; it must be \"whole\""),
+        (
+            "least = 8, most = 100",
+            "least = 8, most = 7",
+            "`segment` is a value of another kind (table); it must be parts",
+        ),
+        (
+            "\"bine-tree\"",
+            "\"bean-tree\"",
+            "`bean-tree` is not an algorithm for bcast; known are mixed, ",
+        ),
+        ("\"bine-tree\"", "\"knomial:1-tree\"", "`knomial:1-tree` is not an algorithm for bcast"),
+        (
+            "0..8KiB",
+            "1..8KiB",
+            "no row is for sizes above 0 up to 1 bytes; this row must begin at 0",
+        ),
+        (
+            "8KiB..\"",
+            "9KiB..\"",
+            "no row is for sizes above 8192 up to 9216 bytes; this row must begin at 8192",
+        ),
+        (
+            "8KiB..\"",
+            "7KiB..\"",
+            "sizes above 7168 up to 8192 bytes are the row before's, too; this row must begin at 8192",
+        ),
+        ("0..8KiB", "0..0", "no size is above 0 and up to 0 bytes"),
+        ("0..8KiB", "0..", "the row has no end, but another follows; only the last row has none"),
+        (
+            "8KiB..\"",
+            "8KiB..1MiB\"",
+            "no row is for more than 1048576 bytes; the last row must have no end",
+        ),
+        (
+            "0..8KiB",
+            "0-8KiB",
+            "`bytes` is `0-8KiB`; it must be sizes from above the first up to the second",
+        ),
+        (
+            "ports = 1 }",
+            "ports = 5 }",
+            "the row uses 5 ports, but the rule is for calls that have at most 4",
+        ),
+        ("ports = 1 }", "ports = 0 }", "`ports` is 0; it must be a number from 1"),
+        ("ports = 2,", "ports = \"2\",", "`ports` is `2`; it must be a number from 1"),
+        (
+            "class = \"odd\"\nrows = [{ bytes = \"0..\", algorithm = \"mixed\"",
+            "class = \"odd\"\nrows = [{ bytes = \"0..\", algorithm = [\"doubling\", \"mixed\"]",
+            "`doubling` serves no shape of class `odd`",
+        ),
+        (
+            "class = \"cubes\"",
+            "class = \"all\"",
+            "`bine-tree` does not serve 3, a shape of class `all`",
+        ),
+        (
+            "class = \"odd\"",
+            "class = \"cubes\"\nports = 3",
+            "for bcast, the rule of line 13 is for all shapes and ports of this one",
+        ),
+        ("name = \"small\"", "name = \"small", "invalid basic string"),
+    ] {
+        assert_eq!(SMALL.matches(from).count(), 1, "{from}");
+        let text = SMALL.replacen(from, to, 1);
+        let error = text.parse::<Tuning>().map(drop).unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.contains(said), "{to}: {shown}");
+        if !to.is_empty() && !said.contains("no shape is known") {
+            let last = to.lines().last().unwrap();
+            let expected = line(&text, last);
+            // The line of the key, of its rule or of a row of that, whichever is wrong.
+            assert!(expected.abs_diff(error.line) <= 4, "{to}: {shown}");
+        }
+    }
+    let hole = SMALL.replacen("8KiB..\"", "9KiB..\"", 1).parse::<Tuning>();
+    let problem = TableProblem::Hole { above: 8 << 10, up_to: 9 << 10 };
+    assert_eq!(hole, Err(TableError { line: 20, problem }));
+}
+
+/// Ranks compare what tables say, and not how they are written.
+#[test]
+fn tables_that_say_the_same_are_the_same() {
+    let hash = |text: &str| text.parse::<Tuning>().unwrap().table().fingerprint();
+    let own = hash(SMALL);
+    assert_eq!(hash(&format!("# A remark.\n\n{SMALL}")), own);
+    assert_eq!(hash(&SMALL.replace("8KiB", "8192")), own);
+    for (from, to) in
+        [("8KiB", "4KiB"), ("\"mixed\"]", "\"trees\"]"), ("\"..4\"", "\"..6\""), ("= 2,", "= 1,")]
+    {
+        assert_ne!(hash(&SMALL.replace(from, to)), own, "{from}");
+    }
+}
+
+use proptest::prelude::*;
+
+proptest! {
+    /// Whatever stands in a table, the answer is a table or an error with a line of it.
+    #[test]
+    fn no_text_does_harm(at in 0usize..900, with in "[0-9]{0,21}|[a-zA-Z.=\"\\[\\]{},]{0,6}|\\PC{0,4}") {
+        let mut text = SMALL.to_owned();
+        let at = at.min(text.len() - 1);
+        text.replace_range(at..=at, &with);
+        if let Err(error) = text.parse::<Tuning>() {
+            let lines = text.matches('\n').count() as u32 + 1;
+            prop_assert!((1..=lines).contains(&error.line), "{}", error);
+        }
+    }
+}

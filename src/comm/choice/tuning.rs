@@ -1,0 +1,136 @@
+//! The decision tables that there are: built in, or a user's (`HOPBINE_TUNING`).
+
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
+
+use hopbine_torus::choose::{
+    Choice, DecisionTable, Features, Found, Knowledge, Query, TableError, Wire,
+};
+use hopbine_torus::plan::max_ports;
+use hopbine_torus::{Collective, Shape};
+
+use super::text::parse;
+
+/// A decision table: which algorithm serves a call that does not name one, on how many ports and in which pieces.
+///
+/// As text it is TOML: see [`BUILT_IN`](Tuning::BUILT_IN), whose comments say what each key means. All ranks
+/// must have the same.
+///
+/// ```
+/// use hopbine::{Tuning, Wire};
+/// use hopbine::torus::{Collective, Shape};
+///
+/// let shape: Shape = "8x8x8".parse().unwrap();
+/// let choice = Tuning::built_in(Wire::Network).choose(Collective::Bcast, &shape, 8, 6);
+/// assert_eq!(choice.algorithm.name, "mixed-tree");
+/// let wrong = Tuning::BUILT_IN[0].1.replace("mixed-tree", "mixed-three").parse::<Tuning>();
+/// assert!(wrong.unwrap_err().to_string().contains("`mixed-three` is not an algorithm for bcast"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuning(Arc<DecisionTable>);
+
+static NETWORK: LazyLock<Tuning> = LazyLock::new(|| built_in(0));
+static MEMORY: LazyLock<Tuning> = LazyLock::new(|| built_in(1));
+
+/// A test has tried its algorithms on its classes.
+fn built_in(at: usize) -> Tuning {
+    let (name, text) = Tuning::BUILT_IN[at];
+    let table =
+        parse(text, &table_of).unwrap_or_else(|error| panic!("built-in table {name}: {error}"));
+    Tuning(Arc::new(table))
+}
+
+fn table_of(name: &str) -> Option<Arc<DecisionTable>> {
+    Tuning::named(name).map(|tuning| tuning.0.clone())
+}
+
+impl Tuning {
+    /// The built-in tables' names and texts.
+    pub const BUILT_IN: [(&'static str, &'static str); 2] = [
+        ("network", include_str!("tables/network.toml")),
+        ("memory", include_str!("tables/memory.toml")),
+    ];
+
+    /// The table that a wire has if nobody says otherwise.
+    pub fn built_in(wire: Wire) -> &'static Tuning {
+        match wire {
+            Wire::Network => &NETWORK,
+            Wire::Memory => &MEMORY,
+        }
+    }
+
+    /// The built-in table of this name.
+    pub fn named(name: &str) -> Option<&'static Tuning> {
+        match name {
+            "network" => Some(&NETWORK),
+            "memory" => Some(&MEMORY),
+            _ => None,
+        }
+    }
+
+    /// What it says.
+    pub fn table(&self) -> &DecisionTable {
+        &self.0
+    }
+
+    /// The one for a wire: `wanted` if there is one, else the built-in.
+    ///
+    /// # Errors
+    /// What the table is for, if it is for another wire.
+    pub(crate) fn for_wire(wanted: Option<&Tuning>, wire: Wire) -> Result<Tuning, Wire> {
+        match wanted {
+            None => Ok(Tuning::built_in(wire).clone()),
+            Some(tuning) if tuning.table().wire() == wire => Ok(tuning.clone()),
+            Some(tuning) => Err(tuning.table().wire()),
+        }
+    }
+
+    /// What it says of a call on up to `ports` ports, of `bytes` bytes of the vector or of a block.
+    pub fn find(
+        &self,
+        (collective, knowledge): (Collective, Knowledge),
+        (shape, of): (&Shape, &Features),
+        bytes: u64,
+        ports: u32,
+    ) -> Found<'_> {
+        let ports = ports.min(max_ports(shape));
+        self.0.find(&Query { collective, knowledge, shape: of, bytes, ports })
+    }
+
+    fn on(&self, kind: (Collective, Knowledge), shape: &Shape, bytes: u64, ports: u32) -> Choice {
+        let of = Features::of(shape);
+        self.find(kind, (shape, &of), bytes, ports).on(kind.0, shape, &of)
+    }
+
+    /// Chooses for a call on up to `ports` ports, whose vector or block has `bytes` bytes; of blocks that
+    /// differ, the average one.
+    pub fn choose(&self, collective: Collective, shape: &Shape, bytes: u64, ports: u32) -> Choice {
+        self.on((collective, Knowledge::Known), shape, bytes, ports)
+    }
+
+    /// Chooses for an alltoall, a gather or a scatter of which ranks know only the blocks that they give and get
+    /// themselves, so that nothing can depend on sizes.
+    ///
+    /// # Panics
+    /// For other collectives.
+    pub fn choose_unknown(&self, collective: Collective, shape: &Shape, ports: u32) -> Choice {
+        assert!(Knowledge::Unknown.is_of(collective), "all ranks know the sizes of {collective}");
+        self.on((collective, Knowledge::Unknown), shape, 0, ports)
+    }
+
+    /// Chooses for an alltoall of which all ranks have learnt that its longest block has `longest` bytes.
+    pub fn choose_learnt(&self, shape: &Shape, longest: u64, ports: u32) -> Choice {
+        self.on((Collective::Alltoall, Knowledge::Learnt), shape, longest, ports)
+    }
+}
+
+impl FromStr for Tuning {
+    type Err = TableError;
+
+    /// A table from its text, whose algorithms have been tried on its classes.
+    fn from_str(text: &str) -> Result<Self, TableError> {
+        let table = parse(text, &table_of)?;
+        table.check_served()?;
+        Ok(Tuning(Arc::new(table)))
+    }
+}

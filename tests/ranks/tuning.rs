@@ -1,0 +1,66 @@
+//! A decision table of the user's.
+
+use crate::common::calls::config;
+use hopbine::reduce::{Dtype, Op};
+use hopbine::torus::Collective;
+use hopbine::{Call, Drive, Error, Tuning, Wire, emulate};
+
+const TABLE: &str = r#"version = 1
+name = "mine"
+wire = "WIRE"
+otherwise = "WIRE"
+nearest = false
+[class.eight]
+ranks = 8
+[[rule]]
+collective = "allreduce"
+class = "eight"
+rows = [
+    { bytes = "0..8", algorithm = "bucket", ports = 1, segment = "whole" },
+    { bytes = "8..", algorithm = "circulant", ports = 1, segment = "4KiB" },
+]
+"#;
+
+fn table(wire: Wire) -> Tuning {
+    TABLE.replace("WIRE", wire.name()).parse().unwrap()
+}
+
+#[test]
+fn what_a_table_says_serves() {
+    for wire in Wire::ALL {
+        let config = config(&[4, 2], Drive::Inline).with(|config| {
+            config.tuning = Some(table(wire));
+            config.wire = wire;
+        });
+        emulate(&config, |comm| {
+            assert_eq!(comm.tuning(), &table(wire));
+            let call = |n| Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, n, Dtype::U64) };
+            let plan = |n| comm.explain_started(&call(n)).unwrap().to_string();
+            assert_eq!(plan(1), "bucket, 1 port, whole messages: table mine, line 12: class eight, up to 8 B, on 4x2");
+            let longer = plan(2);
+            assert!(longer.starts_with("circulant, 1 port, messages up to 4096 B: table mine, line 13"), "{longer}");
+            for n in [1, 2000] {
+                let mut sums = vec![0u64; n];
+                comm.allreduce(&vec![u64::from(comm.rank()); n], &mut sums, Op::Sum).unwrap();
+                assert_eq!(sums, vec![28; n]);
+            }
+            // Other shapes go by the table behind it.
+            let two = comm.split(Some(comm.rank() / 2), 0).unwrap().expect("a group");
+            let by = two.explain_started(&call(1)).unwrap().why;
+            assert!(by.starts_with(&format!("table {}, line ", wire.name())), "{by}");
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_table_is_for_its_wire() {
+    let config =
+        config(&[2], Drive::Inline).with(|config| config.tuning = Some(table(Wire::Memory)));
+    let refused = Error::Setting {
+        setting: "HOPBINE_TUNING",
+        found: "a table for wire memory".to_owned(),
+        valid: "one for wire network, which the ranks speak through".to_owned(),
+    };
+    assert_eq!(emulate(&config, |_| ()), Err(refused));
+}

@@ -1,0 +1,201 @@
+//! What of a shape decides: a few numbers, and how far apart two values of one are.
+
+use std::fmt;
+
+use crate::geometry::{AxisLink, Shape};
+
+/// A number that a shape has, by which classes tell shapes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feature {
+    /// Ranks.
+    Ranks,
+    /// Nodes: ranks, by the ranks of each node.
+    Nodes,
+    /// Ranks that share each node.
+    PerNode,
+    /// Dimensions between nodes of more than one coordinate, at least 1.
+    Dims,
+    /// The longest dimension; the ranks of a node are one.
+    Widest,
+    /// The largest prime factor of a dimension between nodes; 1 if all have one coordinate. Of 2, all are
+    /// powers of two.
+    Prime,
+}
+
+impl Feature {
+    /// All.
+    pub const ALL: [Feature; 6] = [
+        Feature::Ranks,
+        Feature::Nodes,
+        Feature::PerNode,
+        Feature::Dims,
+        Feature::Widest,
+        Feature::Prime,
+    ];
+
+    /// As tables have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feature::Ranks => "ranks",
+            Feature::Nodes => "nodes",
+            Feature::PerNode => "per_node",
+            Feature::Dims => "dims",
+            Feature::Widest => "widest",
+            Feature::Prime => "prime",
+        }
+    }
+
+    /// How much a doubling of it counts in the distance of a shape from a class. Dimensions, and the ranks of
+    /// a node, change what messages are; more of the same nodes only how many there are.
+    const fn weight(self) -> u64 {
+        match self {
+            Feature::Dims | Feature::PerNode => 4,
+            Feature::Ranks | Feature::Nodes | Feature::Widest | Feature::Prime => 1,
+        }
+    }
+
+    fn of(self, shape: &Shape) -> u32 {
+        let linked = || shape.axes().iter().filter(|axis| axis.link != AxisLink::Node);
+        match self {
+            Feature::Ranks => shape.n_ranks(),
+            Feature::Nodes => shape.n_ranks() / shape.ranks_per_node(),
+            Feature::PerNode => shape.ranks_per_node(),
+            Feature::Dims => shape.active_dims().len().max(1) as u32,
+            Feature::Widest => shape.axes().iter().map(|axis| axis.size).max().unwrap_or(1),
+            Feature::Prime => linked().map(|axis| largest_prime(axis.size)).max().unwrap_or(1),
+        }
+    }
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+fn largest_prime(mut size: u32) -> u32 {
+    let mut factor = 2;
+    while u64::from(factor) * u64::from(factor) <= u64::from(size) {
+        if size.is_multiple_of(factor) {
+            size /= factor;
+        } else {
+            factor += 1;
+        }
+    }
+    size
+}
+
+/// The numbers of a shape, in the order of [`Feature::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features([u32; Feature::ALL.len()]);
+
+impl Features {
+    /// Those of a shape.
+    pub fn of(shape: &Shape) -> Self {
+        Features(Feature::ALL.map(|feature| feature.of(shape)))
+    }
+
+    /// One of them.
+    pub fn get(&self, feature: Feature) -> u32 {
+        self.0[feature as usize]
+    }
+}
+
+/// Whole numbers from the first to the last, both among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Interval {
+    /// The least.
+    pub first: u32,
+    /// The greatest; without it there is no bound.
+    pub last: Option<u32>,
+}
+
+impl Interval {
+    /// All numbers from 1.
+    pub const ALL: Interval = Interval { first: 1, last: None };
+
+    /// One number.
+    pub const fn only(value: u32) -> Self {
+        Interval { first: value, last: Some(value) }
+    }
+
+    /// Whether a number is in it.
+    pub fn contains(self, value: u32) -> bool {
+        self.first <= value && self.last.is_none_or(|last| value <= last)
+    }
+
+    /// Whether all of `other` is in it.
+    pub fn covers(self, other: Interval) -> bool {
+        let reaches = |last| other.last.is_some_and(|others| others <= last);
+        self.first <= other.first && self.last.is_none_or(reaches)
+    }
+
+    /// The smallest interval with this one and a number.
+    #[must_use]
+    pub fn and(self, value: u32) -> Self {
+        let last = self.last.map(|last| last.max(value));
+        Interval { first: self.first.min(value), last }
+    }
+
+    /// How far a number is from it, in sixteenths of doublings; at least 1 if it is outside.
+    pub(super) fn away(self, value: u32) -> u64 {
+        match self.last {
+            _ if value < self.first => (sixteenths(self.first) - sixteenths(value)).max(1),
+            Some(last) if value > last => (sixteenths(value) - sixteenths(last)).max(1),
+            _ => 0,
+        }
+    }
+
+    /// The same, as a feature's distance counts.
+    pub(super) fn weighed(self, feature: Feature, value: u32) -> u64 {
+        feature.weight() * self.away(value)
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Interval { first, last: Some(last) } if first == last => write!(f, "{first}"),
+            Interval { first, last: Some(last) } => write!(f, "{first}..{last}"),
+            Interval { first, last: None } => write!(f, "{first}.."),
+        }
+    }
+}
+
+/// Sixteen times the logarithm of `value` to base 2, by parts of a straight line: whole numbers, so that it is
+/// the same on every machine.
+fn sixteenths(value: u32) -> u64 {
+    let value = u64::from(value.max(1));
+    let whole = value.ilog2();
+    u64::from(whole) * 16 + (((value - (1 << whole)) * 16) >> whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_their_numbers() {
+        let of = |text: &str| Features::of(&text.parse().unwrap()).0;
+        assert_eq!(of("48x69x48"), [158_976, 158_976, 1, 3, 69, 23]);
+        assert_eq!(of("8x1x8+4"), [256, 64, 4, 2, 8, 2]);
+        assert_eq!(of("2x2+65"), [260, 4, 65, 2, 65, 2]);
+        assert_eq!(of("1+4"), [4, 1, 4, 1, 4, 1]);
+        assert_eq!(
+            of("4294967291"),
+            [4_294_967_291, 4_294_967_291, 1, 1, 4_294_967_291, 4_294_967_291]
+        );
+    }
+
+    #[test]
+    fn distances_are_of_doublings() {
+        let interval = Interval { first: 8, last: Some(64) };
+        assert_eq!([8, 9, 64].map(|value| interval.away(value)), [0; 3]);
+        assert_eq!([4, 2, 128, 96].map(|value| interval.away(value)), [16, 32, 16, 8]);
+        // However near, it is outside.
+        assert_eq!(Interval { first: 1, last: Some(1024) }.away(1025), 1);
+        assert_eq!(Interval::ALL.away(u32::MAX), 0);
+        assert!(Interval::ALL.covers(interval) && !interval.covers(Interval::ALL));
+        assert!(!interval.covers(Interval { first: 8, last: None }));
+    }
+}

@@ -1,0 +1,240 @@
+//! Tables, and what they say of a call.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::check::{check_complete, check_rules, check_served};
+use super::class::ShapeClass;
+use super::error::TableError;
+use super::feature::{Feature, Features};
+use super::rule::{Knowledge, Row, Rule, Wire};
+use crate::collectives::{Collective, Payload};
+use crate::geometry::Shape;
+use crate::registry::Algorithm;
+
+/// All that a choice depends on: the same on all ranks of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// The collective.
+    pub collective: Collective,
+    /// What ranks know of sizes.
+    pub knowledge: Knowledge,
+    /// The shape's numbers.
+    pub shape: &'a Features,
+    /// Bytes of the vector, or of the average block; of the longest if that is what is known; 0 if nothing is.
+    pub bytes: u64,
+    /// Ports that the call has: of those that there are, as many as the shape has directions.
+    pub ports: u32,
+}
+
+impl Query<'_> {
+    fn all_bytes(&self) -> u64 {
+        match self.collective.payload() {
+            Payload::Vector => self.bytes,
+            _ => self.bytes.saturating_mul(u64::from(self.shape.get(Feature::Ranks))),
+        }
+    }
+}
+
+/// What a call does not say.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Number of ports.
+    pub ports: u32,
+    /// The longest message, bytes.
+    pub segment_bytes: u64,
+}
+
+impl Choice {
+    /// Ports and messages, for people: `6 ports, messages up to 65536 B`.
+    pub fn how(&self) -> String {
+        let plural = if self.ports == 1 { "" } else { "s" };
+        match self.segment_bytes {
+            u64::MAX => format!("{} port{plural}, whole messages", self.ports),
+            most => format!("{} port{plural}, messages up to {most} B", self.ports),
+        }
+    }
+}
+
+/// What a table says of a call, before it is known which algorithm serves the shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'t> {
+    /// The table that says so: the one asked, or the one that it names for all else.
+    pub table: &'t DecisionTable,
+    /// The rule.
+    pub rule: &'t Rule,
+    /// Its row.
+    pub row: &'t Row,
+    /// Number of ports.
+    pub ports: u32,
+    /// The longest message, bytes.
+    pub segment_bytes: u64,
+    /// Whether the shape is of the rule's class, and the ports are those that it is for.
+    pub is_of_class: bool,
+}
+
+impl Found<'_> {
+    /// With the algorithm that serves a shape.
+    pub fn on(&self, collective: Collective, shape: &Shape, of: &Features) -> Choice {
+        self.by(self.row.candidates.on(collective, shape, of))
+    }
+
+    /// With the algorithm that it is known to mean.
+    pub fn by(&self, algorithm: Algorithm) -> Choice {
+        Choice { algorithm, ports: self.ports, segment_bytes: self.segment_bytes }
+    }
+}
+
+/// `table network, line 41: class pair, above 8192 B`, for people.
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { line, above, up_to, .. } = self.row;
+        let nearest = if self.is_of_class { "class" } else { "nearest class" };
+        let DecisionTable { name, classes, .. } = self.table;
+        let class = &classes[self.rule.class].name;
+        write!(f, "table {name}, line {line}: {nearest} {class}, ")?;
+        let of = if self.rule.is_of_block { " a block" } else { "" };
+        match (above, up_to) {
+            (0, None) => f.write_str("any size"),
+            (0, Some(up_to)) => write!(f, "up to {up_to} B{of}"),
+            (above, None) => write!(f, "above {above} B{of}"),
+            (above, Some(up_to)) => write!(f, "above {above} up to {up_to} B{of}"),
+        }
+    }
+}
+
+/// See the module documentation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DecisionTable {
+    name: String,
+    wire: Wire,
+    classes: Vec<ShapeClass>,
+    rules: Vec<Rule>,
+    otherwise: Option<Otherwise>,
+}
+
+/// Another table, for what no rule is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Otherwise {
+    /// It is asked for collectives without a rule.
+    pub table: Arc<DecisionTable>,
+    /// Whether also for shapes and ports that no rule of the collective is for. Else they go by the nearest.
+    pub is_for_others: bool,
+}
+
+impl DecisionTable {
+    /// The version of the text form.
+    pub const VERSION: u32 = 1;
+
+    /// A table, whose rows leave no hole, and whose rules are all asked; with `otherwise` it need not have rules for
+    /// all collectives.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    ///
+    /// # Panics
+    /// If a rule has the number of a class that is not there.
+    pub fn new(
+        name: String,
+        wire: Wire,
+        classes: Vec<ShapeClass>,
+        rules: Vec<Rule>,
+        otherwise: Option<Otherwise>,
+    ) -> Result<Self, TableError> {
+        assert!(rules.iter().all(|rule| rule.class < classes.len()), "a class of the table");
+        let table = DecisionTable { name, wire, classes, rules, otherwise };
+        check_rules(&table.classes, &table.rules)?;
+        if table.otherwise.is_none() {
+            check_complete(&table.rules)?;
+        }
+        Ok(table)
+    }
+
+    /// As people call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is for.
+    pub fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// Its rules, in order.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Its classes.
+    pub fn classes(&self) -> &[ShapeClass] {
+        &self.classes
+    }
+
+    /// A hash of all that it says, to compare between ranks that have the same hopbine.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.without_lines().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Checks that of each row, on every shape of its class that is tried, an algorithm serves, and that no
+    /// algorithm is named for nothing.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub fn check_served(&self) -> Result<(), TableError> {
+        check_served(&self.classes, &self.rules)
+    }
+
+    /// The same from a text with other comments.
+    fn without_lines(&self) -> Self {
+        let row = |row: &Row| Row { line: 0, ..row.clone() };
+        let rule = |rule: &Rule| {
+            let rows = rule.rows.iter().map(row).collect();
+            Rule { line: 0, rows, ..rule.clone() }
+        };
+        let otherwise = self.otherwise.as_ref().map(|other| Otherwise {
+            table: Arc::new(other.table.without_lines()),
+            is_for_others: other.is_for_others,
+        });
+        DecisionTable { rules: self.rules.iter().map(rule).collect(), otherwise, ..self.clone() }
+    }
+
+    /// What it says of a call: the row for its size, of the first of the nearest rules.
+    ///
+    /// # Panics
+    /// Never: [`DecisionTable::new`] has seen that there is a rule for every collective.
+    pub fn find(&self, query: &Query<'_>) -> Found<'_> {
+        let mut nearest: Option<(u64, &Rule)> = None;
+        for rule in self.rules.iter().filter(|rule| rule.is_of(query.collective, query.knowledge)) {
+            let away = self.classes[rule.class].distance(query.shape)
+                + PORTS_WEIGHT * rule.available.away(query.ports);
+            if nearest.is_none_or(|(least, _)| away < least) {
+                nearest = Some((away, rule));
+            }
+            if away == 0 {
+                break;
+            }
+        }
+        let (away, rule) = match (nearest, &self.otherwise) {
+            (None, Some(Otherwise { table, .. }))
+            | (Some((1.., _)), Some(Otherwise { table, is_for_others: true })) => {
+                return table.find(query);
+            }
+            (nearest, _) => nearest.expect("a rule for every collective"),
+        };
+        let all_bytes = query.all_bytes();
+        let bytes = if rule.is_of_block { query.bytes } else { all_bytes };
+        let row = rule.rows.iter().find(|row| row.up_to.is_none_or(|up_to| bytes <= up_to));
+        let row = row.expect("the last row has no end");
+        let ports = row.ports.of(all_bytes, query.ports);
+        let segment_bytes = row.segment.of(all_bytes, ports);
+        Found { table: self, rule, row, ports, segment_bytes, is_of_class: away == 0 }
+    }
+}
+
+/// How much a doubling of ports counts in the distance from a rule, as [`Feature::Dims`] does.
+const PORTS_WEIGHT: u64 = 4;
