@@ -225,7 +225,7 @@ fn ranks_have_one_decision_table() {
     );
     let bad = err("bad");
     assert!(
-        bad.contains("bad-0, line 13: `version = 9` is not known; tables have version 1"),
+        bad.contains("bad-0, line 14: `version = 9` is not known; tables have version 1"),
         "{bad}"
     );
 }

@@ -1,7 +1,7 @@
 //! The built-in tables choose what has been recorded: on many shapes, for many sizes, on any number of ports.
 //!
 //! `recorded.txt` was first what the rule chose that was there before the tables. Whoever changes a table on purpose
-//! writes it again, with `HOPBINE_BLESS=1`, and sees in the difference what has changed.
+//! writes it again, with `BLESS=1`, and sees in the difference what has changed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -111,7 +111,7 @@ fn all() -> String {
 fn tables_choose_what_is_recorded() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/comm/choice/recorded.txt");
     let now = all();
-    if std::env::var_os("HOPBINE_BLESS").is_some() {
+    if std::env::var_os("BLESS").is_some() {
         std::fs::write(path, now).unwrap();
         return;
     }
