@@ -19,8 +19,8 @@
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
 export LD_LIBRARY_PATH=$prefix/lib:${LD_LIBRARY_PATH:-}
-# Twelve cores each: eleven threads, and one core that hopbine's waiting does not share with them.
-export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4 HOPBINE_DRIVE=inline
+# Twelve cores each: eleven threads, and one for hopbine's worker. With twelve the callers drive.
+export OMP_NUM_THREADS=11 HOPBINE_RANKS_PER_NODE=4
 export HOPBINE_REPORT=$PWD/hopbine-report.%j
 # No files for ranks that print nothing.
 export PLE_MPI_STD_EMPTYFILE=off

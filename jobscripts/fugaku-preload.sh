@@ -18,7 +18,7 @@
 set -euo pipefail
 prefix=${HOPBINE_PREFIX:-$HOME/hopbine}
 # The program's threads have all twelve cores of a rank: who calls a collective drives it.
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-12} HOPBINE_DRIVE=inline HOPBINE_RANKS_PER_NODE=4
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-12} HOPBINE_RANKS_PER_NODE=4
 export HOPBINE_REPORT=$PWD/hopbine-report.%j
 # Only some collectives: export HOPBINE_ONLY=allreduce,bcast
 # No files for ranks that print nothing.

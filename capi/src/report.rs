@@ -140,11 +140,14 @@ pub(crate) fn print(world: &World) {
     if !is_wanted() || comm.rank() != 0 {
         return;
     }
+    let info = world.info();
     let mut text = format!(
-        "hopbine report: rank 0 of {} on {}; messages: {}\n{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
+        "hopbine report: rank 0 of {} on {}; messages: {}\nports: {}, driven by {}\n{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
         comm.size(),
         comm.shape(),
-        world.info().wires(),
+        info.wires(),
+        info.ports,
+        info.driven_by,
         "call",
         "size",
         "calls",

@@ -107,16 +107,7 @@ fn text(info: &Info) -> String {
     lines.add("messages", info.wires());
     lines.add("torus", format!("{} at ({})", info.torus, joined(&info.coordinates, ",")));
     lines.add("node", format!("({}) in x, y, z, a, b, c", joined(&info.tofu_coordinates, ",")));
-    lines.add(
-        "ports",
-        match (info.workers, &info.worker_cores[..]) {
-            (false, _) => format!("{}, driven by the caller", info.ports),
-            (true, []) => format!("{}, a worker for each, not pinned", info.ports),
-            (true, cores) => {
-                format!("{}, a worker for each, on cores {}", info.ports, joined(cores, " "))
-            }
-        },
-    );
+    lines.add("ports", format!("{}, driven by {}", info.ports, info.driven_by));
     lines.add("waiting", if info.own_cores { "spins" } else { "gives way" });
     lines.add("timeout", format!("{} s", info.timeout_seconds));
     lines.add(

@@ -1,7 +1,7 @@
 //! The engine of one rank: its ports, and the threads that drive them.
 //!
-//! With workers, each port has a thread that drives it whenever something is under way; a thread
-//! that waits for an operation drives port 0 itself, and that port's worker stands aside
+//! With workers, each port has a thread that drives it, alone or with other ports, whenever something is under
+//! way; a thread that waits for an operation drives port 0 itself, and that port's worker stands aside
 //! meanwhile. Without workers, whoever waits or tests drives all ports in turn. Whoever starts
 //! an operation drives once. All run the same code, [`Port::drive`](super::run::port::Port).
 //!
@@ -53,7 +53,7 @@ impl Engine {
             .into_iter()
             .enumerate()
             .map(|(index, endpoint)| {
-                Port::new(rank, index, endpoint, failure.clone(), config.workers)
+                Port::new(rank, index, endpoint, failure.clone(), config.workers > 0)
             })
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
@@ -74,12 +74,10 @@ impl Engine {
             n_advancing: AtomicU32::new(0),
         };
         let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };
-        if engine.has_workers() {
-            for index in 0..engine.n_ports() {
-                // Pushed one by one: if one fails, dropping the engine stops the others.
-                let worker = engine.spawn_worker(index)?;
-                engine.workers.push(worker);
-            }
+        for index in 0..engine.config().workers.min(engine.n_ports()) {
+            // Pushed one by one: if one fails, dropping the engine stops the others.
+            let worker = engine.spawn_worker(index)?;
+            engine.workers.push(worker);
         }
         Ok(engine)
     }
@@ -88,7 +86,8 @@ impl Engine {
         let Group { rank, ports, config, .. } = &self.group;
         let core = config.cores.get(index).copied();
         let name = format!("hopbine {rank}.{index}");
-        let worker = Worker::spawn(name, ports[index].clone(), core, config.own_cores);
+        let ports = ports.iter().skip(index).step_by(config.workers).cloned().collect();
+        let worker = Worker::spawn(name, ports, core, config.own_cores);
         worker.map_err(|error| Error::Startup {
             rank: *rank,
             source: WireError {
@@ -123,7 +122,12 @@ impl Engine {
 
     /// True if operations progress without anybody waiting or testing.
     pub fn has_workers(&self) -> bool {
-        self.group.config.workers
+        self.group.config.workers > 0
+    }
+
+    /// The worker that drives a port, if there are workers.
+    fn worker_of(&self, port: usize) -> Option<&Worker> {
+        self.workers.get(port.checked_rem(self.workers.len())?)
     }
 
     /// Bytes of the working memory of all operations that there are.
@@ -254,7 +258,7 @@ impl Engine {
             // and the keys are those of this port.
             let run = unsafe { operation.take(index, id, order, [with_key(0), with_key(1)]) };
             // A worker that is awake is as fast as this thread.
-            let worker = self.workers.get(index);
+            let worker = self.worker_of(index);
             let push = if waiting && n_ports == 1 {
                 Push::AllTheWay
             } else if worker.is_none() || port.hints.is_parked() || (index == 0 && waiting) {

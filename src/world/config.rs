@@ -34,11 +34,26 @@ const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
 pub enum Drive {
     /// A worker thread per port: operations progress while the caller computes.
     Workers,
+    /// One worker thread for all ports: the same with one core.
+    Worker,
     /// The caller, whenever it waits or tests.
     Inline,
-    /// Workers if there are cores for all of them and all callers, else inline.
+    /// Workers if cores are left for all of them beside the program's threads, one worker if one is,
+    /// else inline.
     #[default]
     Auto,
+}
+
+impl Drive {
+    /// As `HOPBINE_DRIVE` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Drive::Workers => "workers",
+            Drive::Worker => "worker",
+            Drive::Inline => "inline",
+            Drive::Auto => "auto",
+        }
+    }
 }
 
 impl FromStr for Drive {
@@ -47,6 +62,7 @@ impl FromStr for Drive {
     fn from_str(text: &str) -> Result<Self, Error> {
         Ok(match DRIVE.parse_word(text)? {
             "workers" => Drive::Workers,
+            "worker" => Drive::Worker,
             "inline" => Drive::Inline,
             _ => Drive::Auto,
         })
@@ -257,7 +273,7 @@ mod tests {
     #[test]
     fn settings_are_read_or_refused() {
         assert_eq!("inline".parse::<Drive>().unwrap(), Drive::Inline);
-        assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("workers or inline"));
+        assert!("fast".parse::<Drive>().unwrap_err().to_string().contains("worker or inline"));
         let with = |text: &'static str| cores(&move |_| Some(text.to_owned()));
         assert_eq!(with("2,4-6").unwrap(), [2, 4, 5, 6]);
         for cores in ["6-4", "", "1024", "0-18446744073709551615"] {
@@ -280,7 +296,8 @@ mod tests {
         let bytes = CacheConfig { max_bytes: Some(1 << 32), ..default };
         assert_eq!(with("4294967296", "_MAX_BYTES"), Ok(bytes));
         assert_eq!(with("7", "_MAX_REGIONS"), Ok(CacheConfig { max_regions, ..default }));
-        for (value, name) in [("yes", ""), ("", ""), ("1k", "_MAX_BYTES"), ("0", "_MAX_REGIONS")] {
+        for (value, name) in [("maybe", ""), ("", ""), ("1k", "_MAX_BYTES"), ("0", "_MAX_REGIONS")]
+        {
             assert_eq!(with(value, name), Err(()));
         }
         assert!(with("18446744073709551616", "_MAX_BYTES").is_err());

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::config::{Drive, spread};
 use hopbine_meet::kernel;
 
-/// What decides: the rank's ports, and the cores it may use with others.
+/// What decides: the rank's ports, the cores it may use with others, and what the program uses of them.
 #[derive(Clone, Debug)]
 pub(super) struct Seats<'a> {
     pub(super) drive: Drive,
@@ -20,41 +20,96 @@ pub(super) struct Seats<'a> {
     pub(super) caller: Option<usize>,
     /// Cores that the user wants for workers, for all sharers; empty: not said.
     pub(super) wanted: &'a [usize],
+    /// Threads that the program computes with, the caller among them.
+    pub(super) n_threads: usize,
+    /// Whether the program knows nothing of hopbine (LD_PRELOAD).
+    pub(super) is_preloaded: bool,
 }
 
 /// How a rank is driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seating {
-    /// A worker thread for every port.
-    pub(super) workers: bool,
+    /// Worker threads.
+    pub(super) n_workers: usize,
     /// Waiting threads may keep a core busy.
     pub(super) own_cores: bool,
-    /// For the workers, port by port; empty: not pinned.
+    /// For the workers, one by one; empty: not pinned.
     pub(super) cores: Vec<usize>,
+    /// Why, in words.
+    pub(super) why: String,
 }
 
-/// Divides the cores among the sharers and spreads each rank's workers over its part.
+/// How many workers drive the ports of a rank to whose threads so many cores are left over.
+pub(super) fn n_workers(drive: Drive, n_ports: usize, n_spare: usize) -> usize {
+    match drive {
+        Drive::Workers => n_ports,
+        Drive::Worker => n_ports.min(1),
+        Drive::Inline => 0,
+        Drive::Auto if n_spare >= n_ports => n_ports,
+        Drive::Auto => n_spare.min(1),
+    }
+}
+
+/// Divides the cores among the sharers, and gives each rank's workers what is left of its part beside the
+/// program's threads.
 pub(super) fn seat(seats: &Seats<'_>) -> Seating {
-    let Seats { n_ports, available, sharers, place, .. } = *seats;
-    let with_workers = sharers * (n_ports + 1);
-    let workers = match seats.drive {
-        Drive::Workers => true,
-        Drive::Inline => false,
-        Drive::Auto => with_workers <= available.len(),
+    let Seats { drive, n_ports, available, sharers, place, n_threads, is_preloaded, .. } = *seats;
+    let n_own = available.len() / sharers;
+    let n_spare = n_own.saturating_sub(n_threads);
+    let n_workers = match drive {
+        Drive::Auto if is_preloaded => 0,
+        drive => n_workers(drive, n_ports, n_spare),
     };
-    let own_cores = if workers { with_workers } else { sharers } <= available.len();
-    let cores = if !workers {
+    let is_crowded = n_workers > n_spare;
+    let own_cores = if n_workers == 0 { n_own > 0 } else { !is_crowded };
+    let cores = if n_workers == 0 {
         Vec::new()
     } else if !seats.wanted.is_empty() {
-        seats.wanted.iter().copied().cycle().skip(place * n_ports).take(n_ports).collect()
+        seats.wanted.iter().copied().cycle().skip(place * n_workers).take(n_workers).collect()
     } else if own_cores {
         let n = available.len();
         let part = &available[place * n / sharers..(place + 1) * n / sharers];
-        spread(part, seats.caller, n_ports).unwrap_or_default()
+        match n_threads {
+            1 => spread(part, seats.caller, n_workers).unwrap_or_default(),
+            // OpenMP takes cores from the first one on.
+            _ => part[part.len() - n_workers..].to_vec(),
+        }
     } else {
         Vec::new()
     };
-    Seating { workers, own_cores, cores }
+    let taken = format!("{} on {}", counted(n_threads, "thread"), counted(n_own, "core"));
+    let why = match drive {
+        Drive::Auto if is_preloaded => "the program was not built for hopbine".to_owned(),
+        Drive::Auto if n_workers == 0 => format!("{taken} leave none"),
+        Drive::Auto => format!("{taken} leave {n_spare}"),
+        drive if is_crowded => {
+            format!("HOPBINE_DRIVE={}; they share cores with the program: {taken}", drive.name())
+        }
+        drive => format!("HOPBINE_DRIVE={}", drive.name()),
+    };
+    Seating { n_workers, own_cores, cores, why }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+impl Seating {
+    /// Who drives the ports, on which cores, and why.
+    pub(super) fn driven_by(&self) -> String {
+        let Seating { n_workers, cores, why, .. } = self;
+        let who = match n_workers {
+            0 => "the caller".to_owned(),
+            &n => counted(n, "worker"),
+        };
+        let listed: Vec<String> = cores.iter().map(usize::to_string).collect();
+        match (n_workers, &listed[..]) {
+            (0, _) => format!("{who} ({why})"),
+            (_, []) => format!("{who}, not bound ({why})"),
+            (_, [core]) => format!("{who} on core {core} ({why})"),
+            (_, cores) => format!("{who} on cores {} ({why})", cores.join(" ")),
+        }
+    }
 }
 
 /// A number that ranks have in common exactly if they share their cores. Containers may, although
@@ -95,6 +150,8 @@ mod tests {
             place,
             caller: Some(12),
             wanted: &[],
+            n_threads: 1,
+            is_preloaded: false,
         }
     }
 
@@ -103,8 +160,8 @@ mod tests {
         let mut taken = vec![12];
         for place in 0..4 {
             let seating = seat(&seats(4, place));
-            assert!(seating.workers && seating.own_cores);
-            assert_eq!(seating.cores.len(), 6);
+            assert!(seating.own_cores);
+            assert_eq!((seating.n_workers, seating.cores.len()), (6, 6));
             taken.extend(seating.cores);
         }
         taken.sort_unstable();
@@ -113,10 +170,34 @@ mod tests {
     }
 
     #[test]
-    fn few_cores_mean_no_workers() {
-        let seating = seat(&seats(8, 3));
-        assert_eq!(seating, Seating { workers: false, own_cores: true, cores: Vec::new() });
+    fn few_cores_mean_one_worker_or_none() {
+        let one = seat(&seats(8, 3));
+        assert_eq!((one.n_workers, one.own_cores, one.cores.len()), (1, true, 1));
+        let none = seat(&seats(48, 3));
+        assert_eq!((none.n_workers, none.own_cores), (0, true));
+        assert_eq!(none.driven_by(), "the caller (1 thread on 1 core leave none)");
         assert!(!seat(&seats(49, 3)).own_cores);
+    }
+
+    /// Four ranks of a node with a memory group of twelve cores each.
+    #[test]
+    fn threads_of_openmp_keep_their_cores() {
+        let with = |n_threads, drive| seat(&Seats { n_threads, drive, ..seats(4, 1) });
+        assert_eq!(with(12, Drive::Auto).n_workers, 0);
+        let beside = with(11, Drive::Auto);
+        assert_eq!(beside.driven_by(), "1 worker on core 35 (11 threads on 12 cores leave 1)");
+        assert_eq!(with(6, Drive::Auto).cores, [30, 31, 32, 33, 34, 35]);
+        let crowded = with(12, Drive::Workers);
+        assert_eq!((crowded.n_workers, crowded.own_cores), (6, false));
+        assert!(crowded.why.contains("share cores"), "{}", crowded.why);
+        assert!(!with(6, Drive::Workers).why.contains("share"));
+    }
+
+    #[test]
+    fn a_program_that_knows_nothing_of_it_keeps_all_cores() {
+        let auto = Seats { is_preloaded: true, ..seats(1, 0) };
+        assert_eq!(seat(&auto).n_workers, 0);
+        assert_eq!(seat(&Seats { drive: Drive::Worker, ..auto }).n_workers, 1);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::Shape;
 
 use super::backend::{Backend, Layout};
-use super::config::{Drive, EmulationConfig, spread, tuning_for};
+use super::config::{EmulationConfig, spread, tuning_for};
+use super::cores::n_workers;
 use super::shm::Shm;
 use super::tofu::Emulation;
 use crate::comm::choice::tuning::Tuning;
@@ -190,8 +191,8 @@ impl World<'_> {
         let limit = self.config.unexpected_bytes;
         opened.endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
         let config = EngineConfig {
-            workers: self.cores.workers,
-            cores: self.cores.of_rank(rank as usize, n_ports),
+            workers: self.cores.n_workers,
+            cores: self.cores.of_rank(rank as usize),
             own_cores: self.cores.own_cores,
             timeout: self.config.timeout,
             on_timeout: self.config.on_timeout,
@@ -225,7 +226,8 @@ fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {
 
 /// How threads and cores are matched.
 struct Cores {
-    workers: bool,
+    /// Of each rank.
+    n_workers: usize,
     own_cores: bool,
     /// For each worker of each rank; used again from the start if shorter; empty: not pinned.
     list: Vec<usize>,
@@ -234,28 +236,24 @@ struct Cores {
 impl Cores {
     fn of(config: &EmulationConfig, n_ranks: usize, n_ports: usize) -> Self {
         let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let with_workers = n_ranks * (n_ports + 1);
-        let workers = match config.drive {
-            Drive::Workers => true,
-            Drive::Inline => false,
-            Drive::Auto => with_workers <= available,
-        };
-        let own_cores = if workers { with_workers } else { n_ranks } <= available;
-        let list = match (&config.cores, workers && own_cores) {
+        let n_workers = n_workers(config.drive, n_ports, (available / n_ranks).saturating_sub(1));
+        let own_cores = n_ranks * (n_workers + 1) <= available;
+        let list = match (&config.cores, n_workers > 0 && own_cores) {
             (list, _) if !list.is_empty() => list.clone(),
             (_, false) => Vec::new(),
             (_, true) => {
                 let cores = core_affinity::get_core_ids().unwrap_or_default();
                 let cores: Vec<usize> = cores.into_iter().map(|core| core.id).collect();
                 // The ranks' threads are not pinned; they find the cores that are left.
-                spread(&cores, None, n_ranks * n_ports).unwrap_or_default()
+                spread(&cores, None, n_ranks * n_workers).unwrap_or_default()
             }
         };
-        Cores { workers, own_cores, list }
+        Cores { n_workers, own_cores, list }
     }
 
-    fn of_rank(&self, rank: usize, n_ports: usize) -> Vec<usize> {
-        let all = self.list.iter().copied().cycle().skip(rank * n_ports % self.list.len().max(1));
-        all.take(if self.list.is_empty() { 0 } else { n_ports }).collect()
+    fn of_rank(&self, rank: usize) -> Vec<usize> {
+        let n = self.n_workers;
+        let all = self.list.iter().copied().cycle().skip(rank * n % self.list.len().max(1));
+        all.take(if self.list.is_empty() { 0 } else { n }).collect()
     }
 }

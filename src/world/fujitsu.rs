@@ -6,9 +6,10 @@
 //! user's guide. It is an Open MPI: a communicator is an address, and that of all ranks is the
 //! variable `ompi_mpi_comm_world`.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
 use super::place::Logical;
+use super::symbols::symbol;
 
 type Comm = *mut c_void;
 type Numbers1 = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -20,13 +21,6 @@ type CoordsOf = unsafe extern "C" fn(Comm, c_int, c_int, c_int, *mut c_int) -> c
 const SUCCESS: c_int = 0;
 /// `FJMPI_LOGICAL`.
 const LOGICAL: c_int = 0;
-
-/// The address of a symbol of this process.
-fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a string; the default handle means all libraries that are loaded.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
 
 macro_rules! function {
     ($name:literal, $kind:ty) => {

@@ -39,9 +39,11 @@ pub struct Info {
     pub coordinates: Vec<u32>,
     /// Ports of this rank.
     pub ports: u32,
-    /// A worker thread drives each port.
-    pub workers: bool,
-    /// Their cores, port by port; empty if there are none or they are not pinned.
+    /// Worker threads that drive the ports; without any, the caller does.
+    pub workers: usize,
+    /// Who drives the ports, on which cores and why, in words.
+    pub driven_by: String,
+    /// The workers' cores, one by one; empty if there are none or they are not pinned.
     pub worker_cores: Vec<usize>,
     /// Waiting threads have a core of their own, and spin.
     pub own_cores: bool,

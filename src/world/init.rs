@@ -49,6 +49,7 @@ use super::mpi::{self, Session};
 use super::near::Near;
 use super::place::{from_hosts, from_logical, from_tofu};
 use super::shm::Shm;
+use super::threads;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
 use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
@@ -263,6 +264,8 @@ impl World {
             place,
             caller: current_core(),
             wanted: &wanted_cores,
+            n_threads: threads::n_threads(get),
+            is_preloaded: threads::is_preloaded(),
         });
         // Where no device says which node a rank is on, the setting does.
         let nodes: Vec<u64> = match RANKS_PER_NODE.get(get) {
@@ -280,7 +283,7 @@ impl World {
         let Opened { mut endpoints, small, places, cache, reading } = opened;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
         let config = EngineConfig {
-            workers: seating.workers,
+            workers: seating.n_workers,
             cores: seating.cores.clone(),
             own_cores: seating.own_cores,
             timeout,
@@ -355,7 +358,8 @@ impl World {
             torus: comm.shape().to_string(),
             coordinates: comm.coordinates().as_slice().to_vec(),
             ports: comm.n_ports(),
-            workers: about.seating.workers,
+            workers: about.seating.n_workers,
+            driven_by: about.seating.driven_by(),
             worker_cores: about.seating.cores.clone(),
             own_cores: about.seating.own_cores,
             timeout_seconds: comm.timeout().as_secs_f64(),

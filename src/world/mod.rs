@@ -25,6 +25,8 @@ mod place;
 mod shm;
 #[cfg(feature = "sim")]
 mod simulate;
+mod symbols;
+mod threads;
 mod tofu;
 
 #[cfg(any(test, feature = "fuzzing"))]

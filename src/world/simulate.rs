@@ -280,7 +280,7 @@ impl Opening<'_> {
     fn open(&self, rank: &Simulated) -> Result<Communicator, Error> {
         let SimulationConfig { shape, map, segment_bytes, preferred, .. } = self.config;
         let config = EngineConfig {
-            workers: false,
+            workers: 0,
             cores: Vec::new(),
             own_cores: true,
             timeout: self.config.timeout,

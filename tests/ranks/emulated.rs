@@ -54,7 +54,7 @@ fn every_algorithm_on_2x3x2() {
 #[test]
 fn every_algorithm_with_workers() {
     every_algorithm(&[4], Drive::Workers, &[0, 1, 3, 5, 1009]);
-    every_algorithm(&[2, 3], Drive::Workers, &[1, 7, 1009]);
+    every_algorithm(&[2, 3], Drive::Worker, &[1, 7, 1009]);
 }
 
 #[test]
@@ -275,7 +275,7 @@ proptest! {
         ports in 1u32..7,
         segment in prop_oneof![1u64..64, 64u64..10_000],
         name: proptest::sample::Index,
-        workers: bool,
+        drive in 0usize..3,
     ) {
         let shape = Shape::torus(&sizes).unwrap();
         prop_assume!(shape.n_ranks() <= 18);
@@ -286,7 +286,7 @@ proptest! {
             .filter(|algorithm| algorithm.serves(&shape).is_ok())
             .collect();
         let name = &name.get(&serving).name;
-        let drive = if workers { Drive::Workers } else { Drive::Inline };
+        let drive = [Drive::Inline, Drive::Worker, Drive::Workers][drive];
         emulate(&config(&sizes, drive), |comm| {
             let options = CallOptions::new()
                 .algorithm(name)

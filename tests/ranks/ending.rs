@@ -33,7 +33,7 @@ pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engin
     let geometry =
         Geometry { sizes: Sizes::Equal(0), elem_bytes: 1, in_place: false, segment_bytes: None };
     let config = EngineConfig {
-        workers: false,
+        workers: 0,
         cores: Vec::new(),
         own_cores: false,
         timeout,
@@ -193,7 +193,7 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
     };
     [0, 1].map(|rank| {
         let config = EngineConfig {
-            workers: true,
+            workers: 1,
             cores: Vec::new(),
             own_cores: false,
             timeout: LONG,

@@ -65,25 +65,27 @@ fn several_threads_wait_on_one_communicator() {
 
 #[test]
 fn workers_finish_without_the_callers_help() {
-    emulate(&config(&[2, 2], Drive::Workers), |comm| {
-        assert!(comm.has_workers());
-        for len in [1, 100, 50_000] {
-            let mut persistent =
-                comm.allreduce_init(vec![u64::from(comm.rank()); len], Op::Sum).unwrap();
-            for _ in 0..3 {
-                persistent.buffer_mut().unwrap().fill(u64::from(comm.rank()));
-                persistent.start().unwrap();
-                let start = Instant::now();
-                // With workers, `test` only looks.
-                while !persistent.test().unwrap() {
-                    assert!(start.elapsed() < DEADLINE, "the workers do not work");
-                    std::hint::black_box((0..1000u64).sum::<u64>());
+    for drive in [Drive::Workers, Drive::Worker] {
+        emulate(&config(&[2, 2], drive), |comm| {
+            assert!(comm.has_workers());
+            for len in [1, 100, 50_000] {
+                let mut persistent =
+                    comm.allreduce_init(vec![u64::from(comm.rank()); len], Op::Sum).unwrap();
+                for _ in 0..3 {
+                    persistent.buffer_mut().unwrap().fill(u64::from(comm.rank()));
+                    persistent.start().unwrap();
+                    let start = Instant::now();
+                    // With workers, `test` only looks.
+                    while !persistent.test().unwrap() {
+                        assert!(start.elapsed() < DEADLINE, "the workers do not work");
+                        std::hint::black_box((0..1000u64).sum::<u64>());
+                    }
+                    assert_eq!(persistent.buffer().unwrap(), vec![sum(comm, 1); len]);
                 }
-                assert_eq!(persistent.buffer().unwrap(), vec![sum(comm, 1); len]);
             }
-        }
-    })
-    .unwrap();
+        })
+        .unwrap();
+    }
 }
 
 #[test]

@@ -61,8 +61,10 @@ fn wires_of_many_kinds() {
 
 #[test]
 fn workers_meet_skew_and_delay() {
-    let config = on(&[2, 2], Drive::Workers).with(|config| config.latency = latency(4));
-    Run { config, calls: 4000, seed: 4, longest_pause: SHORT }.go();
+    for drive in [Drive::Workers, Drive::Worker] {
+        let config = on(&[2, 2], drive).with(|config| config.latency = latency(4));
+        Run { config, calls: 2000, seed: 4, longest_pause: SHORT }.go();
+    }
 }
 
 #[test]

@@ -36,7 +36,11 @@ pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     }
     let ranks = u64::from(config.shape.n_ranks());
     let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
-    let per_rank = if config.drive == Drive::Workers { 1 + ports } else { 1 };
+    let per_rank = match config.drive {
+        Drive::Workers => 1 + ports,
+        Drive::Worker => 2,
+        Drive::Inline | Drive::Auto => 1,
+    };
     let what = format!("{ranks} emulated ranks");
     let instead = "use a smaller --torus, or `hopbine check`, which needs no ranks";
     host::check_threads(&what, ranks * per_rank, instead)?;

@@ -103,9 +103,9 @@ pub struct Args {
     /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0, allow_negative_numbers = true)]
     root: u32,
-    /// Who drives the ports: the calling threads, a worker thread per port, or workers if there
-    /// are cores for them
-    #[arg(long, value_name = "inline|workers|auto", value_parser = drive)]
+    /// Who drives the ports: the calling threads, a worker thread per port, one worker for all, or
+    /// workers if there are cores for them
+    #[arg(long, value_name = "inline|worker|workers|auto", value_parser = drive)]
     drive: Option<Drive>,
     /// Through what the ranks' messages travel
     #[arg(long, value_enum)]
@@ -126,7 +126,7 @@ enum KnownTo {
 
 fn drive(text: &str) -> Result<Drive, &'static str> {
     // The library's own error names a variable of the environment.
-    text.parse().map_err(|_| "valid are: inline, workers, auto")
+    text.parse().map_err(|_| "valid are: inline, worker, workers, auto")
 }
 
 /// Time to be measured for a row if the number of iterations is not given.

@@ -78,11 +78,7 @@ impl Ranks {
         let torus = shape.without_node_axis().to_string();
         let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
         let ports = args.ports.map(|ports| ports.to_string());
-        let drive = args.drive.map(|drive| match drive {
-            Drive::Workers => "workers",
-            Drive::Inline => "inline",
-            Drive::Auto => "auto",
-        });
+        let drive = args.drive.map(Drive::name);
         let settings = [
             (TORUS.name, Some(torus.as_ref())),
             (RANKS_PER_NODE.name, per_node.as_deref().map(AsRef::as_ref)),

@@ -19,7 +19,7 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
     let config = &ranks.config;
     let n_ranks = config.shape.n_ranks();
     if let Some(world) = &ranks.world {
-        let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+        let who = if has_workers { "worker threads" } else { "each rank's own thread" };
         let info = world.info();
         return format!(
             "{} ({}): {n_ranks} ranks are processes, ports driven by {who}.",
@@ -37,7 +37,7 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
         Wire::Memory => "Shared memory",
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let who = if has_workers { "a worker thread per port" } else { "each rank's own thread" };
+    let who = if has_workers { "worker threads" } else { "each rank's own thread" };
     format!(
         "{wire}: {} on {} of this host, ports driven by {who}. These times say nothing about a \
          network.",

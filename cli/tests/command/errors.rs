@@ -36,7 +36,7 @@ fn errors_say_what_would_be_right() {
         ("run allreduce --torus 4x4 --bytes 8 --type f33", "valid are: i8 i16"),
         ("run allreduce --torus 4x4 --bytes 8 --op plus", "valid are: sum prod"),
         ("run allreduce --torus 4x4 --bytes 8 --op band", "defined are: sum prod min max"),
-        ("run allreduce --torus 4x4 --bytes 8 --drive fast", "inline, workers, auto"),
+        ("run allreduce --torus 4x4 --bytes 8 --drive fast", "inline, worker, workers, auto"),
         ("run barrier --torus 600", "at most 512, 768 and 512 nodes"),
         ("run barrier --torus 48x69x48", "this host allows"),
         ("run barrier --torus 4x4 --drive foo", "--drive <inline|workers|auto>"),

@@ -37,9 +37,10 @@ pub enum OnTimeout {
 /// How the ports of a rank are driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// A worker thread for every port.
-    pub workers: bool,
-    /// The cores for the workers, port by port; ports beyond the list are not pinned.
+    /// Worker threads, at most one for each port: worker w drives ports w, w + workers, and so on. With
+    /// none, whoever waits or tests drives all ports.
+    pub workers: usize,
+    /// The cores for the workers, one by one; workers beyond the list are not pinned.
     pub cores: Vec<usize>,
     /// Waiting threads may keep a core busy: there is one for each.
     pub own_cores: bool,

@@ -1,4 +1,4 @@
-//! A thread that drives one port whenever something is under way on it, and is parked
+//! A thread that drives one port or several whenever something is under way on them, and is parked
 //! otherwise.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,11 +22,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker for `port`, on `core` if one is given. `own_core` says that it may keep
+    /// Starts a worker for `ports`, on `core` if one is given. `own_core` says that it may keep
     /// its core busy.
     pub(crate) fn spawn(
         name: String,
-        port: Arc<Port>,
+        ports: Box<[Arc<Port>]>,
         core: Option<usize>,
         own_core: bool,
     ) -> std::io::Result<Self> {
@@ -38,9 +38,9 @@ impl Worker {
                 // wherever the system puts it.
                 core_affinity::set_for_current(core_affinity::CoreId { id });
             }
-            // Whatever a panic leaves half done is given up together with the port.
-            if catch_unwind(AssertUnwindSafe(|| work(&port, &stopped, own_core))).is_err() {
-                port.worker_panicked();
+            // Whatever a panic leaves half done is given up together with the ports.
+            if catch_unwind(AssertUnwindSafe(|| work(&ports, &stopped, own_core))).is_err() {
+                ports.iter().for_each(|port| port.worker_panicked());
             }
         })?;
         Ok(Worker { stop, thread: Some(thread) })
@@ -64,19 +64,33 @@ impl Drop for Worker {
     }
 }
 
-fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
+/// Whether a worker has to drive a port: something is under way, and no caller drives it.
+fn has_work(port: &Port) -> bool {
+    port.hints.is_active() && !port.hints.is_attended()
+}
+
+fn work(ports: &[Arc<Port>], stop: &AtomicBool, own_core: bool) {
     let (mut backoff, waits) = (Backoff::new(own_core), Waits::default());
     // Acquire: pairs with the Release in `Worker::drop`.
     while !stop.load(Ordering::Acquire) {
-        if !port.hints.is_active() || port.hints.is_attended() {
-            if !(own_core && looks_out(port, stop)) {
-                sleep(port);
+        let (mut has_any, mut has_moved, mut is_wanted) = (false, false, false);
+        for port in ports.iter().filter(|port| has_work(port)) {
+            has_any = true;
+            if port.hints.is_wanted() {
+                is_wanted = true;
+            } else {
+                has_moved |= port.drive();
+            }
+        }
+        if !has_any {
+            if !(own_core && looks_out(ports, stop)) {
+                sleep(ports);
             }
             backoff.reset();
-        } else if port.hints.is_wanted() {
-            std::thread::yield_now();
-        } else if port.drive() {
+        } else if has_moved {
             backoff.reset();
+        } else if is_wanted {
+            std::thread::yield_now();
         } else {
             backoff.idle(&waits);
         }
@@ -85,23 +99,22 @@ fn work(port: &Port, stop: &AtomicBool, own_core: bool) {
 
 /// Sleeps until somebody wakes it. Whoever puts something under way, or leaves something
 /// behind, does.
-fn sleep(port: &Port) {
-    port.hints.set_parked(true);
+fn sleep(ports: &[Arc<Port>]) {
+    ports.iter().for_each(|port| port.hints.set_parked(true));
     // Again, now that others may have seen that they have to wake this thread.
-    if !port.hints.is_active() || port.hints.is_attended() {
+    if !ports.iter().any(|port| has_work(port)) {
         std::thread::park();
     }
-    port.hints.set_parked(false);
+    ports.iter().for_each(|port| port.hints.set_parked(false));
 }
 
 /// Waits a moment for something to do; returns whether something has come.
-fn looks_out(port: &Port, stop: &AtomicBool) -> bool {
+fn looks_out(ports: &[Arc<Port>], stop: &AtomicBool) -> bool {
     let start = Instant::now();
     loop {
         for _ in 0..64 {
             // Acquire: see `work`.
-            if (port.hints.is_active() && !port.hints.is_attended()) || stop.load(Ordering::Acquire)
-            {
+            if ports.iter().any(|port| has_work(port)) || stop.load(Ordering::Acquire) {
                 return true;
             }
             std::hint::spin_loop();

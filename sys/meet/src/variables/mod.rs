@@ -256,7 +256,10 @@ mod tests {
         let set = |text: &'static str| move |_: &str| Some(text.to_owned());
         assert_eq!(DRIVE.word(&set("inline")), Ok(Some("inline")));
         let error = DRIVE.word(&set("fast")).unwrap_err().to_string();
-        assert_eq!(error, "HOPBINE_DRIVE=fast is not valid; it must be auto, workers or inline");
+        assert_eq!(
+            error,
+            "HOPBINE_DRIVE=fast is not valid; it must be auto, workers, worker or inline"
+        );
         assert_eq!(SHM.switch(&set("0"), true), Ok(false));
         assert_eq!(SHM.switch(&|_| None, true), Ok(true));
         assert_eq!(SHM.switch(&set("yes"), false), Ok(true));

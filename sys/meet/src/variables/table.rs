@@ -39,9 +39,11 @@ variables! {
         "the table that is built in for what messages travel through", Program, "tuned.toml",
         "A decision table in place of the library's: which algorithm serves a call that names none, on how many \
          ports and in which pieces. The same on all ranks.";
-    DRIVE: Words(&["auto", "workers", "inline"]),
-        "auto: workers where each has a core to spare", Program, "inline",
-        "Who drives the ports of a rank: a thread for each port, or the caller while it waits and tests.";
+    DRIVE: Words(&["auto", "workers", "worker", "inline"]),
+        "auto: a worker for each port where cores are left for all beside the program's threads, one where one \
+         is left; inline under LD_PRELOAD", Program, "inline",
+        "Who drives the ports of a rank: a thread for each port, one for all, or the caller while it waits and \
+         tests.";
     CORES: Text("core numbers and ranges, separated by commas"),
         "spread over the cores that are free", Program, "54-59",
         "Cores for the workers, port by port.";
