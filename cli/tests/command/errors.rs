@@ -39,7 +39,7 @@ fn errors_say_what_would_be_right() {
         ("run allreduce --torus 4x4 --bytes 8 --drive fast", "inline, worker, workers, auto"),
         ("run barrier --torus 600", "at most 512, 768 and 512 nodes"),
         ("run barrier --torus 48x69x48", "this host allows"),
-        ("run barrier --torus 4x4 --drive foo", "--drive <inline|workers|auto>"),
+        ("run barrier --torus 4x4 --drive foo", "--drive <inline|worker|workers|auto>"),
         ("check allreduce --torus 4 --schedule s.txt", "Usage: hopbine check --torus <SHAPE>"),
         ("run bcast --torus 4x4 --bytes 8 --root 16", "ranks 0 to 15"),
         ("run bcast --torus 4x4 --bytes 8 --iterations 0", "0 is not in 1.."),
