@@ -1,7 +1,9 @@
 //! Patterns with parameters, in every collective and form that they serve.
 
 use hopbine_torus::geometry::{RankMap, Shape};
-use hopbine_torus::plan::{Flow, ScheduleError, check, max_ports};
+use hopbine_torus::plan::{
+    Expect, Flow, Interleave, Recipe, Schedule, ScheduleError, WalkRecipe, check, max_ports,
+};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::{Collective, Rank, Request};
 
@@ -75,10 +77,107 @@ fn patterns_with_parameters_serve_every_collective() {
     println!("{n_proved} schedules proved");
 }
 
+/// Latency forms whose steps are fused: proved, identical bits included, with every limit of messages; no
+/// rank sends or receives more in a step, and no step is lost against the same patterns without fusing.
+#[test]
+fn fused_steps_on_shapes_of_every_kind() {
+    let (mut n_proved, mut n_shorter) = (0, 0);
+    for text in [
+        "2",
+        "3",
+        "7",
+        "8",
+        "9",
+        "12",
+        "23",
+        "27",
+        "31",
+        "4x4",
+        "5x7",
+        "8x4",
+        "2x3x2",
+        "3x3x3",
+        "6x9x4",
+        "4x6mx3",
+        "2x3x2x2x3x2",
+        "11x13",
+        "4+2",
+        "2x3+4",
+        "5x7+3",
+        "4x4+13",
+        "1",
+        "1x6",
+    ] {
+        let shape: Shape = text.parse().unwrap();
+        for messages in [1, 2, 3, 4, 6, 7, 12] {
+            for collective in [Collective::Allreduce, Collective::Barrier] {
+                let name = format!("fused:{messages}-l");
+                let algorithm = registry::find(collective, &name).unwrap();
+                n_proved += prove(&algorithm, &shape);
+                let schedule = algorithm.schedule(&request(&shape, 0, None)).unwrap();
+                let again: Schedule = schedule.to_string().parse().unwrap();
+                assert_eq!(again, schedule);
+                let Recipe::Walk(walk) = &schedule.recipe else { panic!("a walk") };
+                let plain = WalkRecipe { interleave: Interleave::RoundRobin, ..walk.clone() };
+                let plain = Schedule { recipe: Recipe::Walk(plain), ..schedule.clone() };
+                let n_steps = |schedule: &Schedule| schedule.expand().unwrap().lanes()[0].n_steps;
+                assert!(n_steps(&schedule) <= n_steps(&plain), "{name} on {text}");
+                n_shorter += u32::from(n_steps(&schedule) < n_steps(&plain));
+                let flow = schedule.expand().unwrap();
+                for rank in Rank::first(flow.n_ranks()) {
+                    let plan = flow.plan(rank);
+                    for step in plan.lanes.iter().flat_map(|lane| &lane.steps) {
+                        let most = step.sends.len().max(step.recvs.len());
+                        // Folding onto a core in more dimensions than messages allow is the last resort.
+                        let is_fold = step.sends.len().min(step.recvs.len()) == 0;
+                        assert!(most <= messages as usize || is_fold, "{name} on {text}: {most}");
+                    }
+                }
+            }
+        }
+    }
+    println!("{n_proved} schedules proved");
+    assert!(n_shorter > 50, "{n_shorter}");
+}
+
+/// Fusing is a rule for all patterns whose groups nest, not for those of one family.
+#[test]
+fn steps_of_all_nesting_patterns_are_fused() {
+    for (shape, patterns, order, messages, n_steps) in [
+        ("8x4", "bine bine", "far-first", 3, 3),
+        ("8x4", "doubling doubling", "near-first", 7, 2),
+        ("9x4", "balanced bine", "far-first", 8, 2),
+        ("12x6", "multiplying:2,3,2 multiplying:3,2", "near-first", 5, 3),
+        ("7x8", "direct circulant", "far-first", 3, 3),
+        ("27", "knomial:3", "far-first", 8, 2),
+        ("11x6", "bine multiplying:4", "far-first", 6, 5),
+        ("4x3+4", "bine direct direct", "far-first", 5, 3),
+    ] {
+        let text = |messages: &str, form: &str| {
+            format!(
+                "schedule allreduce\nform {form}\nshape {shape}\nmap row-major\nroot 0\n\
+                 patterns {patterns}\norder {order}\ninterleave fused:{messages}\n\
+                 positions path\nports 2\n"
+            )
+        };
+        let schedule: Schedule = text(&messages.to_string(), "latency").parse().unwrap();
+        let flow = schedule.expand().unwrap();
+        let found: Vec<usize> = flow.lanes().iter().map(|lane| lane.n_steps).collect();
+        assert_eq!(found, [n_steps, n_steps], "{patterns} on {shape}");
+        let violations = check(&flow, Expect::default());
+        assert!(violations.is_empty(), "{patterns} on {shape}: {}", violations[0]);
+        let refused = |messages, form| text(messages, form).parse::<Schedule>().unwrap_err();
+        assert!(refused("0", "latency").to_string().contains("1 or more"));
+        assert!(refused("2", "two-phase").to_string().contains("use the latency form"));
+    }
+}
+
 #[test]
 fn names_with_wrong_numbers_say_which_would_be_right() {
     for (collective, name) in [
         (Collective::Allreduce, "multiplying:1"),
+        (Collective::Allreduce, "fused:0-l"),
+        (Collective::Allreduce, "fused:13-l"),
         (Collective::Alltoall, "multi-leader:x"),
         (Collective::Alltoall, "pairwise-batched:0"),
         (Collective::Bcast, "bine/rings"),

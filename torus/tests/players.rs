@@ -317,6 +317,7 @@ fn is_symmetric(flow: &Expansion) -> bool {
     LaneId::first(flow.lanes().len()).zip(flow.lanes()).all(|(lane, header)| {
         StepId::first(header.n_steps).all(|step| match flow.view(lane, step) {
             StepView::Lines(lines) => lines.is_everywhere(),
+            StepView::Products(product) => product.is_everywhere(),
             StepView::Shifts(_) => true,
             StepView::Messages(_) => false,
         })

@@ -44,6 +44,29 @@ fn of_lines(
             }
             return Some((messages, true));
         }
+        StepView::Products(product) => {
+            for vertex in shape.vertices() {
+                let at = shape.coord(vertex);
+                for choice in product.choices() {
+                    let mut to = at;
+                    let moves = product.lines.iter().zip(choice);
+                    let is_sent = moves.filter_map(|(line, target)| Some((line, target?))).all(
+                        |(line, target)| {
+                            let mut hops = line.hops();
+                            let hop =
+                                hops.find(|hop| (hop.from, hop.target) == (at[line.dim], target));
+                            hop.inspect(|hop| to = to.with(line.dim, hop.to)).is_some()
+                        },
+                    );
+                    if is_sent {
+                        let ends = [at, to].map(|at| map.rank_of(shape, shape.vertex(at)));
+                        let before = messages.insert((ends[0], ends[1]), product.positions);
+                        assert_eq!(before, None);
+                    }
+                }
+            }
+            return Some((messages, product.is_everywhere()));
+        }
         StepView::Messages(_) => return None,
     };
     for vertex in shape.vertices() {

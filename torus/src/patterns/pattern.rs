@@ -63,6 +63,19 @@ impl Pattern {
         self.steps(t).iter().map(|&b| self.mirror(law.compose(a, b))).collect()
     }
 
+    /// Where any part of some steps leads from `a`, one after the other, without `a` itself: of one step
+    /// its targets.
+    pub fn targets_of(&self, steps: &[u32], a: u32) -> Peers {
+        let mut found = Peers::from_slice(&[a]);
+        for &t in steps {
+            for index in 0..found.len() {
+                found.extend(self.targets(t, found[index]));
+            }
+        }
+        found.remove(0);
+        found
+    }
+
     /// Who may send to `a` at step `t`: entry `i` is the coordinate whose target `i` is `a`.
     pub fn sources(&self, t: u32, a: u32) -> Peers {
         let a = self.mirror(a);

@@ -25,6 +25,8 @@ pub use ir::runs::{Run, Runs, n_positions};
 pub use ir::space::{BlockOrder, Displaced, Listing, Space};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;
-pub use ir::view::{DependsOn, LineHop, LineStep, MessagesKey, Shift, ShiftStep, StepView};
+pub use ir::view::{
+    Choice, DependsOn, LineHop, LineStep, MessagesKey, ProductStep, Shift, ShiftStep, StepView,
+};
 pub use text::TextError;
 pub use traffic::{Traffic, traffic, weighed};

@@ -10,6 +10,8 @@
 //! pattern for each dimension. Alltoalls through leaders or groups take their number in the same
 //! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`.
 
+mod fewest;
+mod find;
 mod rows;
 
 use std::borrow::Cow;
@@ -19,11 +21,12 @@ use crate::geometry::{AxisLink, RankMap, Shape};
 use crate::names::Rank;
 use crate::patterns::PatternKind;
 use crate::plan::{
-    ExchangeRecipe, ExchangeStages, Expect, Interleave, NodeGroups, Placement, Recipe, Schedule,
-    ScheduleError, WalkRecipe, max_ports,
+    ExchangeRecipe, ExchangeStages, Expect, Interleave, Placement, Recipe, Schedule, ScheduleError,
+    WalkRecipe, max_ports,
 };
+pub use find::{UnknownAlgorithm, find};
+use rows::ROWS;
 pub use rows::family_of;
-use rows::{ALIASES, ROWS};
 
 /// Which pattern is used in which dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +37,11 @@ enum Patterns {
     Best,
     /// One for each dimension.
     Each(Vec<PatternKind>),
+    /// Those with which fused steps need the fewest rounds: see [`fewest`].
+    Fewest {
+        /// The most messages of a rank in a round.
+        messages: u32,
+    },
 }
 
 /// A family of algorithms.
@@ -87,6 +95,12 @@ pub struct Request {
 const NONBLOCKING: &str = "-nonblocking";
 /// Behind the name of an alltoall, before how many messages are sent at a time.
 const BATCHED: &str = "-batched:";
+
+/// The family of latency forms whose steps are fused.
+const FUSED: &str = "fused";
+
+/// The default number of messages of a rank in a round of fused steps: Fugaku's six network interfaces.
+const DEFAULT_MESSAGES: u32 = 6;
 
 /// The default radix limit of the `multiplying` family: near 4 was best on every machine of
 /// the generalized-radix paper (section VI).
@@ -207,7 +221,7 @@ impl Algorithm {
             }
             Recipe::Walk(walk) => Recipe::Walk(WalkRecipe {
                 patterns: self.patterns_on(shape, walk.form),
-                interleave: self.family.interleave,
+                interleave: self.interleave(),
                 ..*walk
             }),
             recipe => recipe.clone(),
@@ -222,6 +236,13 @@ impl Algorithm {
         };
         schedule.validate()?;
         Ok(schedule)
+    }
+
+    fn interleave(&self) -> Interleave {
+        match self.patterns {
+            Patterns::Fewest { messages } => Interleave::Fused { messages },
+            _ => self.family.interleave,
+        }
     }
 
     fn patterns_on(&self, shape: &Shape, form: WalkForm) -> Vec<PatternKind> {
@@ -239,6 +260,7 @@ impl Algorithm {
             Patterns::Best if form == WalkForm::Latency => on_axis(&best_nesting_pattern),
             Patterns::Best => on_axis(&best_pattern),
             Patterns::Each(kinds) => kinds.clone(),
+            Patterns::Fewest { messages } => fewest::patterns(shape, *messages),
         }
     }
 
@@ -283,110 +305,6 @@ pub fn all() -> Vec<Algorithm> {
     ROWS.clone()
 }
 
-/// The algorithm of a collective by name: a row's, or a row's with other numbers or patterns in it.
-///
-/// # Errors
-/// [`UnknownAlgorithm`] listing the names that exist.
-pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
-    let plain = || rows(&ROWS, collective).find(|row| row.name == name).cloned();
-    plain()
-        .or_else(|| with_numbers(&ROWS, collective, name))
-        .or_else(|| with_patterns(collective, name))
-        .ok_or_else(|| UnknownAlgorithm {
-            collective,
-            name: name.to_owned(),
-            known: rows(&ROWS, collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
-        })
-}
-
 fn rows(all: &[Algorithm], collective: Collective) -> impl Iterator<Item = &Algorithm> {
     all.iter().filter(move |row| row.collective == collective)
-}
-
-/// An alltoall with a number of leaders or ranks, or a radix, and a number of messages at a time:
-/// `multi-leader:4-batched:8`.
-fn with_numbers(all: &[Algorithm], collective: Collective, name: &str) -> Option<Algorithm> {
-    let (rest, batch) = match (name.strip_suffix(NONBLOCKING), name.rsplit_once(BATCHED)) {
-        (Some(rest), _) => (rest, None),
-        (None, Some((rest, batch))) => (rest, Some(batch.parse().ok().filter(|&b| b > 0)?)),
-        (None, None) => (name, Some(1)),
-    };
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == rest);
-    let meant = alias.map_or(rest, |(_, meant)| *meant);
-    let (base, number) = match meant.split_once(':') {
-        Some((base, number)) => (base, Some(number)),
-        None => (meant, None),
-    };
-    // Rows with numbers in their names are no base for others.
-    let mut rows = rows(all, collective);
-    let row = rows.find(|row| row.name == base && row.recipe == row.variant.recipe)?;
-    let Recipe::Exchange(mut exchange) = row.recipe else { return None };
-    exchange.batch = batch;
-    if let Some(number) = number {
-        exchange = with_number(exchange, number)?;
-    }
-    Some(Algorithm {
-        name: Cow::Owned(name.to_owned()),
-        alias_of: alias.map(|_| format!("{meant}{}", &name[rest.len()..])),
-        recipe: Recipe::Exchange(exchange),
-        ..row.clone()
-    })
-}
-
-/// An exchange with another number of leaders or of ranks in a group, or another radix, if it has
-/// such a number; `node` are all ranks of a node.
-fn with_number(exchange: ExchangeRecipe, number: &str) -> Option<ExchangeRecipe> {
-    let parsed = number.parse();
-    let (groups, stages) = match (exchange.groups, exchange.stages) {
-        (NodeGroups::WithLeaders(_), stages) => (NodeGroups::WithLeaders(parsed.ok()?), stages),
-        (groups, ExchangeStages::InsideFirst { staggered, .. }) => {
-            let radix = parsed.ok().filter(|&radix| radix >= 2)?;
-            (groups, ExchangeStages::InsideFirst { radix, staggered })
-        }
-        (_, ExchangeStages::NodesFirst) if number == "node" => {
-            (NodeGroups::WholeNode, ExchangeStages::NodesFirst)
-        }
-        (_, ExchangeStages::NodesFirst) => {
-            (NodeGroups::OfSize(parsed.ok()?), ExchangeStages::NodesFirst)
-        }
-        _ => return None,
-    };
-    Some(ExchangeRecipe { groups, stages, ..exchange })
-}
-
-/// A family with another parameter, or one pattern for each dimension: `multiplying:4,4,2-l`,
-/// `bine/ring/direct-tree`.
-fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
-    let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
-    let kinds = patterns.split('/').map(|kind| kind.parse().ok());
-    let kinds: Vec<PatternKind> = kinds.collect::<Option<_>>()?;
-    let (family, patterns) = match &kinds[..] {
-        [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
-        _ => ("mixed", Patterns::Each(kinds)),
-    };
-    let mut rows = rows(&ROWS, collective);
-    let row = rows.find(|row| row.name.strip_prefix(family) == Some(suffix))?;
-    Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..row.clone() })
-}
-
-/// A name that no algorithm of the collective has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not an algorithm for {collective}; known are {known}{hint}", hint = hint(.name))]
-pub struct UnknownAlgorithm {
-    /// The collective.
-    pub collective: Collective,
-    /// The name asked for.
-    pub name: String,
-    /// The names that exist.
-    pub known: String,
-}
-
-/// What names with parameters may hold.
-fn hint(name: &str) -> &'static str {
-    if name.contains([':', '/']) {
-        ". Radices and groups behind a `:` are 2 or more, leaders and messages at a time 1 or more; \
-         patterns with `/` between them are one for each dimension"
-    } else {
-        ""
-    }
 }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::{Algorithm, DEFAULT_MAX_RADIX, Family, Patterns, Variant, with_numbers};
+use super::find::with_numbers;
+use super::{Algorithm, DEFAULT_MAX_RADIX, DEFAULT_MESSAGES, FUSED, Family, Patterns, Variant};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
     Scan, Scatter,
@@ -75,6 +76,12 @@ static BUCKET: Family = family(
     "rings, one dimension at a time",
     BUCKET_PAPER,
 );
+static FUSED_STEPS: Family = family(
+    Patterns::Fewest { messages: DEFAULT_MESSAGES },
+    RoundRobin,
+    "steps together, up to 6 messages a rank",
+    OURS,
+);
 static TREES: Family = best("edge-disjoint spanning trees", TRINARYX);
 static PREFIX: Family = best("prefixes in rank order", PREFIX_PAPERS);
 static LEADERS_OF_NODE: Family = best("2 leaders per node for all blocks", NODE_PAPER);
@@ -107,6 +114,7 @@ const fn walk(form: WalkForm, positions: Placement, order: StepOrder) -> Recipe 
 static B: Variant = usage(TwoPhase, Path, NearFirst, "reduce-scatter, then allgather (B)");
 static B_BLOCK: Variant = usage(TwoPhase, Rank, NearFirst, "as B, in rank order");
 static L: Variant = usage(Latency, Path, FarFirst, "whole vector at every step (L)");
+static L_BARRIER: Variant = usage(Latency, Path, FarFirst, "groups that nest");
 static LEADER_L: Variant =
     between_leaders("a node folds onto its leader; leaders, whole vector at every step (L)");
 static LEADER_BARRIER: Variant =
@@ -179,7 +187,7 @@ static LISTED: [&str; 8] = [
 
 /// The families over patterns, in the order of the lists, with what their algorithms' names begin
 /// with.
-static OVER_PATTERNS: [(&str, &Family); 12] = [
+static OVER_PATTERNS: [(&str, &Family); 13] = [
     ("mixed", &MIXED),
     ("bine", &BINE),
     ("swing", &SWING),
@@ -187,6 +195,7 @@ static OVER_PATTERNS: [(&str, &Family); 12] = [
     ("circulant", &CIRCULANT),
     ("balanced", &BALANCED),
     ("multiplying", &MULTIPLYING),
+    (FUSED, &FUSED_STEPS),
     ("knomial", &KNOMIAL),
     ("bruck", &BRUCK),
     ("direct", &DIRECT),
@@ -216,7 +225,7 @@ type RowGroup = (Collective, &'static str, &'static Variant, &'static [&'static 
 static BY_USE: &[RowGroup] = &[
     (Allreduce, "", &B, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
     (Allreduce, "-block", &B_BLOCK, &[&MIXED, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
-    (Allreduce, "-l", &L, &[&MIXED, &BINE, &DOUBLING, &BALANCED, &MULTIPLYING, &DIRECT]),
+    (Allreduce, "-l", &L, &[&MIXED, &BINE, &DOUBLING, &BALANCED, &MULTIPLYING, &FUSED_STEPS, &DIRECT]),
     (Allreduce, "-leader-l", &LEADER_L, &[&MIXED, &MULTIPLYING]),
     (Allreduce, "", &B_BLOCK, &[&SWING]),
     (Allreduce, "-tree", &TREE_AND_BACK, &[&KNOMIAL]),
@@ -258,6 +267,7 @@ static BY_USE: &[RowGroup] = &[
     (Exscan, "sweeps", &SWEEPS, &[&PREFIX]),
     (Exscan, "chain", &CHAIN, &[&PREFIX]),
     (Barrier, "", &DISSEMINATION, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET]),
+    (Barrier, "-l", &L_BARRIER, &[&FUSED_STEPS]),
     (Barrier, "-leader", &LEADER_BARRIER, &[&MIXED]),
 ];
 

@@ -24,6 +24,9 @@ struct Classes<'a> {
     shape: &'a Shape,
     /// By dimension, from which coordinate on classes come again.
     periods: SmallVec<[u32; 8]>,
+    /// Classes of the ranks of a node, and as many ranks of each.
+    on_node: u32,
+    alike_on_node: f32,
 }
 
 impl Score {
@@ -39,7 +42,9 @@ impl Score {
         let n_classes = classes.n();
         let mut score = Score::empty(flow, n_classes);
         let n_linked = network.n_linked();
-        score.number(n_classes as usize * 2 * n_linked, n_classes as usize, network.per_node() > 1);
+        let n_nodes = classes.node(n_classes) as usize;
+        let n_links = n_classes as usize * 2 * n_linked;
+        score.number(n_links, n_nodes, network.per_node() > 1);
         let mut rank_on = vec![Rank(0); flow.n_ranks() as usize];
         Rank::first(flow.n_ranks()).for_each(|rank| rank_on[place(rank).index()] = rank);
         // What the first rank of each class posts, in its order.
@@ -56,7 +61,9 @@ impl Score {
                         let start = score.paths.len() as u32;
                         score.paths.extend(links);
                         let to = classes.class(target);
-                        let ends = score.at_ends([hops, 0], from, to, header.port, 1.0);
+                        let [from_node, to_node] = [from, to].map(|class| classes.node(class));
+                        let (hops_of, alike) = ([hops, 0], classes.alike_on_node);
+                        let ends = score.at_ends(hops_of, from_node, to_node, header.port, alike);
                         score.paths.extend(ends);
                         let path = start..score.paths.len() as u32;
                         let share = n_positions(&send.runs) as f64 * share(lane);
@@ -86,6 +93,13 @@ impl<'a> Classes<'a> {
                         }
                         last = Some(lines);
                     }
+                    StepView::Products(product) if product.is_everywhere() => {
+                        n_messages += product.choices().len() as u64;
+                        for lines in &product.lines {
+                            periods[lines.dim] = period(lines, periods[lines.dim]);
+                        }
+                        last = None;
+                    }
                     StepView::Shifts(shifts) => {
                         n_messages += shifts.shifts.len() as u64;
                         // A node axis in two has no coordinates here.
@@ -94,11 +108,16 @@ impl<'a> Classes<'a> {
                             return None;
                         }
                     }
-                    StepView::Lines(_) | StepView::Messages(_) => return None,
+                    StepView::Lines(_) | StepView::Products(_) | StepView::Messages(_) => {
+                        return None;
+                    }
                 }
             }
         }
-        let classes = Classes { shape, periods };
+        // A node axis is the last.
+        let on_node = if network.per_node() > 1 { *periods.last()? } else { 1 };
+        let alike_on_node = network.per_node() as f32 / on_node as f32;
+        let classes = Classes { shape, periods, on_node, alike_on_node };
         let n = u64::from(classes.n());
         (n <= u64::from(MOST_CLASSES) && n * n_messages <= MOST_MESSAGES).then_some(classes)
     }
@@ -111,6 +130,11 @@ impl<'a> Classes<'a> {
     fn class(&self, at: Coord) -> u32 {
         let digits = self.periods.iter().zip(at.as_slice());
         digits.fold(0, |class, (period, at)| class * period + at % period)
+    }
+
+    /// The class of the node that ranks of a class are on.
+    fn node(&self, class: u32) -> u32 {
+        class / self.on_node
     }
 
     /// The first coordinates of a class.
@@ -150,10 +174,11 @@ impl<'a> Classes<'a> {
 /// The least multiple of `of`, a divisor of a line's size, by which all its messages can be moved on.
 fn period(step: &LineStep<'_>, of: u32) -> u32 {
     let size = step.size();
-    // By sender, how far its messages go and what they carry.
-    let mut sent: Vec<SmallVec<[(u32, u64); 2]>> = vec![SmallVec::new(); size as usize];
+    // By sender, how far its messages go and what they carry, in the order in which it sends them.
+    let mut sent: Vec<SmallVec<[(usize, u32, u64); 2]>> = vec![SmallVec::new(); size as usize];
     for hop in step.hops() {
-        sent[hop.from as usize].push(((hop.to + size - hop.from) % size, hop.positions));
+        let far = (hop.to + size - hop.from) % size;
+        sent[hop.from as usize].push((hop.target, far, hop.positions));
     }
     sent.iter_mut().for_each(|sent| sent.sort_unstable());
     let is_period = |period: &u32| {

@@ -120,6 +120,13 @@ impl Score {
                         is_symmetric = lines.is_everywhere();
                         *last = Some((lines, of_line));
                     }
+                    StepView::Products(product) if !is_row => {
+                        let of_product = ways.of_product(&product, network);
+                        let of_message = product.positions as f64 * share;
+                        found.extend(of_product.into_iter().map(|way| (of_message, way)));
+                        // Elsewhere the dimensions of a message are mixed.
+                        is_symmetric = product.is_everywhere() && network.goes_by_lines();
+                    }
                     StepView::Shifts(shifts) if !is_row => match ways.of_shifts(&shifts, network) {
                         Some(of_shifts) => {
                             let sent = shifts.shifts.iter().zip(of_shifts);
@@ -253,6 +260,7 @@ impl Score {
         let (action, after) = (flow.action(lane, step, Rank(0)), flow.after(lane, step));
         let is_everywhere = match flow.view(lane, step) {
             StepView::Lines(lines) => lines.is_everywhere(),
+            StepView::Products(product) => product.is_everywhere(),
             StepView::Shifts(_) => true,
             StepView::Messages(_) => false,
         };

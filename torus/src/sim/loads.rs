@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use super::network::Network;
 use super::score::{ResourceId, Score};
 use crate::geometry::Vertex;
-use crate::plan::{LineHop, LineStep, MessagesKey, ShiftStep};
+use crate::plan::{Choice, LineHop, LineStep, MessagesKey, ProductStep, ShiftStep};
 
 /// What messages that are alike put on the links of one dimension.
 #[derive(Debug)]
@@ -173,6 +173,26 @@ impl<'a> Ways<'a> {
             self.way(smallvec![number], hops, of_node)
         };
         found.into_iter().zip(longest).map(way).collect()
+    }
+
+    /// Those of a step's messages along several dimensions, in the order in which a rank sends them. What
+    /// they put on the links of a dimension is what its lines do.
+    pub(super) fn of_product(&mut self, step: &ProductStep<'a>, network: &Network) -> Vec<usize> {
+        let lines: Vec<Vec<usize>> =
+            step.lines.iter().map(|line| self.of_line(line, network)).collect();
+        let way = |choice: Choice| {
+            let (mut profiles, mut hops, mut of_node) = (SmallVec::new(), [0u16; 2], 1.0f32);
+            for (ways, target) in lines.iter().zip(choice) {
+                let Some(target) = target else { continue };
+                let Way { profiles: of_dim, hops: further, of_node: times, .. } =
+                    &self.all[ways[target]];
+                profiles.extend_from_slice(of_dim);
+                hops = [hops[0] + further[0], hops[1] + further[1]];
+                of_node = *times;
+            }
+            self.way(profiles, hops, of_node)
+        };
+        step.choices().into_iter().map(way).collect()
     }
 
     /// Those of a step's messages over displacements, in order, where routes go along one dimension after

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::fold::FoldPass;
+use super::latency::LatencyPass;
 use super::order::PositionOrder;
 use super::pass::{Pass, PassScope};
 use super::prefix::PrefixPass;
@@ -238,13 +239,14 @@ fn walk_lane(
     let inwards =
         [fold(&sizes, &nodes, Action::Reduce), fold(&nodes, walk.sizes(), Action::Reduce)];
     inwards.into_iter().flatten().for_each(|pass| passes.push(pass));
-    for &phase in phases {
-        let (torus, walk, order) = (torus.clone(), walk.clone(), order.clone());
-        let mut pass = WalkPass::new(torus, walk, order, phase, root, is_whole);
+    if recipe.form == WalkForm::Latency {
         // A barrier has nothing that could be combined in another order.
-        if payload == Payload::Vector {
-            pass = pass.in_fold_order();
-        }
+        let combines = payload == Payload::Vector;
+        passes.push(LatencyPass::new(torus.clone(), walk.clone(), combines));
+    }
+    for &phase in phases.iter().filter(|_| recipe.form != WalkForm::Latency) {
+        let (torus, walk, order) = (torus.clone(), walk.clone(), order.clone());
+        let pass = WalkPass::new(torus, walk, order, phase, root, is_whole);
         // A reduce-scatter leaves blocks in path order, and an allgather needs them so: one more
         // exchange puts them right, after the former and before the latter.
         let puts_right = is_resent && phase.routing == Routing::Toward;

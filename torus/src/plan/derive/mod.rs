@@ -4,11 +4,13 @@
 
 pub(super) mod expansion;
 mod fold;
+mod latency;
 pub(super) mod order;
 pub(super) mod pass;
 mod pass_steps;
 mod prefix;
 mod resend;
+mod rounds;
 pub(super) mod routing;
 pub(super) mod schedule;
 mod tree;

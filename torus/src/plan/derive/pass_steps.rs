@@ -35,24 +35,3 @@ pub(super) fn pass_steps(walk: &Walk, phase: WalkPhase) -> Vec<PassStep> {
     }
     steps
 }
-
-/// By step, the least coordinate of the group of every coordinate of the step's dimension: of
-/// all that have exchanged so far. An operand of a step is the value of a whole group; all
-/// members of the groups that meet fold them in the order of the groups' least coordinates, so
-/// that they compute the same expression (algorithms.md section 5).
-pub(super) fn group_leaders(walk: &Walk) -> Vec<Vec<u32>> {
-    let mut now: Vec<Vec<u32>> = walk.sizes().iter().map(|&size| (0..size).collect()).collect();
-    let mut leaders = Vec::with_capacity(walk.steps().len());
-    for &GlobalStep { dim, t } in walk.steps() {
-        let pattern = walk.pattern(dim);
-        let before = now[dim].clone();
-        now[dim] = (0..pattern.size())
-            .map(|a| {
-                let met = pattern.sources(t, a);
-                met.iter().map(|&b| before[b as usize]).fold(before[a as usize], u32::min)
-            })
-            .collect();
-        leaders.push(before);
-    }
-    leaders
-}

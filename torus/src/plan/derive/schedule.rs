@@ -201,6 +201,12 @@ pub enum ScheduleError {
         /// The blocks.
         n_positions: u64,
     },
+    /// Steps of a form in which groups need not nest cannot be fused.
+    #[error("the {form} form has no fused steps; use the latency form, or another interleaving")]
+    Fused {
+        /// The name of the form.
+        form: &'static str,
+    },
     /// The latency form would give different bits on different ranks.
     #[error(
         "the latency form needs groups that nest, which {kind} has not on a dimension of size \
@@ -260,6 +266,10 @@ impl Schedule {
                 found: recipe.patterns.len(),
                 expected: self.shape.n_dims(),
             });
+        }
+        if matches!(recipe.interleave, Interleave::Fused { .. }) && recipe.form != WalkForm::Latency
+        {
+            return Err(ScheduleError::Fused { form: self.recipe.form() });
         }
         let patterns = self.ring_patterns(recipe, false)?;
         for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {

@@ -1,5 +1,8 @@
 //! A walk: the interleaving of 1-D steps that one lane performs on a torus.
 
+use std::ops::Range;
+
+use super::rounds::fewest_rounds;
 use crate::geometry::Shape;
 use crate::patterns::{Pattern, Toward};
 
@@ -13,6 +16,12 @@ pub enum Interleave {
     RoundRobinBackwards,
     /// All steps of one dimension, then all of the next (bucket).
     Sequential,
+    /// In the fewest rounds of several steps each in which a rank sends at most so many messages: for the
+    /// latency form, whose groups nest.
+    Fused {
+        /// At least 1; a single step may have more.
+        messages: u32,
+    },
 }
 
 /// One step of a walk: step `t` of the pattern of dimension `dim`.
@@ -30,6 +39,7 @@ pub struct Walk {
     sizes: Vec<u32>,
     toward: Vec<Toward>,
     steps: Vec<GlobalStep>,
+    rounds: Vec<Range<usize>>,
     visited: Vec<usize>,
 }
 
@@ -50,6 +60,7 @@ impl Walk {
         let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
         let whole = |dim: usize| (0..n_steps[dim]).filter_map(move |t| step(dim, t));
         let mut steps: Vec<GlobalStep> = shape.node_dim().into_iter().flat_map(whole).collect();
+        let mut rounds = Vec::new();
         let longest = linked.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
         match interleave {
             Interleave::RoundRobin => {
@@ -65,16 +76,31 @@ impl Walk {
                 steps.extend((0..longest).rev().flat_map(round));
             }
             Interleave::Sequential => steps.extend(linked.iter().copied().flat_map(whole)),
+            Interleave::Fused { messages } => {
+                steps.clear();
+                let node: Vec<usize> = shape.node_dim().into_iter().collect();
+                for dims in [&node, &linked] {
+                    fuse(&patterns, dims, messages, &mut steps, &mut rounds);
+                }
+            }
+        }
+        if rounds.is_empty() {
+            rounds.extend((0..steps.len()).map(|step| step..step + 1));
         }
         let visited = shape.node_dim().into_iter().chain(linked).collect();
         let sizes = patterns.iter().map(Pattern::size).collect();
         let toward = patterns.into_iter().map(Toward::new).collect();
-        Walk { sizes, toward, steps, visited }
+        Walk { sizes, toward, steps, rounds, visited }
     }
 
     /// The global steps in order.
     pub fn steps(&self) -> &[GlobalStep] {
         &self.steps
+    }
+
+    /// The steps that are taken together, in order: one each unless some are fused.
+    pub fn rounds(&self) -> &[Range<usize>] {
+        &self.rounds
     }
 
     /// Sizes of the patterns, by dimension.
@@ -95,5 +121,30 @@ impl Walk {
     /// The pattern of a dimension.
     pub fn pattern(&self, dim: usize) -> &Pattern {
         self.toward[dim].pattern()
+    }
+}
+
+/// Appends the steps of `dims` in the fewest rounds.
+fn fuse(
+    patterns: &[Pattern],
+    dims: &[usize],
+    messages: u32,
+    steps: &mut Vec<GlobalStep>,
+    rounds: &mut Vec<Range<usize>>,
+) {
+    let factor = |pattern: &Pattern, t| pattern.targets(t, 0).len() as u32 + 1;
+    let factors = dims.iter().map(|&dim| {
+        let pattern = &patterns[dim];
+        (0..pattern.n_steps()).map(|t| factor(pattern, t)).collect()
+    });
+    let factors: Vec<Vec<u32>> = factors.collect();
+    let mut done = vec![0; dims.len()];
+    for round in fewest_rounds(&factors, messages) {
+        let first = steps.len();
+        for ((&dim, done), taken) in dims.iter().zip(&mut done).zip(round) {
+            steps.extend((*done..*done + taken).map(|t| GlobalStep { dim, t }));
+            *done += taken;
+        }
+        rounds.push(first..steps.len());
     }
 }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::order::{PositionOrder, RunBuffer};
 use super::pass::{Pass, PassScope};
-use super::pass_steps::{PassStep, group_leaders, pass_steps};
+use super::pass_steps::{PassStep, pass_steps};
 use super::routing::Moves;
 use super::walk::{GlobalStep, Walk};
 use crate::collectives::{Action, Routing, WalkPhase};
@@ -42,8 +42,6 @@ pub struct WalkPass {
     resident: Vec<Option<Vec<CoordSet>>>,
     /// By dimension, if kept: by step and target, the moving sets of all coordinates.
     moving: Vec<Option<Vec<Vec<Vec<CoordSet>>>>>,
-    /// For folds of whole vectors, by step: the least coordinate of every coordinate's group.
-    groups: Option<Vec<Vec<u32>>>,
 }
 
 impl WalkPass {
@@ -78,28 +76,8 @@ impl WalkPass {
                 (0..n_steps).map(of_step).collect()
             }));
         }
-        let (steps, groups) = (pass_steps(&walk, phase), None);
-        WalkPass {
-            torus,
-            walk,
-            order,
-            phase,
-            root,
-            is_whole,
-            steps,
-            done,
-            resident,
-            moving,
-            groups,
-        }
-    }
-
-    /// With the operands of folds in an order in which all ranks compute the same expression.
-    pub fn in_fold_order(mut self) -> Self {
-        if self.phase.routing == Routing::Everything {
-            self.groups = Some(group_leaders(&self.walk));
-        }
-        self
+        let steps = pass_steps(&walk, phase);
+        WalkPass { torus, walk, order, phase, root, is_whole, steps, done, resident, moving }
     }
 
     fn moves(&self) -> Moves<'_> {
@@ -179,10 +157,7 @@ impl WalkPass {
             };
             let receivers = of_step(pattern.targets(t, at[dim]));
             receivers.iter().for_each(|&(target, b)| meet(target, at[dim], b));
-            let mut sources = of_step(pattern.sources(t, at[dim]));
-            if let Some(groups) = &self.groups {
-                sources.sort_by_key(|&(_, b)| groups[number][b as usize]);
-            }
+            let sources = of_step(pattern.sources(t, at[dim]));
             sources.iter().for_each(|&(target, b)| meet(target, b, b));
         }
     }
@@ -213,9 +188,6 @@ impl WalkPass {
                                 all.push((a, pattern.targets(step.t, a)[target], set));
                             }
                         }
-                    }
-                    if let Some(groups) = &self.groups {
-                        all.sort_by_key(|&(a, ..)| groups[number][a as usize]);
                     }
                     all
                 } else if needs_others {
@@ -253,20 +225,6 @@ impl Pass for WalkPass {
 
     fn action(&self, _step: usize) -> Action {
         self.phase.action
-    }
-
-    /// Operands of the step's fold whose groups come before the node's own.
-    fn own_at(&self, step: usize, rank: Rank) -> u32 {
-        let Some(groups) = &self.groups else { return 0 };
-        let at = self.torus.coord(rank);
-        if !self.takes_part(at) {
-            return 0;
-        }
-        let number = self.steps[step].number;
-        let GlobalStep { dim, t } = self.walk.steps()[number];
-        let leader = |a: u32| groups[number][a as usize];
-        let sources = self.walk.pattern(dim).sources(t, at[dim]);
-        sources.iter().filter(|&&b| leader(b) < leader(at[dim])).count() as u32
     }
 
     fn tiles(&self, most: u32) -> Option<Vec<Tile>> {
@@ -312,7 +270,8 @@ impl Pass for WalkPass {
             (None, targets.map(|target| of_sender(target, 0)).collect())
         };
         let is_backwards = self.phase.backwards;
-        StepView::Lines(LineStep { dim, positions, except, senders, pattern, t, is_backwards })
+        let steps = smallvec![t];
+        StepView::Lines(LineStep { dim, positions, except, senders, pattern, steps, is_backwards })
     }
 
     /// Steps of one step of the walk send what was there before all of them.

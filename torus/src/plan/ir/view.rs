@@ -5,13 +5,15 @@ use smallvec::SmallVec;
 
 use crate::geometry::Vertex;
 use crate::names::{Rank, StepId};
-use crate::patterns::Pattern;
+use crate::patterns::{Pattern, Peers};
 
 /// The symmetry of a step.
 #[derive(Clone, Debug)]
 pub enum StepView<'a> {
     /// Messages go along one dimension, and lines along it do the same.
     Lines(LineStep<'a>),
+    /// Messages go along several dimensions, and lines along each of them do the same.
+    Products(ProductStep<'a>),
     /// Every rank sends to the ranks at the same displacements.
     Shifts(ShiftStep),
     /// No symmetry is known: see [`Flow::volumes`](crate::plan::Flow::volumes). Steps of a flow that have one
@@ -24,7 +26,7 @@ impl StepView<'_> {
     pub fn into_key(self) -> Option<MessagesKey> {
         match self {
             StepView::Messages(key) => key,
-            StepView::Lines(_) | StepView::Shifts(_) => None,
+            StepView::Lines(_) | StepView::Products(_) | StepView::Shifts(_) => None,
         }
     }
 }
@@ -64,6 +66,43 @@ impl ShiftStep {
     }
 }
 
+/// Messages along several dimensions: to everyone who is where a line step leads, or as far as before, in each
+/// of them.
+#[derive(Clone, Debug)]
+pub struct ProductStep<'a> {
+    /// By dimension, what lines do; all positions are those of a message.
+    pub lines: SmallVec<[LineStep<'a>; 2]>,
+    /// The positions that each message carries.
+    pub positions: u64,
+}
+
+impl ProductStep<'_> {
+    /// Whether all ranks do the same.
+    pub fn is_everywhere(&self) -> bool {
+        self.lines.iter().all(LineStep::is_everywhere)
+    }
+
+    /// By dimension which target of its line step, if it moves there: in the order in which a rank posts
+    /// its messages.
+    pub fn choices(&self) -> Vec<Choice> {
+        let mut choices = vec![Choice::new()];
+        for line in &self.lines {
+            let with = |choice: &Choice, target| choice.iter().copied().chain([target]).collect();
+            let mut next: Vec<Choice> = choices.iter().map(|choice| with(choice, None)).collect();
+            for choice in &choices {
+                next.extend((0..line.positions.len()).map(|target| with(choice, Some(target))));
+            }
+            choices = next;
+        }
+        // Who moves nowhere sends nothing.
+        choices.remove(0);
+        choices
+    }
+}
+
+/// By dimension of a [`ProductStep`], the target of its line step; `None` where nothing moves.
+pub type Choice = SmallVec<[Option<usize>; 2]>;
+
 /// What the coordinates of a line along a dimension send each other in a step.
 #[derive(Clone, Debug)]
 pub struct LineStep<'a> {
@@ -77,7 +116,8 @@ pub struct LineStep<'a> {
     /// elsewhere it is less, or nothing. `None` if all coordinates of all lines do the same.
     pub(in crate::plan) senders: Option<Vec<Vec<(u32, u64)>>>,
     pub(in crate::plan) pattern: &'a Pattern,
-    pub(in crate::plan) t: u32,
+    /// The steps of the pattern that are taken, one after the other.
+    pub(in crate::plan) steps: SmallVec<[u32; 2]>,
     pub(in crate::plan) is_backwards: bool,
 }
 
@@ -100,6 +140,11 @@ impl LineStep<'_> {
         self.pattern.size()
     }
 
+    /// Where the steps lead from a coordinate, by target.
+    fn targets(&self, a: u32) -> Peers {
+        self.pattern.targets_of(&self.steps, a)
+    }
+
     /// Whether all lines do the same, and all coordinates of a line send as much.
     pub fn is_everywhere(&self) -> bool {
         self.senders.is_none()
@@ -113,14 +158,14 @@ impl LineStep<'_> {
         };
         let n_all = if self.senders.is_none() { self.size() } else { 0 };
         let all = (0..n_all).flat_map(move |a| {
-            let targets = self.pattern.targets(self.t, a);
+            let targets = self.targets(a);
             let hops =
                 (0..).zip(targets).map(|(target, b)| hop(a, b, target, self.positions[target]));
             hops.collect::<SmallVec<[_; 2]>>()
         });
         let listed =
             self.senders.iter().flatten().enumerate().flat_map(move |(target, senders)| {
-                let to = move |a| self.pattern.targets(self.t, a)[target];
+                let to = move |a| self.targets(a)[target];
                 senders.iter().map(move |&(a, positions)| hop(a, to(a), target, positions))
             });
         all.chain(listed)
@@ -129,7 +174,7 @@ impl LineStep<'_> {
     /// Whether every line has the same senders and receivers as in another step; for steps of one lane.
     pub fn has_hops_of(&self, other: &LineStep<'_>) -> bool {
         let targets = |step: &LineStep<'_>| {
-            let sent = step.pattern.targets(step.t, 0).into_iter().zip(&step.positions);
+            let sent = step.targets(0).into_iter().zip(&step.positions);
             sent.map(|(to, &positions)| (to, positions > 0)).collect::<SmallVec<[_; 2]>>()
         };
         self.is_everywhere()

@@ -85,11 +85,6 @@ names!(StepOrder, "an order of steps":
     StepOrder::NearFirst => "near-first",
     StepOrder::FarFirst => "far-first",
 );
-names!(Interleave, "an interleaving":
-    Interleave::RoundRobin => "round-robin",
-    Interleave::RoundRobinBackwards => "round-robin-backwards",
-    Interleave::Sequential => "sequential",
-);
 names!(Payload, "what positions are":
     Payload::Vector => "vector",
     Payload::Blocks => "blocks",
@@ -100,6 +95,40 @@ names!(Action, "an action":
     Action::Copy => "copy",
     Action::Reduce => "reduce",
 );
+
+const ROUND_ROBIN: &str = "round-robin";
+const BACKWARDS: &str = "round-robin-backwards";
+const SEQUENTIAL: &str = "sequential";
+/// Before the number of messages.
+const FUSED: &str = "fused:";
+
+impl fmt::Display for Interleave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Interleave::RoundRobin => f.pad(ROUND_ROBIN),
+            Interleave::RoundRobinBackwards => f.pad(BACKWARDS),
+            Interleave::Sequential => f.pad(SEQUENTIAL),
+            Interleave::Fused { messages } => f.pad(&format!("{FUSED}{messages}")),
+        }
+    }
+}
+
+impl Interleave {
+    fn from_name(name: &str) -> Result<Self, String> {
+        let fused = || name.strip_prefix(FUSED)?.parse().ok().filter(|&messages| messages >= 1);
+        match name {
+            ROUND_ROBIN => Ok(Interleave::RoundRobin),
+            BACKWARDS => Ok(Interleave::RoundRobinBackwards),
+            SEQUENTIAL => Ok(Interleave::Sequential),
+            _ => fused().map(|messages| Interleave::Fused { messages }).ok_or_else(|| {
+                format!(
+                    "an interleaving: one of {ROUND_ROBIN} {BACKWARDS} {SEQUENTIAL} {FUSED}P with \
+                     P messages of a rank in a step, 1 or more"
+                )
+            }),
+        }
+    }
+}
 
 /// Lines of a text that say something.
 struct TextLines<'a> {

@@ -17,7 +17,7 @@ impl Code<'_> {
             for step in self.steps(lane.index()) {
                 let dim = match self.flow.view(lane, StepId(step.at)) {
                     StepView::Lines(lines) => Some(lines.dim),
-                    StepView::Shifts(_) | StepView::Messages(_) => None,
+                    StepView::Products(_) | StepView::Shifts(_) | StepView::Messages(_) => None,
                 };
                 if last != Some((dim, step.reduces)) {
                     last = Some((dim, step.reduces));
