@@ -67,7 +67,7 @@ install_all() {
   built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
   [ "$profile" != dev ] || built=${built%/dev}/debug
   # shellcheck disable=SC2086 # arguments
-  cargo build --profile "$profile" -p hopbine-capi -p hopbine-cli --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
+  cargo build --locked --profile "$profile" -p hopbine-capi -p hopbine-cli --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 
   install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran/mpi}
   install -m 755 "$built/hopbine" "$prefix/bin/hopbine"
