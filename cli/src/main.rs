@@ -15,6 +15,7 @@ mod check;
 mod counts;
 mod env;
 mod error;
+mod explain;
 mod host;
 mod info;
 mod launch;
@@ -30,6 +31,7 @@ mod selection;
 mod simulate;
 mod table;
 mod traffic;
+mod tune;
 mod validate;
 mod volumes;
 
@@ -66,10 +68,12 @@ enum Command {
     Plan(plan::Args),
     Check(check::Args),
     Traffic(traffic::Args),
+    Explain(explain::Args),
     Simulate(simulate::Args),
     Machine(simulate::machine::Args),
     Calibrate(calibrate::Args),
     Validate(validate::Args),
+    Tune(tune::Args),
     Run(run::Args),
     Chaos(chaos::Args),
     Launch(launch::Args),
@@ -86,10 +90,12 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Check(args) => check::run(args),
         Command::Traffic(args) => traffic::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Machine(args) => simulate::machine::run(args),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Validate(args) => validate::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Run(args) => run::run(args),
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),

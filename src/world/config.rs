@@ -188,12 +188,13 @@ pub(super) fn tuning(get: Lookup<'_>) -> Result<Option<Tuning>, Error> {
     text.parse().map(Some).map_err(|source| Error::Tuning { table: path, source: Box::new(source) })
 }
 
-/// The table for a wire, if the one that is wanted is for it.
+/// The table that is wanted, if it is for the wire of the built-in one; without it that one.
 ///
 /// # Errors
 /// [`Error::Setting`].
-pub(super) fn tuning_for(wanted: Option<&Tuning>, wire: Wire) -> Result<Tuning, Error> {
-    Tuning::for_wire(wanted, wire).map_err(|other| Error::Setting {
+pub(super) fn tuning_for(wanted: Option<&Tuning>, built_in: &Tuning) -> Result<Tuning, Error> {
+    let wire = built_in.table().wire();
+    wanted.unwrap_or(built_in).for_wire(wire).map_err(|other| Error::Setting {
         setting: TUNING.name,
         found: format!("a table for wire {}", other.name()),
         valid: format!("one for wire {}, which the ranks speak through", wire.name()),

@@ -205,7 +205,7 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let opening = Opening {
         config,
         n_ports: n_ports as usize,
-        tuning: tuning_for(config.tuning.as_ref(), Wire::Network)?,
+        tuning: tuning_for(config.tuning.as_ref(), Tuning::built_in(Wire::Network))?,
         expansions: Arc::new(Expansions::default()),
         meeting: Meeting::new(n_ranks),
     };

@@ -29,6 +29,7 @@ use crate::report::{Format, Report};
 use crate::selection::{Schedules, Selection};
 use one::OneCall;
 use predict::Predicted;
+pub use predict::network;
 
 /// Predict what collectives take on a machine that is not here
 ///

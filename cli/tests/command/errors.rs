@@ -76,9 +76,10 @@ fn errors_say_what_would_be_right() {
     }
 }
 
-const HELPS: [&str; 8] = [
+const HELPS: [&str; 9] = [
     "--help",
     "list --help",
+    "explain --help",
     "plan --help",
     "check --help",
     "traffic --help",

@@ -12,6 +12,7 @@ mod run;
 mod simulate;
 mod tables;
 mod traffic;
+mod tune;
 mod validate;
 
 use std::process::{Command, Output};

@@ -73,16 +73,13 @@ impl Tuning {
         &self.0
     }
 
-    /// The one for a wire: `wanted` if there is one, else the built-in.
+    /// A copy for this wire.
     ///
     /// # Errors
-    /// What the table is for, if it is for another wire.
-    pub(crate) fn for_wire(wanted: Option<&Tuning>, wire: Wire) -> Result<Tuning, Wire> {
-        match wanted {
-            None => Ok(Tuning::built_in(wire).clone()),
-            Some(tuning) if tuning.table().wire() == wire => Ok(tuning.clone()),
-            Some(tuning) => Err(tuning.table().wire()),
-        }
+    /// The wire that the table is for, if that is another.
+    pub(crate) fn for_wire(&self, wire: Wire) -> Result<Tuning, Wire> {
+        let own = self.table().wire();
+        if own == wire { Ok(self.clone()) } else { Err(own) }
     }
 
     /// What it says of a call on up to `ports` ports, of `bytes` bytes of the vector or of a block.

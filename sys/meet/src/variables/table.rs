@@ -38,7 +38,7 @@ variables! {
     TUNING: Text("network, memory, or the path of a decision table"),
         "the table that is built in for what messages travel through", Program, "tuned.toml",
         "A decision table in place of the library's: which algorithm serves a call that names none, on how many \
-         ports and in which pieces. The same on all ranks.";
+         ports and in which pieces. The same on all ranks; `hopbine tune` writes such tables.";
     DRIVE: Words(&["auto", "workers", "worker", "inline"]),
         "auto: a worker for each port where cores are left for all beside the program's threads, one where one \
          is left; inline under LD_PRELOAD", Program, "inline",

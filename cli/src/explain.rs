@@ -1,0 +1,213 @@
+//! `hopbine explain`: what the library chooses for a call, by which row of which table, and what else there is.
+
+use std::path::PathBuf;
+
+use hopbine::{Tuning, Wire};
+use hopbine_torus::choose::{Choice, Features, Knowledge};
+use hopbine_torus::collectives::Payload;
+use hopbine_torus::plan::max_ports;
+use hopbine_torus::sim::Machine;
+use hopbine_torus::sizes::{self, parse_size};
+use hopbine_torus::{Algorithm, Collective, Shape, registry};
+use serde_json::Value;
+
+use super::cells::{Cell, Column, decimal};
+use super::error::{CliError, Outcome};
+use super::output::OutputArg;
+use super::report::{Format, Report};
+use super::simulate::{file, network};
+use super::tune::{Case, read_table};
+use super::{host, progress};
+
+/// Say which algorithm a call would take, by which row of which decision table, and how the others compare
+///
+/// Times are predictions of the network model. Calls that the hardware performs by itself (barrier gates, the flat buffer
+/// of a host) are not looked at: a program asks Communicator::explain.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine explain allreduce --torus 8x8x8 --bytes 1MiB
+  hopbine explain alltoall --torus 8x8x8+4 --bytes 4MiB --ports 2
+  hopbine explain bcast --torus 4 --bytes 64KiB --wire memory")]
+pub struct Args {
+    /// The collective
+    collective: Collective,
+    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
+    /// the end for K ranks on each node
+    #[arg(long, value_name = "SHAPE")]
+    torus: Shape,
+    /// Bytes of a rank's vector, or of all its blocks
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "0")]
+    bytes: u64,
+    /// Number of ports; without it as many as the shape has directions, 6 at most
+    #[arg(long, value_name = "N")]
+    ports: Option<u32>,
+    /// Which built-in table
+    #[arg(long, value_enum, default_value_t = WireArg::Network)]
+    wire: WireArg,
+    /// A decision table in place of the built-in one
+    #[arg(long, value_name = "FILE", conflicts_with = "wire")]
+    table: Option<PathBuf>,
+    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
+    /// `hopbine machine NAME`
+    #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
+    machine: String,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// What messages travel through, as it is named on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum WireArg {
+    /// A network
+    Network,
+    /// The memory of one host
+    Memory,
+}
+
+/// Ports that ranks have at most: the TNIs of a node of Fugaku.
+const MOST_PORTS: u32 = 6;
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let shape = &args.torus;
+    let machine = file::machine(&args.machine)?;
+    host::check_plans(shape, true)?;
+    let most = max_ports(shape);
+    let ports = args.ports.unwrap_or(most.min(MOST_PORTS));
+    if !(1..=most).contains(&ports) {
+        return Err(CliError::Usage(format!(
+            "--ports is {ports}; on {shape} there are 1 to {most}"
+        )));
+    }
+    let tuning = match (&args.table, args.wire) {
+        (Some(path), _) => read_table(path)?,
+        (None, WireArg::Network) => Tuning::built_in(Wire::Network).clone(),
+        (None, WireArg::Memory) => Tuning::built_in(Wire::Memory).clone(),
+    };
+    report(&args, &tuning, &machine, ports)?.write(args.format, &args.output)?;
+    Ok(Outcome::Well)
+}
+
+fn report(args: &Args, tuning: &Tuning, machine: &Machine, ports: u32) -> Result<Report, CliError> {
+    let &Args { collective, ref torus, bytes, .. } = args;
+    let of = Features::of(torus);
+    let blocks = match collective.payload() {
+        Payload::Vector => 1,
+        _ => u64::from(torus.n_ranks()),
+    };
+    let kind = (collective, Knowledge::Known);
+    let found = tuning.find(kind, (torus, &of), bytes / blocks, ports);
+    let choice = found.on(collective, torus, &of);
+    // The model knows of networks only.
+    let is_modelled = tuning.table().wire() == Wire::Network;
+    let mut others = registry::algorithms(collective);
+    others.retain(|other| other.name != choice.algorithm.name);
+    let mut rows = Vec::new();
+    let mut refused = Vec::new();
+    let network = is_modelled.then(|| network(machine, torus)).transpose()?;
+    let bar = progress::bar(1 + others.len() as u64, "predicting");
+    let predict = |algorithm: &Algorithm| -> Result<Option<f64>, CliError> {
+        bar.say(&algorithm.name);
+        bar.advance(1);
+        let Some(network) = &network else { return Ok(None) };
+        let case = Case::new(network, torus, algorithm, choice.ports)?;
+        Ok(Some(case.ns(machine, bytes, choice.segment_bytes)))
+    };
+    let own = predict(&choice.algorithm)?;
+    for other in others {
+        match other.serves(torus) {
+            Ok(()) => rows.push((predict(&other)?, other)),
+            Err(reason) => refused.push((other, reason)),
+        }
+    }
+    drop(bar);
+    rows.sort_by(|a, b| a.0.unwrap_or(0.0).total_cmp(&b.0.unwrap_or(0.0)));
+    let chosen = std::iter::once((own, choice.algorithm.clone()));
+    let mut cells: Vec<Vec<Cell>> = chosen
+        .chain(rows)
+        .enumerate()
+        .map(|(at, (ns, algorithm))| {
+            let why = if at == 0 { found.to_string() } else { "serves, too".to_owned() };
+            line(&algorithm, at == 0, ns, own, &why)
+        })
+        .collect();
+    cells.extend(refused.iter().map(|(algorithm, reason)| {
+        line(algorithm, false, None, own, &format!("does not serve: {reason}"))
+    }));
+    Ok(shown(args, machine, &choice, &found.to_string(), cells, is_modelled))
+}
+
+fn line(
+    algorithm: &Algorithm,
+    is_chosen: bool,
+    ns: Option<f64>,
+    own: Option<f64>,
+    why: &str,
+) -> Vec<Cell> {
+    let time = ns.map_or_else(Cell::none, |ns| Cell::new(ns / 1e3, decimal(ns / 1e3, 2)));
+    let ratio = ns
+        .zip(own)
+        .map_or_else(Cell::none, |(ns, own)| Cell::new(ns / own, format!("{:.2}", ns / own)));
+    let chosen = if is_chosen { "chosen" } else { "" };
+    vec![Cell::text(&*algorithm.name), Cell::new(is_chosen, chosen), time, ratio, Cell::text(why)]
+}
+
+fn shown(
+    args: &Args,
+    machine: &Machine,
+    choice: &Choice,
+    row: &str,
+    rows: Vec<Vec<Cell>>,
+    is_modelled: bool,
+) -> Report {
+    let Args { collective, torus, bytes, .. } = args;
+    let size = match collective.payload() {
+        Payload::Token => String::new(),
+        _ => format!(" of {}", sizes::show(*bytes)),
+    };
+    let how = choice.how();
+    let name = &choice.algorithm.name;
+    let mut notes = vec![];
+    if is_modelled {
+        notes.push(format!(
+            "Predicted for {}, not measured: all with {how}, the fastest first behind what is chosen.",
+            machine.name
+        ));
+    } else {
+        notes.push(
+            "No prediction: the network model knows nothing of the memory of a host.".to_owned(),
+        );
+    }
+    Report {
+        about: vec![
+            ("predicted", Value::from(is_modelled)),
+            ("collective", Value::from(collective.name())),
+            ("torus", Value::from(torus.to_string())),
+            ("bytes", Value::from(*bytes)),
+            ("chosen", Value::from(&**name)),
+            ("ports", Value::from(choice.ports)),
+            (
+                "segment_bytes",
+                match choice.segment_bytes {
+                    u64::MAX => Value::Null,
+                    segment => Value::from(segment),
+                },
+            ),
+            ("row", Value::from(row)),
+        ],
+        heading: format!("{collective}{size} on {torus}: {name}, {how}: {row}"),
+        columns: vec![
+            Column::text("algorithm", "algorithm"),
+            Column::text("is_chosen", ""),
+            Column::number("predicted_us", "predicted us").only_if(is_modelled),
+            Column::number("over_chosen", "over chosen").only_if(is_modelled),
+            Column::text("why", "why").wraps(),
+        ],
+        rows,
+        notes,
+    }
+}

@@ -1,0 +1,144 @@
+//! Which algorithm for which sizes: as few changes as can be, and everywhere near the best.
+
+use hopbine_torus::Shape;
+
+use super::case::{Cases, SEGMENTS, Times};
+
+/// How much longer than the best what is chosen may take at a size that was predicted.
+const TOLERANCE: f64 = 1.02;
+
+/// What is chosen for an interval of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Above this, bytes; of 0 also none.
+    pub above: u64,
+    /// Up to this, bytes; of the last without a bound.
+    pub up_to: Option<u64>,
+    pub algorithm: String,
+    /// What serves every shape, for those that go by this row and are none of its class; the same if that does.
+    pub everywhere: String,
+    pub ports: u32,
+    /// The number of the longest message in [`SEGMENTS`].
+    pub segment: usize,
+}
+
+/// A case with a longest message.
+#[derive(Clone, Copy)]
+struct Candidate {
+    case: usize,
+    segment: usize,
+}
+
+/// For calls on `ports` ports, what serves which sizes: from the smallest size on always the candidate that stays
+/// near the best for the most sizes, and of several the one that takes least.
+pub fn cover(cases: &Cases<'_>, times: &Times, sizes: &[u64], ports: u32) -> Vec<Run> {
+    let fits = |&case: &usize| cases.all[case].ports <= ports;
+    let all: Vec<Candidate> = (0..cases.all.len())
+        .filter(fits)
+        .flat_map(|case| (0..SEGMENTS.len()).map(move |segment| Candidate { case, segment }))
+        .collect();
+    let ns = |candidate: Candidate, size: usize| times[candidate.case][size][candidate.segment];
+    let best: Vec<f64> = (0..sizes.len())
+        .map(|size| all.iter().map(|&candidate| ns(candidate, size)).fold(f64::INFINITY, f64::min))
+        .collect();
+    let sum = |candidate: Candidate, from: usize, to: usize| -> f64 {
+        (from..to).map(|size| ns(candidate, size) / best[size]).sum()
+    };
+    // The candidate that takes least over some sizes; of equal ones the first.
+    let least = |of: &mut dyn Iterator<Item = Candidate>, from: usize, to: usize| {
+        of.map(|candidate| (sum(candidate, from, to), candidate))
+            .reduce(|least, other| if other.0 < least.0 { other } else { least })
+            .map(|(_, candidate)| candidate)
+    };
+    let mut runs = Vec::new();
+    let (mut from, mut above) = (0, 0);
+    while from < sizes.len() {
+        let reach = |candidate: &Candidate| {
+            let is_near = |size: &usize| ns(*candidate, *size) <= TOLERANCE * best[*size];
+            from + (from..sizes.len()).take_while(is_near).count()
+        };
+        let to = all.iter().map(reach).max().unwrap_or(sizes.len()).max(from + 1);
+        let mut near = all.iter().copied().filter(|candidate| reach(candidate) == to);
+        let chosen = least(&mut near, from, to).expect("some algorithm serves every shape");
+        let algorithm = &cases.all[chosen.case].algorithm;
+        let universal =
+            |candidate: &Candidate| serves_everywhere(&cases.all[candidate.case].algorithm);
+        let mut others = all.iter().copied().filter(universal);
+        let everywhere = match serves_everywhere(algorithm) {
+            true => Some(chosen),
+            false => least(&mut others, from, to),
+        };
+        let everywhere = everywhere.map_or(algorithm, |other| &cases.all[other.case].algorithm);
+        let up_to = (to < sizes.len()).then(|| half_way(sizes[to - 1], sizes[to]));
+        runs.push(Run {
+            above,
+            up_to,
+            algorithm: algorithm.name.to_string(),
+            everywhere: everywhere.name.to_string(),
+            ports: cases.all[chosen.case].ports,
+            segment: chosen.segment,
+        });
+        above = up_to.unwrap_or(above);
+        from = to;
+    }
+    runs
+}
+
+/// The mean of two sizes as factors go.
+fn half_way(a: u64, b: u64) -> u64 {
+    (u128::from(a) * u128::from(b)).isqrt() as u64
+}
+
+/// Whether it serves shapes that little serves: of prime sizes, with and without ranks on a node.
+fn serves_everywhere(algorithm: &hopbine_torus::Algorithm) -> bool {
+    ["71x23x7", "67", "23x7+5"].iter().all(|shape| {
+        let shape: Shape = shape.parse().expect("a shape");
+        algorithm.serves(&shape).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress;
+    use crate::simulate::network;
+    use hopbine_torus::sim::Machine;
+    use hopbine_torus::{Collective, registry};
+
+    /// What is chosen is near the best at all sizes, and the intervals follow each other.
+    #[test]
+    fn runs_cover_all_sizes_near_the_best() {
+        let machine = Machine::built_in("tofu-d").unwrap();
+        let shape: Shape = "4x4x3".parse().unwrap();
+        let network = network(&machine, &shape).unwrap();
+        let algorithms: Vec<_> = registry::algorithms(Collective::Allreduce)
+            .into_iter()
+            .filter(|algorithm| algorithm.serves(&shape).is_ok())
+            .collect();
+        let bar = progress::bar(0, "");
+        let sizes: Vec<u64> = (0..9).map(|power| 8 << (3 * power)).collect();
+        let cases = Cases::new((&machine, &network), &shape, &algorithms, &[1, 6], &bar).unwrap();
+        let times = cases.times(&sizes, &bar);
+        for ports in [1, 6] {
+            let runs = cover(&cases, &times, &sizes, ports);
+            assert!(runs.len() > 1 && runs.len() < sizes.len(), "{runs:?}");
+            assert_eq!((runs[0].above, runs[runs.len() - 1].up_to), (0, None));
+            assert!(runs.windows(2).all(|pair| pair[0].up_to == Some(pair[1].above)));
+            for (size, &bytes) in sizes.iter().enumerate() {
+                let run =
+                    runs.iter().find(|run| run.up_to.is_none_or(|up_to| bytes <= up_to)).unwrap();
+                assert!(run.ports <= ports);
+                let is_of = |case: &&super::super::case::Case| {
+                    case.algorithm.name == run.algorithm && case.ports == run.ports
+                };
+                let case = cases.all.iter().find(is_of).unwrap();
+                let own = case.ns(&machine, bytes, SEGMENTS[run.segment]);
+                let fits = |(case, _): &(&super::super::case::Case, _)| case.ports <= ports;
+                let all = cases.all.iter().zip(&times).filter(fits);
+                let best = all.flat_map(|(_, times)| times[size]).fold(f64::INFINITY, f64::min);
+                assert!(own <= TOLERANCE * best * (1.0 + 1e-9), "{bytes}: {own} and {best}");
+            }
+        }
+        assert_eq!(half_way(8, 32), 16);
+    }
+}

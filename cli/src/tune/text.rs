@@ -1,0 +1,98 @@
+//! Decision tables as text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use hopbine::Tuning;
+use hopbine_torus::sim::Machine;
+use hopbine_torus::{Collective, Shape, sizes};
+
+use super::compare::{Comparison, summary};
+use super::{Args, Run, Tuned, segment};
+
+/// The whole file.
+pub fn table(
+    name: &str,
+    args: &Args,
+    machine: &Machine,
+    before: &Tuning,
+    (tuned, left_out): (&[Tuned], &[String]),
+    compared: &BTreeMap<Collective, Comparison>,
+) -> String {
+    let sizes: Vec<u64> = args.bytes.sizes().collect();
+    let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
+    let mut text = format!(
+        "# A decision table of hopbine, as HOPBINE_TUNING=FILE takes it.\n\
+         #\n\
+         # Where it is from: predicted by the network model for machine {}, with profile hopbine and repeated calls\n\
+         # (`hopbine tune`), at {} sizes from {} to {} of all data of a rank. Nothing was measured. Between two\n\
+         # sizes the choice changes half-way, and only where it takes more than 2% less.\n\
+         #\n",
+        machine.name,
+        sizes.len(),
+        sizes::show(first),
+        sizes::show(last),
+    );
+    for line in summary(before.table().name(), compared).lines() {
+        let _ = writeln!(text, "# {line}");
+    }
+    for what in left_out {
+        let _ = writeln!(text, "# Not tuned: {what}.");
+    }
+    let _ = write!(
+        text,
+        "\nversion = 1\nname = \"{name}\"\nwire = \"network\"\n\
+         # For calls whose sizes not all ranks know, and collectives that were not tuned\n\
+         otherwise = \"network\"\n"
+    );
+    let mut classes: Vec<&Shape> = Vec::new();
+    for Tuned { shape, .. } in tuned {
+        if !classes.contains(&shape) {
+            classes.push(shape);
+            let _ = write!(text, "\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n");
+        }
+    }
+    for of in tuned {
+        rules(&mut text, of);
+    }
+    text
+}
+
+/// A rule for each number of ports, or for several with the same rows.
+fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
+    let mut at = 0;
+    while at < by_ports.len() {
+        let (first, runs) = &by_ports[at];
+        let rows = rows(runs);
+        let same = by_ports[at..].iter().take_while(|(_, other)| self::rows(other) == rows).count();
+        let last = by_ports[at + same - 1].0;
+        // More ports than were predicted for are used as those.
+        let ports = match (first, at + same == by_ports.len()) {
+            (first, true) => format!("\"{first}..\""),
+            (first, false) if *first == last => first.to_string(),
+            (first, false) => format!("\"{first}..{last}\""),
+        };
+        let _ = write!(
+            text,
+            "\n[[rule]]\ncollective = \"{collective}\"\nclass = \"{shape}\"\nports = {ports}\nrows = [\n{rows}]\n"
+        );
+        at += same;
+    }
+}
+
+fn rows(runs: &[Run]) -> String {
+    let short = |bytes: u64| sizes::show(bytes).replace(" B", "").replace(' ', "");
+    let row = |run: &Run| {
+        let up_to = run.up_to.map_or(String::new(), short);
+        let algorithm = match run.algorithm == run.everywhere {
+            true => format!("\"{}\"", run.algorithm),
+            false => format!("[\"{}\", \"{}\"]", run.algorithm, run.everywhere),
+        };
+        let Run { above, ports, .. } = run;
+        let (above, segment) = (short(*above), short(segment(run)));
+        format!(
+            "    {{ bytes = \"{above}..{up_to}\", algorithm = {algorithm}, ports = {ports}, segment = \"{segment}\" }},\n"
+        )
+    };
+    runs.iter().map(row).collect()
+}
