@@ -292,6 +292,7 @@ fn scripts_take_what_they_say() {
     let script = Script {
         setup: vec![(Part::Setup, 50.0)],
         lanes: vec![lane(0.0), lane(0.0)],
+        pieces: Vec::new(),
         threads: Threads::Each,
     };
     let found = play(&all, &script, &machine.speeds(), 1000.0, true);

@@ -8,6 +8,8 @@ use smallvec::SmallVec;
 use super::loads::Ways;
 use super::network::Network;
 use super::score::{LaneScore, ResourceId, Score, ScoreError, StepFacts, StepScore, Transit};
+use super::trees::Trees;
+use super::whole::whole_vectors;
 use super::work::{self, LaneWork};
 use crate::collectives::Payload;
 use crate::geometry::Vertex;
@@ -171,6 +173,9 @@ impl Score {
         {
             return Score { work: work_of(flow), ..of_classes };
         }
+        if !score.is_exact && score.whole.iter().all(Option::is_some) {
+            score.trees = Trees::of(flow, network, &place);
+        }
         score.work = work_of(flow);
         let of_node: Vec<f32> = ways.all.iter().map(|way| way.of_node).collect();
         let (links, n_links) = ways.into_links();
@@ -239,6 +244,8 @@ impl Score {
             lanes: lanes.iter().map(lane).collect(),
             facts: vec![Vec::new(); lanes.len()],
             work: Vec::new(),
+            whole: whole_vectors(flow),
+            trees: None,
             n_ports,
             paths: Vec::new(),
             first_memory: 0,

@@ -25,7 +25,7 @@ pub enum CallForm {
 }
 
 /// The most parts of a message that are followed one by one; of more, several go together.
-const MOST_PARTS: u64 = 24;
+pub(super) const MOST_PARTS: u64 = 24;
 /// Messages of so many bytes travel in a descriptor (src/endpoint/utofu), and are not copied.
 const TINY_BYTES: f64 = 16.0;
 /// Memory is registered in pages of this size on Fugaku.
@@ -40,62 +40,86 @@ pub(super) fn script(
     segment: f64,
     call: CallForm,
 ) -> Script {
-    let threads = f64::from(score.n_ports());
-    let costs = |lane: usize| Costs {
-        machine,
-        n,
-        segment,
-        call,
-        fold_ns: 1.0 / machine.reduce.min(machine.reduce_all / threads),
-        copy_ns: 1.0 / machine.copy.min(machine.copy_all / threads),
-        is_token: flow.lanes()[lane].space.payload == Payload::Token,
-    };
+    let of_call = (machine, n, segment, call);
+    let mut pieces = Vec::new();
     let lanes = LaneId::first(score.facts().len()).map(|lane| {
         let (facts, work) = (&score.facts()[lane.index()], &score.work()[lane.index()]);
         let header = &flow.lanes()[lane.index()];
         let wake = machine.wake_ns * f64::from(header.port.0);
         let mut ops = vec![Op::Spend { ns: wake, part: Part::Threads }];
         let window = header.window.map_or(usize::MAX, |window| window.get() as usize);
-        costs(lane.index()).lane(facts, work, window, &mut ops);
+        let costs = Costs::of(flow, score, of_call, lane);
+        match score.whole()[lane.index()] {
+            Some(_) => costs.whole(facts, work, &mut pieces, &mut ops),
+            None => costs.lane(facts, work, window, &mut ops),
+        }
         ops
     });
     let lanes = lanes.collect();
+    let setup = vec![(Part::Setup, setup(flow, score, of_call))];
+    Script { setup, lanes, pieces, threads: Threads::Each }
+}
+
+/// A call: on which machine, of how many bytes, the longest message in bytes, and whether it is the first.
+pub(super) type OfCall<'a> = (&'a Machine, f64, f64, CallForm);
+
+/// What is done before ports start, ns.
+pub(super) fn setup(flow: &dyn Flow, score: &Score, of_call: OfCall<'_>) -> f64 {
+    let (machine, n, _, call) = of_call;
     let mut setup = machine.call_ns;
     if call == CallForm::First {
-        let of_lane = |(lane, work): (usize, &LaneWork)| {
-            let facts = &score.facts()[lane];
+        let of_lane = |(lane, work): (LaneId, &LaneWork)| {
+            let facts = &score.facts()[lane.index()];
+            let costs = Costs::of(flow, score, of_call, lane);
             // As many are sent as are received.
             let messages = |(facts, work): (&StepFacts, &StepWork)| {
-                2.0 * f64::from(facts.n_sends) * costs(lane).segments(facts, work)
+                2.0 * f64::from(facts.n_sends) * costs.segments(facts, work)
             };
             facts.iter().zip(&work.steps).map(messages).sum::<f64>()
         };
-        let messages: f64 = score.work().iter().enumerate().map(of_lane).sum();
+        let messages: f64 = LaneId::first(score.work().len()).zip(score.work()).map(of_lane).sum();
         // Input, output and the call's own memory, each with an address for every port.
         let registered =
             3.0 * machine.register_ns + (2.0 * n / PAGE_BYTES).ceil() * machine.page_ns;
-        setup += messages * machine.compile_ns + threads * registered;
+        setup += messages * machine.compile_ns + f64::from(score.n_ports()) * registered;
     }
-    Script { setup: vec![(Part::Setup, setup)], lanes, threads: Threads::Each }
+    setup
 }
 
-struct Costs<'a> {
-    machine: &'a Machine,
-    n: f64,
+/// What our engine does for the messages of a lane.
+pub(super) struct Costs<'a> {
+    pub machine: &'a Machine,
+    pub n: f64,
     segment: f64,
-    call: CallForm,
-    fold_ns: f64,
+    pub call: CallForm,
+    pub fold_ns: f64,
     copy_ns: f64,
     is_token: bool,
 }
 
-impl Costs<'_> {
-    fn message(&self, facts: &StepFacts) -> f64 {
+impl<'a> Costs<'a> {
+    /// Those of a lane in a call.
+    pub fn of(flow: &dyn Flow, score: &Score, of_call: OfCall<'a>, lane: LaneId) -> Self {
+        let (machine, n, segment, call) = of_call;
+        let threads = f64::from(score.n_ports());
+        Costs {
+            machine,
+            n,
+            segment,
+            call,
+            fold_ns: 1.0 / machine.reduce.min(machine.reduce_all / threads),
+            copy_ns: 1.0 / machine.copy.min(machine.copy_all / threads),
+            is_token: flow.lanes()[lane.index()].space.payload == Payload::Token,
+        }
+    }
+
+    /// Bytes of each of a step's messages.
+    pub fn message(&self, facts: &StepFacts) -> f64 {
         facts.share * self.n / f64::from(facts.n_sends.max(1))
     }
 
     /// Messages of the network for each of a step's.
-    fn segments(&self, facts: &StepFacts, work: &StepWork) -> f64 {
+    pub fn segments(&self, facts: &StepFacts, work: &StepWork) -> f64 {
         if self.is_token {
             return 1.0;
         }
@@ -107,12 +131,12 @@ impl Costs<'_> {
     }
 
     /// Whether a step's messages wait for a descriptor from their receivers.
-    fn is_announced(&self, facts: &StepFacts) -> bool {
+    pub fn is_announced(&self, facts: &StepFacts) -> bool {
         !facts.stays && self.message(facts).min(self.segment) > self.machine.eager
     }
 
     /// Bytes of messages that are copied into the slots of a channel, and out of them.
-    fn eager(&self, facts: &StepFacts) -> Copies {
+    pub fn eager(&self, facts: &StepFacts) -> Copies {
         let bytes = self.message(facts);
         match facts.stays || self.is_announced(facts) || bytes <= TINY_BYTES {
             true => Copies::default(),
@@ -120,40 +144,44 @@ impl Costs<'_> {
         }
     }
 
-    fn copy(&self, copies: Copies) -> Op {
-        let ns =
-            copies.share * self.n * self.copy_ns + f64::from(copies.pieces) * self.machine.block_ns;
-        Op::Spend { ns, part: Part::Copy }
+    pub fn copy_time(&self, copies: Copies) -> f64 {
+        copies.share * self.n * self.copy_ns + f64::from(copies.pieces) * self.machine.block_ns
+    }
+
+    /// A copy of what a step's messages carry.
+    fn copy_of(&self, step: usize, facts: &StepFacts, is_sent: bool, copies: Copies) -> Op {
+        let each_ns = self.copy_time(copies) / f64::from(facts.n_sends.max(1));
+        Op::Handle { step, is_sent, each_ns, part: Part::Copy }
     }
 
     /// Posts a step's messages; packs each before, which for all but the first segment is while others are sent.
     fn put(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
         let machine = self.machine;
-        if self.call == CallForm::First && work.new_peers > 0 && !facts.stays {
-            // A channel for each, and an answer of each.
-            let ns = 2.0 * (machine.latency_ns + machine.poll_ns)
-                + f64::from(work.new_peers) * machine.peer_ns;
+        let ns = self.meeting_ns(facts, work.new_peers);
+        if ns > 0.0 {
             ops.push(Op::Spend { ns, part: Part::Setup });
         }
         let segments = self.segments(facts, work);
         let (packed, of_first) = (work.sent.copies(self.n), 1.0 / segments);
         let is_packed = packed.share > 0.0;
         if is_packed {
-            ops.push(self.copy(Copies { share: packed.share * of_first, ..packed }));
+            ops.push(self.copy_of(
+                step,
+                facts,
+                true,
+                Copies { share: packed.share * of_first, ..packed },
+            ));
         }
         let eager = self.eager(facts);
         if eager.share > 0.0 {
-            ops.push(self.copy(eager));
+            ops.push(self.copy_of(step, facts, true, eager));
         }
         let (post, poll) = (machine.post_ns, machine.poll_ns);
         let is_announced = self.is_announced(facts);
         if is_announced && step == 0 {
             ops.push(Op::Ready { step, post_ns: post, poll_ns: poll });
         }
-        let (post_ns, gap_ns) = match facts.stays {
-            true => (machine.shm_overhead_ns, 0.0),
-            false => (post + if is_announced && step > 0 { poll } else { 0.0 }, machine.gap_ns),
-        };
+        let (post_ns, gap_ns) = self.post(step, facts);
         ops.push(Op::Put {
             step,
             from: 0.0,
@@ -165,12 +193,31 @@ impl Costs<'_> {
         });
         if is_packed && segments > 1.0 {
             let share = packed.share * (1.0 - of_first);
-            ops.push(self.copy(Copies { share, pieces: 0 }));
+            ops.push(self.copy_of(step, facts, true, Copies { share, pieces: 0 }));
+        }
+    }
+
+    /// To meet so many peers: a channel for each, and an answer of each.
+    pub fn meeting_ns(&self, facts: &StepFacts, peers: u32) -> f64 {
+        let machine = self.machine;
+        if self.call == CallForm::Repeated || peers == 0 || facts.stays {
+            return 0.0;
+        }
+        2.0 * (machine.latency_ns + machine.poll_ns) + f64::from(peers) * machine.peer_ns
+    }
+
+    /// What a thread does to post a message, and its interface takes at least.
+    pub fn post(&self, step: usize, facts: &StepFacts) -> (f64, f64) {
+        let machine = self.machine;
+        let seen = if self.is_announced(facts) && step > 0 { machine.poll_ns } else { 0.0 };
+        match facts.stays {
+            true => (machine.shm_overhead_ns, 0.0),
+            false => (machine.post_ns + seen, machine.gap_ns),
         }
     }
 
     /// What a thread does to see a message, and to have said that it waits for it.
-    fn poll_ns(&self, step: usize, facts: &StepFacts) -> f64 {
+    pub fn poll_ns(&self, step: usize, facts: &StepFacts) -> f64 {
         let machine = self.machine;
         match facts.stays {
             true => machine.shm_overhead_ns,
@@ -189,7 +236,7 @@ impl Costs<'_> {
             ops.push(Op::Receive { step, to: 1.0, poll_ns: poll_ns * segments });
             let eager = self.eager(facts);
             if eager.share > 0.0 {
-                ops.push(self.copy(eager));
+                ops.push(self.copy_of(step, facts, false, eager));
             }
             return;
         }
@@ -200,13 +247,65 @@ impl Costs<'_> {
             ops.push(Op::Receive { step, to, poll_ns: poll_ns * pieces });
             if !is_folded {
                 let pieces = if to == 1.0 { unpacked.pieces } else { 0 };
-                ops.push(self.copy(Copies { share: unpacked.share * f64::from(share), pieces }));
+                let share = unpacked.share * f64::from(share);
+                ops.push(self.copy_of(step, facts, false, Copies { share, pieces }));
                 continue;
             }
             let bytes = f64::from(share) * facts.share * self.n;
             let start_ns = self.machine.reduce_start_ns(bytes, pieces);
             ops.push(Op::Fold { step, share, ns_per_byte: self.fold_ns, start_ns });
         }
+    }
+
+    /// Whole vectors, which ranks pass on piece by piece.
+    fn whole(
+        &self,
+        facts: &[StepFacts],
+        work: &LaneWork,
+        all: &mut Vec<Vec<Vec<Op>>>,
+        ops: &mut Vec<Op>,
+    ) {
+        let (Some(first), Some(of_first)) = (facts.first(), work.steps.first()) else { return };
+        if self.is_announced(first) {
+            let (post_ns, poll_ns) = (self.machine.post_ns, self.machine.poll_ns);
+            ops.push(Op::Ready { step: 0, post_ns, poll_ns });
+        }
+        let segments = self.segments(first, of_first);
+        let mut done = 0.0;
+        let piece = |segments_of: u64| {
+            let (from, puts) = ((done / segments) as f32, segments_of as f64);
+            done += puts;
+            let to = (done / segments) as f32;
+            let of_step =
+                |(step, facts): (usize, &StepFacts)| self.pass_on(step, facts, [from, to], puts);
+            facts.iter().enumerate().flat_map(of_step).collect::<Vec<Op>>()
+        };
+        let pieces = parts(segments as u64, MOST_PARTS).into_iter().map(piece).collect();
+        ops.push(Op::Pieces { number: all.len() });
+        all.push(pieces);
+        self.close(facts, work, ops);
+    }
+
+    /// A piece of some segments in a step: it is sent, and what comes is combined or kept.
+    fn pass_on(&self, step: usize, facts: &StepFacts, [from, to]: [f32; 2], puts: f64) -> Vec<Op> {
+        let (post_ns, gap_ns) = self.post(step, facts);
+        let share = to - from;
+        let eager = self.eager(facts);
+        let copy = |is_sent: bool| {
+            let copies = Copies { share: eager.share * f64::from(share), ..eager };
+            (eager.share > 0.0).then(|| self.copy_of(step, facts, is_sent, copies))
+        };
+        let is_folded = facts.action == Action::Reduce;
+        let received = if is_folded {
+            let start_ns =
+                self.machine.reduce_start_ns(f64::from(share) * self.message(facts), puts);
+            Some(Op::Fold { step, share, ns_per_byte: self.fold_ns, start_ns })
+        } else {
+            copy(false)
+        };
+        let put = Op::Put { step, from, to, puts: puts as f32, post_ns, gap_ns, abreast: 1.0 };
+        let receive = Op::Receive { step, to, poll_ns: puts * self.poll_ns(step, facts) };
+        copy(true).into_iter().chain([put, receive]).chain(received).collect()
     }
 
     /// Steps in order: each is posted as soon as what it carries is there and the window has room.
@@ -229,11 +328,16 @@ impl Costs<'_> {
             self.put(step, of_step, &work.steps[step], ops);
         }
         receive_up_to(facts.len(), &mut n_received, ops);
+        self.close(facts, work, ops);
+    }
+
+    /// In the end the last message must have left, and what is not where the user wants it is copied.
+    fn close(&self, facts: &[StepFacts], work: &LaneWork, ops: &mut Vec<Op>) {
         if let Some(last) = facts.len().checked_sub(1) {
             ops.push(Op::Sent { step: last, to: 1.0, ack_ns: self.machine.ack_ns });
         }
         if work.closing.share > 0.0 {
-            ops.push(self.copy(work.closing));
+            ops.push(Op::Spend { ns: self.copy_time(work.closing), part: Part::Copy });
         }
     }
 }

@@ -28,6 +28,8 @@ mod score;
 mod script;
 mod speeds;
 mod timed;
+mod trees;
+mod whole;
 mod work;
 
 pub use changes::ChangesError;

@@ -63,5 +63,5 @@ pub(super) fn script(
         facts.iter().enumerate().flat_map(step).collect()
     };
     let lanes = score.facts().iter().map(lane).collect();
-    Ok(Script { setup, lanes, threads: Threads::Each })
+    Ok(Script { setup, lanes, threads: Threads::Each, ..Script::default() })
 }

@@ -116,3 +116,18 @@ pub struct Outcome {
     /// The times of all ports, if they are asked for.
     pub spans: Vec<Span>,
 }
+
+impl Outcome {
+    /// What grows as much again, so many times, as from a shorter call to this one.
+    pub(super) fn extended(self, shorter: &Outcome, times: f64) -> Outcome {
+        let Outcome { ns, parts, spans } = self;
+        let more = |now: f64, before: f64| now + times * (now - before);
+        let of = |part: Part| more(parts.of(part), shorter.parts.of(part)).max(0.0);
+        let ns = more(ns, shorter.ns);
+        // What another rank was the last in has other parts: they make up the same time.
+        let all: f64 = Part::ALL.into_iter().map(of).sum();
+        let mut extended = Parts::default();
+        Part::ALL.into_iter().for_each(|part| extended.add(part, of(part) * ns / all));
+        Outcome { ns, parts: extended, spans }
+    }
+}

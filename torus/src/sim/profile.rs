@@ -8,6 +8,7 @@ use super::paper::{self, PaperCall};
 use super::player::play;
 use super::score::Score;
 use super::script::{NotModelled, Script};
+use super::trees;
 use crate::plan::{Flow, Schedule};
 
 /// Whose software performs a plan.
@@ -65,7 +66,28 @@ impl Profile {
         n: f64,
         with_spans: bool,
     ) -> Result<Outcome, NotModelled> {
+        if let Some([shorter, short]) = self.short_of(score, n).filter(|_| !with_spans) {
+            // Each further segment of what is passed on takes as long as the one before.
+            let play = |n| self.play(schedule, flow, score, machine, n, false);
+            let (shorter, short, times) =
+                (play(shorter)?, play(short)?, (n - short) / (short - shorter));
+            return Ok(short.extended(&shorter, times));
+        }
+        if let (Profile::Hopbine { segment_bytes, call }, Some(trees)) = (self, &score.trees) {
+            let of_call = (machine, n, segment_bytes as f64, call);
+            return Ok(trees::play(flow, score, trees, of_call, with_spans));
+        }
         let script = self.script(schedule, flow, score, machine, n)?;
         Ok(play(score, &script, &machine.speeds(), n, with_spans))
+    }
+    /// Two sizes with segments as long as those of `n` bytes, but not more than are followed one by one, if
+    /// vectors are passed on in more of them.
+    fn short_of(self, score: &Score, n: f64) -> Option<[f64; 2]> {
+        let Profile::Hopbine { segment_bytes, .. } = self else { return None };
+        let shares: Vec<f64> = score.whole().iter().copied().collect::<Option<_>>()?;
+        let share = shares.into_iter().fold(0.0, f64::max);
+        let segments = (share * n / segment_bytes as f64).ceil();
+        let most = engine::MOST_PARTS as f64;
+        (segments > most).then(|| [most - 8.0, most].map(|pieces| n * pieces / segments))
     }
 }

@@ -36,6 +36,12 @@ impl MaxMin {
         }
     }
 
+    /// The rate of a message that shares nothing with others, bytes per ns.
+    pub fn alone(&self, path: &[(ResourceId, f32)]) -> f64 {
+        let of = |&(at, load): &(ResourceId, f32)| self.capacity[at as usize] / f64::from(load);
+        path.iter().map(of).fold(f64::INFINITY, f64::min)
+    }
+
     /// The rates of messages, bytes per ns: each over a path of resources, with as many like it on each
     /// as the path says, and at most its own `most`.
     pub fn rates<'a>(

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::trees::Trees;
 use super::work::LaneWork;
 use crate::collectives::Action;
 use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
@@ -144,6 +145,10 @@ pub struct Score {
     pub(super) facts: Vec<Vec<StepFacts>>,
     /// By lane, what a rank does beside its messages.
     pub(super) work: Vec<LaneWork>,
+    /// By lane, what each message is of n if all are the whole of a vector.
+    pub(super) whole: Vec<Option<f64>>,
+    /// The trees of its lanes, if all are trees and one rank stands for all.
+    pub(super) trees: Option<Trees>,
     pub(super) n_ports: u32,
     /// Resources with the messages that cross each; of every message's path a range.
     pub(super) paths: Vec<(ResourceId, f32)>,
@@ -236,6 +241,11 @@ impl Score {
     /// By lane and step, what all ranks know.
     pub fn facts(&self) -> &[Vec<StepFacts>] {
         &self.facts
+    }
+
+    /// By lane, what each message is of n if all are the whole of a vector, which ranks pass on piece by piece.
+    pub fn whole(&self) -> &[Option<f64>] {
+        &self.whole
     }
 
     /// By lane, what a rank does beside its messages if the software is ours.

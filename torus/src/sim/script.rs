@@ -24,6 +24,17 @@ pub enum Op {
         /// What it is counted as.
         part: Part,
     },
+    /// The same for the messages of a step, before they are posted or behind what has arrived.
+    Handle {
+        /// The step.
+        step: usize,
+        /// Of what the rank sends, or else of what it receives.
+        is_sent: bool,
+        /// How long for each of these, ns.
+        each_ns: f64,
+        /// What it is counted as.
+        part: Part,
+    },
     /// Posts the messages of a step, or a part of each.
     Put {
         /// The step.
@@ -81,6 +92,13 @@ pub enum Op {
     },
     /// Waits for all other ports of the rank.
     Join,
+    /// Pieces of a vector that pass through the rank one behind the other: each goes through its operations in order,
+    /// and of those that may be next the port takes a post first, else the one of the lowest step and piece. It
+    /// waits for messages only if nothing else is left to do.
+    Pieces {
+        /// Which of [`Script::pieces`].
+        number: usize,
+    },
 }
 
 /// Which threads drive a rank's ports.
@@ -104,6 +122,8 @@ pub struct Script {
     pub setup: Vec<(Part, f64)>,
     /// By lane of the score: what its port does.
     pub lanes: Vec<Vec<Op>>,
+    /// Of each [`Op::Pieces`], by piece: what is done with it. Each is of a step.
+    pub pieces: Vec<Vec<Vec<Op>>>,
     /// Who does it.
     pub threads: Threads,
 }

@@ -56,7 +56,7 @@ impl Code<'_> {
         let setup = vec![(Part::Setup, setup), (Part::Threads, threads)];
         let lanes = (0..self.score.facts().len()).map(|number| lane(&self.steps(number)));
         let threads = if self.ports > 1 { Threads::TakingTurns } else { Threads::Each };
-        Script { setup, lanes: lanes.collect(), threads }
+        Script { setup, lanes: lanes.collect(), threads, ..Script::default() }
     }
 
     /// The steps of a lane.

@@ -122,7 +122,8 @@ impl Code<'_> {
             ops
         };
         let lanes = (0..self.score.facts().len()).map(lane).collect();
-        Script { setup: vec![(Part::Setup, self.enter())], lanes, threads: Threads::One }
+        let setup = vec![(Part::Setup, self.enter())];
+        Script { setup, lanes, threads: Threads::One, ..Script::default() }
     }
 
     /// A reduce-scatter without copies, then a gather.

@@ -31,6 +31,7 @@ impl Player<'_> {
             step,
             message: number,
             to,
+            part: to - from,
             bytes,
             done,
             rate: 0.0,
@@ -40,7 +41,6 @@ impl Player<'_> {
             self.active.push(queue as u32);
             let now = self.since;
             self.begin_flow(queue, now);
-            self.is_stale = true;
         }
     }
 
@@ -89,8 +89,10 @@ impl Player<'_> {
             let mut has_ended = false;
             while let Some(flow) = self.queues[queue].front().copied() {
                 // A flow that has just begun has no rate yet.
-                let slack =
-                    if flow.rate > 0.0 { self.together * flow.bytes / flow.rate } else { 0.0 };
+                let slack = match flow.rate > 0.0 {
+                    true => self.together * flow.bytes * f64::from(flow.part) / flow.rate,
+                    false => 0.0,
+                };
                 if time_to_mark(&flow, &self.steps, ns) > EPSILON + slack {
                     break;
                 }
@@ -113,7 +115,6 @@ impl Player<'_> {
             } else {
                 self.active.swap_remove(at);
             }
-            self.is_stale |= has_ended;
         }
         let next = self
             .active
@@ -128,6 +129,11 @@ impl Player<'_> {
     /// The interface goes on with its next message.
     pub fn end_flow(&mut self, queue: usize, now: f64) {
         let ended = self.queues[queue].pop_front().expect("a flow has ended");
+        for &(resource, _) in message(self.score, &ended).path_in(self.score) {
+            let users = &mut self.users[resource as usize];
+            *users -= 1;
+            self.is_stale |= *users > 0;
+        }
         if let Some(spans) = &mut self.spans {
             let state = &self.steps[ended.lane as usize][ended.step as usize];
             let start_ns = state.began[ended.message as usize];
@@ -139,7 +145,25 @@ impl Player<'_> {
     }
 
     pub fn begin_flow(&mut self, queue: usize, now: f64) {
-        let Some(&Flow { lane, step, message, .. }) = self.queues[queue].front() else { return };
+        let Some(flow) = self.queues[queue].front_mut() else { return };
+        let transit = message(self.score, flow);
+        let path = transit.path_in(self.score);
+        let mut is_alone = true;
+        for &(resource, _) in path {
+            let users = &mut self.users[resource as usize];
+            is_alone &= *users == 0;
+            *users += 1;
+        }
+        if is_alone {
+            // It changes nobody else's rate. Its own counts from when the others' do.
+            flow.rate = self.rates.alone(path).min(self.speeds.most(transit.stays()));
+            let ns = now - self.rated;
+            flow.done -= flow.rate * ns;
+            self.next_mark = self.next_mark.min(now + time_to_mark(flow, &self.steps, ns));
+        } else {
+            self.is_stale = true;
+        }
+        let Flow { lane, step, message, .. } = *flow;
         let began = &mut self.steps[lane as usize][step as usize].began[message as usize];
         *began = began.min(now);
         // Another port may wait for this one's turn.

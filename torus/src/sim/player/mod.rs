@@ -2,6 +2,7 @@
 
 mod flows;
 mod ops;
+mod pieces;
 mod state;
 mod waits;
 

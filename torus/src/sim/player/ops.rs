@@ -2,13 +2,18 @@
 
 use std::cmp::Reverse;
 
-use super::state::{Blocked, EPSILON, Player, Thread, Time};
+use super::pieces::{Next, n_messages};
+use super::state::{Blocked, EPSILON, Passing, Player, Thread, Time};
 use crate::sim::outcome::{Part, Span, SpanKind};
 use crate::sim::script::{Op, Threads};
 
 impl Player<'_> {
     /// Performs the next thing of a thread.
     pub fn step(&mut self, id: u32) {
+        if self.threads[id as usize].at > self.since + EPSILON {
+            // It was due for what it need not wait for any more.
+            return;
+        }
         let now = self.due_time(id);
         let n_lanes = self.score.lanes.len() as u32;
         let (agent, lane) = (id / n_lanes, id % n_lanes);
@@ -25,7 +30,20 @@ impl Player<'_> {
         let index = agent as usize;
         let score = self.score;
         let steps = |step: usize| &score.lanes[lane as usize].steps[step];
+        let op = match op {
+            Op::Pieces { number } => match self.next_of(id, number, now) {
+                Next::Op(op) => op,
+                Next::Waits => return,
+                Next::Nothing => return self.spend(id, &[], None),
+            },
+            op => op,
+        };
         match op {
+            Op::Pieces { .. } => unreachable!("pieces have no pieces"),
+            Op::Handle { step, is_sent, each_ns, part } => {
+                let ns = n_messages(steps(step), agent, is_sent) as f64 * each_ns;
+                self.spend(id, &[(part, ns)], Some(step));
+            }
             Op::Spend { ns, part } => self.spend(id, &[(part, ns)], None),
             Op::Serial { lock, ns, wake_ns, part } => {
                 let free = &mut self.locks[index * self.n_locks + lock];
@@ -134,7 +152,11 @@ impl Player<'_> {
 
     /// A thread has spent time since `at`, and is done with what it did.
     pub fn spend_since(&mut self, id: u32, at: f64, parts: &[(Part, f64)], step: Option<usize>) {
-        self.threads[id as usize].next += 1;
+        let thread = &mut self.threads[id as usize];
+        match &mut thread.passing {
+            Some(Passing { next, at }) => next[at.take().expect("it has begun")] += 1,
+            None => thread.next += 1,
+        }
         self.spend_time(id, at, parts, step);
     }
 

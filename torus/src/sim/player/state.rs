@@ -21,8 +21,9 @@ pub struct Flow {
     pub lane: u32,
     pub step: u32,
     pub message: u32,
-    /// The part of the message after which it is done.
+    /// The part of the message after which it is done, and how much of it that is.
     pub to: f32,
+    pub part: f32,
     /// Bytes for the whole message, and of them what was done when it got its rate.
     pub bytes: f64,
     pub done: f64,
@@ -65,10 +66,20 @@ impl StepState {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Blocked {
     No,
-    Arrivals { step: u32, mark: u32 },
-    Sent { step: u32, mark: u32 },
-    Ready { step: u32 },
+    Arrivals {
+        step: u32,
+        mark: u32,
+    },
+    Sent {
+        step: u32,
+        mark: u32,
+    },
+    Ready {
+        step: u32,
+    },
     Join,
+    /// The first of several messages, for pieces that pass through.
+    Pieces,
     Done,
 }
 
@@ -83,6 +94,17 @@ pub struct Thread {
     pub has_posted: bool,
     pub blocked: Blocked,
     pub parts: Parts,
+    /// Of the pieces that pass through, if it is at them.
+    pub passing: Option<Passing>,
+}
+
+/// Pieces that pass through a rank.
+#[derive(Clone, Debug)]
+pub struct Passing {
+    /// By piece, its next operation.
+    pub next: Vec<u32>,
+    /// The piece whose operation has begun.
+    pub at: Option<usize>,
 }
 
 /// A time in the order of events.
@@ -119,6 +141,8 @@ pub struct Player<'a> {
     /// Queues with messages under way.
     pub active: Vec<u32>,
     pub rates: MaxMin,
+    /// By resource, how many messages under way cross it.
+    pub users: Vec<u32>,
     /// The rates of active flows, while they are found.
     pub shared: Vec<f64>,
     /// The time.
@@ -153,7 +177,8 @@ impl<'a> Player<'a> {
         let mut parts = Parts::default();
         script.setup.iter().for_each(|&(part, ns)| parts.add(part, ns));
         let start = parts.total();
-        let thread = Thread { at: start, next: 0, has_posted: false, blocked: Blocked::No, parts };
+        let (blocked, passing) = (Blocked::No, None);
+        let thread = Thread { at: start, next: 0, has_posted: false, blocked, parts, passing };
         let lock = |op: &Op| match op {
             Op::Serial { lock, .. } => lock + 1,
             _ => 0,
@@ -162,7 +187,11 @@ impl<'a> Player<'a> {
         let steps = score.lanes.iter().zip(&script.lanes).map(|(lane, ops)| {
             let mut states: Vec<StepState> =
                 lane.steps.iter().map(|_| StepState::default()).collect();
-            for op in ops {
+            let pieces = ops.iter().filter_map(|op| match *op {
+                Op::Pieces { number } => Some(script.pieces[number].iter().flatten()),
+                _ => None,
+            });
+            for op in ops.iter().chain(pieces.flatten()) {
                 match *op {
                     Op::Receive { step, to, .. } | Op::Sent { step, to, .. } => {
                         states[step].marks.push(to);
@@ -196,6 +225,7 @@ impl<'a> Player<'a> {
             queues: vec![VecDeque::new(); agents * score.n_ports as usize],
             active: Vec::new(),
             rates: MaxMin::new(capacity),
+            users: vec![0; score.n_resources],
             shared: Vec::new(),
             since: start,
             rated: start,

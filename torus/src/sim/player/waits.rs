@@ -27,6 +27,8 @@ impl Player<'_> {
             Blocked::Arrivals { step: of, mark } if of == step => self.arrival(id, step, mark),
             Blocked::Sent { step: of, mark } if of == step => self.all_left(id, step, mark),
             Blocked::Ready { step: of } if of == step => self.peers_ready(id, step),
+            // What has come, or may come now, it finds out itself.
+            Blocked::Pieces => now,
             _ => return,
         };
         if until < f64::INFINITY {

@@ -1,0 +1,91 @@
+//! Pieces that pass through a rank: which operation is next.
+
+use std::cmp::Reverse;
+
+use super::state::{Blocked, Passing, Player, Time};
+use crate::sim::score::StepScore;
+use crate::sim::script::Op;
+
+/// What a thread does that has pieces to pass on.
+pub enum Next {
+    /// An operation of one of them.
+    Op(Op),
+    /// It waits for messages.
+    Waits,
+    /// All have passed.
+    Nothing,
+}
+
+/// How many messages a rank sends in a step, or receives.
+pub fn n_messages(step: &StepScore, agent: u32, is_sent: bool) -> usize {
+    if is_sent { step.sent(agent).len() } else { step.received(agent).len() }
+}
+
+impl Player<'_> {
+    /// The next operation of pieces that pass through.
+    pub fn next_of(&mut self, id: u32, number: usize, now: f64) -> Next {
+        let pieces = &self.script.pieces[number];
+        let n_lanes = self.score.lanes.len() as u32;
+        let (agent, lane) = (id / n_lanes, (id % n_lanes) as usize);
+        let steps = &self.score.lanes[lane].steps;
+        let of = |op: &Op| match *op {
+            Op::Put { step, .. } => (step, true),
+            Op::Handle { step, is_sent, .. } => (step, is_sent),
+            Op::Receive { step, .. } | Op::Fold { step, .. } => (step, false),
+            _ => unreachable!("pieces are put, received, combined and copied"),
+        };
+        self.threads[id as usize].blocked = Blocked::No;
+        let known = self.threads[id as usize].passing.take();
+        let mut passing =
+            known.unwrap_or_else(|| Passing { next: vec![0; pieces.len()], at: None });
+        if let Some(at) = passing.at {
+            let op = pieces[at][passing.next[at] as usize];
+            self.threads[id as usize].passing = Some(passing);
+            return Next::Op(op);
+        }
+        let mut best: Option<((bool, usize, usize), Op)> = None;
+        let (mut earliest, mut is_done) = (f64::INFINITY, true);
+        for (piece, (ops, next)) in pieces.iter().zip(&mut passing.next).enumerate() {
+            // A rank passes over what it has no messages for.
+            let has_none = |op: &&Op| {
+                let (step, is_sent) = of(op);
+                n_messages(&steps[step], agent, is_sent) == 0
+            };
+            *next += ops[*next as usize..].iter().take_while(has_none).count() as u32;
+            let Some(&op) = ops.get(*next as usize) else { continue };
+            is_done = false;
+            let (step, is_sent) = of(&op);
+            let order = (!is_sent, step, piece);
+            if best.is_some_and(|(least, _)| least < order) {
+                continue;
+            }
+            if let Op::Receive { step, to, .. } = op {
+                let mark = self.steps[lane][step].mark(to);
+                let until = self.arrival(id, step as u32, mark);
+                if until > now {
+                    earliest = earliest.min(until);
+                    continue;
+                }
+            }
+            best = Some((order, op));
+        }
+        if is_done {
+            return Next::Nothing;
+        }
+        let found = best.map(|((_, _, piece), op)| {
+            passing.at = Some(piece);
+            op
+        });
+        self.threads[id as usize].passing = Some(passing);
+        match found {
+            Some(op) => Next::Op(op),
+            None => {
+                if earliest < f64::INFINITY {
+                    self.due.push(Reverse((Time(earliest), id)));
+                }
+                self.threads[id as usize].blocked = Blocked::Pieces;
+                Next::Waits
+            }
+        }
+    }
+}

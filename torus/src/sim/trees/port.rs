@@ -1,0 +1,99 @@
+//! What a port does with pieces that pass through its rank.
+
+/// What comes in a step: of all who send then, combined together.
+pub struct Received {
+    /// By piece, when the last of them has it here, ns.
+    pub arrivals: Vec<f64>,
+    /// To see a piece of each, and to combine or copy them, ns.
+    pub ns: f64,
+}
+
+/// What is sent in a step.
+pub struct Sent {
+    /// Messages for each piece.
+    pub n: usize,
+    /// To post one, ns.
+    pub post_ns: f64,
+    /// Before that, to copy one, ns.
+    pub copy_ns: f64,
+    /// Before the first piece, ns.
+    pub first_ns: f64,
+}
+
+/// A piece's messages of a step, posted.
+#[derive(Clone, Copy, Debug)]
+pub struct Post {
+    /// Which of the steps.
+    pub of: usize,
+    /// When, ns.
+    pub at_ns: f64,
+}
+
+/// What a port does from a time on: a piece is received step after step, then sent step after step. Of what may be
+/// next it takes posts first, then the lowest step and piece. Returns what it posts, in order, and when all is done.
+pub fn drive(
+    received: &[Received],
+    sent: &[Sent],
+    from_ns: f64,
+    pieces: usize,
+) -> (Vec<Post>, f64) {
+    let mut t = from_ns;
+    let (mut n_received, mut n_sent) = (vec![0; received.len()], vec![0; sent.len()]);
+    let mut posts = Vec::with_capacity(pieces * sent.len());
+    loop {
+        let all_here = n_received.last().copied().unwrap_or(pieces);
+        let ready = |of: usize| if of == 0 { all_here } else { n_sent[of - 1] };
+        if let Some(of) = (0..sent.len()).find(|&of| n_sent[of] < ready(of)) {
+            let Sent { n, post_ns, copy_ns, first_ns } = sent[of];
+            let first_ns = if n_sent[of] == 0 { first_ns } else { 0.0 };
+            t += first_ns + n as f64 * copy_ns + post_ns;
+            posts.push(Post { of, at_ns: t });
+            t += (n as f64 - 1.0) * post_ns;
+            n_sent[of] += 1;
+            continue;
+        }
+        let open = |of: usize| {
+            let before = if of == 0 { pieces } else { n_received[of - 1] };
+            (n_received[of] < before).then(|| received[of].arrivals[n_received[of]])
+        };
+        let is_here = |&of: &usize| open(of).is_some_and(|arrival| arrival <= t);
+        if let Some(of) = (0..received.len()).find(is_here) {
+            t += received[of].ns;
+            n_received[of] += 1;
+            continue;
+        }
+        match (0..received.len()).filter_map(open).min_by(f64::total_cmp) {
+            Some(arrival) => t = arrival,
+            None => return (posts, t),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_come_first_and_pieces_in_order() {
+        let received = [
+            Received { arrivals: vec![10.0, 11.0], ns: 5.0 },
+            Received { arrivals: vec![30.0, 12.0], ns: 5.0 },
+        ];
+        let sent = [Sent { n: 2, post_ns: 1.0, copy_ns: 0.0, first_ns: 100.0 }];
+        let (posts, end) = drive(&received, &sent, 0.0, 2);
+        // The second step's first piece comes at 30; then two posts; the other piece has waited.
+        let at: Vec<f64> = posts.iter().map(|post| post.at_ns).collect();
+        assert_eq!(at, [30.0 + 5.0 + 101.0, 30.0 + 5.0 + 102.0 + 5.0 + 1.0]);
+        assert_eq!(end, at[1] + 1.0);
+    }
+
+    /// A root has all pieces from the start: it sends one step's, then the next's.
+    #[test]
+    fn a_root_sends_step_after_step() {
+        let step = || Sent { n: 1, post_ns: 1.0, copy_ns: 0.0, first_ns: 0.0 };
+        let (posts, end) = drive(&[], &[step(), step()], 0.0, 3);
+        let order: Vec<_> = posts.iter().map(|post| post.of).collect();
+        assert_eq!(order, [0, 0, 0, 1, 1, 1]);
+        assert_eq!(end, 6.0);
+    }
+}

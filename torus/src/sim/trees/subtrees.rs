@@ -1,0 +1,322 @@
+//! The trees of a plan's lanes, with subtrees that are alike in one.
+
+use std::collections::HashMap;
+
+use crate::collectives::Action;
+use crate::geometry::Vertex;
+use crate::names::{LaneId, LinkId, Rank, StepId};
+use crate::plan::{Expansion, Flow, LaneHeader};
+use crate::sim::network::Network;
+
+/// What a rank has with the rank next to it on the way from the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// The other's subtree, by number.
+    pub below: u32,
+    /// The step of their message.
+    pub step: u32,
+    /// Links on the way that are cables, and that lie on boards.
+    pub hops: [u16; 2],
+    /// On the busiest link of the way: ports that send over it in the step; and, as a multiple of [`SHARES`],
+    /// how many would keep it as busy in the long run, in which each has its pieces' other messages, too.
+    pub in_step: u32,
+    pub in_all: u32,
+    /// No message of the step leaves its node.
+    pub stays: bool,
+}
+
+/// What long-run loads of links are counted in.
+pub const SHARES: f32 = 64.0;
+
+/// A rank with all below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Subtree {
+    /// In the order of their steps, and in a step of the plan's.
+    pub branches: Vec<Branch>,
+    /// What is above it, towards the root: whether its message is of the lane's first step, its way, and
+    /// whether it stays on its node. Of the root, and where messages come from the root, nothing.
+    pub above: Option<(bool, [u16; 2], bool)>,
+}
+
+/// Subtrees; what is below one has lower numbers. The last is the root's.
+pub type Subtrees = Vec<Subtree>;
+
+/// The trees of a lane: first towards the root, then from it.
+#[derive(Debug)]
+pub struct LaneTrees {
+    /// Combining.
+    pub up: Option<Subtrees>,
+    /// Storing.
+    pub down: Option<Subtrees>,
+}
+
+/// The trees of all lanes.
+#[derive(Debug)]
+pub struct Trees {
+    /// By lane.
+    pub lanes: Vec<LaneTrees>,
+    /// Messages of all lanes and steps on the link that has the most.
+    pub busiest: u32,
+}
+
+/// A message, from the rank nearer to the root or to it.
+struct Edge {
+    near: Rank,
+    far: Rank,
+    branch: Branch,
+}
+
+/// The messages of a step.
+struct StepMessages {
+    action: Action,
+    messages: Vec<(Rank, Rank)>,
+}
+
+/// All messages by lane and step, on a network.
+struct Messages<'a> {
+    lanes: Vec<Vec<StepMessages>>,
+    n_ranks: usize,
+    network: &'a Network,
+    place: &'a dyn Fn(Rank) -> Vertex,
+}
+
+impl<'a> Messages<'a> {
+    fn of(flow: &Expansion, network: &'a Network, place: &'a dyn Fn(Rank) -> Vertex) -> Self {
+        let of_step = |lane, step| {
+            let mut messages = Vec::new();
+            flow.volumes(lane, step, &mut |from, to, _| messages.push((from, to)));
+            StepMessages { action: flow.action(lane, step, Rank(0)), messages }
+        };
+        let lanes = LaneId::first(flow.lanes().len()).zip(flow.lanes()).map(|(lane, header)| {
+            StepId::first(header.n_steps).map(|step| of_step(lane, step)).collect()
+        });
+        Messages { lanes: lanes.collect(), n_ranks: flow.n_ranks() as usize, network, place }
+    }
+
+    fn route(&self, from: Rank, to: Rank, visit: &mut dyn FnMut(LinkId)) {
+        self.network.whole().route((self.place)(from), (self.place)(to), visit);
+    }
+}
+
+/// What messages put on links.
+struct Loads<'a> {
+    of: &'a Messages<'a>,
+    /// By link, ports that send over it in the step, and the last of them.
+    in_step: Vec<u32>,
+    last: Vec<(usize, Rank)>,
+    crossed: Vec<usize>,
+    /// By link, how many ports would keep it as busy as all messages do.
+    in_all: Vec<f32>,
+    /// By link, all messages.
+    n_all: Vec<u32>,
+}
+
+/// A sender that no port is.
+const NOBODY: (usize, Rank) = (0, Rank(u32::MAX));
+
+impl<'a> Loads<'a> {
+    fn new(of: &'a Messages<'a>) -> Self {
+        let n_links = of.network.whole().n_links();
+        let (mut in_all, mut n_all) = (vec![0.0; n_links], vec![0; n_links]);
+        for steps in &of.lanes {
+            // Whose port has several messages for each piece: who sends from the root, who receives towards it.
+            let busy = |action, from: Rank, to: Rank| match action {
+                Action::Reduce => (0, to.index()),
+                Action::Copy => (1, from.index()),
+            };
+            let all = || {
+                steps.iter().flat_map(|StepMessages { action, messages }| {
+                    messages.iter().map(move |&(from, to)| (from, to, busy(*action, from, to)))
+                })
+            };
+            let mut messages = [0, 1].map(|_| vec![0u32; of.n_ranks]);
+            all().for_each(|(_, _, (way, rank))| messages[way][rank] += 1);
+            for (from, to, (way, rank)) in all() {
+                let share = 1.0 / messages[way][rank] as f32;
+                of.route(from, to, &mut |link| {
+                    in_all[link.index()] += share;
+                    n_all[link.index()] += 1;
+                });
+            }
+        }
+        let (in_step, last) = (vec![0; n_links], vec![NOBODY; n_links]);
+        Loads { of, in_step, last, crossed: Vec::new(), in_all, n_all }
+    }
+
+    /// A lane's messages in a step.
+    fn count(&mut self, lane: usize, step: &StepMessages) {
+        let Loads { of, in_step, last, crossed, .. } = self;
+        for &(from, to) in &step.messages {
+            of.route(from, to, &mut |link| {
+                // One port sends one message after the other.
+                let sender = (lane, from);
+                if std::mem::replace(&mut last[link.index()], sender) != sender {
+                    in_step[link.index()] += 1;
+                    crossed.push(link.index());
+                }
+            });
+        }
+    }
+
+    fn branch(&self, step: u32, from: Rank, to: Rank) -> Branch {
+        let (mut hops, mut in_step, mut in_all) = ([0u16; 2], 1, 0.0f32);
+        self.of.route(from, to, &mut |link| {
+            hops[usize::from(self.of.network.is_on_board(link))] += 1;
+            in_step = in_step.max(self.in_step[link.index()]);
+            in_all = in_all.max(self.in_all[link.index()]);
+        });
+        let in_all = (in_all * SHARES).round() as u32;
+        Branch { below: 0, step, hops, in_step, in_all, stays: false }
+    }
+
+    fn end_step(&mut self) {
+        for link in self.crossed.drain(..) {
+            (self.in_step[link], self.last[link]) = (0, NOBODY);
+        }
+    }
+}
+
+/// What is known of a lane while its steps are read.
+struct Reading {
+    edges: [Vec<Edge>; 2],
+    /// By rank, 1 more than the step of the last message to it, and of the one from it towards the root.
+    received: Vec<u32>,
+    sent: Vec<u32>,
+    root: Option<Rank>,
+}
+
+impl Trees {
+    /// `None` if one is no tree, or shares its port with another, or differs in what it moves.
+    pub fn of(
+        flow: &Expansion,
+        network: &Network,
+        place: &dyn Fn(Rank) -> Vertex,
+    ) -> Option<Trees> {
+        let headers = flow.lanes();
+        let n_ranks = flow.n_ranks() as usize;
+        let mut ports: Vec<_> = headers.iter().map(|header| header.port).collect();
+        ports.sort_unstable();
+        let first = headers.first()?;
+        let is_alike = |header: &LaneHeader| header.parts == first.parts;
+        if !headers.iter().all(is_alike) || ports.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let messages = Messages::of(flow, network, place);
+        let new = || Reading {
+            edges: [Vec::new(), Vec::new()],
+            received: vec![0; n_ranks],
+            sent: vec![0; n_ranks],
+            root: None,
+        };
+        let mut lanes: Vec<Reading> = headers.iter().map(|_| new()).collect();
+        let mut loads = Loads::new(&messages);
+        let n_steps = headers.iter().map(|header| header.n_steps).max().unwrap_or(0);
+        for step in 0..n_steps {
+            for (lane, steps) in messages.lanes.iter().enumerate() {
+                steps.get(step).into_iter().for_each(|of_step| loads.count(lane, of_step));
+            }
+            for (steps, reading) in messages.lanes.iter().zip(&mut lanes) {
+                let Some(of_step) = steps.get(step) else { continue };
+                let first = [reading.edges[0].len(), reading.edges[1].len()];
+                let mut stays = true;
+                for &(from, to) in &of_step.messages {
+                    let branch = loads.branch(step as u32, from, to);
+                    stays &= branch.hops == [0, 0];
+                    if !reading.message((from, to), of_step.action, branch) {
+                        return None;
+                    }
+                }
+                for (edges, first) in reading.edges.iter_mut().zip(first) {
+                    edges[first..].iter_mut().for_each(|edge| edge.branch.stays = stays);
+                }
+            }
+            loads.end_step();
+        }
+        let busiest = loads.n_all.iter().copied().max().unwrap_or(0);
+        let lanes = lanes.into_iter().map(Reading::trees).collect::<Option<_>>()?;
+        Some(Trees { lanes, busiest })
+    }
+}
+
+impl Reading {
+    /// Takes note of a message; false if it is none of a tree's.
+    fn message(&mut self, (from, to): (Rank, Rank), action: Action, branch: Branch) -> bool {
+        let now = branch.step + 1;
+        let [up, down] = &mut self.edges;
+        match action {
+            Action::Reduce => {
+                // Once, after all that it combines, before anything comes from the root.
+                let is_first = self.sent[from.index()] == 0 && self.received[from.index()] < now;
+                self.sent[from.index()] = now;
+                let is_open = self.sent[to.index()] == 0;
+                self.received[to.index()] = now;
+                up.push(Edge { near: to, far: from, branch });
+                is_first && is_open && down.is_empty()
+            }
+            Action::Copy => {
+                if down.is_empty() {
+                    self.received.fill(0);
+                }
+                let before = self.received[from.index()];
+                let is_known = match before {
+                    0 => *self.root.get_or_insert(from) == from,
+                    _ => before < now,
+                };
+                let is_first = self.received[to.index()] == 0 && self.root != Some(to);
+                self.received[to.index()] = now;
+                down.push(Edge { near: from, far: to, branch });
+                is_known && is_first
+            }
+        }
+    }
+
+    fn trees(self) -> Option<LaneTrees> {
+        let n_ranks = self.sent.len();
+        let [up, down] = self.edges;
+        let top = up.last().map(|edge| edge.near);
+        // One root, of both.
+        if top.zip(self.root).is_some_and(|(top, root)| top != root) {
+            return None;
+        }
+        let up = match up.is_empty() {
+            true => None,
+            false => Some(subtrees(n_ranks, up.into_iter(), true)?),
+        };
+        let down = match down.is_empty() {
+            true => None,
+            false => Some(subtrees(n_ranks, down.into_iter().rev(), false)?),
+        };
+        Some(LaneTrees { up, down })
+    }
+}
+
+/// Subtrees of edges of which those below a rank come before the one above it.
+fn subtrees(n_ranks: usize, edges: impl Iterator<Item = Edge>, is_up: bool) -> Option<Subtrees> {
+    let mut branches: Vec<Vec<Branch>> = vec![Vec::new(); n_ranks];
+    let (mut all, mut known) = (Subtrees::new(), HashMap::new());
+    let mut number = |mut branches: Vec<Branch>, above| {
+        if !is_up {
+            branches.reverse();
+        }
+        let subtree = Subtree { branches, above };
+        *known.entry(subtree).or_insert_with_key(|subtree| {
+            all.push(subtree.clone());
+            all.len() as u32 - 1
+        })
+    };
+    let mut root = None;
+    let mut n_edges = 0;
+    for Edge { near, far, branch } in edges {
+        let above = is_up.then_some((branch.step == 0, branch.hops, branch.stays));
+        let below = number(std::mem::take(&mut branches[far.index()]), above);
+        branches[near.index()].push(Branch { below, ..branch });
+        root = Some(near);
+        n_edges += 1;
+    }
+    let root = root?;
+    let of_root = std::mem::take(&mut branches[root.index()]);
+    number(of_root, None);
+    // What hangs on no root is no part of the tree.
+    let is_whole = branches.iter().all(Vec::is_empty) && n_edges > 0;
+    is_whole.then_some(all)
+}

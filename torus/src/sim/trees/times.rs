@@ -1,0 +1,378 @@
+//! When pieces come, class by class of a lane's trees.
+
+use super::port::{Post, Received, Sent, drive};
+use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, Trees};
+use crate::collectives::Action;
+use crate::names::LaneId;
+use crate::plan::{DependsOn, Flow};
+use crate::sim::engine::{Costs, OfCall, setup};
+use crate::sim::outcome::{Outcome, Part, Parts, Span, SpanKind};
+use crate::sim::score::{Score, StepFacts};
+use crate::sim::speeds::Speeds;
+use crate::sim::work::StepWork;
+
+/// What the slowest way through a tree is spent on, in order: what, how long (ns), in which step.
+type Trail = Vec<(Part, f64, Option<u32>)>;
+
+/// What a call takes whose lanes are all trees.
+pub fn play(
+    flow: &dyn Flow,
+    score: &Score,
+    trees: &Trees,
+    of_call: OfCall<'_>,
+    with_spans: bool,
+) -> Outcome {
+    let machine = of_call.0;
+    let before = setup(flow, score, of_call);
+    let lanes = LaneId::first(trees.lanes.len()).zip(&trees.lanes).map(|(lane, trees)| {
+        let wake = machine.wake_ns * f64::from(flow.lanes()[lane.index()].port.0);
+        let share = score.whole()[lane.index()].expect("trees are of whole vectors");
+        let speeds = machine.speeds();
+        let tree = Tree::new(Costs::of(flow, score, of_call, lane), speeds, share);
+        let start = before + wake;
+        let mut trail = vec![(Part::Setup, before, None), (Part::Threads, wake, None)];
+        trail.extend(tree.slowest(trees, start));
+        let closing = score.work()[lane.index()].closing;
+        trail.push((Part::Copy, tree.costs.copy_time(closing), None));
+        trail
+    });
+    let mut lanes: Vec<Trail> = lanes.collect();
+    let ns = |trail: &Trail| trail.iter().map(|(_, ns, _)| ns).sum::<f64>();
+    // What the busiest link carries in all takes its time, whenever it comes.
+    let share = score.whole().first().copied().flatten().unwrap_or(0.0);
+    let busiest = f64::from(trees.busiest) * share * of_call.1 / machine.speeds().link;
+    let last = lanes.iter_mut().max_by(|a, b| ns(a).total_cmp(&ns(b)));
+    if let Some(last) = last {
+        let (rest, step) = (before + busiest - ns(last), last.last().and_then(|last| last.2));
+        last.push((Part::Congestion, rest.max(0.0), step));
+    }
+    let last = lanes.iter().max_by(|a, b| ns(a).total_cmp(&ns(b)));
+    let mut parts = Parts::default();
+    last.into_iter().flatten().for_each(|&(part, ns, _)| parts.add(part, ns));
+    let spans = if with_spans { spans(&lanes) } else { Vec::new() };
+    Outcome { ns: last.map_or(0.0, ns), parts, spans }
+}
+
+/// What the ports on the slowest way of each lane do, as if they were one.
+fn spans(lanes: &[Trail]) -> Vec<Span> {
+    let of_lane = |(lane, trail): (u32, &Trail)| {
+        let mut at = 0.0;
+        let span = |&(part, ns, step): &(Part, f64, Option<u32>)| {
+            let (start_ns, end_ns) = (at, at + ns);
+            at = end_ns;
+            let kind = match part {
+                Part::Latency | Part::Wire | Part::Congestion => SpanKind::Waits,
+                _ => SpanKind::Busy(part),
+            };
+            (ns > 0.0).then_some(Span { rank: 0, lane, step, kind, start_ns, end_ns })
+        };
+        trail.iter().filter_map(span).collect::<Vec<_>>()
+    };
+    (0..).zip(lanes).flat_map(of_lane).collect()
+}
+
+/// A rank on the slowest way from the root, and when its last piece came, ns.
+#[derive(Clone, Copy)]
+struct Stop {
+    branch: Branch,
+    /// Messages that its sender has for each piece.
+    abreast: usize,
+    arrival: f64,
+}
+
+/// The branches of each step, with the number of the first.
+fn by_step(branches: &[Branch]) -> Vec<(usize, &[Branch])> {
+    let mut first = 0;
+    let numbered = |of_step: &'_ [Branch]| {
+        let at = first;
+        first += of_step.len();
+        at
+    };
+    let of_steps: Vec<&[Branch]> = branches.chunk_by(|a, b| a.step == b.step).collect();
+    let firsts: Vec<usize> = of_steps.iter().copied().map(numbered).collect();
+    firsts.into_iter().zip(of_steps).collect()
+}
+
+/// The trees of a lane in a call.
+struct Tree<'a> {
+    costs: Costs<'a>,
+    speeds: Speeds,
+    share: f64,
+    pieces: usize,
+    /// Of a piece.
+    bytes: f64,
+}
+
+impl<'a> Tree<'a> {
+    fn new(costs: Costs<'a>, speeds: Speeds, share: f64) -> Self {
+        let mut tree = Tree { costs, speeds, share, pieces: 1, bytes: 0.0 };
+        let facts = tree.facts(Action::Copy, false);
+        let segments = tree.costs.segments(&facts, &StepWork::default());
+        tree.pieces = segments as usize;
+        tree.bytes = tree.costs.message(&facts) / segments;
+        tree
+    }
+
+    /// What is known of each step.
+    fn facts(&self, action: Action, stays: bool) -> StepFacts {
+        let (after, share) = (DependsOn::Nothing, self.share);
+        StepFacts { action, after, share, n_sends: 1, is_everywhere: false, stays }
+    }
+
+    /// How long a piece is on its way beside latency, ns. The first of many meets those of its step, the
+    /// others more and more those of all steps.
+    fn wire(&self, branch: &Branch) -> f64 {
+        let (in_step, in_all) =
+            (f64::from(branch.in_step), f64::from(branch.in_all as f32 / SHARES));
+        let first = 1.0 / self.pieces as f64;
+        let load = (first * in_step + (1.0 - first) * in_all).max(1.0);
+        let rate = match branch.hops {
+            [0, 0] => self.speeds.alone(true),
+            _ => self.speeds.interface.min(self.speeds.link / load),
+        };
+        self.bytes / rate
+    }
+
+    /// Copies of a piece that is short.
+    fn eager_ns(&self, facts: &StepFacts) -> f64 {
+        self.costs.copy_time(self.costs.eager(facts)) / self.pieces as f64
+    }
+
+    /// What is sent in a step.
+    fn sent(&self, action: Action, step: u32, stays: bool, n: usize) -> Sent {
+        let facts = self.facts(action, stays);
+        let (post_ns, _) = self.costs.post(step as usize, &facts);
+        let first_ns = self.costs.meeting_ns(&facts, n as u32);
+        Sent { n, post_ns, copy_ns: self.eager_ns(&facts), first_ns }
+    }
+
+    /// What a port does with a piece that has come from so many.
+    fn received_ns(&self, action: Action, branch: &Branch, n: usize) -> [f64; 2] {
+        let facts = self.facts(action, branch.stays);
+        let n = n as f64;
+        let poll = n * self.costs.poll_ns(branch.step as usize, &facts);
+        let fold = match action {
+            Action::Reduce => {
+                n * self.bytes * self.costs.fold_ns
+                    + self.costs.machine.reduce_start_ns(self.bytes, 1.0)
+            }
+            Action::Copy => n * self.eager_ns(&facts),
+        };
+        [poll, fold]
+    }
+
+    /// A first step's messages wait until their receiver has said where to.
+    fn ready(&self, action: Action, is_first: bool, stays: bool, hops: [u16; 2]) -> f64 {
+        let machine = self.costs.machine;
+        match is_first && self.costs.is_announced(&self.facts(action, stays)) {
+            true => machine.post_ns + self.speeds.latency(hops) + machine.poll_ns,
+            false => 0.0,
+        }
+    }
+
+    /// The slowest way through a lane's trees, from a time on.
+    fn slowest(&self, trees: &LaneTrees, start: f64) -> Trail {
+        let mut trail = Trail::new();
+        let up = trees.up.as_ref().map(|all| (all, self.up(all, start)));
+        let received = match &up {
+            Some((all, ready)) => self.received(&all[all.len() - 1], ready),
+            None => Vec::new(),
+        };
+        let Some(down) = &trees.down else {
+            let (_, end) = drive(&received, &[], start, self.pieces);
+            up.iter().for_each(|(all, ready)| self.climb(all, ready, [start, end], &mut trail));
+            return trail;
+        };
+        let first = down[down.len() - 1].branches[0];
+        let ready = self.ready(Action::Copy, first.step == 0, first.stays, first.hops);
+        let (stops, end) = self.down(down, received, [start, start + ready]);
+        let mut at = match &up {
+            Some((all, ready)) => {
+                let received = self.received(&all[all.len() - 1], ready);
+                let (_, had) = drive(&received, &[], start, self.pieces);
+                self.climb(all, ready, [start, had], &mut trail);
+                had
+            }
+            None => {
+                trail.push((Part::Latency, ready, Some(0)));
+                start + ready
+            }
+        };
+        for (number, stop) in stops.iter().enumerate() {
+            let [poll, copy] = self.received_ns(Action::Copy, &stop.branch, 1);
+            let sent = self.sent(Action::Copy, stop.branch.step, stop.branch.stays, 1);
+            let before = if number > 0 { poll } else { 0.0 };
+            let software = [before + sent.post_ns, copy + sent.copy_ns];
+            let ns = stop.arrival - at;
+            self.explain(&stop.branch, stop.abreast, software, Action::Copy, ns, &mut trail);
+            at = stop.arrival;
+        }
+        let last = stops.last().map(|stop| stop.branch.step);
+        trail.push((Part::Software, end - at, last));
+        trail
+    }
+
+    /// Towards the root: by subtree, when it posts each piece, ns.
+    fn up(&self, all: &Subtrees, start: f64) -> Vec<Vec<f64>> {
+        let mut ready: Vec<Vec<f64>> = Vec::with_capacity(all.len());
+        for subtree in all {
+            let Some((is_first, hops, stays)) = subtree.above else { break };
+            let from = start + self.ready(Action::Reduce, is_first, stays, hops);
+            let sent = self.sent(Action::Reduce, u32::from(!is_first), stays, 1);
+            let received = self.received(subtree, &ready);
+            let (posts, _) = drive(&received, &[sent], from, self.pieces);
+            ready.push(posts.iter().map(|post| post.at_ns).collect());
+        }
+        ready
+    }
+
+    /// When each branch's pieces arrive: they share the interface of who receives them.
+    fn arrivals(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let branches = &subtree.branches;
+        let wire: Vec<f64> = branches.iter().map(|branch| self.wire(branch)).collect();
+        let alone = self.bytes / self.speeds.interface;
+        let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); branches.len()];
+        let mut free = vec![f64::NEG_INFINITY; branches.len()];
+        let mut interface = f64::NEG_INFINITY;
+        for _ in 0..self.pieces * branches.len() {
+            let begins = |of: usize| {
+                let next = arrivals[of].len();
+                let ready = ready[branches[of].below as usize].get(next)?;
+                Some((of, ready.max(free[of])))
+            };
+            let next = (0..branches.len()).filter_map(begins).min_by(|a, b| a.1.total_cmp(&b.1));
+            let Some((of, begins)) = next else { break };
+            let mut left = begins + wire[of];
+            if branches[of].hops != [0, 0] {
+                interface = interface.max(begins) + alone;
+                left = left.max(interface);
+            }
+            free[of] = left;
+            arrivals[of].push(left + self.speeds.latency(branches[of].hops));
+        }
+        arrivals
+    }
+
+    /// What a rank receives from below, step by step.
+    fn received(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Received> {
+        let arrivals = self.arrivals(subtree, ready);
+        let of_step = |(first, branches): (usize, &[Branch])| {
+            let of_step = &arrivals[first..first + branches.len()];
+            let last =
+                |piece: usize| of_step.iter().map(|of| of[piece]).fold(f64::NEG_INFINITY, f64::max);
+            let [poll, fold] = self.received_ns(Action::Reduce, &branches[0], branches.len());
+            Received { arrivals: (0..self.pieces).map(last).collect(), ns: poll + fold }
+        };
+        by_step(&subtree.branches).into_iter().map(of_step).collect()
+    }
+
+    /// The way of the last piece towards the root, between two times: from the rank below that is the latest.
+    fn climb(&self, all: &Subtrees, ready: &[Vec<f64>], [start, end]: [f64; 2], trail: &mut Trail) {
+        let (mut at, mut until) = (&all[all.len() - 1], end);
+        let mut hops = Vec::new();
+        loop {
+            let arrivals = self.arrivals(at, ready);
+            let last = |of: &usize| arrivals[*of].last().copied().unwrap_or(start);
+            let latest = (0..arrivals.len()).max_by(|a, b| last(a).total_cmp(&last(b)));
+            let Some(branch) = latest.map(|latest| &at.branches[latest]) else { break };
+            let begins = ready[branch.below as usize].last().copied().unwrap_or(start);
+            hops.push((branch, at.branches.len(), until - begins));
+            (at, until) = (&all[branch.below as usize], begins);
+        }
+        trail.push((Part::Software, until - start, Some(0)));
+        for (number, (branch, abreast, ns)) in hops.into_iter().rev().enumerate() {
+            let [poll, fold] = self.received_ns(Action::Reduce, branch, 1);
+            let sent = self.sent(Action::Reduce, branch.step, branch.stays, 1);
+            let post = if number > 0 { sent.post_ns } else { 0.0 };
+            let software = [poll + post, fold];
+            self.explain(branch, abreast, software, Action::Reduce, ns, trail);
+        }
+    }
+
+    /// From the root: the slowest way, and when the last rank on it is done, ns.
+    fn down(
+        &self,
+        all: &Subtrees,
+        received: Vec<Received>,
+        [start, from_root]: [f64; 2],
+    ) -> (Vec<Stop>, f64) {
+        let (mut slowest, mut end) = (Vec::new(), f64::NEG_INFINITY);
+        let mut way: Vec<Stop> = Vec::new();
+        let root = (all.len() - 1, received, from_root, 0, None);
+        let mut open = vec![root];
+        while let Some((at, received, from, depth, stop)) = open.pop() {
+            way.truncate(depth);
+            way.extend(stop);
+            let branches = &all[at].branches;
+            let by_step = by_step(branches);
+            let sent: Vec<Sent> = by_step
+                .iter()
+                .map(|(_, of)| self.sent(Action::Copy, of[0].step, of[0].stays, of.len()))
+                .collect();
+            let (posts, done) = drive(&received, &sent, from, self.pieces);
+            if done > end {
+                (slowest, end) = (way.clone(), done);
+            }
+            let arrivals = self.leave(&by_step, branches.len(), &posts);
+            for (number, (branch, arrivals)) in branches.iter().zip(arrivals).enumerate() {
+                // Of several that are alike the last is served last.
+                let is_alike = |other: &Branch| Branch { step: branch.step, ..*other } == *branch;
+                if branches[number + 1..].iter().any(is_alike) {
+                    continue;
+                }
+                let arrival = arrivals.last().copied().unwrap_or(from);
+                let stop = Stop { branch: *branch, abreast: branches.len(), arrival };
+                let ns = self.received_ns(Action::Copy, branch, 1).iter().sum();
+                let received = vec![Received { arrivals, ns }];
+                open.push((branch.below as usize, received, start, way.len(), Some(stop)));
+            }
+        }
+        (slowest, end)
+    }
+
+    /// When posted pieces arrive, by branch: the interface sends one after the other.
+    fn leave(&self, by_step: &[(usize, &[Branch])], n: usize, posts: &[Post]) -> Vec<Vec<f64>> {
+        let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); n];
+        let mut free = f64::NEG_INFINITY;
+        for post in posts {
+            let (first, branches) = by_step[post.of];
+            for (number, branch) in (first..).zip(branches) {
+                free = free.max(post.at_ns) + self.wire(branch);
+                arrivals[number].push(free + self.speeds.latency(branch.hops));
+            }
+        }
+        arrivals
+    }
+
+    /// What the way of a last piece from one rank to the next is spent on.
+    fn explain(
+        &self,
+        branch: &Branch,
+        abreast: usize,
+        [software, handled]: [f64; 2],
+        action: Action,
+        ns: f64,
+        trail: &mut Trail,
+    ) {
+        let step = Some(branch.step);
+        let mut left = ns;
+        let mut take = |wanted: f64| {
+            let taken = wanted.min(left);
+            left -= taken;
+            taken
+        };
+        let latency = take(self.speeds.latency(branch.hops));
+        let (software, handled) = (take(software), take(handled));
+        let alone = self.bytes / self.speeds.alone(branch.hops == [0, 0]);
+        // Others that go abreast, or meet it on a link, have the rest of the speed.
+        let shared = (self.wire(branch) / alone).max(abreast as f64).max(1.0);
+        let handling = if action == Action::Reduce { Part::Fold } else { Part::Copy };
+        trail.extend([
+            (Part::Software, software, step),
+            (Part::Wire, left / shared, step),
+            (Part::Congestion, left - left / shared, step),
+            (Part::Latency, latency, step),
+            (handling, handled, step),
+        ]);
+    }
+}

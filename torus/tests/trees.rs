@@ -1,0 +1,118 @@
+//! Trees that pass pieces on: the fast player against all ranks one by one.
+
+use hopbine_torus::geometry::Vertex;
+use hopbine_torus::plan::{Expansion, Schedule};
+use hopbine_torus::sim::{CallForm, Machine, Network, Outcome, Profile, Score};
+use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
+
+/// The longest segment, bytes.
+const SEGMENT: u64 = 1 << 18;
+const PROFILE: Profile = Profile::Hopbine { segment_bytes: SEGMENT, call: CallForm::Repeated };
+
+/// A schedule whose lanes are trees, as both players have it.
+struct Tree {
+    schedule: Schedule,
+    flow: Expansion,
+    machine: Machine,
+    fast: Score,
+    exact: Score,
+}
+
+impl Tree {
+    fn of(
+        algorithm: &Algorithm,
+        network: &Network,
+        machine: &Machine,
+        shape: &Shape,
+        ports: Option<u32>,
+    ) -> Option<Self> {
+        let (map, root) = (RankMap::RowMajor, Rank(0));
+        let request = Request { shape: shape.clone(), map, root, ports };
+        let schedule = algorithm.schedule(&request).ok()?;
+        let flow = schedule.expand().unwrap();
+        let place = |rank: Rank| Vertex(rank.0);
+        let fast = Score::of_one(&flow, network, place);
+        if fast.is_exact() || fast.whole().iter().any(Option::is_none) {
+            return None;
+        }
+        let exact = Score::of_all(&flow, network, place).unwrap();
+        Some(Tree { schedule, flow, machine: machine.clone(), fast, exact })
+    }
+
+    fn played(&self, is_exact: bool, bytes: f64) -> Outcome {
+        let Tree { schedule, flow, machine, fast, exact } = self;
+        let score = if is_exact { exact } else { fast };
+        PROFILE.play(schedule, flow, score, machine, bytes, false).unwrap()
+    }
+}
+
+/// Edge-disjoint trees, and trees on one port in which what ranks send does not meet: both players agree. Others
+/// are nearer than a bound; there, messages of several ports and steps share links, and the fast player
+/// counts how many they are, not when.
+#[test]
+fn trees_take_as_long_on_both_players() {
+    let mut n_cases = [0, 0];
+    for (name, text) in [
+        ("ideal-torus", "8x4"),
+        ("ideal-torus", "5x7"),
+        ("ideal-torus", "4x4x4"),
+        ("ideal-torus", "6x6x6"),
+        ("ideal-torus", "4x4+4"),
+        ("hx2mesh", "8x4"),
+        ("tofu-d", "4x4x4"),
+    ] {
+        let shape: Shape = text.parse().unwrap();
+        let machine = Machine::built_in(name).unwrap();
+        let network = Network::new(machine.network, &shape, machine.fold).unwrap();
+        let (mut n, mut n_apart, mut all) = (0, 0, Vec::new());
+        for algorithm in
+            [Collective::Bcast, Collective::Reduce].into_iter().flat_map(registry::algorithms)
+        {
+            if shape.n_ranks() > 100 && !["trees", "bine-tree"].contains(&&*algorithm.name) {
+                continue;
+            }
+            for ports in [None, Some(1)] {
+                let Some(tree) = Tree::of(&algorithm, &network, &machine, &shape, ports) else {
+                    continue;
+                };
+                for bytes in [64.0, 65_536.0, 4_194_304.0, 67_108_864.0] {
+                    let (fast, exact) = (tree.played(false, bytes), tree.played(true, bytes));
+                    let ratio = fast.ns / exact.ns;
+                    let which = format!(
+                        "{} {}, {} ports, on {name} {text}, {bytes}: {ratio:.3}",
+                        algorithm.collective, algorithm.name, tree.schedule.ports
+                    );
+                    let spent = fast.parts.total();
+                    assert!(
+                        (spent / fast.ns - 1.0).abs() < 1e-6,
+                        "{which}: {spent} of {}",
+                        fast.ns
+                    );
+                    let is_disjoint = algorithm.name == "trees";
+                    let most = if is_disjoint { 0.03 } else { 1.1 };
+                    assert!((ratio - 1.0).abs() < most, "{which}");
+                    n_cases[usize::from(is_disjoint)] += 1;
+                    n += 1;
+                    n_apart += usize::from((ratio - 1.0).abs() > 0.02);
+                    all.push((ratio, which));
+                }
+            }
+        }
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        println!(
+            "{name} {text}: {n} cases, {n_apart} over 2 %; from {} to {}",
+            all[0].1,
+            all[n - 1].1
+        );
+        let at = |part: usize| all[(n - 1) * part / 20].0;
+        println!(
+            "  5 % {:.3}, quartiles {:.3} {:.3} {:.3}, 95 % {:.3}",
+            at(1),
+            at(5),
+            at(10),
+            at(15),
+            at(19)
+        );
+    }
+    assert!(n_cases[0] > 500 && n_cases[1] >= 90, "{n_cases:?}");
+}
