@@ -23,6 +23,7 @@ mod list;
 mod measured;
 mod numbers;
 mod output;
+mod picture;
 mod plan;
 mod progress;
 mod report;

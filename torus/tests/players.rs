@@ -305,7 +305,8 @@ fn scripts_take_what_they_say() {
     // What a thread does follows without a gap, from the call's beginning to its end.
     for (rank, lane) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let own = found.spans.iter().filter(|span| (span.rank, span.lane) == (rank, lane));
-        let mut own: Vec<_> = own.filter(|span| span.kind != SpanKind::Sends).collect();
+        let mut own: Vec<_> =
+            own.filter(|span| !matches!(span.kind, SpanKind::Sends { .. })).collect();
         own.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
         assert_eq!((own[0].kind, own[0].start_ns), (SpanKind::Busy(Part::Setup), 0.0));
         let gaps = own.windows(2).map(|pair| (pair[1].start_ns - pair[0].end_ns).abs());

@@ -21,7 +21,7 @@ impl<'a> Gains<'a> {
     pub fn of(predicted: &'a Predicted) -> Result<Self, CliError> {
         let all = families(predicted)?;
         let of_family = |own: usize| {
-            let gains = (0..predicted.sizes().len()).map(|size| Gain::of(&all, own, size));
+            let gains = (0..predicted.sizes.len()).map(|size| Gain::of(&all, own, size));
             (all[own].name, gains.collect())
         };
         Ok(Gains { of: (0..all.len()).map(of_family).collect() })
@@ -32,7 +32,7 @@ impl<'a> Gains<'a> {
         let mut columns = vec![Column::number("bytes", "bytes"), Column::text("family", "family")];
         columns.extend(Gain::columns());
         let mut rows = Vec::new();
-        for (size, bytes) in predicted.sizes().into_iter().enumerate() {
+        for (size, &bytes) in predicted.sizes.iter().enumerate() {
             let mut of_size: Vec<(&str, &Gain<'_>)> =
                 self.of.iter().map(|(family, gains)| (*family, &gains[size])).collect();
             of_size.sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));

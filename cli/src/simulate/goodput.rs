@@ -10,7 +10,7 @@ use crate::report::Report;
 
 /// A row for each size and schedule; `explains`: with what the time is spent on.
 pub fn report(predicted: &Predicted, explains: bool) -> Report {
-    let Predicted { collective, shape, machine, series: all, notes } = predicted;
+    let Predicted { collective, shape, machine, sizes: all_sizes, series: all, notes } = predicted;
     let is_barrier = *collective == Collective::Barrier;
     let mut columns = vec![
         Column::text("algorithm", "algorithm"),
@@ -25,9 +25,9 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
         Part::ALL.map(|part| Column::number(part.name(), part.name()).only_if(explains).yields(3)),
     );
     let mut rows = Vec::new();
-    for (index, bytes) in predicted.sizes().into_iter().enumerate() {
+    for (index, &bytes) in all_sizes.iter().enumerate() {
         let mut of_size: Vec<(&Series, &Played)> =
-            all.iter().map(|series| (series, &series.played[index].1)).collect();
+            all.iter().map(|series| (series, &series.played[index])).collect();
         of_size.sort_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
         let best = of_size.first().map_or(1.0, |(_, played)| played.ns);
         for (series, played) in of_size {

@@ -45,7 +45,7 @@ impl<'a> Heatmap<'a> {
     /// # Errors
     /// As [`families`].
     pub fn of(shapes: &'a [Predicted]) -> Result<Self, CliError> {
-        let sizes = shapes[0].sizes();
+        let sizes = shapes[0].sizes.clone();
         let all = shapes.iter().map(families).collect::<Result<Vec<_>, _>>()?;
         // By shape and size, the numbers of the fastest.
         let fastest = |shape: &Vec<Family<'a>>, size: usize| -> Vec<usize> {

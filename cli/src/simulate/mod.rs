@@ -1,11 +1,13 @@
 //! `hopbine simulate`: what collectives take on a machine that is not here, predicted by the network
 //! model.
 
+mod conditions;
 mod families;
 pub mod file;
 mod gain;
 mod goodput;
 mod heatmap;
+mod link_times;
 mod links;
 pub mod machine;
 mod messages;
@@ -27,6 +29,7 @@ use crate::output::OutputArg;
 use crate::progress;
 use crate::report::{Format, Report};
 use crate::selection::{Schedules, Selection};
+use conditions::{BlocksArg, FaultArg};
 use one::OneCall;
 use predict::Predicted;
 pub use predict::network;
@@ -43,9 +46,11 @@ Examples:
   hopbine simulate allreduce --torus 8x8,16x16,32x32 --show heatmap --plot best.svg
   hopbine simulate bcast --torus 4x4 --algorithm bine-tree --bytes 1MiB --show timeline --plot t.svg
   hopbine simulate alltoall --torus 4x4x4 --algorithm pairwise --bytes 1MiB --exact
+  hopbine simulate allreduce --torus 4x4x4 --bytes 1MiB --fault tni:3.1=0
+  hopbine simulate allgather --torus 4 --bytes 1MiB --blocks 1,1,1,5
 
 Sizes: bytes of a rank's vector, or of all its blocks. `hopbine machine` lists the machines.
-A heatmap takes several shapes with commas between; timeline, links and messages are of one call.")]
+A heatmap takes several shapes with commas between; timelines, links and messages are of one call.")]
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
@@ -78,6 +83,14 @@ pub struct Args {
     /// Follow all ranks one by one, with no use of symmetry
     #[arg(long)]
     exact: bool,
+    /// A link, by its name in --show links, or an interface of a node that has only so much of its speed; 0 if it is
+    /// dead. All ranks are followed
+    #[arg(long, value_name = "LINK=SPEED|tni:NODE.PORT=SPEED", value_parser = conditions::parse_fault)]
+    fault: Vec<FaultArg>,
+    /// How long blocks are, as multiples of each other: one for each rank, in an alltoall also one for each pair; all
+    /// ranks are followed
+    #[arg(long, value_name = "LIST|@FILE", value_parser = conditions::parse_blocks)]
+    blocks: Option<BlocksArg>,
     /// Say what the time of each row is spent on
     #[arg(long)]
     explain_time: bool,
@@ -136,6 +149,8 @@ enum Show {
     Timeline,
     /// What each link carries in one call
     Links,
+    /// What each link carries in one call, and when
+    LinkTimeline,
     /// All messages of one call, for other simulators; JSON has the links, too
     Messages,
 }
@@ -190,7 +205,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let schedules = args.selection.schedules_of_all(args.root, ports)?;
     let report = match args.show {
         Show::Goodput | Show::Gain | Show::Heatmap => of_sizes(&args, &machine, schedules)?,
-        Show::Timeline | Show::Links | Show::Messages => {
+        Show::Timeline | Show::Links | Show::LinkTimeline | Show::Messages => {
             of_one_call(&args, &machine, &schedules[0])?
         }
     };
@@ -245,6 +260,11 @@ fn of_one_call(args: &Args, machine: &Machine, schedules: &Schedules) -> Result<
             let loads = links::Loads::of(&call, &network);
             plot.map_or(Ok(()), |path| plot::links::draw(&call, &loads, path))?;
             loads.report(&call, machine)
+        }
+        Show::LinkTimeline => {
+            let times = link_times::LinkTimes::of(&call, &network);
+            plot.map_or(Ok(()), |path| plot::timeline::draw_links(&call, &times, path))?;
+            times.report(&call, machine)
         }
         _ => messages::report(&call, machine, &network),
     };

@@ -50,8 +50,9 @@ impl<'a> OneCall<'a> {
         };
         // Links and receivers have names only where all ranks are followed.
         let is_exact = args.exact || args.show != Show::Timeline;
-        let call = Call::new(algorithm, schedule, network, is_exact)?;
-        let played = call.play(args, machine, bytes, args.show == Show::Timeline)?;
+        let call = Call::new(algorithm, schedule, network, args, is_exact)?;
+        let has_times = matches!(args.show, Show::Timeline | Show::LinkTimeline);
+        let played = call.play(args, machine, bytes, has_times)?;
         Ok(OneCall { collective: *collective, shape, machine: &machine.name, call, bytes, played })
     }
 

@@ -7,7 +7,7 @@ use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::{Args, ProfileArg};
+use super::{Args, ProfileArg, conditions};
 use crate::error::CliError;
 use crate::progress::Bar;
 use crate::selection::Schedules;
@@ -24,14 +24,14 @@ pub struct Series {
     pub ports: u32,
     /// Whether the symmetry that is made use of is there.
     pub is_exact: bool,
-    /// Bytes of a call, and what it takes.
-    pub played: Vec<(u64, Played)>,
+    /// By size, what a call takes.
+    pub played: Vec<Played>,
 }
 
 impl Series {
     /// What the call of the size with this number takes, ns.
     pub fn ns(&self, size: usize) -> f64 {
-        self.played[size].1.ns
+        self.played[size].ns
     }
 }
 
@@ -40,17 +40,13 @@ pub struct Predicted {
     pub collective: Collective,
     pub shape: Shape,
     pub machine: String,
+    /// Bytes of a call.
+    pub sizes: Vec<u64>,
     pub series: Vec<Series>,
     pub notes: Vec<String>,
 }
 
 impl Predicted {
-    /// The sizes, bytes.
-    pub fn sizes(&self) -> Vec<u64> {
-        let first = self.series.first();
-        first.map_or(Vec::new(), |series| series.played.iter().map(|(bytes, _)| *bytes).collect())
-    }
-
     /// What is predicted and where, for titles.
     pub fn subject(&self) -> String {
         format!("{} on {}, {}", self.collective, self.shape, self.machine)
@@ -90,7 +86,8 @@ pub fn predict(
     if series.iter().any(|series| !series.is_exact) {
         notes.push(format!("~: not all {APPROXIMATE}"));
     }
-    Ok(Predicted { collective, shape, machine: machine.name.clone(), series, notes })
+    let machine = machine.name.clone();
+    Ok(Predicted { collective, shape, machine, sizes, series, notes })
 }
 
 /// A shape on a machine's network.
@@ -115,8 +112,8 @@ fn series(
     args: &Args,
     sizes: &[u64],
 ) -> Result<Series, CliError> {
-    let call = Call::new(name, schedule, network, args.exact)?;
-    let played = sizes.iter().map(|&bytes| Ok((bytes, call.play(args, machine, bytes, false)?)));
+    let call = Call::new(name, schedule, network, args, args.exact)?;
+    let played = sizes.iter().map(|&bytes| call.play(args, machine, bytes, false));
     Ok(Series {
         algorithm: name.to_owned(),
         ports: schedule.ports,
@@ -128,26 +125,30 @@ fn series(
 /// A schedule on a network, ready to be played.
 pub struct Call<'a> {
     pub name: &'a str,
-    pub schedule: &'a Schedule,
+    /// As the software performs it.
+    pub schedule: Schedule,
     pub flow: Expansion,
     pub score: Score,
 }
 
 impl<'a> Call<'a> {
-    /// With all ranks, or with one that stands for all.
+    /// With all ranks, or, if all is as usual, with one that stands for all.
     ///
     /// # Errors
-    /// [`CliError::Usage`] if there are too many messages to follow all.
+    /// [`CliError::Usage`] if there are too many messages to follow all, or the call has no such conditions.
     pub fn new(
         name: &'a str,
-        schedule: &'a Schedule,
+        schedule: &Schedule,
         network: &Network,
+        args: &Args,
         is_exact: bool,
     ) -> Result<Self, CliError> {
+        let schedule = profile(args).performed(schedule.clone());
+        let conditions = conditions::of(args, network)?;
         let flow = schedule.expand().expect("the registry's schedules are valid");
         let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
-        let score = match is_exact {
-            true => Score::of_all(&flow, network, place)
+        let score = match is_exact || !conditions.is_usual() {
+            true => Score::of_all_under(&conditions, &flow, network, place)
                 .map_err(|error| CliError::Usage(error.to_string()))?,
             false => Score::of_one(&flow, network, place),
         };
@@ -165,19 +166,23 @@ impl<'a> Call<'a> {
         bytes: u64,
         with_spans: bool,
     ) -> Result<Played, CliError> {
-        let profile = match args.profile {
-            ProfileArg::Hopbine => Profile::Hopbine {
-                segment_bytes: args.segment.unwrap_or(Profile::SEGMENT_BYTES),
-                call: args.call.form(),
-            },
-            ProfileArg::Paper => Profile::Paper(PaperCall {
-                segment_bytes: args.segment.unwrap_or(0),
-                via_temporary: args.via_temporary,
-            }),
-            ProfileArg::Mpi => Profile::Mpi,
-        };
         let Call { name, schedule, flow, score } = self;
-        let played = profile.play(schedule, flow, score, machine, bytes as f64, with_spans);
+        let played = profile(args).play(schedule, flow, score, machine, bytes as f64, with_spans);
         played.map_err(|error| CliError::Usage(format!("{name}: {error}")))
+    }
+}
+
+/// Whose software performs it, and how.
+fn profile(args: &Args) -> Profile {
+    match args.profile {
+        ProfileArg::Hopbine => Profile::Hopbine {
+            segment_bytes: args.segment.unwrap_or(Profile::SEGMENT_BYTES),
+            call: args.call.form(),
+        },
+        ProfileArg::Paper => Profile::Paper(PaperCall {
+            segment_bytes: args.segment.unwrap_or(0),
+            via_temporary: args.via_temporary,
+        }),
+        ProfileArg::Mpi => Profile::Mpi,
     }
 }

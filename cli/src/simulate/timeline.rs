@@ -12,7 +12,7 @@ fn doing(kind: SpanKind) -> &'static str {
     match kind {
         SpanKind::Busy(part) => part.name(),
         SpanKind::Waits => "waits",
-        SpanKind::Sends => "sends",
+        SpanKind::Sends { .. } => "sends",
     }
 }
 

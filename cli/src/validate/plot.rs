@@ -3,54 +3,67 @@
 use std::path::Path;
 
 use hopbine_torus::Collective;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::judge::Judged;
 use crate::error::CliError;
-use crate::output::OutputArg;
+use crate::picture::{
+    Canvas, Drawn, FAINT, FONT, GRID, INK, Legend, MARGIN, WIDTH, axis_number, colour, log_range,
+    picture,
+};
 
-const SIZE: (u32, u32) = (960, 720);
+/// As high as wide.
+const CHART: i32 = 720;
 /// Between these ratios of predicted to measured times the picture is shaded.
 const NEAR: [f64; 2] = [0.8, 1.25];
 
 /// Draws a point for each time, coloured by collective, on logarithmic axes.
 ///
 /// # Errors
-/// [`CliError::Write`] or [`CliError::Output`].
+/// [`CliError::Write`].
 pub fn scatter(title: &str, judged: &[Judged<'_>], path: &Path) -> Result<(), CliError> {
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-        draw(&root, title, judged).expect("a picture in memory cannot fail");
-    }
-    OutputArg::to(path).write(&text)
+    let n = |collective| of(judged, collective).count();
+    let there: Vec<Collective> =
+        Collective::ALL.into_iter().filter(|&collective| n(collective) > 0).collect();
+    let names = there
+        .iter()
+        .enumerate()
+        .map(|(number, &collective)| (colour(number), format!("{collective} ({})", n(collective))));
+    let band = (GRID, format!("within {} and {}", NEAR[0], NEAR[1]));
+    let legend = Legend(names.chain([band]).collect());
+    picture(path, title, CHART + 8 + legend.height(), |canvas, top| {
+        chart(canvas, top, judged, &there)?;
+        legend.draw(canvas, top + CHART + 8)
+    })
 }
 
-fn draw(
-    root: &DrawingArea<SVGBackend<'_>, Shift>,
-    title: &str,
-    judged: &[Judged<'_>],
-) -> Result<(), Box<dyn std::error::Error>> {
+fn of<'a>(
+    judged: &'a [Judged<'a>],
+    collective: Collective,
+) -> impl Iterator<Item = &'a Judged<'a>> {
+    judged.iter().filter(move |one| one.case.row.collective == collective)
+}
+
+fn chart(canvas: &Canvas<'_>, top: i32, judged: &[Judged<'_>], there: &[Collective]) -> Drawn {
     let times = judged.iter().flat_map(|one| [one.us, one.case.row.us]);
-    let (low, high) =
-        times.fold((f64::INFINITY, 0.0f64), |(low, high), us| (low.min(us), high.max(us)));
-    let (low, high) = (low / 1.3, high * 1.3);
-    root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(root)
-        .caption(title, ("sans-serif", 18))
-        .margin(16)
-        .margin_right(32)
+    let range = log_range(times, 1.0 / 1.3, 1.3);
+    let (low, high) = (range.start, range.end);
+    let area = canvas.clone().shrink((0, top), (WIDTH as u32, CHART as u32));
+    let mut chart = ChartBuilder::on(&area)
+        .margin_left(MARGIN)
+        .margin_right(2 * MARGIN)
         .x_label_area_size(44)
         .y_label_area_size(72)
-        .build_cartesian_2d((low..high).log_scale(), (low..high).log_scale())?;
+        .build_cartesian_2d(range.clone().log_scale(), range.log_scale())?;
     chart
         .configure_mesh()
+        .label_style(("sans-serif", FONT))
         .light_line_style(WHITE)
+        .bold_line_style(GRID)
         .x_desc("measured, us")
         .y_desc("predicted, us")
-        .x_label_formatter(&|us| format!("{us}"))
-        .y_label_formatter(&|us| format!("{us}"))
+        .x_label_formatter(&|us| axis_number(*us))
+        .y_label_formatter(&|us| axis_number(*us))
         .draw()?;
     let band = vec![
         (low, low * NEAR[0]),
@@ -60,32 +73,12 @@ fn draw(
         (high, high * NEAR[0]),
         (low / NEAR[0], low),
     ];
-    chart
-        .draw_series([Polygon::new(band, BLACK.mix(0.08))])?
-        .label(format!("within {} and {}", NEAR[0], NEAR[1]))
-        .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 18, y + 5)], BLACK.mix(0.15).filled()));
-    chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.5)))?;
-    let of = |collective: Collective| {
-        judged.iter().filter(move |one| one.case.row.collective == collective)
-    };
-    let there: Vec<Collective> =
-        Collective::ALL.into_iter().filter(|&collective| of(collective).next().is_some()).collect();
-    for (index, &collective) in there.iter().enumerate() {
-        let lightness = if index % 2 == 0 { 0.38 } else { 0.55 };
-        let color = HSLColor(index as f64 / there.len() as f64, 0.75, lightness);
-        let points = of(collective)
-            .map(|one| Circle::new((one.case.row.us, one.us), 2, color.mix(0.6).filled()));
-        chart
-            .draw_series(points)?
-            .label(format!("{collective} ({})", of(collective).count()))
-            .legend(move |(x, y)| Circle::new((x + 9, y), 4, color.filled()));
+    chart.draw_series([Polygon::new(band, FAINT.mix(0.15))])?;
+    chart.draw_series(LineSeries::new([(low, low), (high, high)], INK.mix(0.5)))?;
+    for (number, &collective) in there.iter().enumerate() {
+        let style = colour(number).mix(0.6).filled();
+        let points = of(judged, collective);
+        chart.draw_series(points.map(|one| Circle::new((one.case.row.us, one.us), 2, style)))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK.mix(0.3))
-        .draw()?;
-    root.present()?;
     Ok(())
 }

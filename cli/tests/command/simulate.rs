@@ -148,6 +148,10 @@ fn pictures_are_legible() {
             "step 22",
         ),
         (
+            "allreduce --torus 4x2 --machine ideal-torus --algorithm bucket --bytes 1MiB --show link-timeline",
+            "a message on a link;step 3",
+        ),
+        (
             "alltoall --torus 4x4x4 --algorithm pairwise --bytes 1MiB --show links",
             "+x;-c;0.5 n = 524288 B",
         ),
@@ -304,15 +308,77 @@ fn one_call_is_told_in_full() {
         .filter_map(|row| row["step"].as_u64())
         .collect();
     assert_eq!(steps.len() as u64, counted["steps"].as_u64().unwrap());
-    for report in [messages, links, timeline] {
+    // Links against time: as many messages on each as are counted, none longer than the call.
+    let times = all("link-timeline");
+    let on_link = |name: &serde_json::Value| {
+        times["rows"].as_array().unwrap().iter().filter(|row| row["link"] == *name).count() as u64
+    };
+    for link in links["rows"].as_array().unwrap() {
+        assert_eq!(Some(on_link(&link["link"])), link["messages"].as_u64(), "{link}");
+    }
+    for row in times["rows"].as_array().unwrap() {
+        let [start, end] = ["start_us", "end_us"].map(|time| row[time].as_f64().unwrap());
+        assert!(start < end && end <= us, "{row}");
+    }
+    for report in [messages, links, timeline, times] {
         assert_eq!(report["predicted"], true);
         assert!(report["notes"][0].as_str().unwrap().contains("not measured"));
     }
 }
 
 #[test]
+fn faults_and_blocks_change_what_a_call_takes() {
+    let us = |args: &str| {
+        let report = json(&format!(
+            "simulate allgather --torus 4 --machine ideal-torus --algorithm bucket --ports 1 --bytes 64MiB \
+             --format json {args}"
+        ));
+        report["rows"][0]["predicted_us"].as_f64().unwrap()
+    };
+    let usual = us("");
+    for (args, times) in [
+        ("--blocks 2,2,2,2", 1.0),
+        // All of it over three links, in place of a quarter each time.
+        ("--blocks 0,0,1,0", 4.0),
+        ("--fault tni:2.0=0.5", 2.0),
+    ] {
+        assert!((us(args) / usual / times - 1.0).abs() < 0.01, "{args}: {} for {usual}", us(args));
+    }
+}
+
+/// A far-first walk is the near-first one from its end, dimensions included, in the papers' code.
+#[test]
+fn the_papers_code_walks_in_its_own_order() {
+    let ways = |profile: &str| {
+        let args = format!(
+            "simulate bcast --torus 4x8 --machine ideal-torus --algorithm bine-tree --ports 1 --bytes 64 \
+             --show link-timeline --profile {profile} --format json"
+        );
+        let report = json(&args);
+        let mut rows = report["rows"].as_array().unwrap().clone();
+        rows.sort_by_key(|row| row["step"].as_u64());
+        let difference = |row: &serde_json::Value| {
+            let [from, to] = ["from", "to"].map(|end| row[end].as_i64().unwrap());
+            (from - to).abs() >= 8
+        };
+        rows.iter().map(difference).collect::<Vec<bool>>()
+    };
+    let (ours, theirs) = (ways("hopbine"), ways("paper"));
+    assert_eq!(ours.len(), theirs.len());
+    assert_ne!(ours, theirs);
+}
+
+#[test]
 fn what_cannot_be_simulated_says_why() {
     for (args, expected) in [
+        ("simulate allreduce --torus 4 --bytes 8 --blocks 1,1,1,1", "allreduce has no blocks"),
+        ("simulate allgather --torus 4 --bytes 8 --blocks 1,1,1", "3 sizes of blocks for 4 ranks"),
+        ("simulate allgather --torus 4 --bytes 8 --blocks 1,x", "`x` is no number"),
+        (
+            "simulate allgather --torus 4 --bytes 8 --fault 0x+",
+            "must be what is slow and its speed",
+        ),
+        ("simulate allgather --torus 4 --bytes 8 --fault up=0.5", "is no link of this network"),
         ("simulate allreduce --torus 2x2x2x2", "no fold onto Tofu's six axes"),
         ("simulate allreduce --torus 6x5 --machine hx2mesh", "boards of 2 nodes"),
         ("simulate allreduce --torus 4 --machine fast", "neither a machine (tofu-d"),

@@ -35,17 +35,17 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
         let session = (asks || !is_said).then(|| unsafe { Session::over(session::world(), false) });
         return session.transpose().map_err(unusable);
     }
-    if !asks && !ffi::is_provided() {
-        return Ok(None);
+    if !ffi::is_provided() {
+        if !asks {
+            return Ok(None);
+        }
+        let reason = "this build has no MPI backend, as it provides no MPI (crate hopbine-mpi); use tofu, shm or emu"
+            .to_owned();
+        return Err(unusable(WireError { call: "MPI", reason, peer: None }));
     }
     let launched = if is_said { None } else { Launched::find(get)? };
     if !asks && launched.is_none() {
         return Ok(None);
-    }
-    if !ffi::is_provided() {
-        let reason = "this build has no MPI backend, as it provides no MPI (crate hopbine-mpi); use tofu, shm or emu"
-            .to_owned();
-        return Err(unusable(WireError { call: "MPI", reason, peer: None }));
     }
     let session = Session::start().map_err(unusable)?;
     match launched {

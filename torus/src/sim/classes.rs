@@ -61,9 +61,9 @@ impl Score {
                         let start = score.paths.len() as u32;
                         score.paths.extend(links);
                         let to = classes.class(target);
-                        let [from_node, to_node] = [from, to].map(|class| classes.node(class));
+                        let nodes = [from, to].map(|class| classes.node(class));
                         let (hops_of, alike) = ([hops, 0], classes.alike_on_node);
-                        let ends = score.at_ends(hops_of, from_node, to_node, header.port, alike);
+                        let ends = score.at_ends(hops_of, nodes, [header.port; 2], alike);
                         score.paths.extend(ends);
                         let path = start..score.paths.len() as u32;
                         let share = n_positions(&send.runs) as f64 * share(lane);

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::conditions::{Checked, Conditions, Fault, FaultyPart};
 use super::loads::Ways;
 use super::network::Network;
 use super::score::{LaneScore, ResourceId, Score, ScoreError, StepFacts, StepScore, Transit};
@@ -29,40 +30,63 @@ impl Score {
         network: &Network,
         place: impl Fn(Rank) -> Vertex,
     ) -> Result<Self, ScoreError> {
+        Self::of_all_under(&Conditions::default(), flow, network, place)
+    }
+
+    /// The same, where not all is as usual.
+    ///
+    /// # Errors
+    /// [`ScoreError`]: too many messages, conditions that are none of this call's, or a call that does not end.
+    pub fn of_all_under(
+        conditions: &Conditions,
+        flow: &dyn Flow,
+        network: &Network,
+        place: impl Fn(Rank) -> Vertex,
+    ) -> Result<Self, ScoreError> {
         let n_agents = flow.n_ranks();
         let places: Vec<Vertex> = Rank::first(n_agents).map(place).collect();
         let mut score = Score::empty(flow, n_agents);
+        let checked = Checked::new(conditions, flow, network, score.n_ports)?;
         let n_nodes = (n_agents / network.per_node()) as usize;
-        score.number(network.whole().n_links(), n_nodes, network.per_node() > 1);
+        // An interface that is slow is so for what it sends, too.
+        let has_outs = network.per_node() > 1 || !conditions.faults.is_empty();
+        score.number(network.whole().n_links(), n_nodes, has_outs);
+        score.take_faults(conditions);
         // Messages between the same vertices take the same path.
         let mut known: HashMap<(u32, u32), (Range<u32>, [u16; 2])> = HashMap::new();
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             let share = position_share(header);
             let port = header.port;
+            let mut blocks = checked.blocks(flow, lane);
             known.clear();
             for step in StepId::first(header.n_steps) {
                 let mut messages = Vec::new();
-                flow.volumes(lane, step, &mut |from, to, positions| {
+                let mut fault = None;
+                let mut add = |from: Rank, to: Rank, positions: f64| {
                     let (path, hops) = known
                         .entry((from.0, to.0))
                         .or_insert_with(|| {
-                            let start = score.paths.len() as u32;
-                            let mut hops = [0u16; 2];
                             let ends = [from, to].map(|rank| places[rank.index()]);
-                            network.whole().route(ends[0], ends[1], &mut |link| {
-                                score.paths.push((link.0 as u32, 1.0));
-                                hops[usize::from(network.is_on_board(link))] += 1;
-                            });
-                            let [from, to] = ends.map(|vertex| network.node(vertex));
-                            let at_ends = score.at_ends(hops, from, to, port, 1.0);
-                            score.paths.extend(at_ends);
-                            (start..score.paths.len() as u32, hops)
+                            let found = score.path(&checked, network, ends, port);
+                            found.unwrap_or_else(|error| {
+                                fault.get_or_insert(error.between(from, to));
+                                (0..0, [0, 0])
+                            })
                         })
                         .clone();
-                    let share = positions as f64 * share;
+                    let share = positions * share;
                     messages.push(Transit { from: from.0, to: to.0, share, hops, path });
-                });
+                };
+                match &mut blocks {
+                    None => flow.volumes(lane, step, &mut |from, to, positions| {
+                        add(from, to, positions as f64)
+                    }),
+                    Some(blocks) => blocks.step(step, &mut add),
+                }
+                if let Some(fault) = fault {
+                    return Err(fault);
+                }
                 n_messages += messages.len() as u64;
                 if n_messages > MOST_MESSAGES {
                     return Err(ScoreError::TooLong { messages: n_messages, most: MOST_MESSAGES });
@@ -70,8 +94,68 @@ impl Score {
                 score.push(flow, lane, step, StepScore::new(messages, n_agents));
             }
         }
+        score.detour(&checked, |rank| network.node(places[rank.index()]))?;
         score.work = work_of(flow);
         Ok(score)
+    }
+
+    /// What a message crosses, and how many links.
+    fn path(
+        &mut self,
+        checked: &Checked<'_>,
+        network: &Network,
+        ends: [Vertex; 2],
+        port: PortId,
+    ) -> Result<(Range<u32>, [u16; 2]), ScoreError> {
+        let start = self.paths.len() as u32;
+        let (mut hops, mut dead) = ([0u16; 2], None);
+        network.whole().route(ends[0], ends[1], &mut |link| {
+            if checked.is_dead(link) {
+                dead.get_or_insert(link);
+            }
+            self.paths.push((link.0 as u32, 1.0));
+            hops[usize::from(network.is_on_board(link))] += 1;
+        });
+        if let Some(link) = dead {
+            let link = network.whole().link_name(link);
+            return Err(ScoreError::DeadLink { from: Rank(0), to: Rank(0), link });
+        }
+        let [from, to] = ends.map(|vertex| network.node(vertex));
+        let ports = [checked.via(from, port)?, checked.via(to, port)?];
+        let at_ends = self.at_ends(hops, [from, to], ports, 1.0);
+        self.paths.extend(at_ends);
+        Ok((start..self.paths.len() as u32, hops))
+    }
+
+    /// What is slow.
+    fn take_faults(&mut self, conditions: &Conditions) {
+        for &Fault { part, speed } in &conditions.faults {
+            match part {
+                FaultyPart::Link(link) => self.slow.push((link.0 as u32, speed)),
+                FaultyPart::Interface { node, port } => {
+                    let number = node * self.n_ports + u32::from(port.0);
+                    let first = [self.first_in as u32, self.first_out as u32];
+                    self.slow.extend(first.map(|first| (first + number, speed)));
+                }
+            }
+        }
+    }
+
+    /// Whose messages take other ports than their lanes'.
+    fn detour(
+        &mut self,
+        checked: &Checked<'_>,
+        node: impl Fn(Rank) -> u32,
+    ) -> Result<(), ScoreError> {
+        for rank in Rank::first(self.n_agents) {
+            for port in (0..self.n_ports).map(|port| PortId(port as u16)) {
+                let via = checked.via(node(rank), port)?;
+                if via != port {
+                    self.detours.insert((rank.0, port), via);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The messages of one rank that stands for all: every line of a dimension does the same, and on a
@@ -189,7 +273,7 @@ impl Score {
                     let start = score.paths.len() as u32;
                     score.paths.extend_from_slice(&links[way as usize]);
                     let at_ends =
-                        score.at_ends(message.hops, 0, 0, lane.port, of_node[way as usize]);
+                        score.at_ends(message.hops, [0, 0], [lane.port; 2], of_node[way as usize]);
                     score.paths.extend(at_ends);
                     start..score.paths.len() as u32
                 });
@@ -214,12 +298,11 @@ impl Score {
     pub(super) fn at_ends(
         &self,
         hops: [u16; 2],
-        from: u32,
-        to: u32,
-        port: PortId,
+        [from, to]: [u32; 2],
+        [out, into]: [PortId; 2],
         of_node: f32,
     ) -> SmallVec<[(ResourceId, f32); 2]> {
-        let interface = |first: usize, node: u32| {
+        let interface = |first: usize, node: u32, port: PortId| {
             let port = node * self.n_ports + u32::from(port.0);
             (first as u32 + port, of_node)
         };
@@ -229,9 +312,9 @@ impl Score {
             return found;
         }
         if self.n_resources > self.first_out {
-            found.push(interface(self.first_out, from));
+            found.push(interface(self.first_out, from, out));
         }
-        found.push(interface(self.first_in, to));
+        found.push(interface(self.first_in, to, into));
         found
     }
 
@@ -252,6 +335,8 @@ impl Score {
             first_out: 0,
             first_in: 0,
             n_resources: 0,
+            slow: Vec::new(),
+            detours: HashMap::new(),
             is_exact: true,
         }
     }

@@ -13,6 +13,7 @@ mod busiest;
 mod changes;
 mod classes;
 mod compose;
+mod conditions;
 mod engine;
 mod fitted;
 mod loads;
@@ -33,6 +34,7 @@ mod whole;
 mod work;
 
 pub use changes::ChangesError;
+pub use conditions::{Conditions, Fault, FaultyPart};
 pub use engine::CallForm;
 pub use fitted::{Origin, QUANTITIES, Quantity, tofu_d_intervals};
 pub use machine::{Machine, MachineError, Parameter};

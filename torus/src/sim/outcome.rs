@@ -85,8 +85,11 @@ pub enum SpanKind {
     Busy(Part),
     /// Waits for messages.
     Waits,
-    /// Its interface sends.
-    Sends,
+    /// Its interface sends a message.
+    Sends {
+        /// Its number in the step: see [`Score::message`](super::Score::message).
+        message: u32,
+    },
 }
 
 /// A time of a port.

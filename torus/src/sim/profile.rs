@@ -9,7 +9,7 @@ use super::player::play;
 use super::score::Score;
 use super::script::{NotModelled, Script};
 use super::trees;
-use crate::plan::{Flow, Schedule};
+use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder};
 
 /// Whose software performs a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,18 @@ pub enum Profile {
 impl Profile {
     /// The longest message of our engine if nothing else is said, bytes.
     pub const SEGMENT_BYTES: u64 = 1 << 20;
+
+    /// A schedule as this software performs it: what the papers' code does far first is what it does near first,
+    /// from the end, dimensions included.
+    #[must_use]
+    pub fn performed(self, mut schedule: Schedule) -> Schedule {
+        if let (Profile::Paper(_), Recipe::Walk(recipe)) = (self, &mut schedule.recipe)
+            && recipe.order == StepOrder::FarFirst
+        {
+            recipe.interleave = Interleave::RoundRobinBackwards;
+        }
+        schedule
+    }
 
     /// What each port does in a call of `n` bytes.
     ///

@@ -1,10 +1,12 @@
 //! A plan's messages on a network, with the resources that each crosses.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use super::conditions::FaultyPart;
 use super::trees::Trees;
 use super::work::LaneWork;
-use crate::collectives::Action;
+use crate::collectives::{Action, Collective};
 use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
 use crate::plan::DependsOn;
 
@@ -38,7 +40,7 @@ pub enum Resource {
 }
 
 /// Why a plan has no score.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScoreError {
     /// Too many messages to follow one by one.
     #[error(
@@ -50,6 +52,74 @@ pub enum ScoreError {
         /// The limit.
         most: u64,
     },
+    /// Blocks of which there is not one for each rank.
+    #[error(
+        "{given} sizes of blocks for {ranks} ranks: there is one for each rank, in an alltoall also one for each \
+         pair, none negative and not all 0"
+    )]
+    Blocks {
+        /// Sizes given.
+        given: usize,
+        /// The ranks.
+        ranks: usize,
+    },
+    /// A collective without blocks.
+    #[error(
+        "{collective} has no blocks whose sizes could differ: allgather, gather, scatter, reduce-scatter and alltoall have"
+    )]
+    NoBlocks {
+        /// The collective.
+        collective: Collective,
+    },
+    /// A fault of what is not there.
+    #[error("{} is not there", name(.part))]
+    NoPart {
+        /// What should have it.
+        part: FaultyPart,
+    },
+    /// No speed.
+    #[error(
+        "a speed of {speed} times the usual: it is 0 for what is dead, and less than 1 for what is slow"
+    )]
+    Speed {
+        /// What was given.
+        speed: f64,
+    },
+    /// A call that does not end.
+    #[error(
+        "rank {from} sends to rank {to} over link {link}, which is dead: the call does not end"
+    )]
+    DeadLink {
+        /// The sender.
+        from: Rank,
+        /// The receiver.
+        to: Rank,
+        /// The link, by name.
+        link: String,
+    },
+    /// A node without an interface.
+    #[error("node {node} has no interface that works: a call of its ranks does not end")]
+    NoInterface {
+        /// The node.
+        node: u32,
+    },
+}
+
+impl ScoreError {
+    /// The same, of a message between these.
+    pub(super) fn between(self, from: Rank, to: Rank) -> Self {
+        match self {
+            ScoreError::DeadLink { link, .. } => ScoreError::DeadLink { from, to, link },
+            other => other,
+        }
+    }
+}
+
+fn name(part: &FaultyPart) -> String {
+    match part {
+        FaultyPart::Link(link) => format!("link number {}", link.0),
+        FaultyPart::Interface { node, port } => format!("interface {} of node {node}", port.0),
+    }
 }
 
 /// A message of a step.
@@ -157,6 +227,10 @@ pub struct Score {
     pub(super) first_memory: usize,
     pub(super) first_out: usize,
     pub(super) n_resources: usize,
+    /// Resources that are slow, each with its speed as a multiple of the others'.
+    pub(super) slow: Vec<(ResourceId, f64)>,
+    /// By agent and port, the port that its messages take in place of it.
+    pub(super) detours: HashMap<(u32, PortId), PortId>,
     pub(super) is_exact: bool,
 }
 
@@ -197,6 +271,15 @@ impl Score {
         self.n_ports
     }
 
+    /// The port through whose interface an agent sends what a lane drives.
+    pub(super) fn port(&self, agent: u32, lane: usize) -> PortId {
+        let port = self.lanes[lane].port;
+        match self.detours.is_empty() {
+            true => port,
+            false => self.detours.get(&(agent, port)).copied().unwrap_or(port),
+        }
+    }
+
     /// What a number of [`ScoredMessage::crossed`] is.
     pub fn resource(&self, number: u32) -> Resource {
         let number = number as usize;
@@ -223,19 +306,29 @@ impl Score {
         let lanes = LaneId::first(self.lanes.len()).zip(&self.lanes);
         let steps = lanes.flat_map(|(lane, of_lane)| {
             let steps = StepId::first(of_lane.steps.len()).zip(&of_lane.steps);
-            steps.map(move |(step, of_step)| (lane, of_lane.port, step, of_step))
+            steps.map(move |(step, of_step)| (lane, step, of_step.messages.len() as u32))
         });
-        steps.flat_map(move |(lane, port, step, of_step)| {
-            of_step.messages.iter().map(move |message| ScoredMessage {
-                lane,
-                port,
-                step,
-                from: Rank(message.from),
-                to: Rank(message.to),
-                share: message.share,
-                crossed: &self.paths[message.path.start as usize..message.path.end as usize],
-            })
+        steps.flat_map(move |(lane, step, n)| {
+            (0..n).map(move |number| self.message(lane, step, number))
         })
+    }
+
+    /// A message of a step, by its number there.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    pub fn message(&self, lane: LaneId, step: StepId, number: u32) -> ScoredMessage<'_> {
+        let LaneScore { port, ref steps } = self.lanes[lane.index()];
+        let message = &steps[step.index()].messages[number as usize];
+        ScoredMessage {
+            lane,
+            port,
+            step,
+            from: Rank(message.from),
+            to: Rank(message.to),
+            share: message.share,
+            crossed: &self.paths[message.path.start as usize..message.path.end as usize],
+        }
     }
 
     /// By lane and step, what all ranks know.

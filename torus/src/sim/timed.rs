@@ -19,7 +19,7 @@ use super::script::NotModelled;
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape, Vertex};
 use crate::names::Rank;
-use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, StepOrder, max_ports};
+use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, max_ports};
 use crate::registry::{self, Request, UnknownAlgorithm};
 
 /// Whose software was timed.
@@ -179,14 +179,15 @@ impl Preparation {
     /// [`PrepareError`] if there is none, or none that suits the shape.
     pub fn prepare(&mut self, timed: &Timed<'_>) -> Result<Prepared, PrepareError> {
         let Counterpart { collective, algorithm, profile, is_by_rank } = counterpart(timed)?;
-        let case = self.case(CaseKey {
+        let key = CaseKey {
             api: timed.api,
             collective,
             algorithm: algorithm.to_owned(),
             shape: timed.shape.clone(),
             ports: timed.ports,
             is_by_rank,
-        })?;
+        };
+        let case = self.case(key, profile)?;
         let n = timed.bytes as f64;
         let (schedule, flow, score) = (&case.schedule, &case.flow, &case.score);
         // Any machine will do to see that the software performs such a schedule.
@@ -194,7 +195,7 @@ impl Preparation {
         Ok(Prepared { case, profile, n })
     }
 
-    fn case(&mut self, key: CaseKey) -> Result<Arc<Case>, PrepareError> {
+    fn case(&mut self, key: CaseKey, profile: Profile) -> Result<Arc<Case>, PrepareError> {
         if let Some(case) = self.cases.get(&key) {
             return Ok(Arc::clone(case));
         }
@@ -202,14 +203,14 @@ impl Preparation {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Network::new(self.kind, &key.shape, self.fold)?),
         };
-        let case = Arc::new(Case::new(&key, network)?);
+        let case = Arc::new(Case::new(&key, profile, network)?);
         self.cases.insert(key, Arc::clone(&case));
         Ok(case)
     }
 }
 
 impl Case {
-    fn new(key: &CaseKey, network: &Network) -> Result<Self, PrepareError> {
+    fn new(key: &CaseKey, profile: Profile, network: &Network) -> Result<Self, PrepareError> {
         let CaseKey { api, collective, ref algorithm, ref shape, ports, is_by_rank } = *key;
         let torus = match is_by_rank {
             true => Shape::torus(&[shape.n_ranks()]).expect("as many ranks as a shape has"),
@@ -222,15 +223,12 @@ impl Case {
         let has_more = api == Api::Utofu && (most..=N_INTERFACES).contains(&ports);
         let asked = if has_more { most } else { ports };
         let request = Request { shape: torus, map, root, ports: Some(asked) };
-        let mut schedule = algorithm.schedule(&request)?;
-        let mut is_ring = false;
-        if let Recipe::Walk(recipe) = &mut schedule.recipe {
-            is_ring = recipe.interleave == Interleave::Sequential;
-            // What it does far first is what it does near first, from the end.
-            if api == Api::Utofu && recipe.order == StepOrder::FarFirst {
-                recipe.interleave = Interleave::RoundRobinBackwards;
-            }
-        }
+        let schedule = algorithm.schedule(&request)?;
+        let is_ring = matches!(
+            &schedule.recipe,
+            Recipe::Walk(recipe) if recipe.interleave == Interleave::Sequential
+        );
+        let schedule = profile.performed(schedule);
         let mut flow = schedule.expand()?;
         // Rings take no more than a torus has directions.
         if has_more && !is_ring {

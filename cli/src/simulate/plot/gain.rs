@@ -7,16 +7,15 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::{
-    FONT, GRID, INK, Legend, MARGIN, Style, WIDTH, axis_number, colour, log_range, needs_sizes,
-    picture, width_of, words,
-};
 use crate::error::CliError;
+use crate::picture::{
+    CHART, GRID, INK, Legend, MARGIN, Style, WIDTH, against_size, axis_number, between, colour,
+    log_range, needs_sizes, picture, width_of, words,
+};
 use crate::simulate::families::{EQUAL, Gain};
 use crate::simulate::gain::Gains;
 use crate::simulate::predict::Predicted;
 
-const CHART: i32 = 420;
 /// Lines that can be told apart; those of families that are best by most come first.
 const MOST_LINES: usize = 8;
 
@@ -32,7 +31,7 @@ struct Line<'a> {
 /// # Errors
 /// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
 pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(), CliError> {
-    let bytes = predicted.sizes();
+    let bytes = &predicted.sizes;
     if bytes.len() < 2 {
         return Err(needs_sizes());
     }
@@ -49,26 +48,8 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
         let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
         // Room above for what is written at the peaks.
         let y = log_range(every().map(|point| point.1).chain([1.0]), 1.0 / 1.1, 1.3);
-        let area = canvas.clone().shrink((0, top), (WIDTH as u32, CHART as u32));
-        let mut chart = ChartBuilder::on(&area)
-            .margin_left(MARGIN)
-            .margin_right(2 * MARGIN)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .build_cartesian_2d(x.clone().log_scale().base(2.0), y.clone().log_scale())?;
-        chart
-            .configure_mesh()
-            .label_style(("sans-serif", FONT))
-            .light_line_style(WHITE)
-            .bold_line_style(GRID)
-            .disable_y_mesh()
-            .x_desc("bytes")
-            .y_desc("time of the best other / own time")
-            .x_labels(10)
-            .y_labels(0)
-            .y_label_formatter(&|_| String::new())
-            .x_label_formatter(&|bytes| sizes::show(bytes.round() as u64))
-            .draw()?;
+        let meaning = "time of the best other / own time";
+        let mut chart = against_size(canvas, top, [x.clone(), y.clone()], meaning, false)?;
         // Gains lie near 1, where a logarithmic axis has no numbers of its own.
         let mut last = i32::MAX;
         for gain in ticks(&y) {
@@ -96,7 +77,7 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
             let is_near =
                 |other: &(i32, i32)| (other.0 - x).abs() < 2 * half + 8 && (other.1 - y).abs() < 14;
             if !taken.iter().any(is_near) {
-                let colour = super::between(colour(index), INK, 0.25);
+                let colour = between(colour(index), INK, 0.25);
                 words(
                     canvas,
                     &text,

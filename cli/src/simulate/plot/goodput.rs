@@ -1,20 +1,18 @@
 //! Goodput against size, with the sizes at which another algorithm becomes the best (after Fig. 6 of the
 //! Swing paper).
 
-use hopbine_torus::sizes;
 use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{
-    Canvas, Drawn, FAINT, FONT, GRID, INK, Legend, MARGIN, Style, WIDTH, axis_number, between,
-    colour, log_range, needs_sizes, picture, width_of, words,
-};
 use crate::error::CliError;
+use crate::picture::{
+    CHART, Canvas, Drawn, FAINT, INK, Legend, MARGIN, Style, WIDTH, against_size, between, colour,
+    log_range, needs_sizes, picture, width_of, words,
+};
 use crate::simulate::families::EQUAL;
 use crate::simulate::predict::{Predicted, Series};
 
-const CHART: i32 = 420;
 const LABEL_LINE: i32 = 16;
 /// Where the first and the last size stand, about.
 const LEFT: i32 = MARGIN + 70;
@@ -28,12 +26,12 @@ const MOST_LINES: usize = 12;
 /// # Errors
 /// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
 pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
-    let sizes = predicted.sizes();
+    let sizes = &predicted.sizes;
     if sizes.len() < 2 || sizes.contains(&0) {
         return Err(needs_sizes());
     }
     let lines = chosen(&predicted.series);
-    let reigns = reigns(&lines, &sizes);
+    let reigns = reigns(&lines, sizes);
     let legend = Legend(
         lines
             .iter()
@@ -42,11 +40,11 @@ pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
             .collect(),
     );
     let title = format!("{}: predicted goodput, and the best algorithm", predicted.subject());
-    let labels = labels(&lines, &reigns, &sizes);
+    let labels = labels(&lines, &reigns, sizes);
     let rows = labels.iter().map(|label| label.row + 1).max().unwrap_or(0) * LABEL_LINE + 4;
     picture(path, &title, rows + CHART + 8 + legend.height(), |canvas, top| {
         let above = top + rows;
-        chart(canvas, above, &lines, &reigns)?;
+        chart(canvas, above, sizes, &lines, &reigns)?;
         let last = above - LABEL_LINE / 2 - 2;
         words(canvas, "best:", (MARGIN + 32, last), &Style { colour: FAINT, ..Style::default() })?;
         for Label { line, middle, row } in labels {
@@ -71,9 +69,9 @@ impl Line<'_> {
             .all(|size| (self.series.ns(size) / other.ns(size) - 1.0).abs() < EQUAL)
     }
 
-    fn points(&self) -> Vec<(f64, f64)> {
-        let points = self.series.played.iter();
-        points.map(|(bytes, played)| (*bytes as f64, *bytes as f64 / played.ns)).collect()
+    fn points(&self, sizes: &[u64]) -> Vec<(f64, f64)> {
+        let points = sizes.iter().zip(&self.series.played);
+        points.map(|(&bytes, played)| (bytes as f64, bytes as f64 / played.ns)).collect()
     }
 }
 
@@ -168,28 +166,17 @@ fn labels(lines: &[Line<'_>], reigns: &[Reign], sizes: &[u64]) -> Vec<Label> {
     found
 }
 
-fn chart(canvas: &Canvas<'_>, top: i32, lines: &[Line<'_>], reigns: &[Reign]) -> Drawn {
-    let every = || lines.iter().flat_map(Line::points);
+fn chart(
+    canvas: &Canvas<'_>,
+    top: i32,
+    sizes: &[u64],
+    lines: &[Line<'_>],
+    reigns: &[Reign],
+) -> Drawn {
+    let every = || lines.iter().flat_map(|line| line.points(sizes));
     let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
     let y = log_range(every().map(|point| point.1), 1.0 / 1.2, 1.4);
-    let area = canvas.clone().shrink((0, top), (WIDTH as u32, CHART as u32));
-    let mut chart = ChartBuilder::on(&area)
-        .margin_left(MARGIN)
-        .margin_right(2 * MARGIN)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d(x.log_scale().base(2.0), y.clone().log_scale())?;
-    chart
-        .configure_mesh()
-        .label_style(("sans-serif", FONT))
-        .light_line_style(WHITE)
-        .bold_line_style(GRID)
-        .x_desc("bytes")
-        .y_desc("goodput, GB/s")
-        .x_labels(10)
-        .x_label_formatter(&|bytes| sizes::show(bytes.round() as u64))
-        .y_label_formatter(&|rate| axis_number(*rate))
-        .draw()?;
+    let mut chart = against_size(canvas, top, [x, y.clone()], "goodput, GB/s", true)?;
     // The first begins with the first size.
     for reign in reigns.iter().skip(1) {
         let ends = [(reign.from, y.start), (reign.from, y.end)];
@@ -198,7 +185,7 @@ fn chart(canvas: &Canvas<'_>, top: i32, lines: &[Line<'_>], reigns: &[Reign]) ->
     // The best above the others.
     for (index, line) in lines.iter().enumerate().rev() {
         let style = colour(index).filled().stroke_width(2);
-        chart.draw_series(LineSeries::new(line.points(), style).point_size(2))?;
+        chart.draw_series(LineSeries::new(line.points(sizes), style).point_size(2))?;
     }
     Ok(())
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::{
+use crate::error::CliError;
+use crate::picture::{
     FAINT, Legend, MARGIN, Style, WIDTH, between, colour, edge, fill, on, picture, width_of, words,
 };
-use crate::error::CliError;
 use crate::simulate::heatmap::{Heatmap, Named};
 
 const ROW: i32 = 24;

@@ -7,11 +7,11 @@ use hopbine_torus::geometry::Vertex;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::{
-    FAINT, MARGIN, Style, WIDTH, along, colour_bar, edge, fill, note_lines, picture, words,
-};
 use crate::cells::decimal;
 use crate::error::CliError;
+use crate::picture::{
+    FAINT, MARGIN, Style, WIDTH, along, colour_bar, edge, fill, note_lines, picture, words,
+};
 use crate::simulate::links::Loads;
 use crate::simulate::one::OneCall;
 

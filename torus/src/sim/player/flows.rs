@@ -24,7 +24,7 @@ impl Player<'_> {
         let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);
-        let port = u32::from(self.score.lanes[lane as usize].port.0);
+        let port = u32::from(self.score.port(agent, lane as usize).0);
         let queue = (agent * self.score.n_ports + port) as usize;
         self.queues[queue].push_back(Flow {
             lane,
@@ -139,7 +139,8 @@ impl Player<'_> {
             let start_ns = state.began[ended.message as usize];
             let rank = message(self.score, &ended).from;
             let (lane, step) = (ended.lane, Some(ended.step));
-            spans.push(Span { rank, lane, step, kind: SpanKind::Sends, start_ns, end_ns: now });
+            let kind = SpanKind::Sends { message: ended.message };
+            spans.push(Span { rank, lane, step, kind, start_ns, end_ns: now });
         }
         self.begin_flow(queue, now);
     }

@@ -174,6 +174,7 @@ impl<'a> Player<'a> {
         let mut capacity = vec![speeds.link; score.n_resources];
         capacity[score.first_in..].fill(speeds.interface);
         capacity[score.first_memory..score.first_out].fill(speeds.copy_all);
+        score.slow.iter().for_each(|&(resource, speed)| capacity[resource as usize] *= speed);
         let mut parts = Parts::default();
         script.setup.iter().for_each(|&(part, ns)| parts.add(part, ns));
         let start = parts.total();
