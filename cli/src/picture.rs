@@ -269,8 +269,9 @@ where
     if !has_rows {
         mesh.disable_y_mesh().y_labels(0);
     }
+    let number = |value: &f64| if has_rows { axis_number(*value) } else { String::new() };
     mesh.x_label_formatter(&|bytes| sizes::show(bytes.round() as u64))
-        .y_label_formatter(&|value| axis_number(*value))
+        .y_label_formatter(&number)
         .draw()?;
     Ok(chart)
 }

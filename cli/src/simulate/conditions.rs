@@ -23,7 +23,7 @@ pub struct BlocksArg(Vec<f64>);
 pub fn parse_fault(text: &str) -> Result<FaultArg, String> {
     let wrong = || {
         format!(
-            "`{text}` must be what is slow and its speed, such as \"0,0 x+=0.5\" with a link's name as in --show \
+            "`{text}` must be what is slow and its speed, such as (0,0)+0=0.5 with a link's name as in --show \
              links, or tni:3.1=0 for interface 1 of node 3, which is dead"
         )
     };
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn faults_and_blocks_are_read() {
-        let slow = FaultArg { part: "0,0 x+".to_owned(), speed: 0.5 };
-        assert_eq!(parse_fault("0,0 x+=0.5"), Ok(slow));
+        let slow = FaultArg { part: "(0,0)+0".to_owned(), speed: 0.5 };
+        assert_eq!(parse_fault("(0,0)+0=0.5"), Ok(slow));
         assert_eq!(parse_fault("tni:3.1=0").unwrap().part, "tni:3.1");
         for (text, expected) in [
             ("tni:3.1", "must be what is slow"),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::collectives::Action;
+use crate::collectives::{Action, Collective};
 use crate::geometry::Vertex;
 use crate::names::{LaneId, LinkId, Rank, StepId};
 use crate::plan::{Expansion, Flow, LaneHeader};
@@ -24,6 +24,9 @@ pub struct Branch {
     /// No message of the step leaves its node.
     pub stays: bool,
 }
+
+/// The most ranks, times ports, that are followed up and down the trees of an allreduce.
+const MOST_OF_ALLREDUCE: usize = 1 << 15;
 
 /// What long-run loads of links are counted in.
 pub const SHARES: f32 = 64.0;
@@ -197,6 +200,11 @@ impl Trees {
         let mut ports: Vec<_> = headers.iter().map(|header| header.port).collect();
         ports.sort_unstable();
         let first = headers.first()?;
+        // Beside all other algorithms of an allreduce.
+        let is_long = n_ranks * headers.len() > MOST_OF_ALLREDUCE;
+        if flow.collective() == Collective::Allreduce && is_long {
+            return None;
+        }
         let is_alike = |header: &LaneHeader| header.parts == first.parts;
         if !headers.iter().all(is_alike) || ports.windows(2).any(|pair| pair[0] == pair[1]) {
             return None;
