@@ -27,6 +27,7 @@ pub(super) fn whole_vectors(flow: &dyn Flow) -> Vec<Option<f64>> {
 fn are_all(flow: &dyn Flow, lane: LaneId, step: StepId, n: u64) -> bool {
     match flow.view(lane, step) {
         StepView::Lines(lines) => lines.hops().all(|hop| hop.positions == n),
+        StepView::Products(product) => product.positions == n,
         StepView::Shifts(shifts) => shifts.shifts.iter().all(|shift| shift.positions == n),
         StepView::Messages(_) => {
             let mut are_all = true;
