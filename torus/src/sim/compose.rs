@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::conditions::{Checked, Conditions, Fault, FaultyPart};
+use super::conditions::{Checked, Conditions, Fault};
 use super::loads::Ways;
 use super::network::Network;
-use super::score::{LaneScore, ResourceId, Score, ScoreError, StepFacts, StepScore, Transit};
+use super::refused::{FaultyPart, ScoreError};
+use super::score::{LaneScore, ResourceId, Score, StepFacts, StepScore, Transit};
 use super::trees::Trees;
 use super::whole::whole_vectors;
 use super::work::{self, LaneWork};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::network::Network;
-use super::score::ScoreError;
+use super::refused::{FaultyPart, ScoreError};
 use crate::collectives::Payload;
 use crate::names::{LaneId, LinkId, PortId, Position, Rank, StepId};
 use crate::plan::{Flow, Message};
@@ -27,20 +27,6 @@ pub struct Fault {
     /// Its speed, as a multiple of what it should be; 0 if it is dead. What would go through a dead
     /// interface takes the node's next one, in the order of ports; nothing goes round a dead link.
     pub speed: f64,
-}
-
-/// What may be slow or dead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FaultyPart {
-    /// A link, in its one direction.
-    Link(LinkId),
-    /// An interface of a node (a TNI), both ways.
-    Interface {
-        /// The node, as in [`Resource`](super::Resource).
-        node: u32,
-        /// The port that it is of.
-        port: PortId,
-    },
 }
 
 impl Conditions {
