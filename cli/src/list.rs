@@ -1,9 +1,10 @@
 //! `hopbine list`: the registry as a table.
 
+use hopbine_torus::bounds::{LeastTraffic, Links};
 use hopbine_torus::{Algorithm, Collective, Shape, registry};
 use serde_json::Value;
 
-use super::cells::{Cell, Column};
+use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::report::{Format, Report};
@@ -38,6 +39,26 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
+/// What no algorithm does better on a shape, if all are of one collective.
+fn bounds_note(algorithms: &[Algorithm], shape: &Shape) -> Option<String> {
+    let collective = algorithms.first()?.collective;
+    if algorithms.iter().any(|other| other.collective != collective) {
+        return None;
+    }
+    let least = LeastTraffic::new(collective, &Links::of(shape));
+    let (kind, load) = least.link();
+    (load > 0.0).then(|| {
+        format!(
+            "Of any {collective} on {shape} the busiest rank sends {} n at least, and the most loaded link \
+             carries {} n ({}), n the bytes of a rank's vector or of all its blocks: `hopbine check` has \
+             the gap of each algorithm.",
+            decimal(least.sent, 4),
+            decimal(load, 4),
+            kind.name()
+        )
+    })
+}
+
 fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
     let mut columns = vec![
         Column::text("collective", "collective"),
@@ -60,6 +81,10 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
     let is_marked = |mark| algorithms.iter().any(|algorithm| algorithm.summary().contains(mark));
     let marks = is_marked("(B)") || is_marked("(L)");
     let notes = marks.then(|| explained.to_owned()).into_iter().collect();
+    let mut notes: Vec<String> = notes;
+    if let Some(shape) = shape {
+        notes.extend(bounds_note(algorithms, shape));
+    }
     let rows = algorithms.iter().map(|algorithm| {
         let mut row = vec![
             Cell::text(algorithm.collective.name()),

@@ -8,6 +8,7 @@
 //! - [`collectives`]: what ranks bring to each and have in the end, and the passes between;
 //! - [`plan`]: the derivation of what each rank sends, the plan types, their text form, the checker;
 //! - [`registry`]: every algorithm by name;
+//! - [`bounds`]: what no algorithm can do without, by collective and shape;
 //! - [`choose`]: decision tables, which say what performs a call;
 //! - [`sim`]: what a plan takes on a machine that is not here, predicted;
 //! - [`sizes`]: amounts of bytes as people write them.
@@ -18,6 +19,7 @@
 //! environment, starts a thread, or knows of buffers, MPI or uTofu. Unsafe code is forbidden.
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 pub mod choose;
 pub mod collectives;
 pub mod fit;

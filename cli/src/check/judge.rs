@@ -1,5 +1,6 @@
 //! Runs the checker and the traffic count on a schedule, or on all ranks' plans.
 
+use hopbine_torus::bounds::{LeastTraffic, Links};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{
     Checker, Expect, Flow, Listed, Mixed, Plan, PlanFault, Schedule, Traffic, Violation, traffic,
@@ -21,6 +22,8 @@ pub struct Verdict {
     pub traffic: Option<Traffic>,
     /// The least that the busiest rank must send, whatever the algorithm, as a multiple of n.
     pub minimum: Option<f64>,
+    /// The least that the most loaded link must carry of blocks of one size, in the same unit.
+    pub least_load: Option<f64>,
     /// What is wrong, with the root at which it shows.
     pub violations: Vec<(Rank, Violation)>,
 }
@@ -49,7 +52,12 @@ pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar
         Err(Mixed { rank, what }) => {
             let fault = PlanFault::Inconsistent { what };
             let violation = Violation { rank, lane: None, step: None, position: None, fault };
-            Verdict { traffic: None, minimum: None, violations: vec![(Rank(0), violation)] }
+            Verdict {
+                traffic: None,
+                minimum: None,
+                least_load: None,
+                violations: vec![(Rank(0), violation)],
+            }
         }
     }
 }
@@ -92,7 +100,9 @@ fn flow(
     let (findings, (traffic, minimum)) = rayon::join(prove, count);
     let root = flow.root();
     let violations = checker.conclude(findings).into_iter().map(|found| (root, found)).collect();
-    Verdict { traffic: Some(traffic), minimum: Some(minimum), violations }
+    let least = LeastTraffic::new(flow.collective(), &Links::of(shape)).link().1;
+    let least_load = counts.is_none().then_some(least);
+    Verdict { traffic: Some(traffic), minimum: Some(minimum), least_load, violations }
 }
 
 fn merge(a: Verdict, b: Verdict) -> Verdict {
@@ -103,7 +113,8 @@ fn merge(a: Verdict, b: Verdict) -> Verdict {
         (a, b) => a.or(b),
     };
     let minimum = a.minimum.into_iter().chain(b.minimum).reduce(f64::max);
-    Verdict { traffic, minimum, violations }
+    let least_load = a.least_load.or(b.least_load);
+    Verdict { traffic, minimum, least_load, violations }
 }
 
 /// The larger of each figure.

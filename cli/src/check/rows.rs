@@ -43,6 +43,8 @@ pub fn report(shape: &Shape, rows: &[CheckRow], mut notes: Vec<String>, n_listed
         Column::number("minimal_volume", "minimum").yields(3),
         Column::number("hop_bytes", "hop-bytes").yields(2),
         Column::number("link_load", "link load"),
+        Column::number("least_link_load", "least").yields(5),
+        Column::number("link_gap", "gap").yields(5),
         Column::text("link", "busiest link").yields(6),
         Column::number("messages", "messages").yields(5),
         Column::number("in_flight", "in flight").yields(4).only_if(has_windows),
@@ -71,7 +73,8 @@ pub fn report(shape: &Shape, rows: &[CheckRow], mut notes: Vec<String>, n_listed
             0,
             "Volume (sent by the busiest rank), hop-bytes (per rank) and link load are multiples \
              of n, the bytes of a rank's vector or of all its blocks; minimum holds for any \
-             algorithm, fewest (steps) for any with as many messages in a step."
+             algorithm, fewest (steps) for any with as many messages in a step; the link load of any \
+             algorithm is the least one or more, and the gap is how many times as much it is here."
                 .to_owned(),
         );
         if has_nodes {
@@ -121,6 +124,12 @@ fn row_cells(shape: &Shape, row: &CheckRow, is_rooted: bool) -> Vec<Cell> {
         _ => Cell::none(),
     };
     let minimum = row.verdict.minimum;
+    let least_load = row.verdict.least_load.filter(|least| has_data && *least > 0.0);
+    let gap = least_load.zip(traffic).map(|(least, traffic)| traffic.max_link_load / least);
+    let rounded = |value: Option<f64>, digits| match value {
+        Some(value) => Cell::new(value, decimal(value, digits)),
+        None => Cell::none(),
+    };
     let link = match traffic.and_then(|traffic| traffic.max_link).filter(|_| has_data) {
         None => Cell::none(),
         Some(link) => Cell::text(shape.link_name(link)),
@@ -153,12 +162,11 @@ fn row_cells(shape: &Shape, row: &CheckRow, is_rooted: bool) -> Vec<Cell> {
         count(|traffic| traffic.n_steps as u64),
         count(|traffic| u64::from(traffic.min_steps)),
         multiple(|traffic| traffic.max_sent),
-        match minimum.filter(|_| has_data) {
-            Some(value) => Cell::new(value, decimal(value, 4)),
-            None => Cell::none(),
-        },
+        rounded(minimum.filter(|_| has_data), 4),
         multiple(|traffic| traffic.hop_bytes),
         multiple(|traffic| traffic.max_link_load),
+        rounded(least_load, 4),
+        rounded(gap, 2),
         link,
         count(|traffic| traffic.max_messages as u64),
         traffic.and_then(|traffic| traffic.in_flight).map_or_else(Cell::none, Cell::count),

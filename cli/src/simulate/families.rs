@@ -124,6 +124,7 @@ pub mod tests {
             algorithm: (*algorithm).to_owned(),
             ports: 1,
             is_exact: true,
+            bounds: None,
             played: times
                 .iter()
                 .map(|&ns| Outcome { ns, parts: Parts::default(), spans: vec![] })

@@ -12,6 +12,7 @@ use crate::report::Report;
 pub fn report(predicted: &Predicted, explains: bool) -> Report {
     let Predicted { collective, shape, machine, sizes: all_sizes, series: all, notes } = predicted;
     let is_barrier = *collective == Collective::Barrier;
+    let has_bounds = all.iter().any(|series| series.bounds.is_some());
     let mut columns = vec![
         Column::text("algorithm", "algorithm"),
         Column::number("ports", "ports").yields(1),
@@ -20,6 +21,9 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
         Column::number("goodput_gb_per_s", "GB/s").yields(2).only_if(!is_barrier),
         Column::number("over_best", "over best"),
         Column::text("symmetry", "").yields(4),
+        Column::number("bound_us", "bound us").only_if(has_bounds && !explains).yields(3),
+        Column::number("gap", "gap").only_if(has_bounds && !explains).yields(3),
+        Column::text("decided_by", "by").only_if(has_bounds && !explains).yields(3),
     ];
     columns.extend(
         Part::ALL.map(|part| Column::number(part.name(), part.name()).only_if(explains).yields(3)),
@@ -44,6 +48,15 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
                     if series.is_exact { "" } else { "~" },
                 ),
             ];
+            let bound = series.bounds.map(|bounds| bounds.call(bytes as f64));
+            cells.extend(match bound.filter(|(_, ns)| *ns > 0.0) {
+                Some((kind, ns)) => [
+                    Cell::new(ns / 1e3, decimal(ns / 1e3, 2)),
+                    Cell::new(played.ns / ns, format!("{:.2}", played.ns / ns)),
+                    Cell::text(kind.name()),
+                ],
+                None => [Cell::none(), Cell::none(), Cell::none()],
+            });
             cells.extend(Part::ALL.map(|part| {
                 let share = played.parts.of(part) / played.ns;
                 Cell::new(played.parts.of(part) / 1e3, format!("{:.0}%", 100.0 * share))
@@ -54,6 +67,13 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
     let mut all_notes = vec![
         "Predicted by the network model, not measured; the fastest of each size first.".to_owned(),
     ];
+    if has_bounds && !explains {
+        all_notes.push(
+            "Bound: no schedule with as many ports is faster, by what is named; gap: how many times as \
+             long this one takes."
+                .to_owned(),
+        );
+    }
     all_notes.extend_from_slice(notes);
     Report {
         about: predicted.about(),

@@ -1,5 +1,6 @@
 //! Predictions: schedules of a shape, played at every size.
 
+use hopbine_torus::bounds::Bounds;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule};
 use hopbine_torus::sim::{Machine, Network, Outcome as Played, PaperCall, Profile, Score};
@@ -24,6 +25,8 @@ pub struct Series {
     pub ports: u32,
     /// Whether the symmetry that is made use of is there.
     pub is_exact: bool,
+    /// What no schedule with as many ports is faster than, for our software.
+    pub bounds: Option<Bounds>,
     /// By size, what a call takes.
     pub played: Vec<Played>,
 }
@@ -113,11 +116,15 @@ fn series(
     sizes: &[u64],
 ) -> Result<Series, CliError> {
     let call = Call::new(name, schedule, network, args, args.exact)?;
+    let is_ours = args.profile == ProfileArg::Hopbine;
+    let bounds = || Bounds::new(schedule.collective, schedule.ports, &machine.limits(network));
+    let bounds = is_ours.then(bounds);
     let played = sizes.iter().map(|&bytes| call.play(args, machine, bytes, false));
     Ok(Series {
         algorithm: name.to_owned(),
         ports: schedule.ports,
         is_exact: call.score.is_exact(),
+        bounds,
         played: played.collect::<Result<_, CliError>>()?,
     })
 }

@@ -16,6 +16,7 @@ mod compose;
 mod conditions;
 mod engine;
 mod fitted;
+mod limits;
 mod loads;
 mod machine;
 mod mpi;

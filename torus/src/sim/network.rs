@@ -248,6 +248,11 @@ impl Network {
         self.fold.is_none()
     }
 
+    /// Whether its vertices' axes are tori or meshes of links.
+    pub(super) fn has_axes_of_links(&self) -> bool {
+        self.boards.is_none()
+    }
+
     /// Dimensions with links: all but a node axis.
     pub(super) fn n_linked(&self) -> usize {
         self.rings.len()

@@ -1,0 +1,103 @@
+//! Bounds on a machine, in ns.
+
+use super::links::Links;
+use super::spread::spread_ns;
+use super::traffic::{NodeVolume, bisection};
+use super::{BoundKind, largest};
+use crate::collectives::{Collective, Share};
+use crate::names::Rank;
+
+/// What a network and the software on it can do at most. Speeds in bytes per ns, times in ns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Its links.
+    pub links: Links,
+    /// Speed of a link in one direction.
+    pub link: f64,
+    /// Speed of a network interface in one direction; a node has one for each port.
+    pub interface: f64,
+    /// Combining by all threads of a rank together.
+    pub reduce: f64,
+    /// To enter and leave a call.
+    pub call_ns: f64,
+    /// To post a message.
+    pub post_ns: f64,
+    /// A message without bytes to a neighbour.
+    pub latency_ns: f64,
+    /// Each further link on its way.
+    pub hop_ns: f64,
+    /// To see that it has arrived.
+    pub poll_ns: f64,
+    /// Between two messages of one interface.
+    pub gap_ns: f64,
+}
+
+/// The bounds of a collective on a machine; see [`BoundKind`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// For each byte of n.
+    bandwidth: f64,
+    bisection: f64,
+    reduction: f64,
+    latency_ns: f64,
+}
+
+impl Bounds {
+    /// Those of a collective with so many ports a rank.
+    ///
+    /// | bound | formula | source |
+    /// | --- | --- | --- |
+    /// | bandwidth | n times what one node, or all, must send or receive ([`LeastTraffic`](super::LeastTraffic)), over W = min(links x link, ports x interface) of a node | Chan et al. 2007, Patarasuk and Yuan 2009, arXiv 2305.18461 |
+    /// | bisection | n times the load of the most loaded link of a dimension, over the speed of a link | algorithms.md section 7 |
+    /// | reduction | n (N - 1)/N over the speed at which a rank combines | Chan et al. 2007 |
+    /// | latency | call + the larger of the best tree to (or from) all nodes and of the way to the farthest one, from posting to seeing | Bruck et al. 1997, Bar-Noy and Kipnis 1992 |
+    pub fn new(collective: Collective, ports: u32, limits: &Limits) -> Self {
+        let Limits { links, link, interface, reduce, .. } = limits;
+        let (n_nodes, per_node) = (links.n_nodes(), f64::from(links.per_node));
+        let speed = |n_links: f64| (n_links * link).min(f64::from(ports) * interface);
+        let [least, most, mean] = [links.least(), links.most(), links.mean()].map(speed);
+        let n_ranks = n_nodes * per_node;
+        let share = if collective.is_reduction() { (n_ranks - 1.0) / n_ranks } else { 0.0 };
+        Bounds {
+            bandwidth: NodeVolume::of(collective, links).over(least, most, mean, n_nodes),
+            bisection: bisection(collective, links) / link,
+            reduction: share / reduce,
+            latency_ns: latency_ns(collective, ports, limits),
+        }
+    }
+
+    /// A bound for a call of `n` bytes, ns.
+    pub fn of(&self, kind: BoundKind, n: f64) -> f64 {
+        match kind {
+            BoundKind::Bandwidth => n * self.bandwidth,
+            BoundKind::Bisection => n * self.bisection,
+            BoundKind::Reduction => n * self.reduction,
+            BoundKind::Latency => self.latency_ns,
+        }
+    }
+
+    /// The bound of a call of `n` bytes, ns, and what it follows from.
+    pub fn call(&self, n: f64) -> (BoundKind, f64) {
+        largest(BoundKind::ALL.map(|kind| (kind, self.of(kind, n))))
+    }
+}
+
+fn latency_ns(collective: Collective, ports: u32, limits: &Limits) -> f64 {
+    let Limits { links, call_ns, post_ns, latency_ns, hop_ns, poll_ns, gap_ns, .. } = limits;
+    let n_nodes = links.n_nodes();
+    if n_nodes < 2.0 {
+        return 0.0;
+    }
+    let delay_ns = post_ns + latency_ns + poll_ns;
+    // All ranks of a node together are at least as fast as they are.
+    let messages = u64::from(ports) * u64::from(links.per_node);
+    let (root, other) = (Rank(0), Rank(1));
+    let gives = collective.gives(other, root, 2) != Share::Nothing || !collective.is_rooted();
+    let gets = collective.gets(other, root, 2) != Share::Nothing || !collective.is_rooted();
+    let spread = |gap_ns: f64| spread_ns(n_nodes as u64, messages, gap_ns, delay_ns);
+    // Everybody's data reach everybody, or those of the root; and somebody hears from everybody.
+    let spreading = if gets { spread(*gap_ns) } else { 0.0 };
+    let hearing = if gives { spread(*poll_ns) } else { 0.0 };
+    let farthest = delay_ns + f64::from(links.reach().saturating_sub(1)) * hop_ns;
+    call_ns + spreading.max(hearing).max(farthest)
+}

@@ -1,0 +1,100 @@
+//! Bounds without a machine: what must be sent, in units of n.
+
+use super::links::Links;
+use super::{BoundKind, largest};
+use crate::collectives::Collective;
+
+/// What nodes must send or receive, in units of n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct NodeVolume {
+    /// One node, sending or receiving.
+    pub one: f64,
+    /// Whether this holds for every node; else for some.
+    pub every: bool,
+    /// All nodes send together.
+    pub all: f64,
+}
+
+impl NodeVolume {
+    /// With S the share (V - 1)/V = (N - c)/N of what is not a node's own:
+    ///
+    /// | collective | one node | all nodes | source |
+    /// | --- | --- | --- | --- |
+    /// | allgather, reduce-scatter | S, every one | V - 1 | Chan et al. 2007; cuts: arXiv 2305.18461 |
+    /// | allreduce | 1, every one | 2 (V - 1), as ranks reduce | Patarasuk and Yuan 2009 |
+    /// | bcast, reduce | 1, every one | V - 1 | Chan et al. 2007 |
+    /// | gather, scatter | S, the root's | S | Chan et al. 2007 |
+    /// | alltoall | c S, every one | V c S | each block leaves its node once |
+    /// | scan, exscan | 1, all nodes but one | V - 1 | whom a later rank on another node awaits |
+    /// | barrier | 0 | 0 | no data |
+    pub fn of(collective: Collective, links: &Links) -> Self {
+        let (n_nodes, per_node) = (links.n_nodes(), f64::from(links.per_node));
+        if n_nodes < 2.0 {
+            return NodeVolume { one: 0.0, every: true, all: 0.0 };
+        }
+        let (others, share) = (n_nodes - 1.0, (n_nodes - 1.0) / n_nodes);
+        let (one, every, all) = match collective {
+            Collective::Allgather | Collective::ReduceScatter => (share, true, others),
+            Collective::Allreduce => (1.0, true, 2.0 * others),
+            Collective::Bcast | Collective::Reduce => (1.0, true, others),
+            Collective::Gather | Collective::Scatter => (share, false, share),
+            Collective::Alltoall => (per_node * share, true, n_nodes * per_node * share),
+            Collective::Scan | Collective::Exscan => (1.0, false, others),
+            Collective::Barrier => (0.0, true, 0.0),
+        };
+        NodeVolume { one, every, all }
+    }
+
+    /// What this takes if so many links or bytes a time are a node's: of the node with the fewest, of the one
+    /// with the most, on average.
+    pub fn over(&self, least: f64, most: f64, mean: f64, n_nodes: f64) -> f64 {
+        let over = |volume: f64, speed: f64| if volume > 0.0 { volume / speed } else { 0.0 };
+        let one = over(self.one, if self.every { least } else { most });
+        one.max(over(self.all, mean * n_nodes))
+    }
+}
+
+/// The bisection bound: what the most loaded link carries at least, in units of n, of an alltoall; 0 of other
+/// collectives.
+///
+/// Along a dimension of d coordinates each line of vertices has n/d bytes for each pair of its coordinates. On a
+/// ring that is d/8 n a link for even d, as half of all data cross the middle. Source: algorithms.md section 7
+/// (h_i / l_i).
+pub(super) fn bisection(collective: Collective, links: &Links) -> f64 {
+    if collective != Collective::Alltoall {
+        return 0.0;
+    }
+    let of_line = links.lines.iter().map(|line| line.all_pairs);
+    of_line.fold(0.0, f64::max)
+}
+
+/// The least traffic of a collective, in units of n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeastTraffic {
+    /// What the busiest rank sends: [`Collective::minimal_volume`].
+    pub sent: f64,
+    /// What the most loaded link carries, as a node's links are loaded at best: the largest of what one
+    /// node must send or receive over the links that it has, and of what all must over all links.
+    pub bandwidth: f64,
+    /// The same, as the links of a dimension are.
+    pub bisection: f64,
+}
+
+impl LeastTraffic {
+    /// That of a collective on a network.
+    pub fn new(collective: Collective, links: &Links) -> Self {
+        let n_nodes = links.n_nodes();
+        let volume = NodeVolume::of(collective, links);
+        let n_ranks = n_nodes * f64::from(links.per_node);
+        LeastTraffic {
+            sent: collective.minimal_volume(n_ranks as u32),
+            bandwidth: volume.over(links.least(), links.most(), links.mean(), n_nodes),
+            bisection: bisection(collective, links),
+        }
+    }
+
+    /// What the most loaded link carries at least, and which bound says so.
+    pub fn link(&self) -> (BoundKind, f64) {
+        largest([(BoundKind::Bandwidth, self.bandwidth), (BoundKind::Bisection, self.bisection)])
+    }
+}
