@@ -12,6 +12,7 @@
 
 mod fewest;
 mod find;
+mod numbers;
 mod rows;
 
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::find::with_numbers;
+use super::numbers::with_numbers;
 use super::{Algorithm, DEFAULT_MAX_RADIX, DEFAULT_MESSAGES, FUSED, Family, Patterns, Variant};
 use crate::collectives::Collective::{
     self, Allgather, Allreduce, Alltoall, Barrier, Bcast, Exscan, Gather, Reduce, ReduceScatter,
@@ -168,10 +168,6 @@ static CHAIN: Variant =
 static SWEEPS: Variant =
     without_walk(Recipe::Prefix(PrefixSteps::Sweeps), "up and down a binomial tree");
 static ALONG_TREES: Variant = without_walk(Recipe::Trees, "one tree per port, pipelined");
-
-/// Alltoalls that are others with certain numbers.
-pub(super) static ALIASES: [(&str, &str); 2] =
-    [("hierarchical", "multi-leader:1"), ("node-aware", "locality-aware:node")];
 
 /// Names of alltoalls that are listed, too, though other rows and numbers make them.
 static LISTED: [&str; 8] = [
