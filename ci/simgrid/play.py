@@ -50,8 +50,9 @@ class Call:
 
     def build(self, engine):
         zone = NetZone.create_full_zone("network")
+        # What costs nothing has no rate: a memory, if copies are free.
         links = [
-            zone.create_link(str(number), [resource["gb_per_s"] * PER_BYTE]).seal()
+            zone.create_link(str(number), [(resource["gb_per_s"] or 1e6) * PER_BYTE]).seal()
             for number, resource in enumerate(self.resources)
         ]
         self.hosts = {}

@@ -257,8 +257,7 @@ fn on_links(name: &str, text: &str, ports: u32) -> Traffic {
 fn dimensions_use_links_evenly() {
     for (text, dims) in [("3x3", 2), ("3x3x3", 3), ("5x5x5", 3), ("3x3+2", 2)] {
         let shape: Shape = text.parse().unwrap();
-        // Each rank of a node has links of its own here.
-        let n_links = f64::from(shape.n_ranks() * 2 * dims);
+        let n_links = f64::from(shape.n_ranks() / shape.ranks_per_node() * 2 * dims);
         let counted = on_links("dimensions", text, 2 * dims);
         let mean = counted.crossed() / n_links;
         assert!((counted.max_link_load - mean).abs() < 1e-9, "{text}: {counted:?}");

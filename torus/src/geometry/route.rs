@@ -94,7 +94,12 @@ impl<'a> Route<'a> {
 
     /// The route that goes along the dimensions in the order of `dims`, all of the shape's.
     pub fn along(shape: &'a Shape, dims: &'a [usize], from: Vertex, to: Vertex) -> Self {
-        Route { shape, at: shape.coord(from), to: shape.coord(to), node: from, leg: None, dims }
+        let mut at = shape.coord(from);
+        // The ranks of a node share its links, which are those of the first.
+        if let Some(dim) = shape.node_dim() {
+            at = at.with(dim, 0);
+        }
+        Route { shape, node: shape.vertex(at), at, to: shape.coord(to), leg: None, dims }
     }
 
     /// The next leg that is not empty.
@@ -158,6 +163,17 @@ mod tests {
             links,
             [(0, 0, Direction::Minus), (16, 1, Direction::Plus), (17, 1, Direction::Plus)]
         );
+    }
+
+    #[test]
+    fn the_ranks_of_a_node_share_its_links() {
+        let shape: Shape = "4+2".parse().unwrap();
+        let links = |from, to| Route::new(&shape, Vertex(from), Vertex(to)).collect::<Vec<_>>();
+        // Ranks 0 and 1 are on the first node, 4 and 5 on the third.
+        let two = links(0, 4);
+        assert_eq!(two.len(), 2);
+        assert!([links(0, 5), links(1, 4), links(1, 5)].iter().all(|links| *links == two));
+        assert!(links(0, 1).is_empty());
     }
 
     proptest! {

@@ -43,7 +43,7 @@ impl Score {
         let mut score = Score::empty(flow, n_classes);
         let n_linked = network.n_linked();
         let n_nodes = classes.node(n_classes) as usize;
-        let n_links = n_classes as usize * 2 * n_linked;
+        let n_links = n_nodes * 2 * n_linked;
         score.number(n_links, n_nodes, network.per_node() > 1);
         let mut rank_on = vec![Rank(0); flow.n_ranks() as usize];
         Rank::first(flow.n_ranks()).for_each(|rank| rank_on[place(rank).index()] = rank);
@@ -161,8 +161,10 @@ impl<'a> Classes<'a> {
                 times[(start + hop * offset.signum()).rem_euclid(period) as usize] += 1;
             }
             for (digit, &times) in (0..).zip(&times).filter(|(_, times)| **times > 0) {
-                let link = (self.class(at.with(dim, digit)) as usize * n_linked + dim) * 2;
-                crossed.push(((link + usize::from(offset < 0)) as ResourceId, times as f32));
+                // The ranks of a node share its links.
+                let node = self.node(self.class(at.with(dim, digit))) as usize;
+                let link = ((node * n_linked + dim) * 2 + usize::from(offset < 0)) as ResourceId;
+                crossed.push((link, times as f32 * self.alike_on_node));
             }
             at = at.with(dim, to[dim]);
             hops += offset.unsigned_abs() as u16;

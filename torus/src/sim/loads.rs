@@ -168,6 +168,10 @@ impl<'a> Ways<'a> {
         }
         // Where not all ranks do the same, one of a node does.
         let of_node = if step.is_everywhere() { network.per_node() as f32 } else { 1.0 };
+        // The ranks of a node share its links.
+        for load in found.iter_mut().flat_map(|profile| &mut profile.load) {
+            *load *= of_node;
+        }
         let way = |(profile, hops)| {
             let number = self.profile(profile);
             self.way(smallvec![number], hops, of_node)
@@ -227,7 +231,8 @@ impl<'a> Ways<'a> {
         for (from, to) in hops.ends() {
             let mut hops = [0u16; 2];
             line.route(from, to, &mut |link| {
-                load[link.index()] += 1.0;
+                // The ranks of a node share its links.
+                load[link.index()] += network.per_node() as f32;
                 hops[usize::from(network.is_on_board(link))] += 1;
             });
             longest = longest.max(hops);
