@@ -21,7 +21,8 @@ cargo build --quiet --release -p hopbine-capi -p hopbine-cli --lib --bin hopbine
 built=${CARGO_TARGET_DIR:-target}/release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-ln -s "$(realpath "$built")/libhopbine_capi.so" "$work/libhopbine.so"
+# Under the name to link by, and the one to load by.
+for name in libhopbine.so libhopbine.so.0; do ln -s "$(realpath "$built")/libhopbine_capi.so" "$work/$name"; done
 gcc -std=gnu11 -O2 -fopenmp -Iinclude benches/openmp.c -L"$work" -lhopbine -o "$work/openmp"
 
 cores=$(nproc)
