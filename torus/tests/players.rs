@@ -343,6 +343,7 @@ fn symmetric_schedules_take_as_long_on_both_players() {
         ("ideal-torus", "4x4x4", 0.02),
         ("ideal-torus", "6x6x6", 0.02),
         ("hyperx", "4x6", 0.5),
+        ("hyperx", "4x4+2", 0.5),
         ("hx2mesh", "8x4", 0.5),
         ("tofu-d", "12", 0.5),
         ("tofu-d", "4x4x4", 0.5),

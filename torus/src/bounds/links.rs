@@ -52,8 +52,7 @@ impl LineLinks {
     }
 }
 
-/// The links of a network. [`Topology`](crate::geometry::Topology) counts a link for each vertex, also for
-/// those that share a node: so do bounds, which are the lower for it where ranks do.
+/// The links of a network, which the ranks of a node share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     /// Dimension by dimension.
@@ -74,7 +73,7 @@ impl Links {
         self.lines.iter().map(|line| f64::from(line.size)).product()
     }
 
-    /// Links out of the node that has the fewest, as they are counted: see the type.
+    /// Links out of the node that has the fewest.
     pub fn least(&self) -> f64 {
         self.of_node(|line| line.least)
     }
@@ -90,7 +89,7 @@ impl Links {
     }
 
     fn of_node(&self, links: impl Fn(&LineLinks) -> f64) -> f64 {
-        f64::from(self.per_node) * self.lines.iter().map(links).sum::<f64>()
+        self.lines.iter().map(links).sum()
     }
 
     /// The links from any node to the one that is farthest from it, at least.

@@ -57,15 +57,15 @@ impl NodeVolume {
 /// The bisection bound: what the most loaded link carries at least, in units of n, of an alltoall; 0 of other
 /// collectives.
 ///
-/// Along a dimension of d coordinates each line of vertices has n/d bytes for each pair of its coordinates. On a
-/// ring that is d/8 n a link for even d, as half of all data cross the middle. Source: algorithms.md section 7
-/// (h_i / l_i).
+/// Along a dimension of d coordinates each line of nodes of c ranks has c n/d bytes for each pair of its coordinates.
+/// On a ring that is c d/8 n a link for even d, as half of all data cross the middle. Source: algorithms.md
+/// section 7 (h_i / l_i).
 pub(super) fn bisection(collective: Collective, links: &Links) -> f64 {
     if collective != Collective::Alltoall {
         return 0.0;
     }
     let of_line = links.lines.iter().map(|line| line.all_pairs);
-    of_line.fold(0.0, f64::max)
+    f64::from(links.per_node) * of_line.fold(0.0, f64::max)
 }
 
 /// The least traffic of a collective, in units of n.

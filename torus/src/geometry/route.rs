@@ -94,11 +94,7 @@ impl<'a> Route<'a> {
 
     /// The route that goes along the dimensions in the order of `dims`, all of the shape's.
     pub fn along(shape: &'a Shape, dims: &'a [usize], from: Vertex, to: Vertex) -> Self {
-        let mut at = shape.coord(from);
-        // The ranks of a node share its links, which are those of the first.
-        if let Some(dim) = shape.node_dim() {
-            at = at.with(dim, 0);
-        }
+        let at = shape.first_on_node(shape.coord(from));
         Route { shape, node: shape.vertex(at), at, to: shape.coord(to), leg: None, dims }
     }
 

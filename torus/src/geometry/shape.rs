@@ -139,6 +139,11 @@ impl Shape {
         (self.axes[last].link == AxisLink::Node).then_some(last)
     }
 
+    /// The coordinates of the first rank on a node, whose links all of its ranks share.
+    pub fn first_on_node(&self, at: Coord) -> Coord {
+        self.node_dim().map_or(at, |dim| at.with(dim, 0))
+    }
+
     /// Ranks that share each node: the size of the node axis, 1 without one.
     pub fn ranks_per_node(&self) -> u32 {
         self.node_dim().map_or(1, |dim| self.size(dim))

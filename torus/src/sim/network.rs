@@ -319,7 +319,7 @@ impl Topology for Product {
     }
 
     fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId)) {
-        let (mut at, to) = (self.shape.coord(from), self.shape.coord(to));
+        let (mut at, to) = (self.shape.first_on_node(self.shape.coord(from)), self.shape.coord(to));
         for (dim, boards) in self.boards.iter().enumerate() {
             if let Some(boards) = boards {
                 let line = self.shape.vertex(at.with(dim, 0)).index();
