@@ -177,6 +177,14 @@ pub fn scheduled(algorithm: &Algorithm, request: &Request) -> Result<Schedule, C
     algorithm.schedule(request).map_err(unserved)
 }
 
+/// Most ports by default: the network interfaces of a node of Fugaku.
+pub const DEFAULT_PORTS: u32 = 6;
+
+/// The ports of ranks on a shape if nothing is said: as many as it has directions, [`DEFAULT_PORTS`] at most.
+pub fn default_ports(shape: &Shape) -> u32 {
+    max_ports(shape).min(DEFAULT_PORTS)
+}
+
 /// Most bytes of a text file: devices without an end must not fill the memory.
 const LONGEST: u64 = 1 << 30;
 

@@ -11,6 +11,7 @@ use hopbine_torus::sizes::{self, parse_size};
 use hopbine_torus::{Algorithm, Collective, Shape, registry};
 use serde_json::Value;
 
+use super::args::default_ports;
 use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
@@ -43,8 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
     /// Which built-in table
-    #[arg(long, value_enum, default_value_t = WireArg::Network)]
-    wire: WireArg,
+    #[arg(long, value_parser = Wire::ALL.map(Wire::name), default_value = Wire::Network.name())]
+    wire: String,
     /// A decision table in place of the built-in one
     #[arg(long, value_name = "FILE", conflicts_with = "wire")]
     table: Option<PathBuf>,
@@ -59,34 +60,21 @@ pub struct Args {
     output: OutputArg,
 }
 
-/// What messages travel through, as it is named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum WireArg {
-    /// A network
-    Network,
-    /// The memory of one host
-    Memory,
-}
-
-/// Ports that ranks have at most: the TNIs of a node of Fugaku.
-const MOST_PORTS: u32 = 6;
-
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let shape = &args.torus;
     let machine = file::machine(&args.machine)?;
     host::check_plans(shape, true)?;
     let most = max_ports(shape);
-    let ports = args.ports.unwrap_or(most.min(MOST_PORTS));
+    let ports = args.ports.unwrap_or(default_ports(shape));
     if !(1..=most).contains(&ports) {
         return Err(CliError::Usage(format!(
             "--ports is {ports}; on {shape} there are 1 to {most}"
         )));
     }
-    let tuning = match (&args.table, args.wire) {
-        (Some(path), _) => read_table(path)?,
-        (None, WireArg::Network) => Tuning::built_in(Wire::Network).clone(),
-        (None, WireArg::Memory) => Tuning::built_in(Wire::Memory).clone(),
+    let tuning = match &args.table {
+        Some(path) => read_table(path)?,
+        None => Tuning::named(&args.wire).expect("clap takes the names of tables").clone(),
     };
     report(&args, &tuning, &machine, ports)?.write(args.format, &args.output)?;
     Ok(Outcome::Well)
@@ -95,10 +83,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 fn report(args: &Args, tuning: &Tuning, machine: &Machine, ports: u32) -> Result<Report, CliError> {
     let &Args { collective, ref torus, bytes, .. } = args;
     let of = Features::of(torus);
-    let blocks = match collective.payload() {
-        Payload::Vector => 1,
-        _ => u64::from(torus.n_ranks()),
-    };
+    let blocks = u64::from(collective.n_blocks(torus.n_ranks()));
     let kind = (collective, Knowledge::Known);
     let found = tuning.find(kind, (torus, &of), bytes / blocks, ports);
     let choice = found.on(collective, torus, &of);

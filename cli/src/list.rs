@@ -80,11 +80,8 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
         "(B): few bytes, for long vectors; (L): few steps, for short ones (after the Swing paper).";
     let is_marked = |mark| algorithms.iter().any(|algorithm| algorithm.summary().contains(mark));
     let marks = is_marked("(B)") || is_marked("(L)");
-    let notes = marks.then(|| explained.to_owned()).into_iter().collect();
-    let mut notes: Vec<String> = notes;
-    if let Some(shape) = shape {
-        notes.extend(bounds_note(algorithms, shape));
-    }
+    let mut notes: Vec<String> = marks.then(|| explained.to_owned()).into_iter().collect();
+    notes.extend(shape.and_then(|shape| bounds_note(algorithms, shape)));
     let rows = algorithms.iter().map(|algorithm| {
         let mut row = vec![
             Cell::text(algorithm.collective.name()),

@@ -3,10 +3,10 @@
 use hopbine::{Drive, EmulationConfig};
 use hopbine_torus::sizes;
 
+use super::super::args::DEFAULT_PORTS;
 use super::super::counts::MOST_ELEMENTS;
 use super::super::error::CliError;
 use super::super::host;
-use super::DEFAULT_PORTS;
 use super::ranks::Ranks;
 use super::reference::Case;
 

@@ -135,9 +135,6 @@ const BUDGET: Duration = Duration::from_millis(500);
 /// Wrong results that are listed one by one.
 const LISTED: usize = 10;
 
-/// Most ports by default: the network interfaces of a node of Fugaku.
-const DEFAULT_PORTS: u32 = 6;
-
 /// Runs the subcommand.
 pub fn run(mut args: Args) -> Result<Outcome, CliError> {
     args.place.torus = args.numbers.shape(args.place.torus)?;

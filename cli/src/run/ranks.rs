@@ -6,10 +6,9 @@ use hopbine_meet::variables::{
     self, BACKEND, DRIVE, PORTS, RANK, RANK_MAP, RANKS_PER_NODE, RENDEZVOUS, Reader, SIZE, TORUS,
     Variable, from_environment,
 };
-use hopbine_torus::plan::max_ports;
 
-use super::{Args, DEFAULT_PORTS};
-use crate::args::Backend;
+use super::Args;
+use crate::args::{Backend, default_ports};
 use crate::error::CliError;
 
 /// See the module documentation.
@@ -49,7 +48,7 @@ impl Ranks {
         let mut simulation = SimulationConfig::from_env(shape.clone(), args.seed).map_err(usage)?;
         simulation.wire = wire;
         simulation.map = args.place.rank_map()?;
-        simulation.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
+        simulation.ports = Some(args.ports.unwrap_or(default_ports(shape)));
         simulation.is_calm = shape.n_ranks() > MOST_MOODY;
         let mut config = EmulationConfig::new(shape.clone());
         config.map = simulation.map.clone();
@@ -64,7 +63,7 @@ impl Ranks {
         let mut config = EmulationConfig::from_env(shape.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
         config.map = args.place.rank_map()?;
-        config.ports = Some(args.ports.unwrap_or(max_ports(shape).min(DEFAULT_PORTS)));
+        config.ports = Some(args.ports.unwrap_or(default_ports(shape)));
         if let Some(backend) = args.backend {
             config.wire = backend.wire();
         }

@@ -4,11 +4,11 @@ use hopbine::{EmulationConfig, Tuning};
 use hopbine_torus::plan::{Flow, Traffic, traffic};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
-use super::super::args;
+use super::super::args::{self, DEFAULT_PORTS};
 use super::super::error::CliError;
 use super::super::volumes::Volumes;
+use super::Args;
 use super::reference::Case;
-use super::{Args, DEFAULT_PORTS};
 
 /// With more ranks than this, a row does not say how many messages its plan has;
 const MOST_COUNTED: u32 = 4096;
@@ -53,8 +53,8 @@ impl Task {
                 false => tuning.choose_learnt(shape, case.longest_bytes(), most),
             }
         } else {
-            let bytes =
-                case.total_bytes() / if case.is_vector() { 1 } else { u64::from(shape.n_ranks()) };
+            let blocks = u64::from(case.collective.n_blocks(shape.n_ranks()));
+            let bytes = case.total_bytes() / blocks;
             tuning.choose(case.collective, shape, bytes, most)
         };
         let preferred = config.preferred.serving(case.collective, shape);

@@ -6,6 +6,7 @@ use hopbine_torus::sim::{Conditions, Fault, FaultyPart, Network};
 use hopbine_torus::{LinkId, PortId};
 
 use super::Args;
+use crate::args;
 use crate::error::CliError;
 
 /// A fault as it is written: of what, and at which speed.
@@ -41,9 +42,7 @@ pub fn parse_fault(text: &str) -> Result<FaultArg, String> {
 pub fn parse_blocks(text: &str) -> Result<BlocksArg, String> {
     let content = match text.strip_prefix('@') {
         None => text.to_owned(),
-        Some(path) => {
-            std::fs::read_to_string(Path::new(path)).map_err(|error| format!("{path}: {error}"))?
-        }
+        Some(path) => args::read(Path::new(path)).map_err(|error| error.to_string())?,
     };
     let items =
         content.split(|c: char| c == ',' || c.is_whitespace()).filter(|item| !item.is_empty());

@@ -6,7 +6,7 @@ use hopbine_torus::{Collective, Shape};
 use serde_json::Value;
 
 use super::predict::Call;
-use super::{Args, Show};
+use super::{Args, Show, conditions};
 use crate::cells::decimal;
 use crate::error::CliError;
 use crate::selection::Schedules;
@@ -50,7 +50,8 @@ impl<'a> OneCall<'a> {
         };
         // Links and receivers have names only where all ranks are followed.
         let is_exact = args.exact || args.show != Show::Timeline;
-        let call = Call::new(algorithm, schedule, network, args, is_exact)?;
+        let conditions = conditions::of(args, network)?;
+        let call = Call::new(algorithm, schedule, (network, &conditions), args, is_exact)?;
         let has_times = matches!(args.show, Show::Timeline | Show::LinkTimeline);
         let played = call.play(args, machine, bytes, has_times)?;
         Ok(OneCall { collective: *collective, shape, machine: &machine.name, call, bytes, played })

@@ -3,7 +3,9 @@
 use hopbine_torus::bounds::Bounds;
 use hopbine_torus::geometry::Vertex;
 use hopbine_torus::plan::{Expansion, Schedule};
-use hopbine_torus::sim::{Machine, Network, Outcome as Played, PaperCall, Profile, Score};
+use hopbine_torus::sim::{
+    Conditions, Machine, Network, Outcome as Played, PaperCall, Profile, Score,
+};
 use hopbine_torus::{Collective, Rank, Shape};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -77,10 +79,11 @@ pub fn predict(
     bar: &Bar,
 ) -> Result<Predicted, CliError> {
     let network = network(machine, &shape)?;
+    let conditions = conditions::of(args, &network)?;
     let sizes = args.sizes(collective);
     let play = |(name, schedule): &(String, Schedule)| {
         bar.say(name);
-        let series = series(name, schedule, &network, machine, args, &sizes);
+        let series = series(name, schedule, (&network, &conditions), machine, args, &sizes);
         bar.advance(1);
         series
     };
@@ -110,12 +113,12 @@ pub fn fold_note(network: &Network) -> Option<String> {
 fn series(
     name: &str,
     schedule: &Schedule,
-    network: &Network,
+    (network, conditions): (&Network, &Conditions),
     machine: &Machine,
     args: &Args,
     sizes: &[u64],
 ) -> Result<Series, CliError> {
-    let call = Call::new(name, schedule, network, args, args.exact)?;
+    let call = Call::new(name, schedule, (network, conditions), args, args.exact)?;
     let is_ours = args.profile == ProfileArg::Hopbine;
     let bounds = || Bounds::new(schedule.collective, schedule.ports, &machine.limits(network));
     let bounds = is_ours.then(bounds);
@@ -146,16 +149,15 @@ impl<'a> Call<'a> {
     pub fn new(
         name: &'a str,
         schedule: &Schedule,
-        network: &Network,
+        (network, conditions): (&Network, &Conditions),
         args: &Args,
         is_exact: bool,
     ) -> Result<Self, CliError> {
         let schedule = profile(args).performed(schedule.clone());
-        let conditions = conditions::of(args, network)?;
         let flow = schedule.expand().expect("the registry's schedules are valid");
         let place = |rank: Rank| -> Vertex { schedule.map.vertex_of(&schedule.shape, rank) };
         let score = match is_exact || !conditions.is_usual() {
-            true => Score::of_all_under(&conditions, &flow, network, place)
+            true => Score::of_all_under(conditions, &flow, network, place)
                 .map_err(|error| CliError::Usage(error.to_string()))?,
             false => Score::of_one(&flow, network, place),
         };

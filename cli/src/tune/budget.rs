@@ -3,22 +3,14 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// A time, and when it began.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget {
-    time: Duration,
-    start: Instant,
-}
+/// A time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget(Duration);
 
 impl Budget {
-    /// From now on.
-    pub fn start(self) -> Self {
-        Budget { start: Instant::now(), ..self }
-    }
-
-    /// Whether it is over.
-    pub fn is_over(&self) -> bool {
-        self.start.elapsed() >= self.time
+    /// Whether it is over, of what began then.
+    pub fn is_over(self, start: Instant) -> bool {
+        start.elapsed() >= self.0
     }
 }
 
@@ -43,8 +35,8 @@ impl FromStr for Budget {
         };
         let number = number.parse::<u64>().ok().filter(|&number| number > 0);
         let seconds = unit.zip(number).and_then(|(unit, number)| unit.checked_mul(number));
-        let time = Duration::from_secs(seconds.ok_or_else(|| NotATime(text.to_owned()))?);
-        Ok(Budget { time, start: Instant::now() })
+        let seconds = seconds.ok_or_else(|| NotATime(text.to_owned()))?;
+        Ok(Budget(Duration::from_secs(seconds)))
     }
 }
 
@@ -55,7 +47,7 @@ mod tests {
     #[test]
     fn times_have_units() {
         for (text, seconds) in [("90s", 90), ("10min", 600), ("2 h", 7200)] {
-            assert_eq!(text.parse::<Budget>().unwrap().time, Duration::from_secs(seconds));
+            assert_eq!(text.parse::<Budget>().unwrap().0, Duration::from_secs(seconds));
         }
         for text in
             ["", "10", "0s", "min", "1.5h", "-1s", "99999999999999999999s", "9999999999999999999h"]

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use hopbine::Tuning;
 use hopbine_torus::Collective;
-use hopbine_torus::collectives::Payload;
 use hopbine_torus::sim::{Machine, Network};
 
 use super::Tuned;
@@ -33,10 +32,7 @@ impl Comparison {
         let known = |name: &str, ports: u32| {
             cases.all.iter().find(|case| case.algorithm.name == name && case.ports == ports)
         };
-        let blocks = match collective.payload() {
-            Payload::Vector => 1,
-            _ => u64::from(shape.n_ranks()),
-        };
+        let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
         for (ports, runs) in &tuned.by_ports {
             for &bytes in sizes {
                 let is_its = |run: &&super::Run| run.up_to.is_none_or(|up_to| bytes <= up_to);

@@ -8,6 +8,7 @@ mod text;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::ArgAction;
 use hopbine::Tuning;
@@ -108,7 +109,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         some => some.to_vec(),
     };
     let bar = progress::bar(0, "tuning");
-    let mut budget = args.budget.map(Budget::start);
+    let start = Instant::now();
     let (mut tuned, mut left_out) = (Vec::new(), Vec::new());
     let mut compared: BTreeMap<Collective, Comparison> = BTreeMap::new();
     for shape in &args.torus {
@@ -120,15 +121,15 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             }
         };
         for &collective in &collectives {
-            if budget.as_mut().is_some_and(|budget| budget.is_over()) {
+            if args.budget.is_some_and(|budget| budget.is_over(start)) {
                 left_out.push(format!("{collective} on {shape}: --budget is over"));
                 continue;
             }
             bar.say(&format!("{collective} on {shape}"));
             let place = (&machine, &network);
-            let found = tune(&args, place, collective, shape, &bar)?;
-            let all = compared.entry(collective).or_default();
-            all.add(place, &found, &before, &sizes(&args, collective, shape))?;
+            let sizes = sizes(&args, collective, shape);
+            let found = tune(&args, place, (collective, shape), &sizes, &bar)?;
+            compared.entry(collective).or_default().add(place, &found, &before, &sizes)?;
             tuned.push(found.0);
         }
     }
@@ -165,11 +166,10 @@ pub fn read_table(path: &Path) -> Result<Tuning, CliError> {
 
 /// The sizes of a collective on a shape, bytes: at least one in each block.
 fn sizes(args: &Args, collective: Collective, shape: &Shape) -> Vec<u64> {
-    let least = match collective.payload() {
-        Payload::Vector => 1,
-        Payload::Token => return vec![0],
-        Payload::Blocks | Payload::Pairs => u64::from(shape.n_ranks()),
-    };
+    if collective.payload() == Payload::Token {
+        return vec![0];
+    }
+    let least = u64::from(collective.n_blocks(shape.n_ranks()));
     let sizes: Vec<u64> = args.bytes.sizes().filter(|&bytes| bytes >= least).collect();
     if sizes.is_empty() { vec![least] } else { sizes }
 }
@@ -178,8 +178,8 @@ fn sizes(args: &Args, collective: Collective, shape: &Shape) -> Vec<u64> {
 fn tune<'a>(
     args: &Args,
     (machine, network): (&'a Machine, &Network),
-    collective: Collective,
-    shape: &Shape,
+    (collective, shape): (Collective, &Shape),
+    sizes: &[u64],
     bar: &Bar,
 ) -> Result<(Tuned, Cases<'a>), CliError> {
     let most = max_ports(shape);
@@ -195,11 +195,10 @@ fn tune<'a>(
     };
     let algorithms: Vec<Algorithm> =
         registry::algorithms(collective).into_iter().filter(serves).collect();
-    let sizes = sizes(args, collective, shape);
     let used: Vec<u32> = if collective == Collective::Barrier { vec![1] } else { counts.clone() };
     let cases = Cases::new((machine, network), shape, &algorithms, &used, bar)?;
-    let times = cases.times(&sizes, bar);
-    let by_ports = counts.iter().map(|&ports| (ports, cover(&cases, &times, &sizes, ports)));
+    let times = cases.times(sizes, bar);
+    let by_ports = counts.iter().map(|&ports| (ports, cover(&cases, &times, sizes, ports)));
     let tuned = Tuned { collective, shape: shape.clone(), by_ports: by_ports.collect() };
     Ok((tuned, cases))
 }

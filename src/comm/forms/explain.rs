@@ -39,7 +39,7 @@ impl Communicator {
         let Ok(Some(small)) = self.gates_for(&call) else {
             return self.explain_started(&call);
         };
-        let (by, why) = match self.inner.of_world.wire {
+        let (by, why) = match self.tuning().table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
             Wire::Network => ("gates", "the network's barrier gates do it"),
         };

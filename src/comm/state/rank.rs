@@ -4,8 +4,6 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, RwLock};
 
-use hopbine_torus::choose::Wire;
-
 use super::small::{CacheFigures, SmallCollectives, SmallPlaces};
 use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
@@ -24,8 +22,6 @@ pub(crate) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
 /// See the module documentation.
 pub(crate) struct RankOfWorld {
     pub(crate) engine: Engine,
-    /// The kind of wire.
-    pub(crate) wire: Wire,
     /// The collectives that the hardware performs for the world's communicator, or why it performs
     /// none.
     pub(crate) small: Result<Box<dyn SmallCollectives>, String>,
@@ -66,7 +62,6 @@ impl RankOfWorld {
         let expansions = None;
         RankOfWorld {
             engine,
-            wire: tuning.table().wire(),
             small,
             places,
             in_places,

@@ -9,7 +9,7 @@ use super::class::ShapeClass;
 use super::error::TableError;
 use super::feature::{Feature, Features};
 use super::rule::{Knowledge, Row, Rule, Wire};
-use crate::collectives::{Collective, Payload};
+use crate::collectives::Collective;
 use crate::geometry::Shape;
 use crate::registry::Algorithm;
 
@@ -30,10 +30,8 @@ pub struct Query<'a> {
 
 impl Query<'_> {
     fn all_bytes(&self) -> u64 {
-        match self.collective.payload() {
-            Payload::Vector => self.bytes,
-            _ => self.bytes.saturating_mul(u64::from(self.shape.get(Feature::Ranks))),
-        }
+        let n_blocks = self.collective.n_blocks(self.shape.get(Feature::Ranks));
+        self.bytes.saturating_mul(u64::from(n_blocks))
     }
 }
 

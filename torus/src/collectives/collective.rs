@@ -77,6 +77,14 @@ impl Collective {
         self.row().payload
     }
 
+    /// How many blocks the data of a rank of `n_ranks` are at most: of a vector, or of nothing, 1.
+    pub const fn n_blocks(self, n_ranks: u32) -> u32 {
+        match self.payload() {
+            Payload::Vector | Payload::Token => 1,
+            Payload::Blocks | Payload::Pairs => n_ranks,
+        }
+    }
+
     /// What `rank` of `n_ranks` brings.
     pub fn gives(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
         self.row().gives.of(rank, root, n_ranks)

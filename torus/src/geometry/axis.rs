@@ -104,6 +104,11 @@ impl Coord {
         &self.at[..usize::from(self.n_dims)]
     }
 
+    /// Whether each of its components is below the size of its dimension.
+    pub fn is_below(&self, sizes: &[u32]) -> bool {
+        self.as_slice().iter().zip(sizes).all(|(at, size)| at < size)
+    }
+
     /// The same coordinate with component `dim` replaced.
     pub fn with(mut self, dim: usize, value: u32) -> Self {
         self.at[dim] = value;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::numbers::with_numbers;
 use super::rows::ROWS;
-use super::{Algorithm, FUSED, Patterns, fewest, rows};
+use super::{Algorithm, FUSED, Patterns, fewest, rows_of};
 use crate::collectives::Collective;
 use crate::patterns::PatternKind;
 
@@ -13,14 +13,14 @@ use crate::patterns::PatternKind;
 /// # Errors
 /// [`UnknownAlgorithm`] listing the names that exist.
 pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
-    let plain = || rows(&ROWS, collective).find(|row| row.name == name).cloned();
+    let plain = || rows_of(&ROWS, collective).find(|row| row.name == name).cloned();
     plain()
         .or_else(|| with_numbers(&ROWS, collective, name))
         .or_else(|| with_patterns(collective, name))
         .ok_or_else(|| UnknownAlgorithm {
             collective,
             name: name.to_owned(),
-            known: rows(&ROWS, collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
+            known: rows_of(&ROWS, collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
         })
 }
 
@@ -45,7 +45,7 @@ fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
             }
         }
     };
-    let mut rows = rows(&ROWS, collective);
+    let mut rows = rows_of(&ROWS, collective);
     let row = rows.find(|row| row.name.strip_prefix(family) == Some(suffix))?;
     Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..row.clone() })
 }

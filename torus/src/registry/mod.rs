@@ -298,7 +298,7 @@ impl Algorithm {
 
 /// The algorithms of a collective, in order of preference for large data on any shape.
 pub fn algorithms(collective: Collective) -> Vec<Algorithm> {
-    rows(&ROWS, collective).cloned().collect()
+    rows_of(&ROWS, collective).cloned().collect()
 }
 
 /// Every row, by collective.
@@ -306,6 +306,6 @@ pub fn all() -> Vec<Algorithm> {
     ROWS.clone()
 }
 
-fn rows(all: &[Algorithm], collective: Collective) -> impl Iterator<Item = &Algorithm> {
+fn rows_of(all: &[Algorithm], collective: Collective) -> impl Iterator<Item = &Algorithm> {
     all.iter().filter(move |row| row.collective == collective)
 }

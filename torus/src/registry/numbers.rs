@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Algorithm, BATCHED, NONBLOCKING};
+use super::{Algorithm, BATCHED, NONBLOCKING, rows_of};
 use crate::collectives::Collective;
 use crate::plan::{ExchangeRecipe, ExchangeStages, NodeGroups, Recipe};
 
@@ -29,7 +29,7 @@ pub(super) fn with_numbers(
         None => (meant, None),
     };
     // Rows with numbers in their names are no base for others.
-    let mut rows = all.iter().filter(|row| row.collective == collective);
+    let mut rows = rows_of(all, collective);
     let row = rows.find(|row| row.name == base && row.recipe == row.variant.recipe)?;
     let Recipe::Exchange(mut exchange) = row.recipe else { return None };
     exchange.batch = batch;

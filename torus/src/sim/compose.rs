@@ -68,10 +68,9 @@ impl Score {
                     let (path, hops) = known
                         .entry((from.0, to.0))
                         .or_insert_with(|| {
-                            let ends = [from, to].map(|rank| places[rank.index()]);
-                            let found = score.path(&checked, network, ends, port);
+                            let found = score.path(&checked, network, &places, [from, to], port);
                             found.unwrap_or_else(|error| {
-                                fault.get_or_insert(error.between(from, to));
+                                fault.get_or_insert(error);
                                 (0..0, [0, 0])
                             })
                         })
@@ -105,10 +104,12 @@ impl Score {
         &mut self,
         checked: &Checked<'_>,
         network: &Network,
-        ends: [Vertex; 2],
+        places: &[Vertex],
+        [from, to]: [Rank; 2],
         port: PortId,
     ) -> Result<(Range<u32>, [u16; 2]), ScoreError> {
         let start = self.paths.len() as u32;
+        let ends = [from, to].map(|rank| places[rank.index()]);
         let (mut hops, mut dead) = ([0u16; 2], None);
         network.whole().route(ends[0], ends[1], &mut |link| {
             if checked.is_dead(link) {
@@ -119,7 +120,7 @@ impl Score {
         });
         if let Some(link) = dead {
             let link = network.whole().link_name(link);
-            return Err(ScoreError::DeadLink { from: Rank(0), to: Rank(0), link });
+            return Err(ScoreError::DeadLink { from, to, link });
         }
         let [from, to] = ends.map(|vertex| network.node(vertex));
         let ports = [checked.via(from, port)?, checked.via(to, port)?];

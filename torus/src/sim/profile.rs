@@ -92,6 +92,7 @@ impl Profile {
         let script = self.script(schedule, flow, score, machine, n)?;
         Ok(play(score, &script, &machine.speeds(), n, with_spans))
     }
+
     /// Two sizes with segments as long as those of `n` bytes, but not more than are followed one by one, if
     /// vectors are passed on in more of them.
     fn short_of(self, score: &Score, n: f64) -> Option<[f64; 2]> {

@@ -83,16 +83,6 @@ pub enum ScoreError {
     },
 }
 
-impl ScoreError {
-    /// The same, of a message between these.
-    pub(super) fn between(self, from: Rank, to: Rank) -> Self {
-        match self {
-            ScoreError::DeadLink { link, .. } => ScoreError::DeadLink { from, to, link },
-            other => other,
-        }
-    }
-}
-
 fn name(part: &FaultyPart) -> String {
     match part {
         FaultyPart::Link(link) => format!("link number {}", link.0),

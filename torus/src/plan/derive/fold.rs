@@ -41,7 +41,7 @@ impl FoldPass {
     }
 
     fn takes_part(&self, at: Coord) -> bool {
-        self.all.iter().enumerate().all(|(dim, &size)| at[dim] < size)
+        at.is_below(&self.all)
     }
 
     /// The node of the core for the one at `at`: itself if it is in the core.

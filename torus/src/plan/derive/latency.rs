@@ -47,7 +47,7 @@ impl LatencyPass {
 
     /// Whether a node is among the walk's coordinates.
     fn takes_part(&self, at: Coord) -> bool {
-        self.walk.sizes().iter().enumerate().all(|(dim, &size)| at[dim] < size)
+        at.is_below(self.walk.sizes())
     }
 
     /// Whom a rank sends to in a round.

@@ -106,7 +106,7 @@ impl WalkPass {
 
     /// Whether a node is among the walk's coordinates.
     fn takes_part(&self, at: Coord) -> bool {
-        self.walk.sizes().iter().enumerate().all(|(dim, &size)| at[dim] < size)
+        at.is_below(self.walk.sizes())
     }
 
     /// The messages of the rank at a coordinate.
