@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds hopbine and installs it under PREFIX (default: /usr/local): the command, the C library
-# (shared and static), headers, Fortran modules, pkg-config and CMake files.
+# Builds hopbine and installs it under PREFIX (default: /usr/local): the command with its man pages and completions,
+# the C library (shared and static), headers, Fortran modules, pkg-config and CMake files, the emulated Tofu device as
+# a C library.
 #
 #   ./install.sh                          without MPI
 #   PREFIX=$HOME/hopbine ./install.sh
@@ -17,6 +18,9 @@
 #
 # EMULATOR=no leaves the emulated Tofu device out, which programs on a machine with Tofu do not need.
 #
+# Packagers: DESTDIR is put before every path that is written, LIBDIR is where libraries go (default: PREFIX/lib; a
+# path below PREFIX). The cargo build takes the versions of Cargo.lock.
+#
 # Other variables: CC, FC (default: cc, gfortran if there is one; FC= installs no Fortran modules),
 # CARGO_BUILD_TARGET (cross build), PROFILE (default: release), ALSO_BUILD (more arguments of cargo's).
 # Modules of Fortran belong to one compiler: their sources are installed, too, under share/hopbine/fortran.
@@ -27,21 +31,33 @@ if [ $# != 0 ]; then
   sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
+# shellcheck source=/dev/null
+. capi/mpi/build.sh
 prefix=${PREFIX:-/usr/local}
+libdir=${LIBDIR:-$prefix/lib}
 profile=${PROFILE:-release}
 only=${ONLY:-all}
 case $prefix in
 /*) ;;
 *) echo "install.sh: PREFIX must be an absolute path, not $prefix" >&2; exit 2 ;;
 esac
+case $libdir in
+"$prefix"/*) ;;
+*) echo "install.sh: LIBDIR must be a path below PREFIX ($prefix), not $libdir" >&2; exit 2 ;;
+esac
+case ${DESTDIR:=} in
+/* | '') ;;
+*) echo "install.sh: DESTDIR must be an absolute path, not $DESTDIR" >&2; exit 2 ;;
+esac
+# Where files go now.
+to=$DESTDIR$prefix lib=$DESTDIR$libdir
 case $only in
 all) ;;
 doors)
-  [ -n "${MPICC:-}" ] && [ -e "$prefix/lib/libhopbine.so" ] ||
-    { echo "install.sh: ONLY=doors needs MPICC, and $prefix with what ./install.sh installs" >&2; exit 2; } ;;
+  [ -n "${MPICC:-}" ] && [ -e "$lib/libhopbine.so" ] ||
+    { echo "install.sh: ONLY=doors needs MPICC, and $lib with what ./install.sh installs" >&2; exit 2; } ;;
 *) echo "install.sh: ONLY must be all or doors, not $only" >&2; exit 2 ;;
 esac
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
 fc=${FC-$(command -v gfortran || true)}
 
 work=$(mktemp -d)
@@ -52,14 +68,51 @@ root=$PWD
 install_modules() {
   local name=$1
   shift
-  rm -f "$prefix/lib/lib$name.a"
-  ar rcs "$prefix/lib/lib$name.a" "${@/#/$work/}"
-  install -m 644 "$work"/*.mod "$prefix/include/"
+  rm -f "$lib/lib$name.a"
+  ar rcs "$lib/lib$name.a" "${@/#/$work/}"
+  install -m 644 "$work"/*.mod "$to/include/"
+}
+
+# FILE NAME: a shared library, by its version.
+install_shared() {
+  install -m 755 "$1" "$lib/$2.${hopbine_version:?}"
+  link_names "$lib" "$2"
+}
+
+# NAME DESCRIPTION LIBS [LINE]...: a file for pkg-config. No run path: distributions do not want one, and programs in
+# other places add -Wl,-rpath,$(pkg-config --variable=libdir hopbine).
+install_pc() {
+  local name=$1 description=$2 libs=$3 headers=${headers:-}
+  shift 3
+  install -d "$lib/pkgconfig"
+  {
+    printf '%s\n' "prefix=$prefix" "libdir=\${prefix}${libdir#"$prefix"}" "includedir=\${prefix}/include$headers" "" \
+      "Name: $name" "Description: $description" "Version: $hopbine_version" "$@" \
+      "Cflags: -I\${includedir}" "Libs: -L\${libdir} $libs"
+  } >"$lib/pkgconfig/$name.pc"
+}
+
+# The command's man pages and completions, which it writes itself: with HOPBINE, where it was built for another machine.
+install_pages() {
+  local hopbine=${HOPBINE:-$to/bin/hopbine} share=$to/share
+  if [ -n "${CARGO_BUILD_TARGET:-}" ] && [ -z "${HOPBINE:-}" ]; then
+    echo "install.sh: no man pages and completions: the command runs elsewhere (HOPBINE names one that runs here)" >&2
+    return
+  fi
+  install -d "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+  "$hopbine" generate man -o "$share/man/man1"
+  "$hopbine" generate bash -o "$share/bash-completion/completions/hopbine"
+  "$hopbine" generate zsh -o "$share/zsh/site-functions/_hopbine"
+  "$hopbine" generate fish -o "$share/fish/vendor_completions.d/hopbine.fish"
 }
 
 install_all() {
-  local features=() built module modules needs
-  [ "${EMULATOR:-yes}" != no ] || features=(--no-default-features)
+  local features=() built module modules needs packages=(-p hopbine-capi -p hopbine-cli)
+  if [ "${EMULATOR:-yes}" = no ]; then
+    features+=(--no-default-features)
+  else
+    packages+=(-p utofu-emu-capi)
+  fi
   if [ -n "${MPICC:-}" ] && [ "${MESSAGES:-yes}" != no ]; then
     export MPICC
     features+=(--features hopbine-cli/mpi)
@@ -67,74 +120,64 @@ install_all() {
   built=${CARGO_TARGET_DIR:-target}${CARGO_BUILD_TARGET:+/$CARGO_BUILD_TARGET}/$profile
   [ "$profile" != dev ] || built=${built%/dev}/debug
   # shellcheck disable=SC2086 # arguments
-  cargo build --locked --profile "$profile" -p hopbine-capi -p hopbine-cli --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
+  cargo build --locked --profile "$profile" "${packages[@]}" --lib --bin hopbine "${features[@]}" ${ALSO_BUILD:-}
 
-  install -d "$prefix"/{bin,include,lib/pkgconfig,lib/cmake/hopbine,share/hopbine/fortran/mpi}
-  install -m 755 "$built/hopbine" "$prefix/bin/hopbine"
-  install -m 755 "$built/libhopbine_capi.so" "$prefix/lib/libhopbine.so.$version"
-  ln -sfn "libhopbine.so.$version" "$prefix/lib/libhopbine.so.0"
-  ln -sfn libhopbine.so.0 "$prefix/lib/libhopbine.so"
-  install -m 644 "$built/libhopbine_capi.a" "$prefix/lib/libhopbine.a"
-  install -m 644 include/*.h "$prefix/include/"
-  install -m 644 fortran/*.f90 "$prefix/share/hopbine/fortran/"
-  install -m 644 fortran/mpi/* "$prefix/share/hopbine/fortran/mpi/"
+  install -d "$to"/{bin,include,share/hopbine/fortran/mpi,share/doc/hopbine} "$lib/cmake/hopbine"
+  install -m 755 "$built/hopbine" "$to/bin/hopbine"
+  install_shared "$built/libhopbine_capi.so" libhopbine.so
+  install -m 644 "$built/libhopbine_capi.a" "$lib/libhopbine.a"
+  install -m 644 include/*.h "$to/include/"
+  install -m 644 fortran/*.f90 "$to/share/hopbine/fortran/"
+  install -m 644 fortran/mpi/* "$to/share/hopbine/fortran/mpi/"
+  install -m 644 LICENSE-* README.md CHANGELOG.md "$to/share/doc/hopbine/"
+  install_pages
 
   if [ -n "$fc" ]; then
     modules=(hopbine_c_calls hopbine_c hopbine_base hopbine_calls hopbine_vector hopbine)
     for module in "${modules[@]}"; do (cd "$work" && "$fc" -O2 -fPIC -c "$root/fortran/$module.f90"); done
     install_modules hopbine_fortran "${modules[@]/%/.o}"
+    install_pc hopbine-fortran "hopbine's Fortran module" -lhopbine_fortran "Requires: hopbine"
   else
     echo "install.sh: no Fortran compiler (FC): its modules are installed as sources only" >&2
   fi
 
   # The libraries that a static libhopbine needs. It has no MPI: programs bring theirs.
   needs="-lpthread -ldl -lm -lrt"
-  cat >"$prefix/lib/pkgconfig/hopbine.pc" <<END
-prefix=$prefix
-libdir=\${prefix}/lib
-includedir=\${prefix}/include
+  install_pc hopbine "MPI-style collectives along the links of a torus" -lhopbine "Libs.private: $needs"
+  sed "s|@NEEDS@|${needs// /;}|; s|@PREFIX@|$(realpath -ms --relative-to="$libdir/cmake/hopbine" "$prefix")|
+    s|@LIBDIR@|${libdir#"$prefix/"}|; s/@VERSION@/$hopbine_version/; s/@SOVERSION@/${hopbine_soversion:?}/" \
+    capi/hopbine-config.cmake.in >"$lib/cmake/hopbine/hopbine-config.cmake"
+  sed "s/@VERSION@/$hopbine_version/g" capi/hopbine-config-version.cmake.in \
+    >"$lib/cmake/hopbine/hopbine-config-version.cmake"
 
-Name: hopbine
-Description: MPI-style collectives along the links of a torus
-Version: $version
-Cflags: -I\${includedir}
-Libs: -L\${libdir} -lhopbine -Wl,-rpath,\${libdir}
-Libs.private: $needs
-END
-  cat >"$prefix/lib/pkgconfig/hopbine-fortran.pc" <<END
-prefix=$prefix
-libdir=\${prefix}/lib
-includedir=\${prefix}/include
-
-Name: hopbine-fortran
-Description: hopbine's Fortran module
-Version: $version
-Requires: hopbine
-Cflags: -I\${includedir}
-Libs: -L\${libdir} -lhopbine_fortran
-END
-  sed "s/@VERSION@/$version/g; s|@NEEDS@|${needs// /;}|" capi/hopbine-config.cmake.in \
-    >"$prefix/lib/cmake/hopbine/hopbine-config.cmake"
-  sed "s/@VERSION@/$version/g" capi/hopbine-config-version.cmake.in \
-    >"$prefix/lib/cmake/hopbine/hopbine-config-version.cmake"
+  if [ "${EMULATOR:-yes}" != no ]; then
+    # In a directory of their own: a machine with Tofu has its own utofu.h.
+    install -d "$to/include/hopbine"
+    install -m 644 sys/include/*.h "$to/include/hopbine/"
+    install -m 755 "$built/libtofucom_emu.so" "$lib/libtofucom_emu.so"
+    headers=/hopbine install_pc tofucom_emu "The emulated Tofu device, with uTofu's functions" -ltofucom_emu
+  fi
 }
 
 install_doors() {
-  local variant
-  . capi/mpi/build.sh
-  build_preload_library "$prefix/lib" -O2
-  build_door_libraries "$prefix/lib" -O2
-  install -m 755 capi/preload/hopbine-preload "$prefix/bin/hopbine-preload"
+  local variant name
+  install -d "$to/bin"
+  build_preload_library "$lib" -O2
+  build_door_libraries "$lib" -O2
+  sed "s|/\.\./lib/|/../${libdir#"$prefix/"}/|" capi/preload/hopbine-preload >"$work/hopbine-preload"
+  install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
   variant=$(mpi_variant)
-  ln -sfn "hopbine/$variant/libhopbine_hb.so" "$prefix/lib/libhopbine_hb.so"
+  for name in libhopbine_hb.so{,".$hopbine_soversion"}; do ln -sfn "hopbine/$variant/$name" "$lib/$name"; done
+  install_pc hopbine-hb "HB_ calls beside MPI, served by hopbine" -lhopbine_hb "Requires: hopbine"
   if [ -n "${MPIFC:-}" ]; then
     rm -f "$work"/*
     build_door_module "$work" -O2 -fPIC
     # shellcheck disable=SC2154 # of capi/mpi/build.sh
     install_modules hopbine_hb_fortran "${door_module[@]/%/.o}"
+    install_pc hopbine-hb-fortran "The Fortran module of HB_ calls" -lhopbine_hb_fortran "Requires: hopbine-hb"
   fi
 }
 
 [ "$only" = doors ] || install_all
 [ -z "${MPICC:-}" ] || install_doors
-echo "hopbine $version is installed under $prefix"
+echo "hopbine $hopbine_version is installed under $to"

@@ -21,8 +21,10 @@ cargo build --quiet --release -p hopbine-capi -p hopbine-cli --lib --bin hopbine
 built=${CARGO_TARGET_DIR:-target}/release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Under the name to link by, and the one to load by.
-for name in libhopbine.so libhopbine.so.0; do ln -s "$(realpath "$built")/libhopbine_capi.so" "$work/$name"; done
+# shellcheck source=/dev/null
+. capi/mpi/build.sh
+ln -s "$(realpath "$built")/libhopbine_capi.so" "$work/libhopbine.so.${hopbine_version:?}"
+link_names "$work" libhopbine.so
 gcc -std=gnu11 -O2 -fopenmp -Iinclude benches/openmp.c -L"$work" -lhopbine -o "$work/openmp"
 
 cores=$(nproc)

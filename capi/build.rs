@@ -1,6 +1,10 @@
-//! Gives the shared library the name that it is installed under.
+//! Gives the shared library its soname. Before 1.0 every minor version may change the interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libhopbine.so.0");
+    let part =
+        |name: &str| std::env::var(format!("CARGO_PKG_VERSION_{name}")).expect("cargo sets it");
+    let (major, minor) = (part("MAJOR"), part("MINOR"));
+    let compatible = if major == "0" { format!("0.{minor}") } else { major };
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libhopbine.so.{compatible}");
 }

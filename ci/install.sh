@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs into a directory of its own and builds programs on what is there: C (shared and static),
-# C++ and Fortran by pkg-config, and C and Fortran by CMake; runs each as two ranks.
+# Installs as a packager would (DESTDIR, another LIBDIR) and moves that to a place of its own; builds programs on
+# what is there: C (shared and static), C++ and Fortran by pkg-config, and C and Fortran by CMake; runs each as two
+# ranks. Then the names that leave the shared libraries, the man pages, and what is built without the emulated device.
 #
-#   ci/install.sh                 PROFILE=dev: what the other tests have built
+#   ci/install.sh [MPI]           PROFILE=dev: what the other tests have built; with openmpi or mpich also programs with
+#                                 HB_ calls, in C and Fortran, by pkg-config and CMake
 #
-# Exit code: 0 well, 1 something failed, 3 a tool is missing (pkg-config, gfortran, g++, cmake).
+# Exit code: 0 well, 1 something failed, 3 a tool is missing (pkg-config, gfortran, g++, cmake, those of the MPI).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in pkg-config gfortran g++ cmake; do
@@ -14,10 +16,25 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
+mpi=${1:-}
 # An example brings the features of what the tests need, and utofu its own: nothing is compiled again then.
 export ALSO_BUILD="-p utofu -p hopbine --example collectives"
-PREFIX=$prefix PROFILE=${PROFILE:-release} ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+export PROFILE=${PROFILE:-release}
+# As Debian has it.
+lib=$prefix/lib/$(gcc -print-multiarch)
+if [ -n "$mpi" ]; then
+  # shellcheck source=/dev/null
+  . ci/mpi/launch.sh
+  use_mpi "$mpi" || exit 3
+  export MPIFC
+else
+  unset MPICC MPIFC
+fi
+DESTDIR=$work/stage PREFIX=$prefix LIBDIR=$lib ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+! grep -rlI "$work/stage" "$work/stage" || { echo "what is installed names DESTDIR"; exit 1; }
+mv "$work/stage$prefix" "$prefix"
+export PKG_CONFIG_PATH=$lib/pkgconfig
+at_run_time="-Wl,-rpath,$(pkg-config --variable=libdir hopbine)"
 
 check() {
   local name=$1 said
@@ -33,13 +50,13 @@ read -ra c <<<"$(pkg-config --cflags --libs hopbine)"
 read -ra f <<<"$(pkg-config --cflags hopbine-fortran)"
 read -ra flibs <<<"$(pkg-config --libs hopbine-fortran)"
 read -ra needs <<<"$(pkg-config --static --libs-only-l hopbine | sed 's/-lhopbine //')"
-cc -std=c99 -O2 examples/c/cg.c "${c[@]}" -lm -o "$work/c"
+cc -std=c99 -O2 examples/c/cg.c "${c[@]}" "$at_run_time" -lm -o "$work/c"
 check "C, shared" "$work/c" 10
-cc -std=c99 -O2 examples/c/cg.c "-I$prefix/include" "$prefix/lib/libhopbine.a" "${needs[@]}" -o "$work/static"
+cc -std=c99 -O2 examples/c/cg.c "-I$prefix/include" "$lib/libhopbine.a" "${needs[@]}" -o "$work/static"
 check "C, static" "$work/static" 10
-g++ -std=c++11 -O2 capi/tests/library/plus.cc "${c[@]}" -o "$work/plus"
+g++ -std=c++11 -O2 capi/tests/library/plus.cc "${c[@]}" "$at_run_time" -o "$work/plus"
 check "C++" "$work/plus"
-gfortran -std=f2018 -O2 "${f[@]}" examples/fortran/cg.f90 "${flibs[@]}" -o "$work/fortran"
+gfortran -std=f2018 -O2 "${f[@]}" examples/fortran/cg.f90 "${flibs[@]}" "$at_run_time" -o "$work/fortran"
 check "Fortran" "$work/fortran" 10
 
 mkdir "$work/project"
@@ -63,20 +80,73 @@ EOF
 cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" &&
   cmake --build "$work/project/build" >>"$work/log" || { cat "$work/log"; exit 1; }
 for name in c c-static f; do check "CMake, $name" "$work/project/build/$name" 10; done
+# Without the static library, too.
+mv "$lib/libhopbine.a" "$work"
+sed -i '/c-static/d' "$work/project/CMakeLists.txt"
+cmake -S "$work/project" -B "$work/project/shared" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" || { cat "$work/log"; exit 1; }
+mv "$work/libhopbine.a" "$lib"
+
+if [ -n "$mpi" ]; then
+  read -ra c <<<"$(pkg-config --cflags --libs hopbine-hb)"
+  read -ra f <<<"$(pkg-config --cflags --libs hopbine-hb-fortran)"
+  ${MPICC:?} -O2 examples/mpi/heat.c "${c[@]}" "$at_run_time" -lm -o "$work/hb"
+  ${MPIFC:?} -O2 examples/mpi/heat.f90 "${f[@]}" "$at_run_time" -o "$work/hb-fortran"
+  mkdir "$work/with-mpi"
+  cp examples/mpi/heat.c examples/mpi/heat.f90 "$work/with-mpi"
+  cat >"$work/with-mpi/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.19)
+project(user C Fortran)
+find_package(MPI REQUIRED)
+find_package(hopbine 0.1 REQUIRED)
+add_executable(c heat.c)
+target_link_libraries(c hopbine::hb MPI::MPI_C m)
+add_executable(f heat.f90)
+target_link_libraries(f hopbine::hb_fortran MPI::MPI_Fortran)
+EOF
+  cmake -S "$work/with-mpi" -B "$work/with-mpi/build" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$(command -v "$MPICC")" \
+    -DMPI_Fortran_COMPILER="$(command -v "$MPIFC")" >"$work/log" &&
+    cmake --build "$work/with-mpi/build" >>"$work/log" || { cat "$work/log"; exit 1; }
+  for program in "$work"/{hb,hb-fortran,with-mpi/build/c,with-mpi/build/f}; do
+    said=$(HOPBINE_REPORT=1 launch_within 60 2 "$program" 24 24 2>&1) && grep -q '^hopbine report: ' <<<"$said" ||
+      { echo "$program: $said"; exit 1; }
+    echo "${program#"$work"/}, with $mpi: served"
+  done
+fi
+
+# Only names of the interface leave the libraries: any other could stand before a name of the program.
+for library in "$lib"/libhopbine.so "$lib"/libtofucom_emu.so "$lib"/libhopbine_preload.so "$lib"/hopbine/*/libhopbine_*.so; do
+  [ -e "$library" ] || continue
+  case $library in
+  */libhopbine.so) names='^hopbine_' ;;
+  */libtofucom_emu.so) names='^(utofu|jtofu)_' ;;
+  *) names='^(P?MPIX?_|p?mpix?_|HB_|hb_|hopbine_)' ;;
+  esac
+  left=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -Ev "$names") || true
+  [ -z "$left" ] || { printf '%s shows other names:\n%s\n' "$library" "$left" >&2; exit 1; }
+  soname=$(readelf -d "$library" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')
+  case $library:$soname in
+  */libhopbine_preload.so: | */libtofucom_emu.so:) ;;
+  *.so:*.so.[0-9]*) [ -e "$(dirname "$library")/$soname" ] || { echo "there is no $soname beside $library" >&2; exit 1; } ;;
+  *) echo "$library has no soname with a version, but '$soname'" >&2; exit 1 ;;
+  esac
+done
+echo "names of the shared libraries: well"
+[ -s "$prefix/share/man/man1/hopbine-run.1" ] && [ -s "$prefix/share/bash-completion/completions/hopbine" ] ||
+  { echo "there are no man pages or completions" >&2; exit 1; }
 
 # What is built for a machine with Tofu has nothing of the emulated device, and says so.
 without=$work/without
 # (In a directory of its own: both have a libhopbine_capi.so, and cargo does not see whose it is.)
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 \
   ALSO_BUILD='--config profile.dev.package.hopbine-torus.opt-level=0' \
-  EMULATOR=no FC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  EMULATOR=no FC='' MPICC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # Other stages build with what tests bring (the feature `internals`): only here it would show that nobody uses
 # something.
 ! grep -A6 '^warning: ' "$work/log" || exit 1
+n_symbols() { nm "$1" 2>/dev/null | grep -c utofu_emu || true; }
 for file in bin/hopbine lib/libhopbine.so; do
-  n_symbols() { nm "$1/$file" 2>/dev/null | grep -c utofu_emu || true; }
-  with=$(n_symbols "$prefix")
-  rest=$(n_symbols "$without")
+  with=$(n_symbols "$prefix/${file/lib/"${lib#"$prefix/"}"}")
+  rest=$(n_symbols "$without/$file")
   if [ "$with" = 0 ] || [ "$rest" != 0 ]; then
     echo "$file: $with symbols of the emulated device by default, $rest without it" >&2
     exit 1

@@ -15,11 +15,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 job=$work/job prefix=$work/home/hopbine
 mkdir -p "$job" "$prefix"/{bin,lib/hopbine/openmpi}
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
-touch "$prefix/lib/libhopbine.so.$version" "$prefix"/lib/libhopbine_preload.so "$prefix"/lib/hopbine/openmpi/libhopbine_{hb,mpi}.so
-ln -s "libhopbine.so.$version" "$prefix/lib/libhopbine.so.0"
-ln -s libhopbine.so.0 "$prefix/lib/libhopbine.so"
-ln -s hopbine/openmpi/libhopbine_hb.so "$prefix/lib/libhopbine_hb.so"
+# shellcheck source=/dev/null
+. capi/mpi/build.sh
+touch "$prefix/lib/libhopbine.so.${hopbine_version:?}" "$prefix"/lib/libhopbine_preload.so
+link_names "$prefix/lib" libhopbine.so
+for name in libhopbine_hb.so libhopbine_mpi.so; do
+  touch "$prefix/lib/hopbine/openmpi/$name.$hopbine_version"
+  link_names "$prefix/lib/hopbine/openmpi" "$name"
+done
+for name in libhopbine_hb.so{,".${hopbine_soversion:?}"}; do ln -s "hopbine/openmpi/$name" "$prefix/lib/$name"; done
 cp capi/preload/hopbine-preload "$prefix/bin/"
 for program in "$job/heat" "$job/a.out" "$prefix/bin/hopbine"; do
   printf '#!/bin/sh\necho "preloaded: $LD_PRELOAD; report: $HOPBINE_REPORT; threads: $OMP_NUM_THREADS"\n' >"$program"
@@ -55,7 +59,7 @@ done
 wrong=$work/wrong
 for change in 's/node=4x6x4:torus/node=4x6xfour/' 's/max-proc-per-node=4/max-proc-per-node=64/' \
   's/^#PJM -j/#PJM -Q/' 's/mpiexec -n 384/mpiexec -n 383/' '/elapse/d' '/--purge/d' \
-  's,"$prefix"/lib/libhopbine.so\*,"$prefix"/lib/libhopbine.so.0,' 's/^#PJM -j/#PJM -x PJM_LLIO_GFSCACHE=\/vol0004/'; do
+  's,"$prefix"/lib/libhopbine.so\*,"$prefix"/lib/libhopbine.so,' 's/^#PJM -j/#PJM -x PJM_LLIO_GFSCACHE=\/vol0004/'; do
   sed "$change" jobscripts/fugaku-preload.sh >"$wrong"
   ! cmp -s "$wrong" jobscripts/fugaku-preload.sh || fail "$change changes nothing"
   ! submit "$wrong" "${listed[@]}" >/dev/null || fail "the stand-in for pjsub takes a script after $change"

@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi vendored fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich third-party mpi-suite mpis rsmpi vendored fuzz coverage)
+stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -141,6 +141,17 @@ with_each_mpi() {
 mpich() {
   ! $install || ci/mpi.sh --install || return 1
   limited 3h ci/mpi.sh --long mpich
+}
+
+# What is installed, with programs that link an MPI; its man pages.
+installed() {
+  need mandoc pkg-config gfortran g++ cmake
+  ! $install || ci/mpi.sh --install || return 1
+  local name man
+  for name in openmpi mpich; do limited 1h ci/install.sh "$name" || return; done
+  man=$(mktemp -d)
+  cargo run --quiet -- generate man -o "$man" && mandoc -T lint -W error "$man"/*.1 || return
+  rm -r "$man"
 }
 
 third_party() {

@@ -28,6 +28,7 @@ module hopbine_c
   integer(c_int64_t), parameter :: HOPBINE_COMM_NULL = 0
   integer(c_int64_t), parameter :: HOPBINE_REQUEST_NULL = 0
   integer(c_int), parameter :: HOPBINE_UNDEFINED = -1
+  integer(c_int), parameter :: HOPBINE_VERSION_MAJOR = 0, HOPBINE_VERSION_MINOR = 1, HOPBINE_VERSION_PATCH = 0
 
   abstract interface
     integer(c_int) function like_wait(handle) bind(C)

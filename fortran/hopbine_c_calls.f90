@@ -7,69 +7,69 @@ module hopbine_c_calls
   public
 
   abstract interface
-    integer(c_int) function like_hopbine_allreduce(send, recv, count, type, op, comm) bind(C)
+    integer(c_int) function like_hopbine_allreduce(sendbuf, recvbuf, count, datatype, op, comm) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, op
+      integer(c_int), value :: datatype, op
     end function
-    integer(c_int) function like_hopbine_iallreduce(send, recv, count, type, op, comm, request) bind(C)
+    integer(c_int) function like_hopbine_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, op
+      integer(c_int), value :: datatype, op
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_reduce(send, recv, count, type, op, root, comm) bind(C)
+    integer(c_int) function like_hopbine_reduce(sendbuf, recvbuf, count, datatype, op, root, comm) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, op, root
+      integer(c_int), value :: datatype, op, root
     end function
-    integer(c_int) function like_hopbine_ireduce(send, recv, count, type, op, root, comm, request) bind(C)
+    integer(c_int) function like_hopbine_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, op, root
+      integer(c_int), value :: datatype, op, root
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_bcast(recv, count, type, root, comm) bind(C)
+    integer(c_int) function like_hopbine_bcast(recvbuf, count, datatype, root, comm) bind(C)
       import
-      type(c_ptr), value :: recv
+      type(c_ptr), value :: recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
+      integer(c_int), value :: datatype, root
     end function
-    integer(c_int) function like_hopbine_ibcast(recv, count, type, root, comm, request) bind(C)
+    integer(c_int) function like_hopbine_ibcast(recvbuf, count, datatype, root, comm, request) bind(C)
       import
-      type(c_ptr), value :: recv
+      type(c_ptr), value :: recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
+      integer(c_int), value :: datatype, root
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_allgather(send, recv, count, type, comm) bind(C)
+    integer(c_int) function like_hopbine_allgather(sendbuf, recvbuf, count, datatype, comm) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
+      integer(c_int), value :: datatype
     end function
-    integer(c_int) function like_hopbine_iallgather(send, recv, count, type, comm, request) bind(C)
+    integer(c_int) function like_hopbine_iallgather(sendbuf, recvbuf, count, datatype, comm, request) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
+      integer(c_int), value :: datatype
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_gather(send, recv, count, type, root, comm) bind(C)
+    integer(c_int) function like_hopbine_gather(sendbuf, recvbuf, count, datatype, root, comm) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
+      integer(c_int), value :: datatype, root
     end function
-    integer(c_int) function like_hopbine_igather(send, recv, count, type, root, comm, request) bind(C)
+    integer(c_int) function like_hopbine_igather(sendbuf, recvbuf, count, datatype, root, comm, request) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
+      integer(c_int), value :: datatype, root
       integer(c_int64_t) :: request
     end function
     integer(c_int) function like_hopbine_barrier(comm) bind(C)
@@ -81,83 +81,87 @@ module hopbine_c_calls
       integer(c_int64_t), value :: comm
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_allgatherv(send, count, recv, counts, displs, type, comm) bind(C)
+    integer(c_int) function like_hopbine_allgatherv(sendbuf, count, recvbuf, counts, displs, datatype, comm) bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), intent(in) :: counts(*), displs(*)
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
+      integer(c_int), value :: datatype
     end function
-    integer(c_int) function like_hopbine_iallgatherv(send, count, recv, counts, displs, type, comm, request) bind(C)
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type
-      integer(c_int64_t) :: request
-    end function
-    integer(c_int) function like_hopbine_gatherv(send, count, recv, counts, displs, type, root, comm) bind(C)
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-    end function
-    integer(c_int) function like_hopbine_igatherv(send, count, recv, counts, displs, type, root, comm, request) &
+    integer(c_int) function like_hopbine_iallgatherv(sendbuf, count, recvbuf, counts, displs, datatype, comm, request) &
       bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), intent(in) :: counts(*), displs(*)
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
+      integer(c_int), value :: datatype
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_scatterv(send, counts, displs, recv, count, type, root, comm) bind(C)
-      import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*), displs(*)
-      integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
-    end function
-    integer(c_int) function like_hopbine_iscatterv(send, counts, displs, recv, count, type, root, comm, request) &
+    integer(c_int) function like_hopbine_gatherv(sendbuf, count, recvbuf, counts, displs, datatype, root, comm) &
       bind(C)
       import
-      type(c_ptr), value :: send, recv
+      type(c_ptr), value :: sendbuf, recvbuf
       integer(c_int64_t), intent(in) :: counts(*), displs(*)
       integer(c_int64_t), value :: count, comm
-      integer(c_int), value :: type, root
+      integer(c_int), value :: datatype, root
+    end function
+    integer(c_int) function like_hopbine_igatherv(sendbuf, count, recvbuf, counts, displs, datatype, root, comm, &
+      request) bind(C)
+      import
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: counts(*), displs(*)
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: datatype, root
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_reduce_scatterv(send, recv, counts, type, op, comm) bind(C)
+    integer(c_int) function like_hopbine_scatterv(sendbuf, counts, displs, recvbuf, count, datatype, root, comm) &
+      bind(C)
       import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type, op
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: counts(*), displs(*)
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: datatype, root
     end function
-    integer(c_int) function like_hopbine_ireduce_scatterv(send, recv, counts, type, op, comm, request) bind(C)
+    integer(c_int) function like_hopbine_iscatterv(sendbuf, counts, displs, recvbuf, count, datatype, root, comm, &
+      request) bind(C)
       import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: counts(*)
-      integer(c_int64_t), value :: comm
-      integer(c_int), value :: type, op
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: counts(*), displs(*)
+      integer(c_int64_t), value :: count, comm
+      integer(c_int), value :: datatype, root
       integer(c_int64_t) :: request
     end function
-    integer(c_int) function like_hopbine_alltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, &
-      type, comm) bind(C)
+    integer(c_int) function like_hopbine_reduce_scatter(sendbuf, recvbuf, counts, datatype, op, comm) bind(C)
       import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: counts(*)
       integer(c_int64_t), value :: comm
-      integer(c_int), value :: type
+      integer(c_int), value :: datatype, op
     end function
-    integer(c_int) function like_hopbine_ialltoallv(send, send_counts, send_displs, recv, recv_counts, recv_displs, &
-      type, comm, request) bind(C)
+    integer(c_int) function like_hopbine_ireduce_scatter(sendbuf, recvbuf, counts, datatype, op, comm, request) &
+      bind(C)
       import
-      type(c_ptr), value :: send, recv
-      integer(c_int64_t), intent(in) :: send_counts(*), send_displs(*), recv_counts(*), recv_displs(*)
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: counts(*)
       integer(c_int64_t), value :: comm
-      integer(c_int), value :: type
+      integer(c_int), value :: datatype, op
+      integer(c_int64_t) :: request
+    end function
+    integer(c_int) function like_hopbine_alltoallv(sendbuf, sendcounts, sdispls, recvbuf, recvcounts, rdispls, &
+      datatype, comm) bind(C)
+      import
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: sendcounts(*), sdispls(*), recvcounts(*), rdispls(*)
+      integer(c_int64_t), value :: comm
+      integer(c_int), value :: datatype
+    end function
+    integer(c_int) function like_hopbine_ialltoallv(sendbuf, sendcounts, sdispls, recvbuf, recvcounts, rdispls, &
+      datatype, comm, request) bind(C)
+      import
+      type(c_ptr), value :: sendbuf, recvbuf
+      integer(c_int64_t), intent(in) :: sendcounts(*), sdispls(*), recvcounts(*), rdispls(*)
+      integer(c_int64_t), value :: comm
+      integer(c_int), value :: datatype
       integer(c_int64_t) :: request
     end function
   end interface
@@ -168,9 +172,10 @@ module hopbine_c_calls
   procedure(like_hopbine_reduce), bind(C, name="hopbine_reduce") :: hopbine_reduce_c
   procedure(like_hopbine_ireduce), bind(C, name="hopbine_ireduce") :: hopbine_ireduce_c
   procedure(like_hopbine_ireduce), bind(C, name="hopbine_reduce_init") :: hopbine_reduce_init_c
-  procedure(like_hopbine_allreduce), bind(C, name="hopbine_reduce_scatter") :: hopbine_reduce_scatter_c
-  procedure(like_hopbine_iallreduce), bind(C, name="hopbine_ireduce_scatter") :: hopbine_ireduce_scatter_c
-  procedure(like_hopbine_iallreduce), bind(C, name="hopbine_reduce_scatter_init") :: hopbine_reduce_scatter_init_c
+  procedure(like_hopbine_allreduce), bind(C, name="hopbine_reduce_scatter_block") :: hopbine_reduce_scatter_block_c
+  procedure(like_hopbine_iallreduce), bind(C, name="hopbine_ireduce_scatter_block") :: hopbine_ireduce_scatter_block_c
+  procedure(like_hopbine_iallreduce), bind(C, name="hopbine_reduce_scatter_block_init") :: &
+    hopbine_reduce_scatter_block_init_c
   procedure(like_hopbine_allreduce), bind(C, name="hopbine_scan") :: hopbine_scan_c
   procedure(like_hopbine_iallreduce), bind(C, name="hopbine_iscan") :: hopbine_iscan_c
   procedure(like_hopbine_iallreduce), bind(C, name="hopbine_scan_init") :: hopbine_scan_init_c
@@ -204,10 +209,10 @@ module hopbine_c_calls
   procedure(like_hopbine_scatterv), bind(C, name="hopbine_scatterv") :: hopbine_scatterv_c
   procedure(like_hopbine_iscatterv), bind(C, name="hopbine_iscatterv") :: hopbine_iscatterv_c
   procedure(like_hopbine_iscatterv), bind(C, name="hopbine_scatterv_init") :: hopbine_scatterv_init_c
-  procedure(like_hopbine_reduce_scatterv), bind(C, name="hopbine_reduce_scatterv") :: hopbine_reduce_scatterv_c
-  procedure(like_hopbine_ireduce_scatterv), bind(C, name="hopbine_ireduce_scatterv") :: hopbine_ireduce_scatterv_c
-  procedure(like_hopbine_ireduce_scatterv), bind(C, name="hopbine_reduce_scatterv_init") :: &
-    hopbine_reduce_scatterv_init_c
+  procedure(like_hopbine_reduce_scatter), bind(C, name="hopbine_reduce_scatter") :: hopbine_reduce_scatter_c
+  procedure(like_hopbine_ireduce_scatter), bind(C, name="hopbine_ireduce_scatter") :: hopbine_ireduce_scatter_c
+  procedure(like_hopbine_ireduce_scatter), bind(C, name="hopbine_reduce_scatter_init") :: &
+    hopbine_reduce_scatter_init_c
   procedure(like_hopbine_alltoallv), bind(C, name="hopbine_alltoallv") :: hopbine_alltoallv_c
   procedure(like_hopbine_ialltoallv), bind(C, name="hopbine_ialltoallv") :: hopbine_ialltoallv_c
   procedure(like_hopbine_ialltoallv), bind(C, name="hopbine_alltoallv_init") :: hopbine_alltoallv_init_c

@@ -9,7 +9,7 @@ module hopbine_calls
   private
   public :: hopbine_allreduce, hopbine_iallreduce, hopbine_allreduce_init
   public :: hopbine_reduce, hopbine_ireduce, hopbine_reduce_init
-  public :: hopbine_reduce_scatter, hopbine_ireduce_scatter, hopbine_reduce_scatter_init
+  public :: hopbine_reduce_scatter_block, hopbine_ireduce_scatter_block, hopbine_reduce_scatter_block_init
   public :: hopbine_scan, hopbine_iscan, hopbine_scan_init
   public :: hopbine_exscan, hopbine_iexscan, hopbine_exscan_init
   public :: hopbine_bcast, hopbine_ibcast, hopbine_bcast_init
@@ -22,330 +22,334 @@ module hopbine_calls
 contains
 
   ! Everyone gets the combination of all vectors.
-  subroutine hopbine_allreduce(send, recv, count, type, op, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_allreduce(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allreduce_c(at(send), at(recv), count, type, op, comm), ierror)
+    call done(hopbine_allreduce_c(at(sendbuf), at(recvbuf), count, datatype, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iallreduce(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iallreduce_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_iallreduce_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_allreduce_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allreduce_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_allreduce_init_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), ierror)
   end subroutine
 
   ! The root gets the combination of all vectors.
-  subroutine hopbine_reduce(send, recv, count, type, op, root, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_reduce(sendbuf, recvbuf, count, datatype, op, root, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op, root
+    integer(c_int), intent(in) :: datatype, op, root
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_c(at(send), at(recv), count, type, op, root, comm), ierror)
+    call done(hopbine_reduce_c(at(sendbuf), at(recvbuf), count, datatype, op, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ireduce(send, recv, count, type, op, root, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op, root
+    integer(c_int), intent(in) :: datatype, op, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ireduce_c(kept(send), kept(recv), count, type, op, root, comm, request), ierror)
+    call done(hopbine_ireduce_c(kept(sendbuf), kept(recvbuf), count, datatype, op, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_reduce_init(send, recv, count, type, op, root, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op, root
+    integer(c_int), intent(in) :: datatype, op, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_init_c(kept(send), kept(recv), count, type, op, root, comm, request), ierror)
+    call done(hopbine_reduce_init_c(kept(sendbuf), kept(recvbuf), count, datatype, op, root, comm, request), ierror)
   end subroutine
 
   ! Rank x gets the combination of all blocks x.
-  subroutine hopbine_reduce_scatter(send, recv, count, type, op, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_scatter_c(at(send), at(recv), count, type, op, comm), ierror)
+    call done(hopbine_reduce_scatter_block_c(at(sendbuf), at(recvbuf), count, datatype, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ireduce_scatter(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_ireduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) &
+    bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ireduce_scatter_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_ireduce_scatter_block_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), &
+      ierror)
   end subroutine
 
-  subroutine hopbine_reduce_scatter_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_reduce_scatter_block_init(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) &
+    bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_reduce_scatter_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_reduce_scatter_block_init_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), &
+      ierror)
   end subroutine
 
   ! Rank x gets the combination of the vectors of ranks 0 to x.
-  subroutine hopbine_scan(send, recv, count, type, op, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_scan(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scan_c(at(send), at(recv), count, type, op, comm), ierror)
+    call done(hopbine_scan_c(at(sendbuf), at(recvbuf), count, datatype, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iscan(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_iscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iscan_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_iscan_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_scan_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_scan_init(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scan_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_scan_init_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), ierror)
   end subroutine
 
   ! The same without its own; the buffer of rank 0 stays as it is.
-  subroutine hopbine_exscan(send, recv, count, type, op, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_exscan(sendbuf, recvbuf, count, datatype, op, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_exscan_c(at(send), at(recv), count, type, op, comm), ierror)
+    call done(hopbine_exscan_c(at(sendbuf), at(recvbuf), count, datatype, op, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iexscan(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_iexscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iexscan_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_iexscan_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_exscan_init(send, recv, count, type, op, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_exscan_init(sendbuf, recvbuf, count, datatype, op, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, op
+    integer(c_int), intent(in) :: datatype, op
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_exscan_init_c(kept(send), kept(recv), count, type, op, comm, request), ierror)
+    call done(hopbine_exscan_init_c(kept(sendbuf), kept(recvbuf), count, datatype, op, comm, request), ierror)
   end subroutine
 
   ! Everyone gets the root's vector.
-  subroutine hopbine_bcast(buffer, count, type, root, comm, ierror)
+  subroutine hopbine_bcast(buffer, count, datatype, root, comm, ierror)
     type(*), dimension(..), contiguous, target :: buffer
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_bcast_c(at(buffer), count, type, root, comm), ierror)
+    call done(hopbine_bcast_c(at(buffer), count, datatype, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ibcast(buffer, count, type, root, comm, request, ierror) bind(C, name="")
+  subroutine hopbine_ibcast(buffer, count, datatype, root, comm, request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous :: buffer
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ibcast_c(kept(buffer), count, type, root, comm, request), ierror)
+    call done(hopbine_ibcast_c(kept(buffer), count, datatype, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_bcast_init(buffer, count, type, root, comm, request, ierror) bind(C, name="")
+  subroutine hopbine_bcast_init(buffer, count, datatype, root, comm, request, ierror) bind(C, name="")
     type(*), dimension(..), target, asynchronous :: buffer
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_bcast_init_c(kept(buffer), count, type, root, comm, request), ierror)
+    call done(hopbine_bcast_init_c(kept(buffer), count, datatype, root, comm, request), ierror)
   end subroutine
 
   ! Everyone gets everyone's block.
-  subroutine hopbine_allgather(send, recv, count, type, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_allgather(sendbuf, recvbuf, count, datatype, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type
+    integer(c_int), intent(in) :: datatype
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allgather_c(at(send), at(recv), count, type, comm), ierror)
+    call done(hopbine_allgather_c(at(sendbuf), at(recvbuf), count, datatype, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iallgather(send, recv, count, type, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_iallgather(sendbuf, recvbuf, count, datatype, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type
+    integer(c_int), intent(in) :: datatype
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iallgather_c(kept(send), kept(recv), count, type, comm, request), ierror)
+    call done(hopbine_iallgather_c(kept(sendbuf), kept(recvbuf), count, datatype, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_allgather_init(send, recv, count, type, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_allgather_init(sendbuf, recvbuf, count, datatype, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type
+    integer(c_int), intent(in) :: datatype
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_allgather_init_c(kept(send), kept(recv), count, type, comm, request), ierror)
+    call done(hopbine_allgather_init_c(kept(sendbuf), kept(recvbuf), count, datatype, comm, request), ierror)
   end subroutine
 
   ! The root gets everyone's block.
-  subroutine hopbine_gather(send, recv, count, type, root, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_gather(sendbuf, recvbuf, count, datatype, root, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_gather_c(at(send), at(recv), count, type, root, comm), ierror)
+    call done(hopbine_gather_c(at(sendbuf), at(recvbuf), count, datatype, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_igather(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_igather(sendbuf, recvbuf, count, datatype, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_igather_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_igather_c(kept(sendbuf), kept(recvbuf), count, datatype, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_gather_init(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_gather_init(sendbuf, recvbuf, count, datatype, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_gather_init_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_gather_init_c(kept(sendbuf), kept(recvbuf), count, datatype, root, comm, request), ierror)
   end subroutine
 
   ! Rank x gets the root's block x.
-  subroutine hopbine_scatter(send, recv, count, type, root, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_scatter(sendbuf, recvbuf, count, datatype, root, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scatter_c(at(send), at(recv), count, type, root, comm), ierror)
+    call done(hopbine_scatter_c(at(sendbuf), at(recvbuf), count, datatype, root, comm), ierror)
   end subroutine
 
-  subroutine hopbine_iscatter(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_iscatter(sendbuf, recvbuf, count, datatype, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_iscatter_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_iscatter_c(kept(sendbuf), kept(recvbuf), count, datatype, root, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_scatter_init(send, recv, count, type, root, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_scatter_init(sendbuf, recvbuf, count, datatype, root, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type, root
+    integer(c_int), intent(in) :: datatype, root
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_scatter_init_c(kept(send), kept(recv), count, type, root, comm, request), ierror)
+    call done(hopbine_scatter_init_c(kept(sendbuf), kept(recvbuf), count, datatype, root, comm, request), ierror)
   end subroutine
 
   ! Rank x gets everyone's block x.
-  subroutine hopbine_alltoall(send, recv, count, type, comm, ierror)
-    type(*), dimension(..), contiguous, target, intent(in) :: send
-    type(*), dimension(..), contiguous, target :: recv
+  subroutine hopbine_alltoall(sendbuf, recvbuf, count, datatype, comm, ierror)
+    type(*), dimension(..), contiguous, target, intent(in) :: sendbuf
+    type(*), dimension(..), contiguous, target :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type
+    integer(c_int), intent(in) :: datatype
     integer(hopbine_handle), intent(in) :: comm
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_alltoall_c(at(send), at(recv), count, type, comm), ierror)
+    call done(hopbine_alltoall_c(at(sendbuf), at(recvbuf), count, datatype, comm), ierror)
   end subroutine
 
-  subroutine hopbine_ialltoall(send, recv, count, type, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_ialltoall(sendbuf, recvbuf, count, datatype, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type
+    integer(c_int), intent(in) :: datatype
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_ialltoall_c(kept(send), kept(recv), count, type, comm, request), ierror)
+    call done(hopbine_ialltoall_c(kept(sendbuf), kept(recvbuf), count, datatype, comm, request), ierror)
   end subroutine
 
-  subroutine hopbine_alltoall_init(send, recv, count, type, comm, request, ierror) bind(C, name="")
-    type(*), dimension(..), target, asynchronous, intent(in) :: send
-    type(*), dimension(..), target, asynchronous :: recv
+  subroutine hopbine_alltoall_init(sendbuf, recvbuf, count, datatype, comm, request, ierror) bind(C, name="")
+    type(*), dimension(..), target, asynchronous, intent(in) :: sendbuf
+    type(*), dimension(..), target, asynchronous :: recvbuf
     integer(hopbine_count), intent(in) :: count
-    integer(c_int), intent(in) :: type
+    integer(c_int), intent(in) :: datatype
     integer(hopbine_handle), intent(in) :: comm
     integer(hopbine_handle), intent(out) :: request
     integer(c_int), intent(out), optional :: ierror
-    call done(hopbine_alltoall_init_c(kept(send), kept(recv), count, type, comm, request), ierror)
+    call done(hopbine_alltoall_init_c(kept(sendbuf), kept(recvbuf), count, datatype, comm, request), ierror)
   end subroutine
 
   ! Ends when all ranks have called it.

@@ -22,6 +22,16 @@
  * result will be, as with MPI_IN_PLACE. */
 #define HOPBINE_IN_PLACE ((void *)-1)
 
+/* The version of this header; hopbine_version() tells the library's. */
+#define HOPBINE_VERSION_MAJOR 0
+#define HOPBINE_VERSION_MINOR 1
+#define HOPBINE_VERSION_PATCH 0
+
+/* Deprecated: names of before 0.1.0, which the next minor version drops. */
+#define hopbine_reduce_scatterv hopbine_reduce_scatter
+#define hopbine_ireduce_scatterv hopbine_ireduce_scatter
+#define hopbine_reduce_scatterv_init hopbine_reduce_scatter_init
+
 
 // Signed integer of 8 bits.
 #define HOPBINE_INT8 0
@@ -196,178 +206,186 @@ extern "C" {
 
 // Combines the vectors of `count` elements of all ranks; everyone gets the result, bit for bit the
 // same.
-int hopbine_allreduce(const void *send,
-                      void *recv,
+int hopbine_allreduce(const void *sendbuf,
+                      void *recvbuf,
                       int64_t count,
-                      int dtype,
+                      int datatype,
                       int op,
                       hopbine_comm_t comm);
 
-// Combines the vectors of `count` elements of all ranks; the root gets the result. `recv` matters on
+// Combines the vectors of `count` elements of all ranks; the root gets the result. `recvbuf` matters on
 // the root only, HOPBINE_IN_PLACE there only.
-int hopbine_reduce(const void *send,
-                   void *recv,
+int hopbine_reduce(const void *sendbuf,
+                   void *recvbuf,
                    int64_t count,
-                   int dtype,
+                   int datatype,
                    int op,
                    int root,
                    hopbine_comm_t comm);
 
 // Combines blocks of `count` elements, one for each rank; rank x gets block x of the result
-// (MPI_Reduce_scatter_block). In place, the blocks are in `recv`, and the result at its start.
-int hopbine_reduce_scatter(const void *send,
-                           void *recv,
-                           int64_t count,
-                           int dtype,
-                           int op,
-                           hopbine_comm_t comm);
+// (MPI_Reduce_scatter_block). In place, the blocks are in `recvbuf`, and the result at its start.
+int hopbine_reduce_scatter_block(const void *sendbuf,
+                                 void *recvbuf,
+                                 int64_t count,
+                                 int datatype,
+                                 int op,
+                                 hopbine_comm_t comm);
 
 // Combines vectors of `count` elements: rank x gets the combination of those of ranks 0 to x.
-int hopbine_scan(const void *send,
-                 void *recv,
+int hopbine_scan(const void *sendbuf,
+                 void *recvbuf,
                  int64_t count,
-                 int dtype,
+                 int datatype,
                  int op,
                  hopbine_comm_t comm);
 
 // As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
-// x - 1, and `recv` of rank 0 stays as it is.
-int hopbine_exscan(const void *send,
-                   void *recv,
+// x - 1, and `recvbuf` of rank 0 stays as it is.
+int hopbine_exscan(const void *sendbuf,
+                   void *recvbuf,
                    int64_t count,
-                   int dtype,
+                   int datatype,
                    int op,
                    hopbine_comm_t comm);
 
 // Gives everyone the root's vector of `count` elements.
-int hopbine_bcast(void *buffer, int64_t count, int dtype, int root, hopbine_comm_t comm);
+int hopbine_bcast(void *buffer, int64_t count, int datatype, int root, hopbine_comm_t comm);
 
 // Gives everyone the blocks of `count` elements of all ranks, in rank order. In place, a rank's own
-// block is where it belongs in `recv`.
-int hopbine_allgather(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
+// block is where it belongs in `recvbuf`.
+int hopbine_allgather(const void *sendbuf,
+                      void *recvbuf,
+                      int64_t count,
+                      int datatype,
+                      hopbine_comm_t comm);
 
-// Gives the root the blocks of `count` elements of all ranks, in rank order. `recv` matters on the
+// Gives the root the blocks of `count` elements of all ranks, in rank order. `recvbuf` matters on the
 // root only, HOPBINE_IN_PLACE there only.
-int hopbine_gather(const void *send,
-                   void *recv,
+int hopbine_gather(const void *sendbuf,
+                   void *recvbuf,
                    int64_t count,
-                   int dtype,
+                   int datatype,
                    int root,
                    hopbine_comm_t comm);
 
-// Gives rank x the root's block x of `count` elements. `send` matters on the root only, which may
-// have HOPBINE_IN_PLACE for `recv`: its own block then stays where it is.
-int hopbine_scatter(const void *send,
-                    void *recv,
+// Gives rank x the root's block x of `count` elements. `sendbuf` matters on the root only, which may
+// have HOPBINE_IN_PLACE for `recvbuf`: its own block then stays where it is.
+int hopbine_scatter(const void *sendbuf,
+                    void *recvbuf,
                     int64_t count,
-                    int dtype,
+                    int datatype,
                     int root,
                     hopbine_comm_t comm);
 
 // Gives rank x the block x of `count` elements of all ranks, in rank order. In place, the blocks to
-// send are in `recv`; then on all ranks.
-int hopbine_alltoall(const void *send, void *recv, int64_t count, int dtype, hopbine_comm_t comm);
+// send are in `recvbuf`; then on all ranks.
+int hopbine_alltoall(const void *sendbuf,
+                     void *recvbuf,
+                     int64_t count,
+                     int datatype,
+                     hopbine_comm_t comm);
 
 // Ends when all ranks have called it.
 int hopbine_barrier(hopbine_comm_t comm);
 
 // Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
-// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
+// `counts[x]` from rank x, to `displs[x]` in `recvbuf`. Counts are the same on all ranks; displacements
 // need not be, and are one block after the other if null. Those of blocks without elements do not
 // matter.
-int hopbine_allgatherv(const void *send,
+int hopbine_allgatherv(const void *sendbuf,
                        int64_t count,
-                       void *recv,
+                       void *recvbuf,
                        const int64_t *counts,
                        const int64_t *displs,
-                       int dtype,
+                       int datatype,
                        hopbine_comm_t comm);
 
-// Gives the root the blocks of all ranks: `count` elements from this one. `recv`, `counts` and `displs`
+// Gives the root the blocks of all ranks: `count` elements from this one. `recvbuf`, `counts` and `displs`
 // matter on the root only.
-int hopbine_gatherv(const void *send,
+int hopbine_gatherv(const void *sendbuf,
                     int64_t count,
-                    void *recv,
+                    void *recvbuf,
                     const int64_t *counts,
                     const int64_t *displs,
-                    int dtype,
+                    int datatype,
                     int root,
                     hopbine_comm_t comm);
 
-// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `send`; `count` elements to
-// this one. `send`, `counts` and `displs` matter on the root only.
-int hopbine_scatterv(const void *send,
+// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `sendbuf`; `count` elements to
+// this one. `sendbuf`, `counts` and `displs` matter on the root only.
+int hopbine_scatterv(const void *sendbuf,
                      const int64_t *counts,
                      const int64_t *displs,
-                     void *recv,
+                     void *recvbuf,
                      int64_t count,
-                     int dtype,
+                     int datatype,
                      int root,
                      hopbine_comm_t comm);
 
 // Combines vectors of blocks, of `counts[x]` elements for rank x, which gets block x of the result
-// (MPI_Reduce_scatter). In place, the vector is in `recv`, and the result at its start.
-int hopbine_reduce_scatterv(const void *send,
-                            void *recv,
-                            const int64_t *counts,
-                            int dtype,
-                            int op,
-                            hopbine_comm_t comm);
+// (MPI_Reduce_scatter). In place, the vector is in `recvbuf`, and the result at its start.
+int hopbine_reduce_scatter(const void *sendbuf,
+                           void *recvbuf,
+                           const int64_t *counts,
+                           int datatype,
+                           int op,
+                           hopbine_comm_t comm);
 
-// Gives rank x `send_counts[x]` elements at `send_displs[x]` of `send`, and gets `recv_counts[x]`
-// elements from it to `recv_displs[x]` of `recv`. In place (on all ranks), the second lists count for
+// Gives rank x `sendcounts[x]` elements at `sdispls[x]` of `sendbuf`, and gets `recvcounts[x]`
+// elements from it to `rdispls[x]` of `recvbuf`. In place (on all ranks), the second lists count for
 // both.
-int hopbine_alltoallv(const void *send,
-                      const int64_t *send_counts,
-                      const int64_t *send_displs,
-                      void *recv,
-                      const int64_t *recv_counts,
-                      const int64_t *recv_displs,
-                      int dtype,
+int hopbine_alltoallv(const void *sendbuf,
+                      const int64_t *sendcounts,
+                      const int64_t *sdispls,
+                      void *recvbuf,
+                      const int64_t *recvcounts,
+                      const int64_t *rdispls,
+                      int datatype,
                       hopbine_comm_t comm);
 
 // Starts hopbine_allreduce(). The buffers must be left alone until the request is done.
-int hopbine_iallreduce(const void *send,
-                       void *recv,
+int hopbine_iallreduce(const void *sendbuf,
+                       void *recvbuf,
                        int64_t count,
-                       int dtype,
+                       int datatype,
                        int op,
                        hopbine_comm_t comm,
                        hopbine_request_t *request);
 
 // Starts hopbine_reduce(). The buffers must be left alone until the request is done.
-int hopbine_ireduce(const void *send,
-                    void *recv,
+int hopbine_ireduce(const void *sendbuf,
+                    void *recvbuf,
                     int64_t count,
-                    int dtype,
+                    int datatype,
                     int op,
                     int root,
                     hopbine_comm_t comm,
                     hopbine_request_t *request);
 
-// Starts hopbine_reduce_scatter(). The buffers must be left alone until the request is done.
-int hopbine_ireduce_scatter(const void *send,
-                            void *recv,
-                            int64_t count,
-                            int dtype,
-                            int op,
-                            hopbine_comm_t comm,
-                            hopbine_request_t *request);
+// Starts hopbine_reduce_scatter_block(). The buffers must be left alone until the request is done.
+int hopbine_ireduce_scatter_block(const void *sendbuf,
+                                  void *recvbuf,
+                                  int64_t count,
+                                  int datatype,
+                                  int op,
+                                  hopbine_comm_t comm,
+                                  hopbine_request_t *request);
 
 // Starts hopbine_scan(). The buffers must be left alone until the request is done.
-int hopbine_iscan(const void *send,
-                  void *recv,
+int hopbine_iscan(const void *sendbuf,
+                  void *recvbuf,
                   int64_t count,
-                  int dtype,
+                  int datatype,
                   int op,
                   hopbine_comm_t comm,
                   hopbine_request_t *request);
 
 // Starts hopbine_exscan(). The buffers must be left alone until the request is done.
-int hopbine_iexscan(const void *send,
-                    void *recv,
+int hopbine_iexscan(const void *sendbuf,
+                    void *recvbuf,
                     int64_t count,
-                    int dtype,
+                    int datatype,
                     int op,
                     hopbine_comm_t comm,
                     hopbine_request_t *request);
@@ -375,42 +393,42 @@ int hopbine_iexscan(const void *send,
 // Starts hopbine_bcast(). The buffers must be left alone until the request is done.
 int hopbine_ibcast(void *buffer,
                    int64_t count,
-                   int dtype,
+                   int datatype,
                    int root,
                    hopbine_comm_t comm,
                    hopbine_request_t *request);
 
 // Starts hopbine_allgather(). The buffers must be left alone until the request is done.
-int hopbine_iallgather(const void *send,
-                       void *recv,
+int hopbine_iallgather(const void *sendbuf,
+                       void *recvbuf,
                        int64_t count,
-                       int dtype,
+                       int datatype,
                        hopbine_comm_t comm,
                        hopbine_request_t *request);
 
 // Starts hopbine_gather(). The buffers must be left alone until the request is done.
-int hopbine_igather(const void *send,
-                    void *recv,
+int hopbine_igather(const void *sendbuf,
+                    void *recvbuf,
                     int64_t count,
-                    int dtype,
+                    int datatype,
                     int root,
                     hopbine_comm_t comm,
                     hopbine_request_t *request);
 
 // Starts hopbine_scatter(). The buffers must be left alone until the request is done.
-int hopbine_iscatter(const void *send,
-                     void *recv,
+int hopbine_iscatter(const void *sendbuf,
+                     void *recvbuf,
                      int64_t count,
-                     int dtype,
+                     int datatype,
                      int root,
                      hopbine_comm_t comm,
                      hopbine_request_t *request);
 
 // Starts hopbine_alltoall(). The buffers must be left alone until the request is done.
-int hopbine_ialltoall(const void *send,
-                      void *recv,
+int hopbine_ialltoall(const void *sendbuf,
+                      void *recvbuf,
                       int64_t count,
-                      int dtype,
+                      int datatype,
                       hopbine_comm_t comm,
                       hopbine_request_t *request);
 
@@ -418,99 +436,99 @@ int hopbine_ialltoall(const void *send,
 int hopbine_ibarrier(hopbine_comm_t comm, hopbine_request_t *request);
 
 // Starts hopbine_allgatherv(). The buffers must be left alone until the request is done; the lists need not.
-int hopbine_iallgatherv(const void *send,
+int hopbine_iallgatherv(const void *sendbuf,
                         int64_t count,
-                        void *recv,
+                        void *recvbuf,
                         const int64_t *counts,
                         const int64_t *displs,
-                        int dtype,
+                        int datatype,
                         hopbine_comm_t comm,
                         hopbine_request_t *request);
 
 // Starts hopbine_gatherv(). The buffers must be left alone until the request is done; the lists need not.
-int hopbine_igatherv(const void *send,
+int hopbine_igatherv(const void *sendbuf,
                      int64_t count,
-                     void *recv,
+                     void *recvbuf,
                      const int64_t *counts,
                      const int64_t *displs,
-                     int dtype,
+                     int datatype,
                      int root,
                      hopbine_comm_t comm,
                      hopbine_request_t *request);
 
 // Starts hopbine_scatterv(). The buffers must be left alone until the request is done; the lists need not.
-int hopbine_iscatterv(const void *send,
+int hopbine_iscatterv(const void *sendbuf,
                       const int64_t *counts,
                       const int64_t *displs,
-                      void *recv,
+                      void *recvbuf,
                       int64_t count,
-                      int dtype,
+                      int datatype,
                       int root,
                       hopbine_comm_t comm,
                       hopbine_request_t *request);
 
-// Starts hopbine_reduce_scatterv(). The buffers must be left alone until the request is done; the lists need not.
-int hopbine_ireduce_scatterv(const void *send,
-                             void *recv,
-                             const int64_t *counts,
-                             int dtype,
-                             int op,
-                             hopbine_comm_t comm,
-                             hopbine_request_t *request);
+// Starts hopbine_reduce_scatter(). The buffers must be left alone until the request is done; the lists need not.
+int hopbine_ireduce_scatter(const void *sendbuf,
+                            void *recvbuf,
+                            const int64_t *counts,
+                            int datatype,
+                            int op,
+                            hopbine_comm_t comm,
+                            hopbine_request_t *request);
 
 // Starts hopbine_alltoallv(). The buffers must be left alone until the request is done; the lists need not.
-int hopbine_ialltoallv(const void *send,
-                       const int64_t *send_counts,
-                       const int64_t *send_displs,
-                       void *recv,
-                       const int64_t *recv_counts,
-                       const int64_t *recv_displs,
-                       int dtype,
+int hopbine_ialltoallv(const void *sendbuf,
+                       const int64_t *sendcounts,
+                       const int64_t *sdispls,
+                       void *recvbuf,
+                       const int64_t *recvcounts,
+                       const int64_t *rdispls,
+                       int datatype,
                        hopbine_comm_t comm,
                        hopbine_request_t *request);
 
 // Prepares hopbine_allreduce() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_allreduce_init(const void *send,
-                           void *recv,
+int hopbine_allreduce_init(const void *sendbuf,
+                           void *recvbuf,
                            int64_t count,
-                           int dtype,
+                           int datatype,
                            int op,
                            hopbine_comm_t comm,
                            hopbine_request_t *request);
 
 // Prepares hopbine_reduce() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_reduce_init(const void *send,
-                        void *recv,
+int hopbine_reduce_init(const void *sendbuf,
+                        void *recvbuf,
                         int64_t count,
-                        int dtype,
+                        int datatype,
                         int op,
                         int root,
                         hopbine_comm_t comm,
                         hopbine_request_t *request);
 
-// Prepares hopbine_reduce_scatter() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_reduce_scatter_init(const void *send,
-                                void *recv,
-                                int64_t count,
-                                int dtype,
-                                int op,
-                                hopbine_comm_t comm,
-                                hopbine_request_t *request);
+// Prepares hopbine_reduce_scatter_block() on these buffers, to be started with hopbine_start(), again and again.
+int hopbine_reduce_scatter_block_init(const void *sendbuf,
+                                      void *recvbuf,
+                                      int64_t count,
+                                      int datatype,
+                                      int op,
+                                      hopbine_comm_t comm,
+                                      hopbine_request_t *request);
 
 // Prepares hopbine_scan() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_scan_init(const void *send,
-                      void *recv,
+int hopbine_scan_init(const void *sendbuf,
+                      void *recvbuf,
                       int64_t count,
-                      int dtype,
+                      int datatype,
                       int op,
                       hopbine_comm_t comm,
                       hopbine_request_t *request);
 
 // Prepares hopbine_exscan() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_exscan_init(const void *send,
-                        void *recv,
+int hopbine_exscan_init(const void *sendbuf,
+                        void *recvbuf,
                         int64_t count,
-                        int dtype,
+                        int datatype,
                         int op,
                         hopbine_comm_t comm,
                         hopbine_request_t *request);
@@ -518,42 +536,42 @@ int hopbine_exscan_init(const void *send,
 // Prepares hopbine_bcast() on these buffers, to be started with hopbine_start(), again and again.
 int hopbine_bcast_init(void *buffer,
                        int64_t count,
-                       int dtype,
+                       int datatype,
                        int root,
                        hopbine_comm_t comm,
                        hopbine_request_t *request);
 
 // Prepares hopbine_allgather() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_allgather_init(const void *send,
-                           void *recv,
+int hopbine_allgather_init(const void *sendbuf,
+                           void *recvbuf,
                            int64_t count,
-                           int dtype,
+                           int datatype,
                            hopbine_comm_t comm,
                            hopbine_request_t *request);
 
 // Prepares hopbine_gather() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_gather_init(const void *send,
-                        void *recv,
+int hopbine_gather_init(const void *sendbuf,
+                        void *recvbuf,
                         int64_t count,
-                        int dtype,
+                        int datatype,
                         int root,
                         hopbine_comm_t comm,
                         hopbine_request_t *request);
 
 // Prepares hopbine_scatter() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_scatter_init(const void *send,
-                         void *recv,
+int hopbine_scatter_init(const void *sendbuf,
+                         void *recvbuf,
                          int64_t count,
-                         int dtype,
+                         int datatype,
                          int root,
                          hopbine_comm_t comm,
                          hopbine_request_t *request);
 
 // Prepares hopbine_alltoall() on these buffers, to be started with hopbine_start(), again and again.
-int hopbine_alltoall_init(const void *send,
-                          void *recv,
+int hopbine_alltoall_init(const void *sendbuf,
+                          void *recvbuf,
                           int64_t count,
-                          int dtype,
+                          int datatype,
                           hopbine_comm_t comm,
                           hopbine_request_t *request);
 
@@ -561,73 +579,70 @@ int hopbine_alltoall_init(const void *send,
 int hopbine_barrier_init(hopbine_comm_t comm, hopbine_request_t *request);
 
 // Prepares hopbine_allgatherv() on these buffers, with these lists, to be started with hopbine_start().
-int hopbine_allgatherv_init(const void *send,
+int hopbine_allgatherv_init(const void *sendbuf,
                             int64_t count,
-                            void *recv,
+                            void *recvbuf,
                             const int64_t *counts,
                             const int64_t *displs,
-                            int dtype,
+                            int datatype,
                             hopbine_comm_t comm,
                             hopbine_request_t *request);
 
 // Prepares hopbine_gatherv() on these buffers, with these lists, to be started with hopbine_start().
-int hopbine_gatherv_init(const void *send,
+int hopbine_gatherv_init(const void *sendbuf,
                          int64_t count,
-                         void *recv,
+                         void *recvbuf,
                          const int64_t *counts,
                          const int64_t *displs,
-                         int dtype,
+                         int datatype,
                          int root,
                          hopbine_comm_t comm,
                          hopbine_request_t *request);
 
 // Prepares hopbine_scatterv() on these buffers, with these lists, to be started with hopbine_start().
-int hopbine_scatterv_init(const void *send,
+int hopbine_scatterv_init(const void *sendbuf,
                           const int64_t *counts,
                           const int64_t *displs,
-                          void *recv,
+                          void *recvbuf,
                           int64_t count,
-                          int dtype,
+                          int datatype,
                           int root,
                           hopbine_comm_t comm,
                           hopbine_request_t *request);
 
-// Prepares hopbine_reduce_scatterv() on these buffers, with these lists, to be started with hopbine_start().
-int hopbine_reduce_scatterv_init(const void *send,
-                                 void *recv,
-                                 const int64_t *counts,
-                                 int dtype,
-                                 int op,
-                                 hopbine_comm_t comm,
-                                 hopbine_request_t *request);
+// Prepares hopbine_reduce_scatter() on these buffers, with these lists, to be started with hopbine_start().
+int hopbine_reduce_scatter_init(const void *sendbuf,
+                                void *recvbuf,
+                                const int64_t *counts,
+                                int datatype,
+                                int op,
+                                hopbine_comm_t comm,
+                                hopbine_request_t *request);
 
 // Prepares hopbine_alltoallv() on these buffers, with these lists, to be started with hopbine_start().
-int hopbine_alltoallv_init(const void *send,
-                           const int64_t *send_counts,
-                           const int64_t *send_displs,
-                           void *recv,
-                           const int64_t *recv_counts,
-                           const int64_t *recv_displs,
-                           int dtype,
+int hopbine_alltoallv_init(const void *sendbuf,
+                           const int64_t *sendcounts,
+                           const int64_t *sdispls,
+                           void *recvbuf,
+                           const int64_t *recvcounts,
+                           const int64_t *rdispls,
+                           int datatype,
                            hopbine_comm_t comm,
                            hopbine_request_t *request);
 
 // The calling rank, from 0.
 //
-// # Safety
 // `rank` is null or an address to write to.
 int hopbine_comm_rank(hopbine_comm_t comm, int *rank);
 
 // The number of ranks.
 //
-// # Safety
 // `size` is null or an address to write to.
 int hopbine_comm_size(hopbine_comm_t comm, int *size);
 
 // The torus: sets `*n_dims`, and the sizes of the first `room` dimensions and the calling rank's
 // coordinates in them, where the lists are not null. There are 7 dimensions at most.
 //
-// # Safety
 // `n_dims` is null or an address to write to; `sizes` and `coordinates` are null or have `room`
 // places.
 int hopbine_comm_torus(hopbine_comm_t comm, int room, int *n_dims, int *sizes, int *coordinates);
@@ -635,7 +650,6 @@ int hopbine_comm_torus(hopbine_comm_t comm, int room, int *n_dims, int *sizes, i
 // Makes a second communicator of the same ranks: calls on the two have nothing to do with each
 // other. All ranks must call it.
 //
-// # Safety
 // `made` is null or an address to write to.
 int hopbine_comm_duplicate(hopbine_comm_t comm, hopbine_comm_t *made);
 
@@ -643,7 +657,6 @@ int hopbine_comm_duplicate(hopbine_comm_t comm, hopbine_comm_t *made);
 // and, where these are equal, of their ranks. With HOPBINE_UNDEFINED a rank gets
 // HOPBINE_COMM_NULL. All ranks must call it.
 //
-// # Safety
 // `made` is null or an address to write to.
 int hopbine_comm_split(hopbine_comm_t comm, int colour, int64_t key, hopbine_comm_t *made);
 
@@ -651,14 +664,12 @@ int hopbine_comm_split(hopbine_comm_t comm, int colour, int64_t key, hopbine_com
 // call it: those of the list with the same list, each of the others with one of its own, or an
 // empty one; those that are not in their list get HOPBINE_COMM_NULL.
 //
-// # Safety
 // `ranks` is null or the address of `n` numbers; `made` is null or an address to write to.
 int hopbine_comm_group(hopbine_comm_t comm, int n, const int *ranks, hopbine_comm_t *made);
 
 // Makes a communicator of the ranks that differ from this one only in the given `n` dimensions
 // of the torus: rows, columns, planes. All ranks must call it.
 //
-// # Safety
 // `dims` is null or the address of `n` numbers; `made` is null or an address to write to.
 int hopbine_comm_sub_box(hopbine_comm_t comm, int n, const int *dims, hopbine_comm_t *made);
 
@@ -666,7 +677,6 @@ int hopbine_comm_sub_box(hopbine_comm_t comm, int n, const int *dims, hopbine_co
 // only they call it, and hopbine sends nothing: `agree` must return on all of them the number
 // that it is given on the first one, as a broadcast does.
 //
-// # Safety
 // `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
 // is null or an address to write to.
 int hopbine_comm_join(hopbine_comm_t comm,
@@ -680,7 +690,6 @@ int hopbine_comm_join(hopbine_comm_t comm,
 // (`hopbine list`), this many ports, and messages of at most this many bytes; null and 0 leave
 // the choice to hopbine. All ranks must choose alike. Nothing is sent.
 //
-// # Safety
 // `algorithm` is null or a string; `made` is null or an address to write to.
 int hopbine_comm_with(hopbine_comm_t comm,
                       const char *algorithm,
@@ -691,7 +700,6 @@ int hopbine_comm_with(hopbine_comm_t comm,
 // Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
 // communicator is freed by hopbine_finalize() only.
 //
-// # Safety
 // `comm` is null or an address to read and write.
 int hopbine_comm_free(hopbine_comm_t *comm);
 
@@ -705,7 +713,6 @@ const char *hopbine_error_name(int code);
 // Has `handler` called, with `argument`, whenever a call fails on any thread; null for nobody,
 // as at first. It may end the process.
 //
-// # Safety
 // `handler` must be callable from any thread with `argument`, until another one is set.
 void hopbine_set_error_handler(hopbine_error_handler_t handler, void *argument);
 
@@ -714,7 +721,6 @@ void hopbine_set_error_handler(hopbine_error_handler_t handler, void *argument);
 // hopbine what memory goes (`hopbine info` says whether it does). Local. Does nothing on wires
 // without registration.
 //
-// # Safety
 // The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call
 // uses them then; `registration` is null or an address to write to.
 int hopbine_register(hopbine_comm_t comm,
@@ -724,7 +730,6 @@ int hopbine_register(hopbine_comm_t comm,
 
 // Ends a registration, and sets it to 0. No call may be using the memory.
 //
-// # Safety
 // `registration` is null or the address of one.
 int hopbine_deregister(hopbine_registration_t *registration);
 
@@ -734,14 +739,12 @@ int hopbine_report_wanted(void);
 // Adds a call that somebody else served to the report: its name, the bytes of its vector or
 // block, what served it and why, and how long it took.
 //
-// # Safety
 // Both strings are null or strings.
 int hopbine_report_add(const char *call, uint64_t bytes, const char *served_by, double seconds);
 
 // Says which algorithm serves a blocking collective, named as in `hopbine list` ("allreduce"), of
 // `count` elements and why: a line of text at `text`, cut to `room` bytes with its final zero.
 //
-// # Safety
 // `collective` is null or a string; `text` is null or has `room` bytes.
 int hopbine_explain(hopbine_comm_t comm,
                     const char *collective,
@@ -753,7 +756,6 @@ int hopbine_explain(hopbine_comm_t comm,
 
 // Starts the persistent collective.
 //
-// # Safety
 // As the call that made the request, until it is done.
 int hopbine_start(hopbine_request_t request);
 
@@ -761,14 +763,12 @@ int hopbine_start(hopbine_request_t request);
 // HOPBINE_REQUEST_NULL; to 0 otherwise. A non-blocking request that is done is freed, and
 // `*request` becomes HOPBINE_REQUEST_NULL. Without worker threads this is what moves it on.
 //
-// # Safety
 // Both are null, or addresses to read and write.
 int hopbine_test(hopbine_request_t *request, int *done);
 
 // As hopbine_test() for one of several requests that hopbine_progress() has moved on just now: it
 // is looked at only, so that whoever tests many does not move all of them on for each.
 //
-// # Safety
 // As hopbine_test().
 int hopbine_look(hopbine_request_t *request, int *done);
 
@@ -776,7 +776,6 @@ int hopbine_look(hopbine_request_t *request, int *done);
 // since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
 // stays the same, no request has come to its end.
 //
-// # Safety
 // `number` is null or an address to read and write.
 int hopbine_progress(hopbine_comm_t comm,
                      int most,
@@ -786,20 +785,17 @@ int hopbine_progress(hopbine_comm_t comm,
 // HOPBINE_REQUEST_NULL. A non-blocking request is freed then, also if the collective failed, and
 // `*request` becomes HOPBINE_REQUEST_NULL.
 //
-// # Safety
 // `request` is null or an address to read and write.
 int hopbine_wait(hopbine_request_t *request);
 
 // As hopbine_wait() for each of `n` requests, also if one fails; the first failure is returned.
 //
-// # Safety
 // `requests` is null or the address of `n` requests to read and write.
 int hopbine_waitall(int n, hopbine_request_t *requests);
 
 // Frees a request, after waiting for its collective if it is under way; `*request` becomes
 // HOPBINE_REQUEST_NULL. Freeing HOPBINE_REQUEST_NULL does nothing.
 //
-// # Safety
 // `request` is null or an address to read and write.
 int hopbine_request_free(hopbine_request_t *request);
 
@@ -807,13 +803,11 @@ int hopbine_request_free(hopbine_request_t *request);
 // HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
 // `*world` to the communicator of all its ranks. All ranks must call it.
 //
-// # Safety
 // `world` is null or an address to write to.
 int hopbine_init(hopbine_comm_t *world);
 
 // As hopbine_init(), with ranks that have found each other already. The structure is copied.
 //
-// # Safety
 // `exchange` is null or the address of a structure whose functions can be called as it says,
 // with its argument, from any thread, until hopbine_finalize() has returned; `world` is null or
 // an address to write to.
@@ -825,7 +819,6 @@ int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *wo
 // the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
 // called now and then, with `argument`, by a thread that waits; it may be null.
 //
-// # Safety
 // `functions` is null or as said; `comm` is null or the address of an MPI_Comm of the same MPI; `progress`
 // can be called from any thread with `argument` until hopbine_finalize() has returned;
 // `world` is null or an address to write to.
@@ -848,7 +841,6 @@ int hopbine_finalize(void);
 
 // Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), to 0 otherwise.
 //
-// # Safety
 // `started` is null or an address to write to.
 int hopbine_initialized(int *started);
 

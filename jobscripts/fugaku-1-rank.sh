@@ -26,7 +26,7 @@ export HOPBINE_REPORT=$PWD/hopbine-report.%j
 export PLE_MPI_STD_EMPTYFILE=off
 
 # Every node gets its copy of what all of them read: links and what they lead to.
-common=(./heat "$prefix"/lib/libhopbine.so* "$prefix"/lib/libhopbine_hb.so "$prefix"/lib/hopbine/openmpi/libhopbine_hb.so)
+common=(./heat "$prefix"/lib/libhopbine.so* "$prefix"/lib/libhopbine_hb.so* "$prefix"/lib/hopbine/openmpi/libhopbine_hb.so*)
 llio_transfer "${common[@]}"
 trap 'llio_transfer --purge "${common[@]}"' EXIT
 mpiexec -n 384 -of "heat.$PJM_JOBID.out" ./heat 768 1000

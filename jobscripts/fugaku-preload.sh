@@ -26,7 +26,7 @@ export PLE_MPI_STD_EMPTYFILE=off
 
 # Every node gets its copy of what all of them read: links and what they lead to.
 common=(./a.out "$prefix"/bin/hopbine-preload "$prefix"/lib/libhopbine.so* "$prefix"/lib/libhopbine_preload.so
-  "$prefix"/lib/hopbine/openmpi/libhopbine_mpi.so)
+  "$prefix"/lib/hopbine/openmpi/libhopbine_mpi.so*)
 llio_transfer "${common[@]}"
 trap 'llio_transfer --purge "${common[@]}"' EXIT
 # The library goes behind what the batch system preloads, for the ranks alone and not for mpiexec.

@@ -82,7 +82,7 @@ int issue_call(const struct call *call, hopbine_comm_t comm, hopbine_request_t *
     switch (call->collective) {
     case ALLREDUCE: return BY_FORM(form, allreduce, request, send, recv, count, element, op, comm);
     case REDUCE: return BY_FORM(form, reduce, request, send, recv, count, element, op, root, comm);
-    case REDUCE_SCATTER_BLOCK: return BY_FORM(form, reduce_scatter, request, send, recv, count, element, op, comm);
+    case REDUCE_SCATTER_BLOCK: return BY_FORM(form, reduce_scatter_block, request, send, recv, count, element, op, comm);
     case SCAN: return BY_FORM(form, scan, request, send, recv, count, element, op, comm);
     case EXSCAN: return BY_FORM(form, exscan, request, send, recv, count, element, op, comm);
     case BCAST: return BY_FORM(form, bcast, request, recv, count, element, root, comm);

@@ -1,6 +1,19 @@
 # The libraries that stand before MPI, from the C files of this directory and of capi/preload, and the Fortran module
-# for HB_ calls. Sourced by install.sh and the tests.
+# for HB_ calls; names of shared libraries. Sourced by install.sh and the tests, from the top of the source.
 # shellcheck shell=bash
+
+# The package's version, and the part of it that sonames have: before 1.0 every minor version may change the interface.
+hopbine_version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
+case $hopbine_version in
+0.*) hopbine_soversion=${hopbine_version%.*} ;;
+*) hopbine_soversion=${hopbine_version%%.*} ;;
+esac
+
+# DIRECTORY NAME: the links to DIRECTORY/NAME.VERSION by which a linker (NAME) and the loader (NAME.SOVERSION) find it.
+link_names() {
+  ln -sfn "$2.$hopbine_version" "$1/$2.$hopbine_soversion"
+  ln -sfn "$2.$hopbine_soversion" "$1/$2"
+}
 
 # Prints which libraries $MPICC's MPI can have: abi (libmpi_abi.so), openmpi or mpich. Libraries of one kind have the
 # same handles, so that what is built for one serves all of them.
@@ -11,7 +24,7 @@ mpi_variant() {
 }
 
 # DIRECTORY FLAG...: builds, with $MPICC, DIRECTORY/hopbine/VARIANT/libhopbine_mpi.so, which libhopbine_preload.so loads,
-# and libhopbine_hb.so (HB_ calls) beside it. libhopbine.so is in DIRECTORY. From the top of the source.
+# and libhopbine_hb.so (HB_ calls) beside it, both with their versioned names. libhopbine.so is in DIRECTORY.
 build_door_libraries() {
   local into=$1 variant common own name file with linker objects flags
   shift
@@ -40,8 +53,10 @@ build_door_libraries() {
     done
     own=("${own[@]/#/$objects/}")
     [ $name = hb ] && with=$MPICC || with=$linker
-    $with -shared "$@" "${own[@]/%/.o}" "$objects/functions.o" -o "$into/hopbine/$variant/libhopbine_$name.so" \
+    $with -shared "$@" "${own[@]/%/.o}" "$objects/functions.o" "-Wl,-soname,libhopbine_$name.so.$hopbine_soversion" \
+      -o "$into/hopbine/$variant/libhopbine_$name.so.$hopbine_version" \
       -L"$into" -lhopbine "-Wl,-rpath,\$ORIGIN:\$ORIGIN/../.." -Wl,-z,lazy -ldl -lpthread || return 1
+    link_names "$into/hopbine/$variant" "libhopbine_$name.so"
   done
   rm -r "$objects"
 }
@@ -50,13 +65,13 @@ build_door_libraries() {
 build_preload_library() {
   local into=$1
   shift
-  "${CC:-cc}" -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -o "$into/libhopbine_preload.so" -ldl -lpthread
+  "${CC:-cc}" -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -Wl,--version-script=capi/preload/names.map -o "$into/libhopbine_preload.so" -ldl -lpthread
 }
 
 # The parts of the module hopbine_mpi, in the order in which they are compiled.
 door_module=(hopbine_mpi_call hopbine_mpi_f08 hopbine_mpi_integer hopbine_mpi)
 
-# DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o. From the top of the source.
+# DIRECTORY FLAG...: compiles that module with $MPIFC into DIRECTORY, *.mod and *.o.
 build_door_module() {
   local into=$1 name
   shift

@@ -43,7 +43,7 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
         const void *send = in_place ? HOPBINE_IN_PLACE : job->send.n ? data_of(&job->send) : call->send;
         if (*error != MPI_SUCCESS || *code != HOPBINE_SUCCESS) ;
         else if (counts)
-            *code = BY_FORM(call->form, reduce_scatterv, &job->request, send, call->recv, counts, element, op, state->comm);
+            *code = BY_FORM(call->form, reduce_scatter, &job->request, send, call->recv, counts, element, op, state->comm);
         else *code = perform(call, state, job, send, call->recv, call->recv_count, element, op);
     }
     if (counts) free(counts);

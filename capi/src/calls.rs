@@ -103,18 +103,18 @@ impl Arguments {
     }
 
     #[inline]
-    pub(crate) fn send(self, send: *const c_void) -> Self {
+    pub(crate) fn sendbuf(self, send: *const c_void) -> Self {
         Arguments { send, ..self }
     }
 
     #[inline]
-    pub(crate) fn recv(self, recv: *mut c_void) -> Self {
+    pub(crate) fn recvbuf(self, recv: *mut c_void) -> Self {
         Arguments { recv, ..self }
     }
 
     #[inline]
     pub(crate) fn buffer(self, buffer: *mut c_void) -> Self {
-        self.recv(buffer)
+        self.recvbuf(buffer)
     }
 
     #[inline]
@@ -123,7 +123,7 @@ impl Arguments {
     }
 
     #[inline]
-    pub(crate) fn dtype(self, dtype: c_int) -> Self {
+    pub(crate) fn datatype(self, dtype: c_int) -> Self {
         Arguments { dtype, ..self }
     }
 
@@ -137,22 +137,22 @@ impl Arguments {
         Arguments { root, ..self }
     }
 
-    pub(crate) fn send_counts(mut self, counts: *const i64) -> Self {
+    pub(crate) fn sendcounts(mut self, counts: *const i64) -> Self {
         self.lists[0] = Some(Lists { counts, displacements: std::ptr::null() });
         self
     }
 
-    pub(crate) fn recv_counts(mut self, counts: *const i64) -> Self {
+    pub(crate) fn recvcounts(mut self, counts: *const i64) -> Self {
         self.lists[1] = Some(Lists { counts, displacements: std::ptr::null() });
         self
     }
 
-    pub(crate) fn send_displs(mut self, displacements: *const i64) -> Self {
+    pub(crate) fn sdispls(mut self, displacements: *const i64) -> Self {
         self.lists[0] = self.lists[0].map(|lists| Lists { displacements, ..lists });
         self
     }
 
-    pub(crate) fn recv_displs(mut self, displacements: *const i64) -> Self {
+    pub(crate) fn rdispls(mut self, displacements: *const i64) -> Self {
         self.lists[1] = self.lists[1].map(|lists| Lists { displacements, ..lists });
         self
     }
@@ -163,11 +163,11 @@ impl Arguments {
     }
 
     pub(crate) fn counts(self, counts: *const i64) -> Self {
-        if self.has_blocks_to_send() { self.send_counts(counts) } else { self.recv_counts(counts) }
+        if self.has_blocks_to_send() { self.sendcounts(counts) } else { self.recvcounts(counts) }
     }
 
     pub(crate) fn displs(self, displs: *const i64) -> Self {
-        if self.has_blocks_to_send() { self.send_displs(displs) } else { self.recv_displs(displs) }
+        if self.has_blocks_to_send() { self.sdispls(displs) } else { self.rdispls(displs) }
     }
 
     /// Whether the input is where the result will be.

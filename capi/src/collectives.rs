@@ -11,11 +11,11 @@ use crate::{regular, vector};
 
 /// The C type of an argument of the table.
 macro_rules! argument {
-    (send) => { *const c_void };
-    (recv) => { *mut c_void };
+    (sendbuf) => { *const c_void };
+    (recvbuf) => { *mut c_void };
     (buffer) => { *mut c_void };
     (count) => { i64 };
-    (dtype) => { c_int };
+    (datatype) => { c_int };
     (op) => { c_int };
     (root) => { c_int };
     ($list:ident) => { *const i64 };

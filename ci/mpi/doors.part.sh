@@ -10,9 +10,8 @@ build_doors() {
   link=(-L"$programs/hopbine/$mpi" -L"$programs" -lhopbine_hb -lhopbine -lm
     "-Wl,-rpath,$programs/hopbine/$mpi:$programs")
   cargo_hopbine || return 1
-  for name in libhopbine.so libhopbine.so.0; do
-    ln -sf "$target/debug/libhopbine_capi.so" "$programs/$name"
-  done
+  ln -sf "$target/debug/libhopbine_capi.so" "$programs/libhopbine.so.$hopbine_version"
+  link_names "$programs" libhopbine.so
   build_door_libraries "$programs" "${flags[@]}" || return 1
   build_preload_library "$programs" "${flags[@]}" || return 1
   # The same, with nothing for this MPI beside it.

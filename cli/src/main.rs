@@ -16,6 +16,7 @@ mod counts;
 mod env;
 mod error;
 mod explain;
+mod generate;
 mod host;
 mod info;
 mod launch;
@@ -80,6 +81,7 @@ enum Command {
     Launch(launch::Args),
     Info(info::Args),
     Env(env::Args),
+    Generate(generate::Args),
 }
 
 /// Parses the command line, does what it says and turns the outcome into an exit status.
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),
         Command::Env(args) => env::run(args),
+        Command::Generate(args) => generate::run(args),
     };
     match outcome {
         Ok(Outcome::Well) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 ! n x n x n grid, its rows dealt out in blocks. Each step gathers the search direction from all
 ! ranks and adds up two dot products.
 !
-!     gfortran -O2 $(pkg-config --cflags hopbine-fortran) cg.f90 $(pkg-config --libs hopbine-fortran) -o cg
+!     gfortran -O2 cg.f90 $(pkg-config --cflags --libs hopbine-fortran) -o cg
 !     hopbine launch -n 4 --backend shm ./cg 24
 program cg
   use, intrinsic :: iso_fortran_env, only: dp => real64

@@ -2,7 +2,7 @@
  * dealt out in blocks that differ by one at most. Each step gathers the search direction and adds up
  * two dot products.
  *
- *     mpicc -O2 cg.c $(pkg-config --cflags --libs hopbine) -lhopbine_hb -lm -o cg
+ *     mpicc -O2 cg.c $(pkg-config --cflags --libs hopbine-hb) -lm -o cg
  *     mpirun -n 4 ./cg 24
  */
 #include <hopbine_mpi.h>

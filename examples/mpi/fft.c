@@ -1,6 +1,6 @@
 /* A Fourier transform of n x n numbers: rows, a transpose by HB_Alltoall, rows again.
  *
- *     mpicc -O2 fft.c $(pkg-config --cflags --libs hopbine) -lhopbine_hb -lm -o fft
+ *     mpicc -O2 fft.c $(pkg-config --cflags --libs hopbine-hb) -lm -o fft
  *     mpirun -n 4 ./fft 256        n: a power of two and a multiple of the number of ranks
  *
  * It goes there and back, and prints how far the result is from where it began.

@@ -1,8 +1,7 @@
 ! A Fourier transform of n x n numbers, there and back: columns, a transpose by HB_Alltoall, columns
 ! again.
 !
-!     mpifort -O2 $(pkg-config --cflags hopbine) fft.f90 -lhopbine_hb_fortran -lhopbine_hb \
-!             $(pkg-config --libs hopbine) -o fft
+!     mpifort -O2 fft.f90 $(pkg-config --cflags --libs hopbine-hb-fortran) -o fft
 !     mpirun -n 4 ./fft 256        n: a power of two and a multiple of the number of ranks
 program fft
   use, intrinsic :: iso_fortran_env, only: dp => real64

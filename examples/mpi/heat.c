@@ -1,6 +1,6 @@
 /* Heat in a box, in 3-D: halos by MPI messages, the residual by HB_Allreduce.
  *
- *     mpicc -O2 heat.c $(pkg-config --cflags --libs hopbine) -lhopbine_hb -lm -o heat
+ *     mpicc -O2 heat.c $(pkg-config --cflags --libs hopbine-hb) -lm -o heat
  *     mpirun -n 8 ./heat 48 100
  *
  * With HB_ renamed to MPI_ (or under libhopbine_preload.so) it prints the same.

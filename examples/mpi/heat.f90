@@ -1,7 +1,6 @@
 ! Heat in a box, in 3-D, cut into slabs: halos by MPI messages, the residual by HB_Allreduce.
 !
-!     mpifort -O2 $(pkg-config --cflags hopbine) heat.f90 -lhopbine_hb_fortran -lhopbine_hb \
-!             $(pkg-config --libs hopbine) -o heat
+!     mpifort -O2 heat.f90 $(pkg-config --cflags --libs hopbine-hb-fortran) -o heat
 !     mpirun -n 8 ./heat 48 100
 program heat
   use, intrinsic :: iso_fortran_env, only: dp => real64, error_unit, int64

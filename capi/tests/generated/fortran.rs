@@ -11,11 +11,6 @@ const WIDTH: usize = 118;
 const GENERATED: &str = "! Generated from src/comm/forms/table.rs: `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`\n\
     ! writes it.\n";
 
-/// An argument's name in Fortran.
-fn named(argument: &'static str) -> &'static str {
-    if argument == "dtype" { "type" } else { argument }
-}
-
 /// Declares those of the arguments that `which` chooses.
 fn declare(
     text: &mut String,
@@ -25,7 +20,7 @@ fn declare(
     suffix: &str,
 ) {
     let names: Vec<String> = (arguments.iter().filter(|argument| which(argument)))
-        .map(|argument| format!("{}{suffix}", named(argument)))
+        .map(|argument| format!("{argument}{suffix}"))
         .collect();
     if !names.is_empty() {
         *text += &statement(
@@ -41,7 +36,7 @@ fn attributes_indent(attributes: &str) -> usize {
 }
 
 fn is_buffer(argument: &str) -> bool {
-    matches!(argument, "send" | "recv" | "buffer")
+    matches!(argument, "sendbuf" | "recvbuf" | "buffer")
 }
 
 fn is_list(argument: &str) -> bool {
@@ -49,16 +44,16 @@ fn is_list(argument: &str) -> bool {
 }
 
 fn is_number(argument: &str) -> bool {
-    matches!(argument, "dtype" | "op" | "root")
+    matches!(argument, "datatype" | "op" | "root")
 }
 
 fn list(arguments: &[&'static str]) -> String {
-    arguments.iter().map(|argument| named(argument)).collect::<Vec<_>>().join(", ")
+    arguments.join(", ")
 }
 
 /// The arguments of a C function, as its interface names them.
 fn arguments_in_c(row: &Row, form: usize) -> Vec<&'static str> {
-    let named = |argument| if argument == "buffer" { "recv" } else { argument };
+    let named = |argument| if argument == "buffer" { "recvbuf" } else { argument };
     row.arguments_of(form).into_iter().map(named).collect()
 }
 
@@ -125,8 +120,8 @@ fn procedure(row: &Row, form: usize) -> String {
         0 => "    type(*), dimension(..), contiguous, target",
         _ => "    type(*), dimension(..), target, asynchronous",
     };
-    declare(&mut text, &arguments, &format!("{buffer}, intent(in)"), |a| a == "send", "");
-    declare(&mut text, &arguments, buffer, |a| matches!(a, "recv" | "buffer"), "");
+    declare(&mut text, &arguments, &format!("{buffer}, intent(in)"), |a| a == "sendbuf", "");
+    declare(&mut text, &arguments, buffer, |a| matches!(a, "recvbuf" | "buffer"), "");
     declare(&mut text, &arguments, "    integer(hopbine_count), intent(in)", |a| a == "count", "");
     declare(&mut text, &arguments, "    integer(hopbine_count), intent(in)", is_list, "(*)");
     declare(&mut text, &arguments, "    integer(c_int), intent(in)", is_number, "");
@@ -137,7 +132,7 @@ fn procedure(row: &Row, form: usize) -> String {
     text += "    integer(c_int), intent(out), optional :: ierror\n";
     let address = if form == 0 { "at" } else { "kept" };
     let passed: Vec<String> = (arguments.iter())
-        .map(|argument| match named(argument) {
+        .map(|argument| match *argument {
             buffer if is_buffer(buffer) => format!("{address}({buffer})"),
             other => other.to_owned(),
         })

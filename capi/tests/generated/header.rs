@@ -31,10 +31,10 @@ fn declaration(row: &Row, form: usize) -> String {
     write!(text, "#[no_mangle] pub unsafe extern \"C\" fn {}(", row.functions[form]).unwrap();
     for argument in row.arguments_of(form) {
         let of_type = match argument {
-            "send" => "*const c_void",
-            "recv" | "buffer" => "*mut c_void",
+            "sendbuf" => "*const c_void",
+            "recvbuf" | "buffer" => "*mut c_void",
             "count" => "i64",
-            "dtype" | "op" | "root" => "c_int",
+            "datatype" | "op" | "root" => "c_int",
             "comm" => "hopbine_comm_t",
             "request" => "*mut hopbine_request_t",
             _ => "*const i64",
@@ -55,5 +55,7 @@ pub fn text() -> String {
     let builder = cbindgen::Builder::new().with_config(config).with_crate(capi).with_src(source);
     let mut text = Vec::new();
     builder.generate().expect("the source can be read").write(&mut text);
-    String::from_utf8(text).expect("text")
+    let text = String::from_utf8(text).expect("text");
+    // What Rust's documentation has as a heading.
+    text.replace("// # Safety\n", "").replace("//\n//\n", "//\n")
 }

@@ -33,6 +33,14 @@ fn the_c_header_is_current() {
 }
 
 #[test]
+fn the_headers_version_is_the_packages() {
+    let version = ["MAJOR", "MINOR", "PATCH"]
+        .map(|part| format!("HOPBINE_VERSION_{part}"))
+        .map(|name| constants(&header::text(), "#define ", " ")[&name].to_string());
+    assert_eq!(version.join("."), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn the_fortran_procedures_are_current() {
     assert_is_current("fortran/hopbine_c_calls.f90", &fortran::interfaces());
     assert_is_current("fortran/hopbine_calls.f90", &fortran::procedures(false));

@@ -22,9 +22,9 @@ pub struct Call {
 impl Call {
     fn of(row: &Row) -> Call {
         let has = |name: &str| row.has(name);
-        let is_movement = has("send") && !has("op");
+        let is_movement = has("sendbuf") && !has("op");
         let sends_lists =
-            row.is_vector && (has("send_counts") || row.collective == "Scatter" || has("op"));
+            row.is_vector && (has("sendcounts") || row.collective == "Scatter" || has("op"));
         let lists = [sends_lists, row.is_vector && is_movement && row.collective != "Scatter"];
         let count = |side: usize| match (lists[side], lists == [true; 2] && side == 1) {
             (false, _) => vec![["n", "m"][side]],
@@ -42,17 +42,14 @@ impl Call {
         } else {
             parameters.extend(row.arguments.iter().map(|argument| match *argument {
                 "count" => "n",
-                "dtype" => "type",
+                "sendbuf" => "send",
+                "recvbuf" => "recv",
+                "datatype" => "type",
                 other => other,
             }));
         }
         parameters.push("comm");
         let name = row.functions[0].trim_start_matches("hopbine_");
-        let name = match name {
-            "reduce_scatter" => "reduce_scatter_block",
-            "reduce_scatterv" => "reduce_scatter",
-            name => name,
-        };
         Call { name: name.to_owned(), parameters, is_movement, lists }
     }
 

@@ -105,7 +105,7 @@ static void collectives(hopbine_comm_t comm, enum form form, int64_t count) {
             EXPECT(recv[i] == rank * value(0, 0, i) + 1000003 * (rank * (rank - 1) / 2));
 
         fill(input, count, size);
-        RUN(form, reduce_scatter, from, recv, count, type, HOPBINE_SUM);
+        RUN(form, reduce_scatter_block, from, recv, count, type, HOPBINE_SUM);
         for (int64_t i = 0; i < count; i++) EXPECT(recv[i] == total(rank, i));
 
         fill(in_place ? recv + rank * count : send, count, 1);
@@ -162,7 +162,7 @@ static void vectors(hopbine_comm_t comm, enum form form) {
     RUN(form, scatterv, recv, counts, displs, send, rank + 1, type, root);
     for (int64_t i = 0; i <= rank; i++) EXPECT(send[i] == value(rank, 0, i));
     fill(recv, size * (size + 1) / 2, 1);
-    RUN(form, reduce_scatterv, HOPBINE_IN_PLACE, recv, counts, type, HOPBINE_SUM);
+    RUN(form, reduce_scatter, HOPBINE_IN_PLACE, recv, counts, type, HOPBINE_SUM);
     for (int64_t i = 0; i <= rank; i++) EXPECT(recv[i] == total(0, dense[rank] + i));
     for (int r = 0; r < size; r++) to[r] = rank + 1, to_at[r] = r * (rank + 2);
     fill(send, size * (rank + 2), 1);

@@ -90,8 +90,8 @@ program calls
     do i = 0, n_ranks - 1
       call expect(all(more(:i + 1, i) == i), 'alltoallv')
     end do
-    call hopbine_reduce_scatterv(one, other, [(1_hopbine_count, i=1, n_ranks)], HOPBINE_INT64, HOPBINE_SUM, world)
-    call expect(other(1) == n_ranks * (n_ranks - 1) / 2 + n_ranks * (rank + 1), 'reduce_scatterv')
+    call hopbine_reduce_scatter(one, other, [(1_hopbine_count, i=1, n_ranks)], HOPBINE_INT64, HOPBINE_SUM, world)
+    call expect(other(1) == n_ranks * (n_ranks - 1) / 2 + n_ranks * (rank + 1), 'reduce_scatter')
     do i = 0, n_ranks - 1
       blocks(:, i) = one - rank + i
     end do
@@ -125,20 +125,20 @@ program calls
     select case (form)
     case (1)
       call hopbine_reduce(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world)
-      call hopbine_reduce_scatter(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world)
+      call hopbine_reduce_scatter_block(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world)
     case (2)
       call hopbine_ireduce(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world, request)
       call hopbine_wait(request)
-      call hopbine_ireduce_scatter(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
+      call hopbine_ireduce_scatter_block(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
       call hopbine_wait(request)
     case (3)
       call hopbine_reduce_init(one, other, n, HOPBINE_INT64, HOPBINE_MAX, 0, world, request)
       call twice(request)
-      call hopbine_reduce_scatter_init(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
+      call hopbine_reduce_scatter_block_init(blocks, one, n, HOPBINE_INT64, HOPBINE_MIN, world, request)
       call twice(request)
     end select
     call expect(rank /= 0 .or. all(other == n_ranks - 1 + [(i, i=1, int(n))]), 'reduce')
-    call expect(all(one == rank + [(i, i=1, int(n))]), 'reduce_scatter')
+    call expect(all(one == rank + [(i, i=1, int(n))]), 'reduce_scatter_block')
   end do
 
   one = rank + [(i, i=1, int(n))]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hopbine_meet::variables::ALL;
 
-use super::{json, well};
+use super::generate::page_is_what_is_said_by;
+use super::json;
 
 /// Files of the product below a folder of the repository, without those of tests.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -54,13 +55,7 @@ fn variables_are_read_through_the_table() {
 
 #[test]
 fn the_reference_page_is_the_tables() {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/environment.md"));
-    let page = well("env --format markdown");
-    if std::env::var_os("HOPBINE_TEST_BLESS").is_some() {
-        std::fs::write(path, &page).unwrap();
-    }
-    let is_same = std::fs::read_to_string(path).is_ok_and(|text| text == page);
-    assert!(is_same, "docs/environment.md is old: HOPBINE_TEST_BLESS=1 writes it anew");
+    page_is_what_is_said_by("env --format markdown", "environment.md");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod check;
 mod documents;
 mod env;
 mod errors;
+mod generate;
 mod launch;
 mod list;
 mod plan;

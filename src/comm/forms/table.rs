@@ -5,8 +5,8 @@
 ///
 /// A row names the collective, whether its blocks have one size (`regular`) or each its own (`vector`),
 /// the methods with their arguments, and the C functions with theirs: the blocking, the non-blocking and
-/// the persistent one. The Fortran procedures are named and called as the C functions, with `type` for
-/// `dtype` and without the communicator and the request, which are the last arguments of each function.
+/// the persistent one. The Fortran procedures are named and called as the C functions,
+/// without the communicator and the request, which are the last arguments of each function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! collectives {
@@ -22,7 +22,7 @@ macro_rules! collectives {
             c {
                 /// Combines the vectors of `count` elements of all ranks; everyone gets the result, bit for bit the
                 /// same.
-                hopbine_allreduce, hopbine_iallreduce, hopbine_allreduce_init(send, recv, count, dtype, op)
+                hopbine_allreduce, hopbine_iallreduce, hopbine_allreduce_init(sendbuf, recvbuf, count, datatype, op)
             }
             fortran { /// Everyone gets the combination of all vectors.
             }
@@ -36,9 +36,9 @@ macro_rules! collectives {
                 reduce_init(send: Own, op: Op, root: Rank)
             }
             c {
-                /// Combines the vectors of `count` elements of all ranks; the root gets the result. `recv` matters on
+                /// Combines the vectors of `count` elements of all ranks; the root gets the result. `recvbuf` matters on
                 /// the root only, HOPBINE_IN_PLACE there only.
-                hopbine_reduce, hopbine_ireduce, hopbine_reduce_init(send, recv, count, dtype, op, root)
+                hopbine_reduce, hopbine_ireduce, hopbine_reduce_init(sendbuf, recvbuf, count, datatype, op, root)
             }
             fortran { /// The root gets the combination of all vectors.
             }
@@ -52,9 +52,9 @@ macro_rules! collectives {
             }
             c {
                 /// Combines blocks of `count` elements, one for each rank; rank x gets block x of the result
-                /// (MPI_Reduce_scatter_block). In place, the blocks are in `recv`, and the result at its start.
-                hopbine_reduce_scatter, hopbine_ireduce_scatter, hopbine_reduce_scatter_init(
-                    send, recv, count, dtype, op
+                /// (MPI_Reduce_scatter_block). In place, the blocks are in `recvbuf`, and the result at its start.
+                hopbine_reduce_scatter_block, hopbine_ireduce_scatter_block, hopbine_reduce_scatter_block_init(
+                    sendbuf, recvbuf, count, datatype, op
                 )
             }
             fortran { /// Rank x gets the combination of all blocks x.
@@ -69,7 +69,7 @@ macro_rules! collectives {
             }
             c {
                 /// Combines vectors of `count` elements: rank x gets the combination of those of ranks 0 to x.
-                hopbine_scan, hopbine_iscan, hopbine_scan_init(send, recv, count, dtype, op)
+                hopbine_scan, hopbine_iscan, hopbine_scan_init(sendbuf, recvbuf, count, datatype, op)
             }
             fortran { /// Rank x gets the combination of the vectors of ranks 0 to x.
             }
@@ -84,8 +84,8 @@ macro_rules! collectives {
             }
             c {
                 /// As hopbine_scan(), without the rank's own vector: rank x gets the combination of those of ranks 0 to
-                /// x - 1, and `recv` of rank 0 stays as it is.
-                hopbine_exscan, hopbine_iexscan, hopbine_exscan_init(send, recv, count, dtype, op)
+                /// x - 1, and `recvbuf` of rank 0 stays as it is.
+                hopbine_exscan, hopbine_iexscan, hopbine_exscan_init(sendbuf, recvbuf, count, datatype, op)
             }
             fortran { /// The same without its own; the buffer of rank 0 stays as it is.
             }
@@ -99,7 +99,7 @@ macro_rules! collectives {
             }
             c {
                 /// Gives everyone the root's vector of `count` elements.
-                hopbine_bcast, hopbine_ibcast, hopbine_bcast_init(buffer, count, dtype, root)
+                hopbine_bcast, hopbine_ibcast, hopbine_bcast_init(buffer, count, datatype, root)
             }
             fortran { /// Everyone gets the root's vector.
             }
@@ -113,8 +113,8 @@ macro_rules! collectives {
             }
             c {
                 /// Gives everyone the blocks of `count` elements of all ranks, in rank order. In place, a rank's own
-                /// block is where it belongs in `recv`.
-                hopbine_allgather, hopbine_iallgather, hopbine_allgather_init(send, recv, count, dtype)
+                /// block is where it belongs in `recvbuf`.
+                hopbine_allgather, hopbine_iallgather, hopbine_allgather_init(sendbuf, recvbuf, count, datatype)
             }
             fortran { /// Everyone gets everyone's block.
             }
@@ -127,9 +127,9 @@ macro_rules! collectives {
                 gather_init(send: Own, root: Rank)
             }
             c {
-                /// Gives the root the blocks of `count` elements of all ranks, in rank order. `recv` matters on the
+                /// Gives the root the blocks of `count` elements of all ranks, in rank order. `recvbuf` matters on the
                 /// root only, HOPBINE_IN_PLACE there only.
-                hopbine_gather, hopbine_igather, hopbine_gather_init(send, recv, count, dtype, root)
+                hopbine_gather, hopbine_igather, hopbine_gather_init(sendbuf, recvbuf, count, datatype, root)
             }
             fortran { /// The root gets everyone's block.
             }
@@ -143,9 +143,9 @@ macro_rules! collectives {
                 scatter_init(send: Own, count: Count, root: Rank)
             }
             c {
-                /// Gives rank x the root's block x of `count` elements. `send` matters on the root only, which may
-                /// have HOPBINE_IN_PLACE for `recv`: its own block then stays where it is.
-                hopbine_scatter, hopbine_iscatter, hopbine_scatter_init(send, recv, count, dtype, root)
+                /// Gives rank x the root's block x of `count` elements. `sendbuf` matters on the root only, which may
+                /// have HOPBINE_IN_PLACE for `recvbuf`: its own block then stays where it is.
+                hopbine_scatter, hopbine_iscatter, hopbine_scatter_init(sendbuf, recvbuf, count, datatype, root)
             }
             fortran { /// Rank x gets the root's block x.
             }
@@ -159,8 +159,8 @@ macro_rules! collectives {
             }
             c {
                 /// Gives rank x the block x of `count` elements of all ranks, in rank order. In place, the blocks to
-                /// send are in `recv`; then on all ranks.
-                hopbine_alltoall, hopbine_ialltoall, hopbine_alltoall_init(send, recv, count, dtype)
+                /// send are in `recvbuf`; then on all ranks.
+                hopbine_alltoall, hopbine_ialltoall, hopbine_alltoall_init(sendbuf, recvbuf, count, datatype)
             }
             fortran { /// Rank x gets everyone's block x.
             }
@@ -189,11 +189,11 @@ macro_rules! collectives {
             }
             c {
                 /// Gives everyone the blocks of all ranks, which may differ in size: `count` elements from this one,
-                /// `counts[x]` from rank x, to `displs[x]` in `recv`. Counts are the same on all ranks; displacements
+                /// `counts[x]` from rank x, to `displs[x]` in `recvbuf`. Counts are the same on all ranks; displacements
                 /// need not be, and are one block after the other if null. Those of blocks without elements do not
                 /// matter.
                 hopbine_allgatherv, hopbine_iallgatherv, hopbine_allgatherv_init(
-                    send, count, recv, counts, displs, dtype
+                    sendbuf, count, recvbuf, counts, displs, datatype
                 )
             }
             fortran { /// Everyone gets everyone's block: counts(x) elements at displs(x), from 0, of recv.
@@ -208,10 +208,10 @@ macro_rules! collectives {
                 gatherv_init(send: Own, blocks: BlocksOfRoot, root: Rank)
             }
             c {
-                /// Gives the root the blocks of all ranks: `count` elements from this one. `recv`, `counts` and `displs`
+                /// Gives the root the blocks of all ranks: `count` elements from this one. `recvbuf`, `counts` and `displs`
                 /// matter on the root only.
                 hopbine_gatherv, hopbine_igatherv, hopbine_gatherv_init(
-                    send, count, recv, counts, displs, dtype, root
+                    sendbuf, count, recvbuf, counts, displs, datatype, root
                 )
             }
             fortran { /// The root gets everyone's block.
@@ -227,10 +227,10 @@ macro_rules! collectives {
                 scatterv_init(send: Own, blocks: BlocksOfRoot, count: Count, root: Rank)
             }
             c {
-                /// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `send`; `count` elements to
-                /// this one. `send`, `counts` and `displs` matter on the root only.
+                /// Gives rank x the root's block x, of `counts[x]` elements at `displs[x]` of `sendbuf`; `count` elements to
+                /// this one. `sendbuf`, `counts` and `displs` matter on the root only.
                 hopbine_scatterv, hopbine_iscatterv, hopbine_scatterv_init(
-                    send, counts, displs, recv, count, dtype, root
+                    sendbuf, counts, displs, recvbuf, count, datatype, root
                 )
             }
             fortran { /// Rank x gets the root's block x.
@@ -246,9 +246,9 @@ macro_rules! collectives {
             }
             c {
                 /// Combines vectors of blocks, of `counts[x]` elements for rank x, which gets block x of the result
-                /// (MPI_Reduce_scatter). In place, the vector is in `recv`, and the result at its start.
-                hopbine_reduce_scatterv, hopbine_ireduce_scatterv, hopbine_reduce_scatterv_init(
-                    send, recv, counts, dtype, op
+                /// (MPI_Reduce_scatter). In place, the vector is in `recvbuf`, and the result at its start.
+                hopbine_reduce_scatter, hopbine_ireduce_scatter, hopbine_reduce_scatter_init(
+                    sendbuf, recvbuf, counts, datatype, op
                 )
             }
             fortran { /// Rank x gets the combination of all blocks x, of counts(x) elements.
@@ -263,11 +263,11 @@ macro_rules! collectives {
                 alltoallv_init(send: Own, send_blocks: Blocks, recv_blocks: Blocks)
             }
             c {
-                /// Gives rank x `send_counts[x]` elements at `send_displs[x]` of `send`, and gets `recv_counts[x]`
-                /// elements from it to `recv_displs[x]` of `recv`. In place (on all ranks), the second lists count for
+                /// Gives rank x `sendcounts[x]` elements at `sdispls[x]` of `sendbuf`, and gets `recvcounts[x]`
+                /// elements from it to `rdispls[x]` of `recvbuf`. In place (on all ranks), the second lists count for
                 /// both.
                 hopbine_alltoallv, hopbine_ialltoallv, hopbine_alltoallv_init(
-                    send, send_counts, send_displs, recv, recv_counts, recv_displs, dtype
+                    sendbuf, sendcounts, sdispls, recvbuf, recvcounts, rdispls, datatype
                 )
             }
             fortran { /// Rank x gets everyone's block x.
