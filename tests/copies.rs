@@ -25,7 +25,7 @@ fn copied(
     let flow = schedule.expand().unwrap();
     let rank = if collective.is_rooted() { root } else { Rank(0) };
     let (sizes, segment_bytes) = (Sizes::Equal(block), None);
-    let geometry = Geometry { sizes, elem_bytes: 1, in_place: false, segment_bytes };
+    let geometry = Geometry { sizes, elem_bytes: 1, in_place: false, segment_bytes, staged: None };
     let program = compile(&CheckedPlan::new(flow.plan(rank)).unwrap(), &geometry).unwrap();
     let moves = program.ports.iter().flat_map(|port| port.moves.iter());
     let bytes: u64 = moves.chain(program.closing.iter()).map(|copy| copy.from.len).sum();

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopbine::torus::collectives::Collective;
-use hopbine::{Call, Explanation};
+use hopbine::{CacheStats, Call, Explanation};
 use hopbine::{Communicator, Error, World};
 use hopbine_meet::variables::{REPORT, from_environment};
 
@@ -142,12 +142,13 @@ pub(crate) fn print(world: &World) {
     }
     let info = world.info();
     let mut text = format!(
-        "hopbine report: rank 0 of {} on {}; messages: {}\nports: {}, driven by {}\n{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
+        "hopbine report: rank 0 of {} on {}; messages: {}\nports: {}, driven by {}\n{}{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
         comm.size(),
         comm.shape(),
         info.wires(),
         info.ports,
         info.driven_by,
+        info.registration_cache.as_ref().map_or_else(String::new, registrations),
         "call",
         "size",
         "calls",
@@ -164,6 +165,16 @@ pub(crate) fn print(world: &World) {
         Some(name) => append(&name.replace("%j", &job()), &text),
         None => eprint!("{text}"),
     }
+}
+
+/// What was registered, on a wire that has registrations.
+fn registrations(cache: &CacheStats) -> String {
+    let CacheStats { registrations, deregistrations, hits, staged_bytes, .. } = cache;
+    format!(
+        "registrations: {registrations} made, {deregistrations} ended, {hits} found; {staged_bytes} bytes copied \
+         instead; {}\n",
+        cache.mode
+    )
 }
 
 /// The number of the job, for the name of a file.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopbine::{CacheMode, GatesInfo, Info};
+use hopbine::{GatesInfo, Info};
 
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
@@ -112,18 +112,16 @@ fn text(info: &Info) -> String {
     lines.add("timeout", format!("{} s", info.timeout_seconds));
     lines.add(
         "registrations",
-        match info.registration_cache.as_ref().map(|cache| &cache.mode) {
-            None => "not kept".to_owned(),
-            Some(CacheMode::Off) => "not kept (HOPBINE_REG_CACHE=0)".to_owned(),
-            Some(CacheMode::NoEvents { reason }) => {
-                format!("kept for persistent collectives and memory that the program registers: {reason}")
-            }
-            Some(CacheMode::Events { source }) => format!("kept; events by {source}"),
-        },
+        info.registration_cache
+            .as_ref()
+            .map_or_else(|| "not kept".to_owned(), |cache| cache.mode.to_string()),
     );
     if let Some(cache) = &info.registration_cache {
         let figures = format!(
-            "{} hits, {} misses, {} not kept, {} evicted, {} ended by events; {} regions of {} bytes",
+            "{} made, {} ended, {} bytes copied instead; {} hits, {} misses, {} not kept, {} evicted, {} ended by events; {} regions of {} bytes",
+            cache.registrations,
+            cache.deregistrations,
+            cache.staged_bytes,
             cache.hits,
             cache.misses,
             cache.uncached,

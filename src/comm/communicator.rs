@@ -73,7 +73,9 @@ impl Communicator {
 
     /// Figures of the rank's registration cache, if there is one.
     pub fn cache_stats(&self) -> Option<CacheStats> {
-        self.inner.of_world.cache.as_ref().and_then(|figures| figures())
+        let of_world = &self.inner.of_world;
+        let stats = of_world.cache.as_ref().and_then(|figures| figures())?;
+        Some(CacheStats { staged_bytes: of_world.engine.staged_bytes(), ..stats })
     }
 
     /// The same communicator with other options for its calls.

@@ -341,6 +341,13 @@ pub trait Registry {
     /// Messages of up to this many bytes do not use the key of their region. Never changes.
     fn keyless_bytes(&self) -> u64;
 
+    /// Calls whose data have up to this many bytes do better with copies in memory that stays registered
+    /// than with their own: 0 where registrations of the user's memory serve later calls, or cost next to
+    /// nothing. Never changes.
+    fn stage_bytes(&self) -> u64 {
+        0
+    }
+
     /// True if everything that was ever written to peers has arrived there, so that they may
     /// free what was written to. To be called again and again, with polls in between, until it
     /// is; only when nothing is posted, by any rank that was communicated with, and nothing is

@@ -8,7 +8,7 @@
 //! All communicators of a rank use its one engine, and name their operations by context and
 //! number.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::Rank;
@@ -17,6 +17,7 @@ use crate::endpoint::{Endpoint, Status, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
 
+use super::compile::geometry::Staged;
 use super::compile::program::Program;
 use super::gates_watch::GatesWatch;
 use super::run::backoff::Waits;
@@ -35,6 +36,7 @@ pub struct Engine {
     pub(super) group: Group,
     pub(super) workers: Vec<Worker>,
     is_closed: AtomicBool,
+    staged_bytes: AtomicU64,
 }
 
 impl Engine {
@@ -73,7 +75,12 @@ impl Engine {
             advancing: Mutex::default(),
             n_advancing: AtomicU32::new(0),
         };
-        let mut engine = Engine { group, workers: Vec::new(), is_closed: AtomicBool::new(false) };
+        let mut engine = Engine {
+            group,
+            workers: Vec::new(),
+            is_closed: AtomicBool::new(false),
+            staged_bytes: AtomicU64::new(0),
+        };
         for index in 0..engine.config().workers.min(engine.n_ports()) {
             // Pushed one by one: if one fails, dropping the engine stops the others.
             let worker = engine.spawn_worker(index)?;
@@ -133,6 +140,17 @@ impl Engine {
     /// Bytes of the working memory of all operations that there are.
     pub fn operation_bytes(&self) -> u64 {
         self.group.spares.given_bytes()
+    }
+
+    /// Which calls leave the user's memory off the wire, all ports being of one kind.
+    pub fn staged(&self) -> Option<Staged> {
+        let port = self.group.ports.first().filter(|port| port.stage_bytes > 0)?;
+        Some(Staged { keyless_bytes: port.keyless_bytes, up_to_bytes: port.stage_bytes })
+    }
+
+    /// Bytes that operations have copied so that the user's memory need not be registered.
+    pub fn staged_bytes(&self) -> u64 {
+        self.staged_bytes.load(Ordering::Relaxed)
     }
 
     /// Prepares an operation: gives it its working memory, registered.
@@ -247,6 +265,10 @@ impl Engine {
         self.group.note_context(id.0);
         let n_ports = operation.program().ports.len();
         operation.begin();
+        if operation.program().staged_bytes > 0 {
+            // Relaxed: a figure.
+            self.staged_bytes.fetch_add(operation.program().staged_bytes, Ordering::Relaxed);
+        }
         for (index, port) in self.group.ports[..n_ports].iter().enumerate() {
             let keys = keys.of_port(index);
             let with_key = |at: usize| Memory {

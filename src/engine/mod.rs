@@ -8,6 +8,10 @@
 //! The engine knows no algorithm: whatever order it needs follows from which bytes tasks read
 //! and write. It must not know what an endpoint is made of, nor where buffers come from.
 //!
+//! A wire with registered memory that has to register the user's anew in every call gets the same plans with
+//! working spaces in working memory ([`Staged`]): messages from the user's input are packed, and the output is
+//! copied at the end.
+//!
 //! # Results do not depend on timing
 //! Tasks that touch the same bytes keep the plan's order, and a fold takes its operands in a
 //! fixed order once all have arrived. So one plan gives the same bits in every run.
@@ -51,7 +55,7 @@ pub use crate::error::CompileError;
 pub use compile::checked::CheckedPlan;
 pub use compile::compile;
 pub use compile::emit::{compile_sizes, learnt, log_words};
-pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
+pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes, Staged};
 pub use compile::passing::positions;
 pub use compile::program::Program;
 #[cfg(feature = "internals")]

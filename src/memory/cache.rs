@@ -12,7 +12,7 @@ use super::lease::{CacheError, Lease};
 use super::monitor::ProcessEvents;
 use super::regions::Regions;
 use super::span::Span;
-use super::stats::{CacheMode, CacheStats};
+use super::stats::{CacheMode, CacheStats, Counted, Counts};
 
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
@@ -29,14 +29,21 @@ pub struct CacheConfig {
     pub max_bytes: Option<u64>,
     /// Most regions to keep registered.
     pub max_regions: NonZeroU32,
+    /// Where nothing is kept: calls whose data have up to this many bytes are copied through memory that stays
+    /// registered.
+    pub stage_bytes: u64,
 }
+
+/// Two registrations and their ends cost what a core copies in their time: 30 us each, at some 10 bytes a ns,
+/// there and back.
+const STAGE_BYTES: u64 = 256 << 10;
 
 impl Default for CacheConfig {
     /// At most 1024 regions: well below the 6144 registrations that one command queue of Tofu hands
     /// out, as several caches may share a queue.
     fn default() -> Self {
         let max_regions = NonZeroU32::new(1024).expect("not zero");
-        Self { enabled: true, max_bytes: None, max_regions }
+        Self { enabled: true, max_bytes: None, max_regions, stage_bytes: STAGE_BYTES }
     }
 }
 
@@ -69,10 +76,14 @@ pub struct Cache<H> {
     events: Option<Events>,
     config: CacheConfig,
     page: usize,
-    regions: Regions<H>,
+    regions: Regions<Counted<H>>,
     forks: usize,
     stats: CacheStats,
+    counts: Arc<Counts>,
 }
+
+/// A new registration, what it covers, and the region that is to end with its lease.
+type Made<H> = (Arc<Counted<H>>, Span, Option<Span>);
 
 /// Where a cache hears of memory events.
 #[derive(Debug)]
@@ -107,6 +118,7 @@ impl<H> Cache<H> {
             regions: Regions::new(n_ports),
             forks: forks::state(),
             stats: CacheStats { mode, ..CacheStats::default() },
+            counts: Arc::default(),
         }
     }
 
@@ -185,7 +197,7 @@ impl<H> Cache<H> {
 
     /// The registration at the port that has these pages, and what it covers.
     #[inline]
-    fn hit(&mut self, port: usize, span: Span) -> Option<(Arc<H>, Span)> {
+    fn hit(&mut self, port: usize, span: Span) -> Option<(Arc<Counted<H>>, Span)> {
         let found = self.regions.find(port, span)?;
         self.stats.hits += 1;
         Some(found)
@@ -199,7 +211,7 @@ impl<H> Cache<H> {
         port: usize,
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<(Arc<H>, Span, Option<Span>), CacheError<E>> {
+    ) -> Result<Made<H>, CacheError<E>> {
         for _ in 0..if may_keep { ATTEMPTS } else { 0 } {
             let known = self.regions.covering(span);
             let needs_events = known.is_none() && !is_explicit;
@@ -248,10 +260,27 @@ impl<H> Cache<H> {
         self.regions.close(port);
     }
 
+    /// The longest data that are copied rather than registered; 0 where registrations are kept.
+    pub fn stage_bytes(&self) -> u64 {
+        if self.events.is_some() { 0 } else { self.config.stage_bytes }
+    }
+
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
         let (n_regions, registered_bytes) = self.regions.size();
-        CacheStats { registered_regions: n_regions as u64, registered_bytes, ..self.stats.clone() }
+        let [registrations, deregistrations] = self.counts.so_far();
+        CacheStats {
+            registered_regions: n_regions as u64,
+            registered_bytes,
+            registrations,
+            deregistrations,
+            ..self.stats.clone()
+        }
+    }
+
+    /// What counts the interface's registrations, for those that are made beside the cache.
+    pub(crate) fn counts(&self) -> &Arc<Counts> {
+        &self.counts
     }
 
     /// Registers; when the interface refuses, makes room and tries once more.
@@ -260,7 +289,7 @@ impl<H> Cache<H> {
         port: usize,
         span: Span,
         register: &mut impl FnMut(usize, usize) -> Result<H, E>,
-    ) -> Result<Arc<H>, CacheError<E>> {
+    ) -> Result<Arc<Counted<H>>, CacheError<E>> {
         let (addr, len) = (span.start(), span.len());
         let mut made = register(addr, len);
         if made.is_err() {
@@ -268,7 +297,8 @@ impl<H> Cache<H> {
             self.regions.drop_ended(port);
             made = register(addr, len);
         }
-        made.map(Arc::new).map_err(|source| CacheError::Register { addr, len, source })
+        made.map(|handle| Arc::new(self.counts.made(handle)))
+            .map_err(|source| CacheError::Register { addr, len, source })
     }
 
     /// Whether events of the pages are announced from now on.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::span::Span;
+use super::stats::Counted;
 
 /// A range that cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -35,7 +36,7 @@ pub enum CacheError<E> {
 #[must_use = "memory whose lease is not given back stays registered"]
 #[derive(Debug)]
 pub struct Lease<H> {
-    pub(super) handle: Arc<H>,
+    pub(super) handle: Arc<Counted<H>>,
     pub(super) offset: u64,
     /// The region that ends with this lease.
     pub(super) explicit: Option<Span>,

@@ -7,8 +7,9 @@
 //! registration still leads to the old ones. An [`EventSource`] therefore
 //! announces every range that loses its pages; [`ProcessEvents`] is the real one.
 //! Where no source works (no userfaultfd, or one that ordinary users may not have: see
-//! [`ProcessEvents`]), memory of the user is registered for each call, and persistent collectives,
-//! which register once, are the way around that; [`CacheStats`] says which kind this system is.
+//! [`ProcessEvents`]), calls on little data leave the user's memory off the wire ([`CacheConfig::stage_bytes`]);
+//! for longer ones it is registered for each call, and persistent collectives, which register once, are the way
+//! around that; [`CacheStats`] says which kind this system is.
 //!
 //! Prior art: the registration caches of UCX
 //! (`src/ucs/memory/rcache.c`) and libfabric (`prov/util/src/util_mr_cache.c`).
@@ -53,6 +54,7 @@ pub(crate) use pages::Pages;
 #[cfg(feature = "internals")]
 pub use span::Span;
 pub use stats::{CacheMode, CacheStats};
+pub(crate) use stats::{Counted, Counts};
 
 /// Size of a page of this machine, in bytes.
 pub fn page_bytes() -> usize {

@@ -1,5 +1,9 @@
 //! The figures of a registration cache.
 
+use std::fmt::{self, Display};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde::Serialize;
 
 /// Whether registrations are kept.
@@ -22,12 +26,31 @@ pub enum CacheMode {
     Off,
 }
 
+impl Display for CacheMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CacheMode::Events { source } => write!(f, "kept; events by {source}"),
+            CacheMode::NoEvents { reason } => write!(
+                f,
+                "kept for persistent collectives and memory that the program registers: {reason}"
+            ),
+            CacheMode::Off => f.write_str("not kept (HOPBINE_REG_CACHE=0)"),
+        }
+    }
+}
+
 /// Figures of one cache. Counters grow from its creation on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CacheStats {
     /// Whether registrations are kept.
     pub mode: CacheMode,
+    /// Registrations that the interface has made, of the user's memory and the library's.
+    pub registrations: u64,
+    /// Registrations that it has ended.
+    pub deregistrations: u64,
+    /// Bytes copied in calls that go through memory of the library's, so that the user's needs no registration.
+    pub staged_bytes: u64,
     /// Lookups of a port served by a kept registration.
     pub hits: u64,
     /// Lookups of a port that led to a registration which was then kept.
@@ -46,4 +69,57 @@ pub struct CacheStats {
     pub registered_regions: u64,
     /// Their bytes, in whole pages; overlapping regions count twice.
     pub registered_bytes: u64,
+}
+
+/// Counts what an interface registers.
+#[derive(Debug, Default)]
+pub struct Counts {
+    made: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Counts {
+    /// Registrations so far, and ends of them.
+    pub(super) fn so_far(&self) -> [u64; 2] {
+        // Relaxed: figures.
+        [&self.made, &self.ended].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// A registration that has been made; its end counts when it is dropped.
+    pub(crate) fn made<H>(self: &Arc<Self>, handle: H) -> Counted<H> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Counted { handle, _end: End(self.clone()) }
+    }
+}
+
+/// A registration that is counted.
+#[derive(Debug)]
+pub struct Counted<H> {
+    handle: H,
+    _end: End,
+}
+
+impl<H> Counted<H> {
+    /// The registration, for who ends it himself.
+    pub(crate) fn into_inner(self) -> H {
+        self.handle
+    }
+}
+
+impl<H> std::ops::Deref for Counted<H> {
+    type Target = H;
+
+    fn deref(&self) -> &H {
+        &self.handle
+    }
+}
+
+/// Counts an end.
+#[derive(Debug)]
+struct End(Arc<Counts>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
 }

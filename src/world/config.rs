@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hopbine_meet::variables::{
     ALGORITHM, BACKEND, CORES, DRIVE, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
-    REG_CACHE_MAX_REGIONS, TUNING, UNEXPECTED_BYTES, from_environment, timeout,
+    REG_CACHE_MAX_REGIONS, STAGE_BYTES, TUNING, UNEXPECTED_BYTES, from_environment, timeout,
 };
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -240,7 +240,8 @@ pub(super) fn parse_cache(get: Lookup<'_>) -> Result<CacheConfig, Error> {
     let max_bytes = REG_CACHE_MAX_BYTES.number(get)?;
     let max_regions = REG_CACHE_MAX_REGIONS.number(get)?.and_then(NonZeroU32::new);
     let max_regions = max_regions.unwrap_or(CacheConfig::default().max_regions);
-    Ok(CacheConfig { enabled, max_bytes, max_regions })
+    let stage_bytes = STAGE_BYTES.number(get)?.unwrap_or(CacheConfig::default().stage_bytes);
+    Ok(CacheConfig { enabled, max_bytes, max_regions, stage_bytes })
 }
 
 /// The cores for workers, by the environment; none if it says nothing.

@@ -15,6 +15,8 @@ fn scenarios() {
         "steady" => Some(|| steady(init().unwrap().communicator())),
         "address_reuse" => Some(|| address_reuse(init().unwrap().communicator())),
         "off" => Some(|| off(init().unwrap().communicator())),
+        "staged" => Some(|| staged(init().unwrap().communicator())),
+        "never_staged" => Some(|| never_staged(init().unwrap().communicator())),
         "explicit" => Some(|| explicit(init().unwrap().communicator())),
         _ => None,
     });
@@ -95,6 +97,74 @@ fn off(comm: &Communicator) {
 #[test]
 fn the_cache_can_be_switched_off() {
     on_device(2, "off", &[("HOPBINE_REG_CACHE", "0")]);
+}
+
+/// The figures that tell whether a call registered: registrations, their ends, and bytes copied instead.
+fn figures(comm: &Communicator) -> [u64; 3] {
+    let stats = comm.cache_stats().expect("there is a cache");
+    [stats.registrations, stats.deregistrations, stats.staged_bytes]
+}
+
+/// Where no registration can be kept, what is short is copied, and registers nothing but for its first call.
+fn staged(comm: &Communicator) {
+    assert!(!keeps(comm));
+    let send: Vec<u64> = (0..40_000).collect();
+    let mut recv = vec![0; 40_000];
+    for len in [1, 400, 4_000, 32_768] {
+        reduce(comm, &send[..len], &mut recv[..len]);
+        let [made, ended, copied] = figures(comm);
+        let (in_place, mut vector) = (len % 400 == 0, send[..len].to_vec());
+        for _ in 0..5 {
+            reduce(comm, &send[..len], &mut recv[..len]);
+        }
+        let after = figures(comm);
+        assert_eq!(after[..2], [made, ended], "{len}");
+        assert!(len < 4_000 || after[2] >= copied + 5 * 8 * len as u64, "{len}: {after:?}");
+        if in_place {
+            comm.allreduce_in_place(&mut vector, Op::Sum).unwrap();
+            assert_eq!(vector, recv[..len]);
+        }
+        let mut root = if comm.rank() == 1 { send[..len].to_vec() } else { vec![0; len] };
+        comm.bcast(&mut root, 1).unwrap();
+        assert_eq!(root, send[..len]);
+    }
+    // What is longer than HOPBINE_STAGE_BYTES registers anew: both buffers, at a port at least.
+    let [made, ended, copied] = figures(comm);
+    reduce(comm, &send, &mut recv);
+    let longer = figures(comm);
+    assert!(longer[0] >= made + 2 && longer[1] >= ended + 2 && longer[2] == copied, "{longer:?}");
+    // What is registered once is not copied.
+    let mut persistent = comm.allreduce_init(send[..32_768].to_vec(), Op::Sum).unwrap();
+    for round in 0..3 {
+        let before = figures(comm);
+        persistent.start().unwrap();
+        persistent.wait().unwrap();
+        assert!(round == 0 || figures(comm) == before, "{before:?} {:?}", figures(comm));
+        assert_eq!(figures(comm)[2], copied);
+    }
+}
+
+#[test]
+fn without_events_short_calls_register_nothing() {
+    for torus in ["2x2", "4"] {
+        on_device(4, "staged", &[("HOPBINE_TORUS", torus), ("HOPBINE_REG_CACHE", "0")]);
+    }
+}
+
+fn never_staged(comm: &Communicator) {
+    let send: Vec<u64> = (0..8_000).collect();
+    let mut recv = vec![0; 8_000];
+    for _ in 0..3 {
+        let [made, ..] = figures(comm);
+        reduce(comm, &send, &mut recv);
+        let [after, _, copied] = figures(comm);
+        assert!(after >= made + 2 && copied == 0);
+    }
+}
+
+#[test]
+fn copies_can_be_switched_off() {
+    on_device(2, "never_staged", &[("HOPBINE_STAGE_BYTES", "0"), ("HOPBINE_REG_CACHE", "0")]);
 }
 
 /// Anonymous memory at an address of choice.

@@ -30,8 +30,13 @@ pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engin
     };
     let algorithm = registry::find(Collective::Barrier, "mixed").unwrap();
     let schedule = algorithm.schedule(&request).unwrap().expand().unwrap();
-    let geometry =
-        Geometry { sizes: Sizes::Equal(0), elem_bytes: 1, in_place: false, segment_bytes: None };
+    let geometry = Geometry {
+        sizes: Sizes::Equal(0),
+        elem_bytes: 1,
+        in_place: false,
+        segment_bytes: None,
+        staged: None,
+    };
     let config = EngineConfig {
         workers: 0,
         cores: Vec::new(),
@@ -190,6 +195,7 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
         elem_bytes: 8,
         in_place: true,
         segment_bytes: Some(64),
+        staged: None,
     };
     [0, 1].map(|rank| {
         let config = EngineConfig {

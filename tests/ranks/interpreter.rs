@@ -10,7 +10,9 @@ use std::collections::HashMap;
 
 use super::engine::buffers;
 use crate::common::reference::{Case, expected};
-use hopbine::engine::{Buffer, CheckedPlan, Geometry, Program, Region, Sizes, Task, compile};
+use hopbine::engine::{
+    Buffer, CheckedPlan, CompileFailure, Geometry, Program, Region, Sizes, Staged, Task, compile,
+};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Flow, max_ports};
 use hopbine_torus::{Algorithm, Collective, Request, registry};
@@ -297,10 +299,20 @@ fn interpret_some(collective: Collective, both: bool) {
                         elem_bytes: SIZE,
                         in_place,
                         segment_bytes,
+                        staged: None,
                     };
+                    // Some ranks may need registrations where others keep them.
+                    let staged = Staged { keyless_bytes: SIZE, up_to_bytes: u64::MAX };
                     let programs = hopbine_torus::Rank::first(p)
-                        .map(|rank| compile(&CheckedPlan::new(expansion.plan(rank))?, &geometry))
-                        .collect::<Result<Vec<Program>, _>>();
+                        .map(|rank| {
+                            let is_staged = (rank.index() + n_run / 2) % 4 < 2;
+                            let staged = is_staged.then_some(staged);
+                            let plan = CheckedPlan::new(expansion.plan(rank))?;
+                            let program = compile(&plan, &Geometry { staged, ..geometry.clone() })?;
+                            assert!(!is_staged || registers_nothing(&program, SIZE));
+                            Ok(program)
+                        })
+                        .collect::<Result<Vec<Program>, CompileFailure>>();
                     let programs = programs.unwrap();
                     let inputs = (0..p).map(|rank| buffers(&case, in_place, rank)).collect();
                     let mut execution = Execution::new(programs, inputs);
@@ -313,6 +325,12 @@ fn interpret_some(collective: Collective, both: bool) {
         }
     }
     println!("{collective}: {n_run} sets of programs");
+}
+
+/// Whether no message of more than `keyless_bytes` is from or into the user's memory.
+pub(super) fn registers_nothing(program: &Program, keyless_bytes: u64) -> bool {
+    let longest = program.ports.iter().flat_map(|port| &port.wire_bytes[..2]);
+    longest.max().is_none_or(|&longest| longest <= keyless_bytes)
 }
 
 fn check(case: &Case, execution: &Execution, what: &str) {
@@ -347,7 +365,8 @@ fn batches_bound_what_is_under_way() {
         let p = expansion.n_ranks();
         let case = Case { collective: Collective::Alltoall, n_ranks: p, count: 3, root: 0 };
         let (sizes, segment_bytes) = (Sizes::Equal(3), None);
-        let geometry = Geometry { sizes, elem_bytes: SIZE, in_place: false, segment_bytes };
+        let geometry =
+            Geometry { sizes, elem_bytes: SIZE, in_place: false, segment_bytes, staged: None };
         let program =
             |rank| compile(&CheckedPlan::new(expansion.plan(rank)).unwrap(), &geometry).unwrap();
         let programs = hopbine_torus::Rank::first(p).map(program).collect();

@@ -1,19 +1,19 @@
 //! The engine's programs for blocks of different sizes, interpreted like those for equal ones:
 //! see `interpreter`.
 
-use super::interpreter::{Execution, SHAPES, SIZE};
+use super::interpreter::{Execution, SHAPES, SIZE, registers_nothing};
 use crate::common::reference::input;
 use std::sync::Arc;
 
 use hopbine::engine::{
-    BlockSizes, Buffer, CheckedPlan, Geometry, Known, Sizes, compile, compile_sizes, learnt,
-    log_words,
+    BlockSizes, Buffer, CheckedPlan, Geometry, Known, Sizes, Staged, compile, compile_sizes,
+    learnt, log_words,
 };
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Expansion, Flow, Plan, max_ports};
 use hopbine_torus::{Collective, Request, registry};
-use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 /// Sizes by block: uneven, with empty ones, spread over the buffers with gaps in reverse order.
 fn uneven(rank: u32, p: u32, collective: Collective, kind: usize) -> (Sizes, bool) {
@@ -178,9 +178,15 @@ fn interpret_vector(collective: Collective) {
                     let (buffers, want) =
                         vector_case(collective, &sizes, [rank, p, root], in_place);
                     let in_place = in_place && (!collective.is_rooted() || rank == root);
-                    let geometry = Geometry { sizes, elem_bytes: SIZE, in_place, segment_bytes };
+                    let staged = rng
+                        .random_bool(0.5)
+                        .then_some(Staged { keyless_bytes: SIZE, up_to_bytes: u64::MAX });
+                    let elem_bytes = SIZE;
+                    let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged };
                     let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(rank))).unwrap();
-                    programs.push(compile(&plan, &geometry).unwrap());
+                    let program = compile(&plan, &geometry).unwrap();
+                    assert!(staged.is_none() || registers_nothing(&program, SIZE));
+                    programs.push(program);
                     inputs.push(buffers);
                     wants.push(want);
                 }

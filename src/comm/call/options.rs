@@ -17,6 +17,8 @@ pub struct CallOptions {
     pub register_anew: bool,
     /// Whether the network's barrier gates do the work.
     pub hardware: Hardware,
+    /// The buffers stay registered from call to call, as those of persistent collectives.
+    pub(crate) held: bool,
 }
 
 /// Who performs a barrier, or an allreduce of a few numbers: the network's barrier gates, or a

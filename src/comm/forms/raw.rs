@@ -1,6 +1,9 @@
 //! Collectives under way on addresses: what interfaces to other languages hold.
 
+use std::sync::Arc;
+
 use crate::comm::call::Call;
+use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
 use crate::comm::operations::stages::{Registration, Running};
 use crate::error::Error;
@@ -51,7 +54,8 @@ impl Communicator {
     /// As for the method of [`Persistent`](crate::Persistent) named after the collective.
     pub unsafe fn repeated(&self, call: &Call) -> Result<Repeated, Error> {
         let call = call.normalized(self.caller());
-        let (prepared, memory) = self.prepare(&call)?;
+        let options = CallOptions { held: true, ..(*self.options).clone() };
+        let (prepared, memory) = self.prepare(&call, &Arc::new(options))?;
         // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
         let mut running = unsafe { Running::new(prepared, memory, Registration::Held) };
         running.hold()?;

@@ -144,7 +144,10 @@ impl Inner {
     ) -> Result<Program, Error> {
         let How { algorithm, ports, segment_bytes, plan } = how;
         let segment_bytes = Some(*segment_bytes);
-        let geometry = Geometry { sizes, elem_bytes, in_place: key.in_place, segment_bytes };
+        // What is registered once and held is not copied.
+        let staged = self.of_world.engine.staged().filter(|_| !key.options.held);
+        let in_place = key.in_place;
+        let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged };
         let program = compile(plan, &geometry);
         let program = program.map_err(|failure| self.failure(failure))?;
         let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);

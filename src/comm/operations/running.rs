@@ -72,14 +72,19 @@ impl Communicator {
         unsafe { prepared.run(memory, !self.options.register_anew) }
     }
 
-    /// Checks a normalized call and gets an operation for it. Returns its memory, too.
-    pub(crate) fn prepare(&self, call: &Call) -> Result<(Prepared, [UserMemory; 2]), Error> {
+    /// Checks a normalized call and gets an operation for it, which goes by these options of the communicator's
+    /// or a copy of them. Returns its memory, too.
+    pub(crate) fn prepare(
+        &self,
+        call: &Call,
+        options: &Arc<CallOptions>,
+    ) -> Result<(Prepared, [UserMemory; 2]), Error> {
         let memory = call.check(self.caller())?;
         self.inner.of_world.engine.check()?;
-        if self.options.hardware == Hardware::Always {
+        if options.hardware == Hardware::Always {
             return Err(gates_refuse(call, &"only blocking calls can use them"));
         }
-        let ready = self.inner.ready(call, &self.options)?;
+        let ready = self.inner.ready(call, options)?;
         Ok((Prepared::new(self.inner.clone(), ready), memory))
     }
 }

@@ -30,7 +30,7 @@ impl Communicator {
     /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
     pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
         let call = &call.normalized(self.caller());
-        let (prepared, memory) = self.prepare(call)?;
+        let (prepared, memory) = self.prepare(call, &self.options)?;
         // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
         // have the lengths that the program needs and do not overlap.
         unsafe { self.launch_prepared(prepared, memory) }

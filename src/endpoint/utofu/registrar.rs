@@ -15,7 +15,7 @@ use utofu::handles::{self, Registration, Vcq};
 use super::channel::EAGER_BYTES;
 use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, MemoryRange, Owner, Rank, Registry, WireError};
-use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Keep, Lease};
+use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Counted, Counts, Keep, Lease};
 
 /// Registrations in use for which room is made in advance.
 const USUAL_LEASES: usize = 16;
@@ -27,7 +27,9 @@ pub struct Registrar {
     /// Leased from the cache, with their STADDs.
     leases: Vec<(u64, Lease<Registration>)>,
     /// Made for one owner each.
-    own: Vec<Registration>,
+    own: Vec<Counted<Registration>>,
+    /// Of the rank.
+    counts: Arc<Counts>,
 }
 
 /// One port's part of its rank's cache.
@@ -49,6 +51,7 @@ impl Registrar {
             cache: Some(PortCache { cache: cache.clone(), port }),
             leases: Vec::with_capacity(USUAL_LEASES),
             own: Vec::new(),
+            counts: lock(&cache).counts().clone(),
         };
         ((0..n_ports).map(registrar).collect(), CacheView(Arc::downgrade(&cache)))
     }
@@ -79,7 +82,7 @@ impl Registrar {
         // SAFETY: the caller's promise.
         let registration = unsafe { vcq.register(range.ptr, range.len, access) }?;
         let stadd = registration.stadd().0;
-        self.own.push(registration);
+        self.own.push(self.counts.made(registration));
         Ok(stadd)
     }
 
@@ -137,7 +140,7 @@ impl Registrar {
             return Ok(());
         }
         match self.own.iter().rposition(|own| own.stadd().0 == stadd) {
-            Some(index) => self.own.swap_remove(index).release(),
+            Some(index) => self.own.swap_remove(index).into_inner().release(),
             None => Err(UtofuError::new("utofu_dereg_mem", UTOFU_ERR_INVALID_STADD)),
         }
     }
@@ -146,6 +149,11 @@ impl Registrar {
         if let Some(PortCache { cache, port }) = &self.cache {
             lock(cache).give_back(*port, lease);
         }
+    }
+
+    /// As [`Registry::stage_bytes`].
+    fn stage_bytes(&self) -> u64 {
+        self.cache.as_ref().map_or(0, |PortCache { cache, .. }| lock(cache).stage_bytes())
     }
 
     /// Ends all kept registrations: those in use end with their release.
@@ -193,6 +201,10 @@ impl Registry for UtofuEndpoint {
 
     fn keyless_bytes(&self) -> u64 {
         EAGER_BYTES as u64
+    }
+
+    fn stage_bytes(&self) -> u64 {
+        self.registrar.stage_bytes()
     }
 
     fn fence(&mut self) -> Result<bool, WireError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopbine_torus::plan::layout::Counts;
 use hopbine_torus::{Block, Collective};
 
-use super::program::Buffer;
+use super::program::{Buffer, PortProgram, Program, Region};
 use crate::error::CompileError;
 
 /// What a program needs to know of a call besides the plan.
@@ -20,6 +20,35 @@ pub struct Geometry {
     pub in_place: bool,
     /// The longest message, in bytes; `None` leaves transfers whole.
     pub segment_bytes: Option<u64>,
+    /// Which calls leave the user's memory off the wire; `None`: none.
+    pub staged: Option<Staged>,
+}
+
+/// Calls whose messages go from and into working memory, which is registered once, for a wire that would have to
+/// register the user's memory anew in every call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Staged {
+    /// Longer messages need registered memory, in bytes.
+    pub keyless_bytes: u64,
+    /// The most bytes of either of the user's buffers for which copies cost less than registrations.
+    pub up_to_bytes: u64,
+}
+
+impl Staged {
+    /// Whether a program that works on the user's memory is one of them.
+    pub(crate) fn is_for(self, direct: &Program) -> bool {
+        const USERS: [usize; 2] = [Buffer::Send as usize, Buffer::Recv as usize];
+        let any = |what: &dyn Fn(&PortProgram, usize) -> bool| {
+            direct.ports.iter().any(|port| USERS.iter().any(|&buffer| what(port, buffer)))
+        };
+        any(&|port, buffer| port.wire_bytes[buffer] > self.keyless_bytes)
+            && !any(&|port, buffer| port.needs[buffer] > self.up_to_bytes)
+    }
+
+    /// Whether a message from there would need registered memory of the user's.
+    pub(crate) fn packs(self, from: Region) -> bool {
+        matches!(from.buffer, Buffer::Send | Buffer::Recv) && from.len > self.keyless_bytes
+    }
 }
 
 /// The sizes of a call's data, and where the user has them.

@@ -22,7 +22,7 @@ use self::checked::CheckedPlan;
 use self::emit::{ALIGN, PlacedLane, PortCompiler};
 use self::geometry::{CompileFailure, Geometry};
 use self::program::{Buffer, Program};
-use self::space::WorkingSpace;
+use self::space::{Home, WorkingSpace};
 
 /// Makes the program of `plan` for a call of the given geometry.
 ///
@@ -35,7 +35,20 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
     if !geometry.sizes.are_known() {
         plan.check_straight()?;
     }
-    let mut spaces = spaces(plan, geometry);
+    let direct = program(plan, geometry, Home::Output)?;
+    match geometry.staged {
+        Some(staged) if staged.is_for(&direct) => {
+            let staged = program(plan, geometry, Home::Work(staged))?;
+            let staged_bytes = staged.copied_bytes().saturating_sub(direct.copied_bytes());
+            Ok(Program { staged_bytes, ..staged })
+        }
+        _ => Ok(direct),
+    }
+}
+
+/// The program whose working spaces lie there.
+fn program(plan: &CheckedPlan, geometry: &Geometry, home: Home) -> Result<Program, CompileFailure> {
+    let mut spaces = spaces(plan, geometry, home);
     let n_ports = plan.n_ports() as usize;
     let (mut ports, mut closing) = (Vec::with_capacity(n_ports), Vec::new());
     for port in 0..n_ports {
@@ -46,15 +59,15 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
     }
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
     let rank = plan.rank.0;
-    Ok(Program { rank, ports, closing: closing.into(), work_bytes, call: 0 })
+    Ok(Program { rank, ports, closing: closing.into(), staged_bytes: 0, work_bytes, call: 0 })
 }
 
 /// The working spaces of the lanes, at their places in the working buffer, which some have in common.
-fn spaces<'a>(plan: &'a CheckedPlan, geometry: &'a Geometry) -> Vec<PlacedLane<'a>> {
+fn spaces<'a>(plan: &'a CheckedPlan, geometry: &'a Geometry, home: Home) -> Vec<PlacedLane<'a>> {
     let (mut bases, mut end) = (Vec::new(), 0);
     let lanes = plan.lanes.iter().enumerate();
     let placed = lanes.map(|(index, lane)| {
-        let mut space = WorkingSpace::new(plan, index, geometry);
+        let mut space = WorkingSpace::new(plan, index, geometry, home);
         let memory = space.memory(index);
         let known = bases.iter().find(|(other, _)| *other == memory).map(|&(_, base)| base);
         space.place_at(known.unwrap_or(end));

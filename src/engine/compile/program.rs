@@ -159,6 +159,8 @@ pub struct Program {
     /// Copies from the working space to the user's output for which all ports must be done:
     /// until then what is there may be another port's input.
     pub closing: Box<[Move]>,
+    /// Bytes that are copied so that the user's memory need not be registered.
+    pub staged_bytes: u64,
     /// Bytes of working space needed.
     pub work_bytes: u64,
     /// Stands for the call on the wire; see [`Tag::call`](crate::endpoint::Tag). 0 as compiled:
@@ -180,6 +182,12 @@ impl Program {
             }
         }
         self
+    }
+
+    /// Bytes that its copies copy.
+    pub(crate) fn copied_bytes(&self) -> u64 {
+        let moves = self.ports.iter().flat_map(|port| &port.moves).chain(&self.closing);
+        moves.map(|copy| copy.from.len).sum()
     }
 
     /// Bytes of memory that an operation needs besides the user's buffers.

@@ -18,11 +18,20 @@ use hopbine_torus::{Block, Position, Rank};
 use smallvec::SmallVec;
 
 use super::checked::{CheckedPlan, LaneFacts};
-use super::geometry::Geometry;
+use super::geometry::{Geometry, Staged};
 use super::graph::Place;
 use super::intervals::Intervals;
 use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
+
+/// Where working spaces lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Home {
+    /// In the user's output where its order is the space's, else in working memory.
+    Output,
+    /// In working memory: no message that needs registered memory is of the user's.
+    Work(Staged),
+}
 
 /// The working space of one lane.
 #[derive(Debug)]
@@ -30,6 +39,7 @@ pub(crate) struct WorkingSpace<'a> {
     plan: &'a Plan,
     lane: &'a Lane,
     geometry: &'a Geometry,
+    home: Home,
     extent: Extent,
     /// Where the space lies; `None` for tokens, which lie nowhere.
     base: Option<(Buffer, u64)>,
@@ -47,13 +57,22 @@ pub(crate) struct WorkingSpace<'a> {
 
 impl<'a> WorkingSpace<'a> {
     /// The space of lane `index` of `plan`.
-    pub(crate) fn new(plan: &'a CheckedPlan, index: usize, geometry: &'a Geometry) -> Self {
+    pub(crate) fn new(
+        plan: &'a CheckedPlan,
+        index: usize,
+        geometry: &'a Geometry,
+        home: Home,
+    ) -> Self {
         let lane = &plan.lanes[index];
         let [given, gotten] = geometry.sizes.counts();
         let mut extent = Extent::new(lane, plan.rank, &given, &gotten);
         let base = match lane.space.payload {
             Payload::Token => None,
-            _ => Some(home(plan, lane, geometry, &extent).unwrap_or((Buffer::Work, 0))),
+            _ => {
+                let is_free = matches!(home, Home::Output);
+                let output = in_output(plan, lane, geometry, &extent).filter(|_| is_free);
+                Some(output.unwrap_or((Buffer::Work, 0)))
+            }
         };
         let lens = match extent.is_loose() {
             true => {
@@ -67,7 +86,8 @@ impl<'a> WorkingSpace<'a> {
                 let part = extent.part_of(count);
                 part.end - part.start
             };
-            let keeps = input_buffer(plan, geometry) == Buffer::Recv;
+            let keeps =
+                matches!(home, Home::Work(_)) || input_buffer(plan, geometry) == Buffer::Recv;
             Passing::new(lane, learnt.received[index].iter().map(part), keeps)
         });
         if let Some(passing) = &passing {
@@ -77,6 +97,7 @@ impl<'a> WorkingSpace<'a> {
             plan,
             lane,
             geometry,
+            home,
             extent,
             base,
             origin: Intervals::new(),
@@ -143,6 +164,11 @@ impl<'a> WorkingSpace<'a> {
                 held.into_iter().map(|elements| self.scaled(elements)).collect()
             }
         }
+    }
+
+    /// Whether a message from there is packed first, although it is one region.
+    pub(crate) fn packs(&self, from: Region) -> bool {
+        matches!(self.home, Home::Work(staged) if staged.packs(from))
     }
 
     /// True if positions have no bytes.
@@ -221,7 +247,8 @@ impl<'a> WorkingSpace<'a> {
     /// space lies elsewhere and the output is no input.
     fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
         let Lane { space, .. } = self.lane;
-        let is_apart = matches!(self.base, Some((Buffer::Work, _)))
+        let is_apart = matches!(self.home, Home::Output)
+            && matches!(self.base, Some((Buffer::Work, _)))
             && input_buffer(self.plan, self.geometry) == Buffer::Send;
         let share = gets(self.plan);
         if !is_apart
@@ -338,7 +365,12 @@ fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
 }
 
 /// The place in the user's output that can serve as working space, if there is one.
-fn home(plan: &Plan, lane: &Lane, geometry: &Geometry, extent: &Extent) -> Option<(Buffer, u64)> {
+fn in_output(
+    plan: &Plan,
+    lane: &Lane,
+    geometry: &Geometry,
+    extent: &Extent,
+) -> Option<(Buffer, u64)> {
     let gets_all = gets(plan) == Share::All;
     let is_vector = lane.space.payload == Payload::Vector;
     let in_order =

@@ -52,6 +52,8 @@ pub struct Port {
     pub(crate) index: usize,
     /// Messages longer than this need registered memory.
     pub(crate) keyless_bytes: u64,
+    /// As [`Registry::stage_bytes`](crate::endpoint::Registry::stage_bytes).
+    pub(crate) stage_bytes: u64,
     pub(crate) failure: Arc<Failure>,
     has_worker: bool,
     state: CachePadded<Mutex<State>>,
@@ -118,8 +120,8 @@ impl Port {
         failure: Arc<Failure>,
         has_worker: bool,
     ) -> Arc<Self> {
-        let keyless_bytes =
-            endpoint.registry().map_or(u64::MAX, |registry| registry.keyless_bytes());
+        let of_wire = endpoint.registry().map(|wire| (wire.keyless_bytes(), wire.stage_bytes()));
+        let (keyless_bytes, stage_bytes) = of_wire.unwrap_or((u64::MAX, 0));
         let (bell, time) = (endpoint.bell(), Time::of(endpoint.clock()));
         let state = State {
             endpoint,
@@ -136,6 +138,7 @@ impl Port {
             rank,
             index,
             keyless_bytes,
+            stage_bytes,
             failure,
             has_worker,
             state: CachePadded::new(Mutex::new(state)),

@@ -281,6 +281,7 @@ mod tests {
             rank: 0,
             ports: vec![port(101), port(100)],
             closing: Box::default(),
+            staged_bytes: 0,
             work_bytes: work,
             call: 0,
         }

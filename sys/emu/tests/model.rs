@@ -133,3 +133,22 @@ fn messages_take_their_receiver_one_after_the_other() {
         b.close();
     }
 }
+
+/// The caller is busy for that long, and no longer by design: a machine may be slow, never fast.
+#[test]
+fn registrations_take_their_time() {
+    let cost = Duration::from_millis(5);
+    let ns = cost.as_nanos() as u64;
+    let took = |model: Model| {
+        let job = Job::with_model(Job::coords_for_shape(&[1]).unwrap(), model).unwrap();
+        let _entered = job.enter(0);
+        let mut buffer = vec![0; 1024];
+        let start = Instant::now();
+        let end = EndPoint::open(&mut buffer);
+        let registered = start.elapsed();
+        end.close();
+        [registered, start.elapsed() - registered]
+    };
+    assert!(took(Model { reg_ns: ns, ..Model::default() })[0] >= cost);
+    assert!(took(Model { dereg_ns: ns, ..Model::default() })[1] >= cost);
+}

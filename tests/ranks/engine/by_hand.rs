@@ -65,6 +65,7 @@ fn folds_give_identical_bits() {
         elem_bytes: 8,
         in_place,
         segment_bytes: Some(64),
+        staged: None,
     };
     // Exact but for the quotient: `powi` may round otherwise wherever it is compiled.
     let value = |rank: u32, index: usize| f64::from((10 * rank + 1).pow(5)) / (index as f64 + 0.3);
@@ -105,8 +106,13 @@ fn the_own_place_is_counted_in_every_fold() {
     };
     let plan = CheckedPlan::new(one_step(0, 4, 3, step.clone())).unwrap();
     for in_place in [false, true] {
-        let geometry =
-            Geometry { sizes: Sizes::Equal(30), elem_bytes: 8, in_place, segment_bytes: None };
+        let geometry = Geometry {
+            sizes: Sizes::Equal(30),
+            elem_bytes: 8,
+            in_place,
+            segment_bytes: None,
+            staged: None,
+        };
         let program = compile(&plan, &geometry).unwrap();
         let port = &program.ports[0];
         assert_eq!(port.folds.len(), 3);
@@ -158,6 +164,7 @@ fn run_in_place(
         elem_bytes: 8,
         in_place: true,
         segment_bytes,
+        staged: None,
     };
     let mut ranks: Vec<Rank> = (0..n_ranks)
         .map(|rank| {

@@ -152,8 +152,13 @@ pub fn buffers(case: &Case, in_place: bool, rank: u32) -> [Vec<u64>; 2] {
 }
 
 fn run_case(case: Case, in_place: bool, segment_bytes: Option<u64>, plans: &[CheckedPlan]) {
-    let geometry =
-        Geometry { sizes: Sizes::Equal(case.count as u64), elem_bytes: 8, in_place, segment_bytes };
+    let geometry = Geometry {
+        sizes: Sizes::Equal(case.count as u64),
+        elem_bytes: 8,
+        in_place,
+        segment_bytes,
+        staged: None,
+    };
     let mut ranks: Vec<Rank> = Vec::new();
     for (rank, plan) in (0..case.n_ranks).zip(plans) {
         let program = match compile(plan, &geometry) {

@@ -184,7 +184,9 @@ impl<'a> PortCompiler<'a> {
                 self.emit_send(transfer.peer, level, NOWHERE, &reads);
             } else if sources.is_empty() {
                 self.emit_send(transfer.peer, level, NOWHERE, &[]);
-            } else if let [source] = sources[..] {
+            } else if let [source] = sources[..]
+                && !self.space().packs(source)
+            {
                 self.emit_send(transfer.peer, level, source, &[source.extent()]);
             } else {
                 let slot = self.staging.pack(sources.iter().map(|source| source.len).sum());

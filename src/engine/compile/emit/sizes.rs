@@ -23,8 +23,13 @@ const WORD: u64 = size_of::<u64>() as u64;
 /// the longest of them, its receive buffer [`log_words`] words, from which [`learnt`] reads. It
 /// takes the greater of words, and works on every operation's own memory.
 pub fn compile_sizes(plan: &Plan) -> Program {
-    let geometry =
-        Geometry { sizes: Sizes::Equal(0), elem_bytes: WORD, in_place: false, segment_bytes: None };
+    let geometry = Geometry {
+        sizes: Sizes::Equal(0),
+        elem_bytes: WORD,
+        in_place: false,
+        segment_bytes: None,
+        staged: None,
+    };
     let log_bytes = log_words(plan) * WORD;
     let (mut log, mut packed) = (0, log_bytes.next_multiple_of(ALIGN));
     let mut ports: Vec<(PortCompiler<'_>, Vec<LaneLog<'_>>)> = Vec::new();
@@ -39,7 +44,7 @@ pub fn compile_sizes(plan: &Plan) -> Program {
         ports.into_iter().map(|(port, lanes)| port.run_sizes(lanes, &mut packed)).collect();
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
     let rank = plan.rank.0;
-    Program { rank, ports, closing: Box::default(), work_bytes, call: 0 }
+    Program { rank, ports, closing: Box::default(), staged_bytes: 0, work_bytes, call: 0 }
 }
 
 /// Words of the log of a plan's sizes.

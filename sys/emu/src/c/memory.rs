@@ -7,6 +7,7 @@ use crate::operations::checked::not_in_use;
 use crate::queues::slots;
 use crate::queues::vcq::Vcq;
 use crate::shared::registrations::Range;
+use crate::timing::spend;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use utofu_sys::*;
 
@@ -31,7 +32,9 @@ unsafe fn registered(
     call(|| {
         not_null(stadd, "stadd")?;
         // SAFETY: the caller's promise.
-        let made = register(unsafe { slots::get(vcq_hdl)? })?;
+        let vcq = unsafe { slots::get(vcq_hdl)? };
+        spend(vcq.context.job.model.reg_ns);
+        let made = register(vcq)?;
         // SAFETY: not null, hence valid by the caller's promise.
         unsafe { store(stadd, made, "stadd") }
     })
@@ -101,6 +104,7 @@ pub unsafe extern "C" fn utofu_dereg_mem(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         let job = &vcq.context.job;
+        spend(job.model.dereg_ns);
         if let Some(device) = &job.device
             && job.model.checked
             && vcq.table().is_last(stadd)

@@ -86,6 +86,8 @@ fn settings(get: Lookup<'_>) -> Result<Settings, VariableError> {
         timeout: timeout(get)?.unwrap_or(Duration::from_secs(60)),
         model: Model {
             jitter_ns: EMU_JITTER_NS.number(get)?.unwrap_or(0),
+            reg_ns: EMU_REG_NS.number(get)?.unwrap_or(0),
+            dereg_ns: EMU_DEREG_NS.number(get)?.unwrap_or(0),
             busy: EMU_BUSY.number(get)?.unwrap_or(0),
             late: EMU_LATE.number(get)?,
             checked: EMU_CHECKED.switch(get, false)?,
@@ -154,6 +156,8 @@ mod tests {
         assert_eq!(s.model, Model { jitter_ns: 3, ..Model::of_machine(&machine, 10) });
         assert!(s.model.takes_time() && s.model.hop_ns == 500);
         assert!(!with(&[slower]).unwrap().model.takes_time());
+        let s = with(&[("HOPBINE_EMU_REG_NS", "20000"), ("HOPBINE_EMU_DEREG_NS", "7")]).unwrap();
+        assert_eq!(s.model, Model { reg_ns: 20_000, dereg_ns: 7, ..Model::default() });
     }
 
     #[test]

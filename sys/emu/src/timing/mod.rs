@@ -3,6 +3,17 @@
 pub(crate) mod links;
 pub(crate) mod model;
 
+/// Keeps the calling processor busy for so many ns: what a driver does in a call, which no other work hides.
+pub(crate) fn spend(ns: u64) {
+    if ns == 0 {
+        return;
+    }
+    let start = host_now();
+    while host_now() - start < ns {
+        std::hint::spin_loop();
+    }
+}
+
 /// The clock that all processes of the host share, in ns.
 pub(crate) fn host_now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

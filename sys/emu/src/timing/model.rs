@@ -44,6 +44,10 @@ pub struct Model {
     pub gap_ns: u64,
     /// The link between ranks of one node; None: as between nodes, without hops.
     pub node: Option<NodeLink>,
+    /// What a registration of memory takes of the caller's processor, in ns (`HOPBINE_EMU_REG_NS`).
+    pub reg_ns: u64,
+    /// What its end takes of it, in ns (`HOPBINE_EMU_DEREG_NS`).
+    pub dereg_ns: u64,
     /// The late mode, with this seed (`HOPBINE_EMU_LATE`): a thread moves the bytes, just before
     /// their notice can be seen; the source of a put is read just before its completion. Operations
     /// without STRONG_ORDER overtake each other.

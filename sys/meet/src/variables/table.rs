@@ -81,6 +81,9 @@ variables! {
         "Bytes that kept registrations hold at most.";
     REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
         "Regions that kept registrations are of at most.";
+    STAGE_BYTES: Number(0, u64::MAX), "262144", Process, "0",
+        "Where no registration of users' memory can be kept: calls with up to so many bytes in either buffer are \
+         copied through memory that stays registered; longer ones register their buffers anew.";
     UTOFU_LIB: Text("a path"),
         "libtofucom.so as the dynamic loader finds it, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
         "Fujitsu's uTofu library.";
@@ -126,4 +129,8 @@ variables! {
          little.";
     EMU_JITTER_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
         "Largest random delay in ns: operations without STRONG_ORDER overtake each other.";
+    EMU_REG_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "20000",
+        "What the registration of memory takes of the caller's processor, in ns.";
+    EMU_DEREG_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "10000",
+        "What the end of a registration takes of the caller's processor, in ns.";
 }
