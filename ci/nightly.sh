@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored fuzz coverage)
+stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -192,6 +192,13 @@ rsmpi() {
 vendored() {
   need util-linux
   limited 1h ci/vendored.sh check
+}
+
+# Debian's packages and the wheel, installed and removed.
+packages() {
+  need debhelper lintian dpkg-dev fakeroot man-db pkg-config gfortran python3-venv
+  ! $install || ci/mpi.sh --install || return 1
+  limited 2h ci/packages.sh
 }
 
 fuzz() { limited 2h ci/fuzz.sh; }
