@@ -11,6 +11,7 @@
 //! - `engine`: plans become programs, and programs run;
 //! - [`reduce`]: element types and operators;
 //! - `memory`: the registration cache;
+//! - `timeline`: what a rank did, and when;
 //! - `endpoint`: messages over four wires.
 //!
 //! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]); the uTofu interface,
@@ -26,6 +27,7 @@ mod numbered;
 pub mod planted;
 pub mod reduce;
 mod sync;
+mod timeline;
 mod world;
 
 // No user needs these rooms; the repository's own tests and benchmarks do.
@@ -53,6 +55,7 @@ pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use hopbine_torus::choose::{Choice, Wire};
 pub use memory::{CacheMode, CacheStats};
+pub use timeline::TraceConfig;
 pub use world::{
     Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, OnTimeout, Onesided, World,
     emulate, init, init_over, n_ranks_said,

@@ -7,10 +7,9 @@ use std::io::Write;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hopbine::torus::collectives::Collective;
 use hopbine::{CacheStats, Call, Explanation};
 use hopbine::{Communicator, Error, World};
-use hopbine_meet::variables::{REPORT, from_environment};
+use hopbine_meet::variables::{REPORT, from_environment, job};
 
 use crate::calls::dtype;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
@@ -63,17 +62,6 @@ fn note(call: String, bytes: u64, by: String, time: Duration) {
     line.longest = line.longest.max(time);
 }
 
-/// Of a vector, or of a rank's block; an alltoall has a list of these, of which the largest says most of how long
-/// it takes.
-fn bytes_of(call: &Call) -> u64 {
-    let listed = match call.collective {
-        Collective::Alltoall => call.send_blocks.as_ref().or(call.recv_blocks.as_ref()),
-        _ => None,
-    };
-    let count = listed.map_or(call.count, |list| list.counts.iter().copied().max().unwrap_or(0));
-    count.saturating_mul(call.dtype.size_bytes() as u64)
-}
-
 /// What serves a call and why, or why nothing does.
 fn server(found: Result<Explanation, Error>) -> String {
     found.map_or_else(|error| error.to_string(), |by| by.to_string())
@@ -91,7 +79,7 @@ pub(crate) fn timed(
     let start = Instant::now();
     let outcome = make();
     let time = start.elapsed();
-    note(call.collective.to_string(), bytes_of(call), server(comm.explain(call)), time);
+    note(call.collective.to_string(), call.bytes(), server(comm.explain(call)), time);
     outcome
 }
 
@@ -116,7 +104,7 @@ impl Noting {
             } else {
                 format!("i{collective}")
             },
-            bytes: bytes_of(call),
+            bytes: call.bytes(),
             by: server(comm.explain_started(call)),
             start: Instant::now(),
         }))
@@ -175,12 +163,6 @@ fn registrations(cache: &CacheStats) -> String {
          instead; {}\n",
         cache.mode
     )
-}
-
-/// The number of the job, for the name of a file.
-fn job() -> String {
-    let given = ["PJM_JOBID", "SLURM_JOB_ID", "PBS_JOBID"].into_iter().find_map(from_environment);
-    given.unwrap_or_else(|| std::process::id().to_string())
 }
 
 /// Adds a report to a file in one write, since several programs of a job may have the same; on standard
@@ -271,22 +253,7 @@ pub unsafe extern "C" fn hopbine_explain(
 
 #[cfg(test)]
 mod tests {
-    use hopbine::Blocks;
-    use hopbine::reduce::Dtype;
-
     use super::*;
-
-    #[test]
-    fn an_alltoall_of_blocks_has_the_bytes_of_the_largest() {
-        let counts = [0, 3, 5, 1];
-        let mut call = Call::new(Collective::Alltoall, 0, Dtype::F64);
-        call.send_blocks = Some(Blocks::new(&counts));
-        assert_eq!(bytes_of(&call), 40);
-        // In place the receive buffer has them.
-        (call.recv_blocks, call.send_blocks) = (call.send_blocks.take(), None);
-        assert_eq!(bytes_of(&call), 40);
-        assert_eq!(bytes_of(&Call::new(Collective::Alltoall, 7, Dtype::F64)), 56);
-    }
 
     #[test]
     fn sizes_fall_into_classes() {

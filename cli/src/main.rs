@@ -28,10 +28,12 @@ mod picture;
 mod plan;
 mod progress;
 mod report;
+mod rows;
 mod run;
 mod selection;
 mod simulate;
 mod table;
+mod trace;
 mod traffic;
 mod tune;
 mod validate;
@@ -77,6 +79,7 @@ enum Command {
     Validate(validate::Args),
     Tune(tune::Args),
     Run(run::Args),
+    Trace(trace::Args),
     Chaos(chaos::Args),
     Launch(launch::Args),
     Info(info::Args),
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Validate(args) => validate::run(args),
         Command::Tune(args) => tune::run(args),
         Command::Run(args) => run::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),

@@ -25,6 +25,11 @@ impl OutputArg {
         OutputArg { file: Some(path.to_owned()) }
     }
 
+    /// Whether it is a file.
+    pub fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Characters that fit on a line: of the terminal, or what the environment's `COLUMNS` says.
     /// `None` if there is no limit.
     pub fn width(&self) -> Option<usize> {

@@ -91,6 +91,13 @@ impl Communicator {
     /// [`Error::Timeout`], [`Error::Wire`]; [`Error::Poisoned`] after an earlier failure;
     /// [`Error::Closed`] if this is not the first time.
     pub(crate) fn close(&self) -> Result<(), Error> {
+        let outcome = self.drain();
+        // Also after a failure, whose story it tells.
+        self.inner.of_world.engine.write_timeline();
+        outcome
+    }
+
+    fn drain(&self) -> Result<(), Error> {
         let RankOfWorld { engine, small, in_places, .. } = &*self.inner.of_world;
         engine.check().inspect_err(|error| engine.fail(error))?;
         let alone = in_places.write().unwrap_or_else(PoisonError::into_inner);

@@ -8,6 +8,9 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     /// The time.
     fn now(&self) -> Instant;
 
+    /// The time since time 0, which is the same for all ranks.
+    fn elapsed(&self) -> Duration;
+
     /// Lets other ranks run. Returns when something has happened to this rank, after `longest` at the
     /// latest.
     fn pause(&self, longest: Duration);

@@ -16,6 +16,7 @@ use crate::Rank;
 use crate::endpoint::{Endpoint, Status, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
+use crate::timeline::{Ring, Tracer};
 
 use super::compile::geometry::Staged;
 use super::compile::program::Program;
@@ -37,6 +38,8 @@ pub struct Engine {
     pub(super) workers: Vec<Worker>,
     is_closed: AtomicBool,
     staged_bytes: AtomicU64,
+    /// What records the rank's timeline, if it is wanted.
+    tracer: Option<Box<Tracer>>,
 }
 
 impl Engine {
@@ -51,15 +54,18 @@ impl Engine {
         config: EngineConfig,
         failure: Arc<Failure>,
     ) -> Result<Self, Error> {
+        let time = endpoints.first().map_or_else(Time::default, |first| Time::of(first.clock()));
+        let trace = config.trace.clone();
+        let tracer = trace.map(|trace| Box::new(Tracer::new(trace, rank, &time)));
         let ports: Arc<[_]> = endpoints
             .into_iter()
             .enumerate()
             .map(|(index, endpoint)| {
-                Port::new(rank, index, endpoint, failure.clone(), config.workers > 0)
+                let ring = tracer.as_deref().map(Tracer::ring);
+                Port::new(rank, index, endpoint, failure.clone(), config.workers > 0, ring)
             })
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
-        let time = ports.first().map_or_else(Time::default, |port| port.time.clone());
         let waits = Waits::new(bells.and_then(|bells| bells.into_iter().next()), time);
         let group = Group {
             rank,
@@ -80,6 +86,7 @@ impl Engine {
             workers: Vec::new(),
             is_closed: AtomicBool::new(false),
             staged_bytes: AtomicU64::new(0),
+            tracer,
         };
         for index in 0..engine.config().workers.min(engine.n_ports()) {
             // Pushed one by one: if one fails, dropping the engine stops the others.
@@ -328,6 +335,20 @@ impl Engine {
         self.group.advances(call);
     }
 
+    /// What records the rank's timeline, if it is wanted.
+    #[inline]
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_deref()
+    }
+
+    /// Writes the timeline, if one is recorded and has not been written: what happens from now on is not in it.
+    pub fn write_timeline(&self) {
+        let Some(tracer) = &self.tracer else { return };
+        let rings: Vec<Ring> =
+            self.group.ports.iter().filter_map(|port| port.reserve().ring.take()).collect();
+        tracer.write(&rings);
+    }
+
     /// Refuses every operation from now on.
     pub fn refuse(&self) {
         // Relaxed: see `check`.
@@ -364,5 +385,6 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // Before the ports go: a worker must not be the one that ends an endpoint.
         self.workers.clear();
+        self.write_timeline();
     }
 }

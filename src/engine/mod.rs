@@ -55,7 +55,9 @@ pub use crate::error::CompileError;
 pub use compile::checked::CheckedPlan;
 pub use compile::compile;
 pub use compile::emit::{compile_sizes, learnt, log_words};
-pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes, Staged};
+#[cfg(feature = "internals")]
+pub use compile::geometry::Staged;
+pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt, Sizes};
 pub use compile::passing::positions;
 pub use compile::program::Program;
 #[cfg(feature = "internals")]

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use hopbine_meet::variables::{
     ALGORITHM, BACKEND, CORES, DRIVE, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
-    REG_CACHE_MAX_REGIONS, STAGE_BYTES, TUNING, UNEXPECTED_BYTES, from_environment, timeout,
+    REG_CACHE_MAX_REGIONS, STAGE_BYTES, TRACE, TRACE_RECORDS, TUNING, UNEXPECTED_BYTES,
+    from_environment, timeout,
 };
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -22,6 +23,7 @@ use crate::endpoint::unexpected::DEFAULT_LIMIT;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
 use crate::memory::CacheConfig;
+use crate::timeline::TraceConfig;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest decision table that is read, bytes.
@@ -105,6 +107,8 @@ pub struct EmulationConfig {
     /// the emulated device registers for next to nothing, while a kept registration makes
     /// every unmapping of its memory wait for the cache to be told.
     pub reg_cache: bool,
+    /// The ranks' timelines, if they are wanted (`HOPBINE_TRACE`).
+    pub trace: Option<TraceConfig>,
     /// How long the emulated wire takes; by default no time at all. For tests of what
     /// depends on timing, and to see shapes of curves: it delays notices, not data.
     #[cfg(feature = "emu")]
@@ -128,6 +132,7 @@ impl EmulationConfig {
             unexpected_bytes: DEFAULT_LIMIT,
             cores: Vec::new(),
             reg_cache: false,
+            trace: None,
             #[cfg(feature = "emu")]
             latency: Latency::default(),
         }
@@ -164,6 +169,7 @@ impl EmulationConfig {
         config.tuning = tuning(&get)?;
         config.preferred = preferred(&get)?;
         config.cores = cores(&get)?;
+        config.trace = trace(&get)?;
         Ok(config)
     }
 }
@@ -216,6 +222,12 @@ pub(super) fn read_text(path: &str, longest: u64) -> io::Result<String> {
 /// The algorithms that the environment prefers.
 pub(super) fn preferred(get: Lookup<'_>) -> Result<Preferred, Error> {
     ALGORITHM.get(get).unwrap_or_default().parse()
+}
+
+/// The timeline that the environment wants.
+pub(super) fn trace(get: Lookup<'_>) -> Result<Option<TraceConfig>, Error> {
+    let records = TRACE_RECORDS.number(get)?.unwrap_or(TraceConfig::RECORDS);
+    Ok(TRACE.get(get).map(|file| TraceConfig { file, records }))
 }
 
 /// What becomes of a wait that is too long, by the environment.

@@ -196,6 +196,7 @@ impl World<'_> {
             own_cores: self.cores.own_cores,
             timeout: self.config.timeout,
             on_timeout: self.config.on_timeout,
+            trace: self.config.trace.clone(),
         };
         let engine =
             Engine::new(rank, shape.n_ranks(), opened.endpoints, config, self.failure.clone())?;

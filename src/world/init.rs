@@ -15,6 +15,7 @@
 //! | `HOPBINE_TUNING`, `HOPBINE_ALGORITHM` | file with a decision table ([`Tuning`](crate::Tuning)), and algorithms preferred to what it says |
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
 //! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
+//! | `HOPBINE_TRACE`, `HOPBINE_TRACE_RECORDS` | the file for the rank's timeline ([`TraceConfig`](crate::TraceConfig)), and how many records each port keeps for it (65536) |
 //! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do |
 //! | `HOPBINE_REG_CACHE_MAX_BYTES`, `HOPBINE_REG_CACHE_MAX_REGIONS` | most bytes (no limit if unset) and most buffers (1024 if unset) to keep registered |
 //!
@@ -146,6 +147,7 @@ impl World {
     fn join(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
         let session = if let Meeting::Mpi(session) = &by { Some(session.clone()) } else { None };
         let joined = World::join_alone(get, by).and_then(World::joined_by_all);
+        let joined = joined.and_then(World::with_clocks_compared);
         if let (Err(error), Some(session)) = (&joined, session) {
             let timeout = timeout(get).ok().flatten();
             session.give_up(timeout.unwrap_or(DEFAULT_TIMEOUT), &error.to_string());
@@ -161,6 +163,7 @@ impl World {
         let wanted_cores = config::cores(get)?;
         let cache = parse_cache(get)?;
         let unexpected_bytes = config::unexpected_bytes(get)?;
+        let trace = config::trace(get)?;
         let ports: Option<u32> = PORTS.number(get)?;
         let wanted = ALGORITHM.get(get).unwrap_or_default();
         let preferred = config::preferred(get)?;
@@ -203,13 +206,14 @@ impl World {
             settings: format!(
                 "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
                  HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_TUNING={}:{:016x} \
-                 backend={}",
+                 HOPBINE_TRACE={} backend={}",
                 TORUS.get(get).unwrap_or_default(),
                 ports.map_or(String::new(), |ports| ports.to_string()),
                 wanted_map.told(),
                 if near.is_some() { "on" } else { "off" },
                 tuning.table().name(),
                 tuning.table().fingerprint(),
+                if trace.is_some() { "on" } else { "off" },
                 backend.name(),
             ),
         };
@@ -289,6 +293,7 @@ impl World {
             own_cores: seating.own_cores,
             timeout,
             on_timeout,
+            trace,
         };
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
@@ -318,6 +323,16 @@ impl World {
             timeout,
         };
         Ok(World { comm: Some(comm), exchange, session, about })
+    }
+
+    /// For the timelines of ranks on several hosts: all ranks record them, or none does.
+    fn with_clocks_compared(self) -> Result<World, Error> {
+        let comm = self.communicator();
+        if let Some(tracer) = comm.inner.of_world.engine.tracer().filter(|_| self.about.n_hosts > 1)
+        {
+            tracer.compare(|| comm.barrier())?;
+        }
+        Ok(self)
     }
 
     /// The communicator of all ranks.

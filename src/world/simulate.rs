@@ -10,7 +10,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 
 use hopbine_meet::variables::{from_environment, timeout};
 
-use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred, tuning, tuning_for};
+use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred, trace, tuning, tuning_for};
 use super::emulate::{n_ports, panic_text};
 use super::tofu::Emulation;
 use crate::Rank;
@@ -25,6 +25,7 @@ use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
 use crate::engine::{Engine, EngineConfig, OnTimeout};
 use crate::error::Error;
+use crate::timeline::TraceConfig;
 
 /// Of a rank's stack; pages that a rank does not use take no memory.
 const STACK_BYTES: usize = 256 * 1024;
@@ -75,6 +76,8 @@ pub struct SimulationConfig {
     /// Bytes that each port keeps of messages that come before their receives before it keeps their senders
     /// waiting.
     pub unexpected_bytes: usize,
+    /// The ranks' timelines, if they are wanted (`HOPBINE_TRACE`), in the simulated time.
+    pub trace: Option<TraceConfig>,
     /// Bytes that a rank's program may use of its stack; 256 KiB by default.
     pub stack_bytes: usize,
 }
@@ -96,12 +99,13 @@ impl SimulationConfig {
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
             unexpected_bytes: DEFAULT_LIMIT,
+            trace: None,
             stack_bytes: STACK_BYTES,
         }
     }
 
     /// As [`new`](SimulationConfig::new), with what the environment says instead of defaults:
-    /// `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT`, `HOPBINE_TUNING`, `HOPBINE_ALGORITHM`.
+    /// `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT`, `HOPBINE_TUNING`, `HOPBINE_ALGORITHM`, `HOPBINE_TRACE`.
     ///
     /// # Errors
     /// [`Error::Setting`] names the variable and what it can be.
@@ -114,6 +118,7 @@ impl SimulationConfig {
         config.on_timeout = on_timeout(&get)?;
         config.tuning = tuning(&get)?;
         config.preferred = preferred(&get)?;
+        config.trace = trace(&get)?;
         Ok(config)
     }
 }
@@ -285,6 +290,7 @@ impl Opening<'_> {
             own_cores: true,
             timeout: self.config.timeout,
             on_timeout: self.config.on_timeout,
+            trace: self.config.trace.clone(),
         };
         let mut endpoints = self.endpoints(rank)?;
         let limit = self.config.unexpected_bytes;

@@ -43,6 +43,7 @@ pub fn barrier_of_two(wire: &MemoryWire, rank: u32, timeout: Duration) -> (Engin
         own_cores: false,
         timeout,
         on_timeout: OnTimeout::Fail,
+        trace: None,
     };
     let endpoint: Box<dyn Endpoint> = Box::new(wire.endpoint(rank, 0, 1));
     let engine =
@@ -204,6 +205,7 @@ fn odd_pair(len: u64, polls: [usize; 2]) -> [(Engine, Arc<Operation>); 2] {
             own_cores: false,
             timeout: LONG,
             on_timeout: OnTimeout::Fail,
+            trace: None,
         };
         let odd = Odd { wire: wire.endpoint(rank, 0, 5), polls_left: polls[rank as usize] };
         let engine = Engine::new(rank, 2, vec![Box::new(odd)], config, Arc::default()).unwrap();

@@ -29,6 +29,7 @@ use crate::output::OutputArg;
 use crate::progress;
 use crate::report::{Format, Report};
 use crate::selection::{Schedules, Selection};
+use crate::trace::event;
 use conditions::{BlocksArg, FaultArg};
 use one::OneCall;
 use predict::Predicted;
@@ -45,6 +46,7 @@ Examples:
   hopbine simulate allreduce --torus 64x64 --bytes 32..512MiB --plot goodput.svg
   hopbine simulate allreduce --torus 8x8,16x16,32x32 --show heatmap --plot best.svg
   hopbine simulate bcast --torus 4x4 --algorithm bine-tree --bytes 1MiB --show timeline --plot t.svg
+  hopbine simulate bcast --torus 4x4 --algorithm bine-tree --bytes 1MiB --show timeline --trace t.json
   hopbine simulate alltoall --torus 4x4x4 --algorithm pairwise --bytes 1MiB --exact
   hopbine simulate allreduce --torus 4x4x4 --bytes 1MiB --fault tni:3.1=0
   hopbine simulate allgather --torus 4 --bytes 1MiB --blocks 1,1,1,5
@@ -100,6 +102,9 @@ pub struct Args {
     /// Draw what is shown, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Write a timeline of all ranks as Chrome trace JSON, for `hopbine trace` and Perfetto
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -184,6 +189,9 @@ impl Args {
         if self.plot.is_some() && self.show == Show::Messages {
             return refuse("--show messages has no picture: leave out --plot, or show a timeline");
         }
+        if self.trace.is_some() && self.show != Show::Timeline {
+            return refuse("--trace writes what --show timeline shows");
+        }
         if self.selection.torus.len() > 1 && self.show != Show::Heatmap {
             let name = self.show.name();
             return refuse(&format!(
@@ -254,6 +262,9 @@ fn of_one_call(args: &Args, machine: &Machine, schedules: &Schedules) -> Result<
     let mut report = match args.show {
         Show::Timeline => {
             plot.map_or(Ok(()), |path| plot::timeline::draw(&call, path))?;
+            if let Some(path) = &args.trace {
+                OutputArg::to(path).write(&event::predicted(&timeline::events(&call)))?;
+            }
             timeline::report(&call, machine)
         }
         Show::Links => {

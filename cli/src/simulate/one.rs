@@ -49,7 +49,7 @@ impl<'a> OneCall<'a> {
             )));
         };
         // Links and receivers have names only where all ranks are followed.
-        let is_exact = args.exact || args.show != Show::Timeline;
+        let is_exact = args.exact || args.show != Show::Timeline || args.trace.is_some();
         let conditions = conditions::of(args, network)?;
         let call = Call::new(algorithm, schedule, (network, &conditions), args, is_exact)?;
         let has_times = matches!(args.show, Show::Timeline | Show::LinkTimeline);

@@ -1,11 +1,15 @@
 //! What ports do in one call, and when.
 
+use hopbine_torus::plan::Flow;
 use hopbine_torus::sim::{Machine, Part, Span, SpanKind};
+use hopbine_torus::{LaneId, StepId};
+use serde_json::{Map, Value};
 
 use super::one::OneCall;
 use super::predict::APPROXIMATE;
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
+use crate::trace::event::{Event, Kind};
 
 /// The name of what a port does.
 fn doing(kind: SpanKind) -> &'static str {
@@ -25,6 +29,55 @@ pub fn spans<'a>(call: &'a OneCall<'_>) -> Vec<&'a Span> {
     spans
 }
 
+/// The same as events, with the call itself on every rank that is followed.
+pub fn events(call: &OneCall<'_>) -> Vec<Event> {
+    let lanes = call.call.flow.lanes();
+    let score = &call.call.score;
+    let ns = |ns: f64| ns.round() as i64;
+    let event = |rank, port, kind, name: String, [start, end]: [f64; 2], args| Event {
+        rank,
+        port,
+        kind,
+        name,
+        ns: [ns(start), ns(end)],
+        args,
+    };
+    let whole = |rank| {
+        let by = format!("{}, {} ports: predicted", call.call.name, call.call.schedule.ports);
+        let args = [("bytes", Value::from(call.bytes)), ("by", Value::from(by))];
+        let args = args.map(|(key, value)| (key.to_owned(), value)).into_iter().collect();
+        event(rank, None, Kind::Call, call.collective.to_string(), [0.0, call.played.ns], args)
+    };
+    let mut events: Vec<Event> = (0..score.n_agents()).map(whole).collect();
+    events.extend(spans(call).into_iter().map(|span| {
+        let mut args = Map::new();
+        if let Some(step) = span.step {
+            args.insert("step".to_owned(), Value::from(step));
+        }
+        let (kind, mut name) = match span.kind {
+            SpanKind::Busy(Part::Fold) => (Kind::Fold, doing(span.kind).to_owned()),
+            SpanKind::Busy(Part::Copy) => (Kind::Copy, doing(span.kind).to_owned()),
+            SpanKind::Busy(_) => (Kind::Work, doing(span.kind).to_owned()),
+            SpanKind::Waits => (Kind::Wait, doing(span.kind).to_owned()),
+            SpanKind::Sends { .. } => (Kind::Send, doing(span.kind).to_owned()),
+        };
+        if let (SpanKind::Sends { message }, Some(step)) = (span.kind, span.step) {
+            let (lane, step) = (LaneId(span.lane as usize), StepId(step as usize));
+            let message = score.message(lane, step, message);
+            let bytes = (message.share * call.bytes as f64).round() as u64;
+            args.insert("bytes".to_owned(), Value::from(bytes));
+            if score.n_agents() > 1 {
+                name = format!("to {}", message.to.0);
+                args.insert("to".to_owned(), Value::from(message.to.0));
+            }
+        }
+        let port = u32::from(lanes[span.lane as usize].port.0);
+        event(span.rank, Some(port), kind, name, [span.start_ns, span.end_ns], args)
+    }));
+    events.sort_by_key(|event| event.ns[0]);
+    events
+}
+
 /// A row for each time of a port.
 pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
     let columns = vec![
@@ -36,7 +89,6 @@ pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
         Column::number("start_us", "from us"),
         Column::number("end_us", "to us"),
     ];
-    use hopbine_torus::plan::Flow;
     let lanes = call.call.flow.lanes();
     let us = |ns: f64| Cell::new(ns / 1e3, decimal(ns / 1e3, 3));
     let rows = spans(call).into_iter().map(|span| {

@@ -119,7 +119,9 @@ fn the_readmes_commands_work() {
 
 #[test]
 fn the_guides_commands_work() {
-    for (page, at_least) in [("command", 2), ("rust", 1), ("emulator", 1), ("clusters", 1)] {
+    for (page, at_least) in
+        [("command", 2), ("rust", 1), ("emulator", 1), ("clusters", 1), ("trace", 2)]
+    {
         run_all(&format!("docs/guide/{page}.md"), at_least);
     }
 }

@@ -12,6 +12,7 @@ mod plan;
 mod run;
 mod simulate;
 mod tables;
+mod trace;
 mod traffic;
 mod tune;
 mod validate;

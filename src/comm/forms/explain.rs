@@ -7,6 +7,7 @@ use hopbine_torus::choose::{Choice, Wire};
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::key::Key;
+use crate::comm::state::inner::Inner;
 use crate::error::Error;
 
 /// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
@@ -60,10 +61,15 @@ impl Communicator {
     /// # Errors
     /// As the call itself, where that is not served at all.
     pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
-        let call = call.normalized(self.caller());
-        let options = &self.options;
-        let key = Key::new(&call, options);
-        let choice = self.inner.choice(&key);
+        Ok(self.inner.explained(&Key::new(&call.normalized(self.caller()), &self.options)))
+    }
+}
+
+impl Inner {
+    /// What serves a call by plan.
+    pub(crate) fn explained(&self, key: &Key) -> Explanation {
+        let options = &key.options;
+        let choice = self.choice(key);
         let choice = Choice {
             ports: options.ports.unwrap_or(choice.ports),
             segment_bytes: options.segment_bytes.unwrap_or(choice.segment_bytes),
@@ -71,15 +77,15 @@ impl Communicator {
         };
         let (by, why) = match &options.algorithm {
             Some(name) => (name.to_string(), "the call names it".to_owned()),
-            None if self.inner.preferred(&key).is_some() => {
+            None if self.preferred(key).is_some() => {
                 (choice.algorithm.name.to_string(), "HOPBINE_ALGORITHM names it".to_owned())
             }
             None => {
-                let found = self.inner.found(&key);
-                (choice.algorithm.name.to_string(), format!("{found}, on {}", self.shape()))
+                let found = self.found(key);
+                (choice.algorithm.name.to_string(), format!("{found}, on {}", self.members.shape))
             }
         };
         let how = choice.how();
-        Ok(Explanation { by, how, why })
+        Explanation { by, how, why }
     }
 }

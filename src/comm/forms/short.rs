@@ -80,13 +80,14 @@ impl Communicator {
             return None;
         }
         let call = &short.call;
+        let memory = short.memory();
         if !short.is_by_hardware {
             // SAFETY: the caller's promise; `move_to` has checked the buffers.
-            return Some(unsafe { self.run_by_plan(call, short.memory()) });
+            return Some(self.recorded(call, || unsafe { self.run_by_plan(call, memory) }));
         }
         let small = self.small_collectives().ok()?;
         // SAFETY: the caller's promise. Blocks of one size are never handed back.
-        Some(unsafe { self.by_hardware(small, call) }.map(drop))
+        Some(self.recorded(call, || unsafe { self.by_hardware(small, call) }.map(drop)))
     }
 
     /// Starts a call like that of `short`, which is this handle's, as [`again`](Communicator::again)

@@ -3,5 +3,6 @@
 mod find;
 mod hardware;
 mod learning;
+mod recorded;
 pub(super) mod running;
 pub(super) mod stages;

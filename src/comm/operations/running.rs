@@ -44,6 +44,14 @@ impl Communicator {
     /// As [`call`](Communicator::call).
     #[inline]
     pub(crate) unsafe fn call_normalized(&self, call: &Call) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        self.recorded(call, || unsafe { self.perform(call) })
+    }
+
+    /// # Safety
+    /// As [`call`](Communicator::call).
+    #[inline]
+    unsafe fn perform(&self, call: &Call) -> Result<(), Error> {
         let small = self.gates_for(call)?;
         let memory = call.check(self.caller())?;
         if let Some(small) = small

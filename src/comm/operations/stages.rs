@@ -82,8 +82,15 @@ impl Running {
     ) -> Self {
         let has_several = prepared.n_stages() > 1;
         let inner = prepared.inner.clone();
-        let stages =
-            Stages { prepared, memory, registration, active: None, stage: 0, failure: None };
+        let stages = Stages {
+            prepared,
+            memory,
+            registration,
+            active: None,
+            stage: 0,
+            failure: None,
+            started: None,
+        };
         if !has_several {
             return Running(Kept::One(stages));
         }
@@ -181,6 +188,8 @@ struct Stages {
     stage: usize,
     /// What went wrong while somebody else moved it on.
     failure: Option<Box<Error>>,
+    /// When it was started last, ticks, if a timeline is recorded.
+    started: Option<u64>,
 }
 
 // SAFETY: the addresses are used only as long as they are valid, which whoever made the value
@@ -201,6 +210,7 @@ impl Stages {
         if self.active.is_some() {
             return Err(Error::Active);
         }
+        self.started = self.prepared.inner.begun().map(|(now, _)| now);
         self.hold()?;
         self.begin()
     }
@@ -318,8 +328,18 @@ impl Stages {
         let outcome = failure.map_or_else(|| self.pass(numbers), |failure| Err(*failure));
         if !matches!(outcome, Ok(false)) {
             self.active = None;
+            if let Some(start) = self.started.take() {
+                self.record(start, numbers);
+            }
         }
         outcome
+    }
+
+    #[cold]
+    fn record(&mut self, start: u64, numbers: Numbers) {
+        let form = if self.registration == Registration::Held { "persistent " } else { "i" };
+        let (inner, ready) = self.prepared.at(0);
+        inner.record_started(&ready.key, form, start, numbers.of(0));
     }
 
     fn end(&mut self) {

@@ -41,6 +41,11 @@ impl Inner {
         self.context == 0
     }
 
+    /// Its context.
+    pub(crate) fn context(&self) -> u64 {
+        self.context
+    }
+
     /// The number of the next operation.
     pub(crate) fn next_operation(&self) -> u32 {
         self.operations.next()

@@ -67,7 +67,11 @@ impl RankClock {
 
 impl Clock for RankClock {
     fn now(&self) -> Instant {
-        self.start + Duration::from_nanos(self.net.lock().now())
+        self.start + self.elapsed()
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.net.lock().now())
     }
 
     fn pause(&self, longest: Duration) {

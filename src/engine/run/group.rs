@@ -9,6 +9,7 @@ use crate::Rank;
 use crate::endpoint::{Beat, Status};
 use crate::error::Error;
 use crate::sync::lock;
+use crate::timeline::TraceConfig;
 
 use super::backoff::{Backoff, Waits};
 use super::failure::Failure;
@@ -48,6 +49,8 @@ pub struct EngineConfig {
     pub timeout: Duration,
     /// What becomes of it then.
     pub on_timeout: OnTimeout,
+    /// The timeline that is wanted, if one is.
+    pub trace: Option<TraceConfig>,
 }
 
 /// See the module documentation.

@@ -10,11 +10,12 @@ use crate::Rank;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
+use crate::endpoint::{Bell, Endpoint, Event, Slot, Time, WireError};
 use crate::error::Error;
 use crate::numbered::Numbered;
 use crate::planted::{self, Planted};
 use crate::sync::lock;
+use crate::timeline::{Kind, Record, Ring, Sink};
 
 use super::failure::Failure;
 use super::hints::Hints;
@@ -83,6 +84,8 @@ pub(crate) struct State {
     /// Receives of all runs that are posted and unfinished.
     pub(super) n_recvs: u32,
     pub(crate) events: Vec<Event>,
+    /// What happens here, if it is recorded.
+    pub(crate) ring: Option<Ring>,
     /// Nothing is put under way any more.
     pub(crate) is_closed: bool,
 }
@@ -102,13 +105,34 @@ impl State {
     /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
     #[inline]
     fn put(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
-        let State { runs, due, windows, .. } = self;
+        let State { runs, due, windows, ring, .. } = self;
         let number = runs.next();
+        if let Some(ring) = ring {
+            let id = run.id();
+            ring.note(|start| Record { start, id, run: number, ..Record::default() });
+        }
         // One that may not is on the list as soon as it may.
         if run.ordered().is_none_or(|id| windows.enter(id, number)) {
             due.push(number);
         }
         runs.insert(Active { run, owner, is_due: true });
+    }
+
+    /// Polls the endpoint.
+    #[inline]
+    fn poll(&mut self) -> Result<(), WireError> {
+        let State { endpoint, events, ring: None, .. } = self else { return self.poll_recorded() };
+        endpoint.poll(events)
+    }
+
+    fn poll_recorded(&mut self) -> Result<(), WireError> {
+        let State { endpoint, events, ring, .. } = self;
+        let start = ring.as_ref().map_or(0, Ring::now);
+        let polled = endpoint.poll(events);
+        if let Some(ring) = ring.as_mut().filter(|_| !events.is_empty()) {
+            ring.note(|end| Record { start, end, kind: Kind::Poll, ..Record::default() });
+        }
+        polled
     }
 }
 
@@ -119,6 +143,7 @@ impl Port {
         mut endpoint: Box<dyn Endpoint>,
         failure: Arc<Failure>,
         has_worker: bool,
+        ring: Option<Ring>,
     ) -> Arc<Self> {
         let of_wire = endpoint.registry().map(|wire| (wire.keyless_bytes(), wire.stage_bytes()));
         let (keyless_bytes, stage_bytes) = of_wire.unwrap_or((u64::MAX, 0));
@@ -132,6 +157,7 @@ impl Port {
             windows: Windows::default(),
             n_recvs: 0,
             events: Vec::with_capacity(USUAL_EVENTS),
+            ring,
             is_closed: false,
         };
         Arc::new(Port {
@@ -170,7 +196,7 @@ impl Port {
         if drives {
             // Nothing has come for a run that has posted nothing.
             let polls = has_others && !self.failure.is_set();
-            let polled = if polls { state.endpoint.poll(&mut state.events) } else { Ok(()) };
+            let polled = if polls { state.poll() } else { Ok(()) };
             self.move_on(guard, polled, push == Push::AllTheWay);
         }
     }
@@ -197,9 +223,9 @@ impl Port {
     }
 
     pub(crate) fn drive_locked(&self, mut guard: MutexGuard<'_, State>) -> bool {
-        let State { endpoint, events, due, .. } = &mut *guard;
         let has_failed = self.failure.is_set();
-        let polled = if has_failed { Ok(()) } else { endpoint.poll(events) };
+        let polled = if has_failed { Ok(()) } else { guard.poll() };
+        let State { events, due, .. } = &*guard;
         if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
             return false;
         }
@@ -235,8 +261,7 @@ impl Port {
             if !std::mem::take(&mut again) {
                 break;
             }
-            let State { endpoint, events, .. } = &mut *state;
-            polled = endpoint.poll(events);
+            polled = state.poll();
         }
         if moved {
             // Release: see `n_moves`; nobody else writes it meanwhile.
@@ -259,7 +284,7 @@ impl Port {
         if moved {
             self.heard(state)?;
         }
-        let State { endpoint, runs, due, windows, n_recvs, .. } = state;
+        let State { endpoint, runs, due, windows, n_recvs, ring, .. } = state;
         let (mut at, mut n_kept) = (0, 0);
         // Runs that end may add others.
         while let Some(&number) = due.get(at) {
@@ -269,8 +294,11 @@ impl Port {
             };
             let own = run.recvs_open();
             let room = own + USUAL_RECVS.saturating_sub(*n_recvs);
-            moved |= run
-                .advance(endpoint.as_mut(), number, room)
+            let advanced = match ring {
+                None => run.advance(endpoint.as_mut(), number, room, &mut ()),
+                Some(ring) => run.advance(endpoint.as_mut(), number, room, ring),
+            };
+            moved |= advanced
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
             *n_recvs = *n_recvs - own + run.recvs_open();
             // A finished run whose last messages are not on the wire yet still needs polling.
@@ -284,6 +312,10 @@ impl Port {
                     windows.leave(id, |held| due.push(held));
                 }
                 let failure = run.differing().map(|peer| self.elsewhere(peer));
+                if let Some(ring) = ring {
+                    let (run, kind) = (number, Kind::Ended);
+                    ring.note(|start| Record { start, run, kind, ..Record::default() });
+                }
                 if let Some(active) = runs.remove(number) {
                     self.retire(active, failure.as_ref(), ended);
                 }
@@ -297,7 +329,8 @@ impl Port {
     /// Tells the runs what has happened to their messages.
     #[inline]
     fn heard(&self, state: &mut State) -> Result<(), Error> {
-        let State { runs, due, n_recvs, events, .. } = state;
+        let State { runs, due, n_recvs, events, ring, .. } = state;
+        let start = ring.as_ref().map_or(0, Ring::now);
         for event in events.drain(..) {
             let (slot, view) = match event {
                 Event::Sent(slot) | Event::Received(slot) => (slot, None),
@@ -314,6 +347,10 @@ impl Port {
             let Some(Active { run, is_due, .. }) = runs.get_mut(slot.run) else {
                 unreachable!("runs stay until all their tasks have finished");
             };
+            if let Some(ring) = ring {
+                let Slot { run, task } = slot;
+                ring.note(|_| Record { start, run, task, kind: Kind::Done, ..Record::default() });
+            }
             let own = run.recvs_open();
             match view {
                 Some(view) => run.viewed(slot.task, view),

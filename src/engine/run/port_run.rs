@@ -10,6 +10,7 @@ use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, RecvPost, SendPost, Slot, Tag, View, WireError};
 use crate::error::Awaited;
 use crate::reduce::Reducer;
+use crate::timeline::{Kind, Record, Sink};
 
 use super::memories::{Memories, Memory};
 use super::progress::Progress;
@@ -120,6 +121,12 @@ impl PortRun {
         (self.order == Order::Kept).then_some((self.context, self.operation))
     }
 
+    /// Context and number of the operation, in one number.
+    pub(crate) fn id(&self) -> u64 {
+        let (context, operation) = (self.context, self.operation);
+        Tag { context, operation, message: 0, call: 0 }.operation_id()
+    }
+
     /// True if nothing can be done until the wire reports something, of this run or of another.
     pub(crate) fn waits_for_wire(&self) -> bool {
         !self.has_more && self.progress.sends.is_empty() && self.progress.locals.is_empty()
@@ -143,7 +150,7 @@ impl PortRun {
     /// Posts what can be posted, and does the local tasks that are ready, until neither moves
     /// anything or so much was done that the wire should be polled. `run` is the number by which
     /// events will name this run; `room` bounds the receives posted and unfinished, unless the
-    /// step needs more. Returns whether anything was done.
+    /// step needs more; `sink` is told what is done. Returns whether anything was.
     ///
     /// # Errors
     /// The wire's failure, with the task that was posted.
@@ -153,13 +160,14 @@ impl PortRun {
         endpoint: &mut dyn Endpoint,
         run: u32,
         room: u32,
+        sink: &mut impl Sink,
     ) -> Result<bool, (u32, WireError)> {
         let mut moved = false;
         let mut bytes = 0;
         loop {
-            moved |= self.post(endpoint, run, room)?;
+            moved |= self.post(endpoint, run, room, sink)?;
             // Only local tasks make others ready at once.
-            let Some(written) = self.work() else { break };
+            let Some(written) = self.work(run, sink) else { break };
             moved = true;
             bytes += written;
             if bytes >= WORK_BYTES || self.is_finished() {
@@ -181,6 +189,7 @@ impl PortRun {
         endpoint: &mut dyn Endpoint,
         run: u32,
         room: u32,
+        sink: &mut impl Sink,
     ) -> Result<bool, (u32, WireError)> {
         self.has_more = false;
         let PortRun { program, progress, memories, .. } = self;
@@ -193,6 +202,16 @@ impl PortRun {
         // Short messages go first: peers wait for them. Long ones take long, and a peer may wait to
         // learn that it can send one here.
         let mut longest = SHORT_BYTES;
+        let id = Tag { context, operation, message: 0, call }.operation_id();
+        let mut start = sink.now();
+        let mut note = |kind, task, (peer, message, bytes), posting| {
+            sink.note(|posted| {
+                let start = std::mem::replace(&mut start, posted);
+                let end = if posting == Posted::Done { posted } else { 0 };
+                let step = code.steps[task as usize];
+                Record { start, posted, end, id, bytes, run, task, step, peer, message, kind }
+            });
+        };
         loop {
             let mut is_full = false;
             while let Some(task) = progress.sends.first() {
@@ -215,6 +234,7 @@ impl PortRun {
                     is_full = true;
                     break;
                 }
+                note(Kind::Send, task, (to, message, from.len), posting);
                 progress.sends.pop();
                 if posting == Posted::Done {
                     progress.finish(code, task);
@@ -238,7 +258,8 @@ impl PortRun {
                 // SAFETY: as for sends; the hazards keep every other task from the region.
                 let taken =
                     unsafe { endpoint.post_recv(from, RecvPost { slot, tag, region, arrival }) };
-                match taken.map_err(|error| (task, error))? {
+                let posting = taken.map_err(|error| (task, error))?;
+                match posting {
                     Posted::Accepted => self.recvs_open += 1,
                     Posted::Done => progress.finish(code, task),
                     Posted::Later => {
@@ -246,6 +267,7 @@ impl PortRun {
                         break;
                     }
                 }
+                note(Kind::Recv, task, (from, message, into.len), posting);
                 self.recvs_posted += 1;
                 posted = Some(task);
             }
@@ -262,19 +284,21 @@ impl PortRun {
         Ok(posted.is_some())
     }
 
-    /// Does the first of the local tasks that are ready; returns how many bytes it has written,
-    /// if there was one.
+    /// Does the first of the local tasks that are ready, of the run with this number; returns how many
+    /// bytes it has written, if there was one.
     #[inline]
-    pub fn work(&mut self) -> Option<u64> {
+    pub fn work(&mut self, run: u32, sink: &mut impl Sink) -> Option<u64> {
         let task = self.progress.locals.pop()?;
+        let start = sink.now();
         let code = &self.program.ports[self.port];
         let mut bytes = 0;
-        match code.tasks[task as usize] {
+        let kind = match code.tasks[task as usize] {
             Task::Copy(span) => {
                 for &copy in &code.moves[span.range()] {
                     self.memories.copy(copy);
                     bytes += copy.into.len;
                 }
+                Kind::Copy
             }
             Task::Fold(span) => {
                 let Some(reducer) = &self.reducer else { unreachable!("checked in `new`") };
@@ -283,9 +307,14 @@ impl PortRun {
                     self.memories.fold(reducer, fold, operands);
                     bytes += fold.into.len;
                 }
+                Kind::Fold
             }
             Task::Send { .. } | Task::Recv { .. } => unreachable!("`locals` holds local tasks"),
-        }
+        };
+        sink.note(|end| {
+            let (id, step) = (self.id(), code.steps[task as usize]);
+            Record { start, end, id, bytes, run, task, step, kind, ..Record::default() }
+        });
         self.memories.read(task);
         self.progress.finish(code, task);
         Some(bytes)

@@ -265,7 +265,8 @@ mod tests {
 
     fn rank(wire: &Wire) -> (Arc<Spares>, Arc<Failure>) {
         let failure = Arc::new(Failure::default());
-        let port = |index| Port::new(0, index, Box::new(wire.clone()), failure.clone(), false);
+        let port =
+            |index| Port::new(0, index, Box::new(wire.clone()), failure.clone(), false, None);
         let ports = [port(0), port(1)];
         (Spares::new(Arc::new(ports)), failure)
     }

@@ -84,10 +84,10 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
         }
         // Sometimes less than could be done.
         moved |= if rng.random_bool(0.5) {
-            run.advance(endpoint, 0, u32::MAX).unwrap()
+            run.advance(endpoint, 0, u32::MAX, &mut ()).unwrap()
         } else {
-            let posted = run.post(endpoint, 0, 0).unwrap();
-            let worked = rng.random_bool(0.5) && run.work().is_some();
+            let posted = run.post(endpoint, 0, 0, &mut ()).unwrap();
+            let worked = rng.random_bool(0.5) && run.work(0, &mut ()).is_some();
             run.settle();
             posted | worked
         };

@@ -4,5 +4,4 @@ pub mod gain;
 pub mod goodput;
 pub mod heatmap;
 pub mod links;
-pub mod rows;
 pub mod timeline;

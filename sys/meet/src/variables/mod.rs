@@ -201,6 +201,12 @@ pub fn from_environment(name: &str) -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
+/// The number of the job, for names of files: the batch system's, else this process's.
+pub fn job() -> String {
+    let given = ["PJM_JOBID", "SLURM_JOB_ID", "PBS_JOBID"].into_iter().find_map(from_environment);
+    given.unwrap_or_else(|| std::process::id().to_string())
+}
+
 /// The whole number that a variable holds, if it is set.
 ///
 /// # Errors

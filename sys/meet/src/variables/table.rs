@@ -57,6 +57,13 @@ variables! {
         "Bytes of short messages that come before their calls which a port keeps before it asks their \
          senders to wait. What a sender sends before it hears that comes on top: up to 20 KiB on Tofu, 1.9 \
          MiB over MPI.";
+    TRACE: Text("the name of a file, with %r for the rank and %j for the job's number"),
+        "no timeline", Program, "trace.json",
+        "Each rank writes its timeline at its end: calls, messages, copies and reductions, port by port, as \
+         Chrome trace JSON for `hopbine trace`. Without %r the rank stands before the end of the name, as in \
+         trace.3.json. The same on all ranks.";
+    TRACE_RECORDS: Number(1, 1 << 32), "65536", Program, "1000000",
+        "Records of 64 bytes that each port keeps for the timeline; when there are more, the oldest give way.";
     TORUS: Text("sizes such as 4x2x2, with m behind a size for a dimension that does not wrap"),
         "the machine's, else nearly a cube (one row for the emulated device)", Process, "4x2x2",
         "The shape of the nodes. Its product is the number of nodes, HOPBINE_SIZE / \

@@ -1,0 +1,262 @@
+//! Events of timelines, and files of them: Chrome trace JSON, as the library and `hopbine simulate --trace` write it.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::args;
+use crate::error::CliError;
+
+/// What an event is: `cat` in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A call, as its caller sees it.
+    Call,
+    /// An operation that is under way on a port.
+    Run,
+    /// A message that is under way from this rank,
+    Send,
+    /// or to it, from when it was awaited.
+    Recv,
+    /// The port's thread posts a message,
+    Post,
+    /// polls and finds something,
+    Poll,
+    /// copies,
+    Copy,
+    /// reduces,
+    Fold,
+    /// does something else,
+    Work,
+    /// or waits.
+    Wait,
+}
+
+impl Kind {
+    const ALL: [(Kind, &'static str); 10] = [
+        (Kind::Call, "call"),
+        (Kind::Run, "run"),
+        (Kind::Send, "send"),
+        (Kind::Recv, "recv"),
+        (Kind::Post, "post"),
+        (Kind::Poll, "poll"),
+        (Kind::Copy, "copy"),
+        (Kind::Fold, "fold"),
+        (Kind::Work, "work"),
+        (Kind::Wait, "wait"),
+    ];
+
+    /// As files have it.
+    pub fn name(self) -> &'static str {
+        Kind::ALL[self as usize].1
+    }
+
+    /// Whether it takes the time of the port's thread.
+    pub fn is_of_thread(self) -> bool {
+        self >= Kind::Post
+    }
+}
+
+/// Something that a rank did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub rank: u32,
+    /// `None` for calls.
+    pub port: Option<u32>,
+    pub kind: Kind,
+    pub name: String,
+    /// From when until when, ns.
+    pub ns: [i64; 2],
+    /// What else is known: `step`, `bytes`, `to` or `from`, `message`, `op`, `by`.
+    pub args: Map<String, Value>,
+}
+
+impl Event {
+    /// A number of its arguments.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.args.get(name)?.as_u64()
+    }
+
+    /// The event as the file has it, for a process and a thread of it.
+    pub fn json(&self, pid: u64, tid: u64) -> Value {
+        let us = |ns: i64| ns as f64 / 1e3;
+        json!({
+            "ph": "X",
+            "pid": pid,
+            "tid": tid,
+            "ts": us(self.ns[0]),
+            "dur": us(self.ns[1] - self.ns[0]),
+            "cat": self.kind.name(),
+            "name": self.name,
+            "args": self.args,
+        })
+    }
+}
+
+/// What time a file's events have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The machine's.
+    Measured,
+    /// A simulated wire's.
+    Simulated,
+    /// The network model's.
+    Predicted,
+}
+
+impl Clock {
+    /// Its name in files, and what is said of its events.
+    const ALL: [(Clock, &'static str, &'static str); 3] = [
+        (Clock::Measured, "monotonic", "measured"),
+        (Clock::Simulated, "virtual", "simulated"),
+        (Clock::Predicted, "predicted", "predicted"),
+    ];
+
+    /// What is said of its events.
+    pub fn name(self) -> &'static str {
+        Clock::ALL[self as usize].2
+    }
+}
+
+/// A file of one rank, or of several with one clock.
+#[derive(Clone, Debug)]
+pub struct File {
+    pub clock: Clock,
+    /// Whose clock it is, of those that are measured.
+    pub host: String,
+    /// When the rank came to and left rounds in which nobody leaves before all have come, ns.
+    pub rounds: Vec<[i64; 2]>,
+    /// Records that gave way to later ones.
+    pub n_dropped: u64,
+    pub events: Vec<Event>,
+}
+
+fn ns(us: &Value) -> Option<i64> {
+    Some((us.as_f64()? * 1e3).round() as i64)
+}
+
+impl File {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`CliError::Read`], or [`CliError::Text`] if it is no timeline of hopbine's.
+    pub fn read(path: &Path) -> Result<Self, CliError> {
+        let text = args::read(path)?;
+        let wrong = |message: String| CliError::Text { path: path.to_owned(), message };
+        let json: Value =
+            serde_json::from_str(&text).map_err(|error| wrong(format!("no JSON: {error}")))?;
+        File::parse(&json).ok_or_else(|| {
+            wrong(
+                "no timeline of hopbine's: HOPBINE_TRACE and `hopbine simulate --trace` write them; files that \
+                 `hopbine trace` has merged cannot be merged again"
+                    .to_owned(),
+            )
+        })
+    }
+
+    fn parse(json: &Value) -> Option<Self> {
+        let about = &json["otherData"];
+        let clock = about["clock"].as_str()?;
+        let &(clock, ..) = Clock::ALL.iter().find(|(_, name, _)| *name == clock)?;
+        let round = |round: &Value| Some([ns(&round[0])?, ns(&round[1])?]);
+        let events = json["traceEvents"].as_array()?.iter().filter(|event| event["ph"] == "X");
+        Some(File {
+            clock,
+            host: about["host"].as_str().unwrap_or_default().to_owned(),
+            rounds: about["rounds"].as_array()?.iter().map(round).collect::<Option<_>>()?,
+            n_dropped: about["dropped"].as_u64().unwrap_or(0),
+            events: events.map(event).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The ranks that it is of.
+    pub fn ranks(&self) -> Vec<u32> {
+        let mut ranks: Vec<u32> = self.events.iter().map(|event| event.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
+    }
+}
+
+fn event(json: &Value) -> Option<Event> {
+    let cat = json["cat"].as_str()?;
+    let &(kind, _) = Kind::ALL.iter().find(|(_, name)| *name == cat)?;
+    let start = ns(&json["ts"])?;
+    Some(Event {
+        rank: json["pid"].as_u64()?.try_into().ok()?,
+        port: json["tid"].as_u64()?.checked_sub(1).map(|port| port as u32),
+        kind,
+        name: json["name"].as_str()?.to_owned(),
+        ns: [start, start + ns(&json["dur"])?],
+        args: json["args"].as_object().cloned().unwrap_or_default(),
+    })
+}
+
+/// Text of Chrome trace JSON, an event a line.
+pub fn text(about: &Value, events: &[Value]) -> String {
+    let lines: Vec<String> = events.iter().map(Value::to_string).collect();
+    format!(
+        "{{\"displayTimeUnit\": \"ns\",\n\"otherData\": {about},\n\"traceEvents\": [\n{}\n]}}\n",
+        lines.join(",\n")
+    )
+}
+
+/// The name of a process or of a thread, and its place among others.
+pub fn named(what: &str, pid: u64, tid: u64, name: &str) -> [Value; 2] {
+    let of = |key: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": tid, "name": key, "args": args});
+    let place = if what == "process" { pid } else { tid };
+    [
+        of(&format!("{what}_name"), json!({ "name": name })),
+        of(&format!("{what}_sort_index"), json!({ "sort_index": place })),
+    ]
+}
+
+/// A file of predicted events, for [`File::read`].
+pub fn predicted(events: &[Event]) -> String {
+    let about = json!({
+        "hopbine": hopbine::VERSION,
+        "clock": "predicted",
+        "dropped": 0,
+        "rounds": [],
+    });
+    let tid = |event: &Event| event.port.map_or(0, |port| u64::from(port) + 1);
+    let events: Vec<Value> =
+        events.iter().map(|event| event.json(u64::from(event.rank), tid(event))).collect();
+    text(&about, &events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_and_clock_is_where_its_number_says() {
+        for (number, (kind, name)) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, kind.name()), (number, name));
+        }
+        for (number, (clock, _, name)) in Clock::ALL.into_iter().enumerate() {
+            assert_eq!((clock as usize, clock.name()), (number, name));
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut args = Map::new();
+        args.insert("bytes".to_owned(), Value::from(8));
+        let event = |kind, port, ns| Event {
+            rank: 3,
+            port,
+            kind,
+            name: "a \"name\"".to_owned(),
+            ns,
+            args: args.clone(),
+        };
+        let events =
+            [event(Kind::Call, None, [0, 1_234_567]), event(Kind::Wait, Some(2), [1, 1_000_001])];
+        let json = serde_json::from_str(&predicted(&events)).unwrap();
+        let file = File::parse(&json).unwrap();
+        assert_eq!((file.clock, file.ranks()), (Clock::Predicted, vec![3]));
+        assert_eq!(file.events, events);
+        assert!(File::parse(&json!({"traceEvents": []})).is_none());
+    }
+}

@@ -1,0 +1,134 @@
+//! `hopbine trace`: timelines of ranks, measured, simulated and predicted, in one file and one picture.
+
+pub mod event;
+mod merged;
+pub mod picture;
+pub mod sources;
+mod waits;
+
+use std::path::PathBuf;
+
+use hopbine_torus::sizes;
+
+use crate::error::{CliError, Outcome};
+use crate::output::OutputArg;
+use event::{Event, File};
+use sources::{Source, Together, together};
+
+/// Merge timelines of ranks into one file, and draw them
+///
+/// Ranks write timelines at their end if HOPBINE_TRACE names a file; with HOPBINE_BACKEND=sim in the simulated
+/// time. `hopbine simulate --show timeline --trace FILE` writes what the network model predicts. Runs of different
+/// kinds are laid beside each other by the last call that they have in common. The result is Chrome trace JSON:
+/// Perfetto (ui.perfetto.dev) opens it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  HOPBINE_TRACE=real.json hopbine launch -n 4 ./program
+  hopbine trace real.*.json -o all.json
+  hopbine trace real.*.json --call allreduce --last 1 --svg allreduce.svg
+  hopbine simulate allreduce --torus 4 --bytes 64KiB --algorithm mixed --show timeline --trace predicted.json
+  hopbine trace real.*.json predicted.json --last 1 --svg both.svg -o both.json")]
+pub struct Args {
+    /// Timelines, of one rank each or of several
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only the time of the last calls of this name, such as allreduce or iallreduce
+    #[arg(long, value_name = "NAME")]
+    call: Option<String>,
+    /// Only the time of so many last calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last: Option<u64>,
+    /// Only these ranks
+    #[arg(long, value_name = "RANK", value_delimiter = ',')]
+    ranks: Vec<u32>,
+    /// Draw them, as SVG; the JSON is then written only with --output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let files: Vec<File> =
+        args.files.iter().map(|path| File::read(path)).collect::<Result<_, _>>()?;
+    let Together { mut sources, notes } = together(files);
+    let window = window(&args, &sources)?;
+    for source in &mut sources {
+        waits::complete(&mut source.events);
+        merged::part(source, window, |rank| args.ranks.is_empty() || args.ranks.contains(&rank));
+    }
+    notes.iter().for_each(|note| eprintln!("{note}"));
+    if let Some(path) = &args.svg {
+        let fewer = "give --ranks, or fewer files";
+        picture::draw(title(&args, &sources), &sources, window, fewer, path)?;
+    }
+    if args.svg.is_none() || args.output.is_file() {
+        args.output.write(&merged::json(&sources, &notes))?;
+    }
+    Ok(Outcome::Well)
+}
+
+/// The time that is wanted, ns.
+fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
+    if args.call.is_none() && args.last.is_none() {
+        return Ok(picture::ALWAYS);
+    }
+    let mut window = [i64::MAX, i64::MIN];
+    for source in sources {
+        let calls: Vec<&Event> = source.calls().filter(|call| args.wants(call)).collect();
+        let mut ranks: Vec<u32> = calls.iter().map(|call| call.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        for rank in ranks {
+            let of_rank = calls.iter().rev().filter(|call| call.rank == rank);
+            let last = of_rank.take(args.last.unwrap_or(u64::MAX) as usize);
+            window =
+                last.fold(window, |[from, to], call| [from.min(call.ns[0]), to.max(call.ns[1])]);
+        }
+    }
+    if window[0] > window[1] {
+        let name = args.call.as_deref().unwrap_or("any name");
+        let there = names(sources.iter().flat_map(Source::calls)).join(", ");
+        return Err(CliError::Usage(format!("no call of {name} is there; there are: {there}")));
+    }
+    Ok(window)
+}
+
+impl Args {
+    /// Whether a call has the name that is wanted.
+    fn wants(&self, call: &Event) -> bool {
+        self.call.as_ref().is_none_or(|name| *name == call.name)
+    }
+}
+
+/// Names and sizes of calls, each once.
+fn names<'a>(calls: impl Iterator<Item = &'a Event>) -> Vec<String> {
+    let mut names = Vec::new();
+    for call in calls {
+        let of = match call.number("bytes") {
+            None | Some(0) => String::new(),
+            Some(bytes) => format!(" of {}", sizes::show(bytes)),
+        };
+        let name = format!("{}{of}", call.name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Calls that a title names.
+const MOST_NAMED: usize = 4;
+
+fn title(args: &Args, sources: &[Source]) -> String {
+    let calls = sources.iter().flat_map(Source::calls).filter(|call| args.wants(call));
+    let mut names = names(calls);
+    if names.len() > MOST_NAMED {
+        names.truncate(MOST_NAMED);
+        names.push("...".to_owned());
+    }
+    let kinds: Vec<&str> = sources.iter().map(|source| source.clock.name()).collect();
+    format!("{}: {}", names.join(", "), kinds.join(" above "))
+}

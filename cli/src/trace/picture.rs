@@ -1,0 +1,88 @@
+//! Timelines as a picture: a row for each port.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use plotters::prelude::*;
+
+use super::event::{Event, Kind};
+use super::merged::rooms;
+use super::sources::Source;
+use crate::error::CliError;
+use crate::picture::between;
+use crate::rows::{Bar, Rows, step_colour};
+
+/// Rows that fit a page.
+pub const MOST_ROWS: usize = 96;
+/// No time in particular, ns.
+pub const ALWAYS: [i64; 2] = [i64::MIN, i64::MAX];
+const BUSY: RGBColor = RGBColor(70, 78, 88);
+
+/// Draws what ports do in a time. The upper half of a row is what the port sends, the lower what its thread does.
+///
+/// # Errors
+/// [`CliError::Write`], or [`CliError::Usage`] with `fewer` if there are too many ports.
+pub fn draw(
+    title: String,
+    sources: &[Source],
+    window: [i64; 2],
+    fewer: &str,
+    path: &Path,
+) -> Result<(), CliError> {
+    let keys: BTreeSet<(u32, u32, usize)> = (0..)
+        .zip(sources)
+        .flat_map(|(number, source)| {
+            let ports = source.events.iter().filter_map(|event| Some((event.rank, event.port?)));
+            ports.map(move |(rank, port)| (rank, port, number))
+        })
+        .collect();
+    let keys: Vec<(u32, u32, usize)> = keys.into_iter().collect();
+    if keys.is_empty() || keys.len() > MOST_ROWS {
+        return Err(CliError::Usage(format!(
+            "a timeline of {} ports is not legible: a picture has 1 to {MOST_ROWS}; {fewer}",
+            keys.len()
+        )));
+    }
+    let all = || sources.iter().flat_map(|source| &source.events);
+    let has_ranks = keys.iter().any(|&(rank, ..)| rank != keys[0].0);
+    let label = |&(rank, port, number): &(u32, u32, usize)| match number {
+        0 if has_ranks => format!("rank {rank}, port {port}"),
+        0 => format!("port {port}"),
+        number => sources[number].clock.name().to_owned(),
+    };
+    let start = all().map(|event| event.ns[0]).min().unwrap_or(0).max(window[0]);
+    let end = all().map(|event| event.ns[1]).max().unwrap_or(0).min(window[1]);
+    let last_step = all().filter_map(|event| event.number("step")).max();
+    let rows = Rows {
+        title,
+        labels: keys.iter().map(label).collect(),
+        until_ns: (end - start).max(1) as f64,
+        n_steps: last_step.map_or(0, |step| step as u32 + 1),
+        meaning: "above: messages that it sends; below: its thread waits (pale) or computes (grey)",
+    };
+    let mut bars = Vec::new();
+    for (row, &(rank, port, number)) in keys.iter().enumerate() {
+        let of_port = |event: &&Event| (event.rank, event.port) == (rank, Some(port));
+        let events = || sources[number].events.iter().filter(of_port);
+        let sends = || events().filter(|event| event.kind == Kind::Send);
+        let places: Vec<u64> = rooms(sends().map(|event| event.ns)).collect();
+        let n_places = places.iter().max().map_or(1, |most| most + 1) as f64;
+        let ns = |event: &Event| event.ns.map(|ns| (ns.clamp(start, end) - start) as f64);
+        let of_step = |event: &Event| {
+            event.number("step").map_or(BUSY, |step| step_colour(step as u32, rows.n_steps))
+        };
+        for (event, place) in sends().zip(places) {
+            let at = |place: f64| place / n_places / 2.0;
+            let part = at(place as f64)..at(place as f64 + 1.0);
+            bars.push(Bar { row, ns: ns(event), part, colour: of_step(event) });
+        }
+        for event in events().filter(|event| event.kind.is_of_thread()) {
+            let colour = match event.kind {
+                Kind::Wait => between(of_step(event), WHITE, 0.7),
+                _ => BUSY,
+            };
+            bars.push(Bar { row, ns: ns(event), part: 0.5..1.0, colour });
+        }
+    }
+    rows.draw(&bars, path)
+}

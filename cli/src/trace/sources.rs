@@ -1,0 +1,205 @@
+//! Files put together: those of one run with one clock, and several runs beside each other.
+
+use std::collections::BTreeMap;
+
+use super::event::{Clock, Event, File, Kind};
+
+/// The ranks of one run.
+pub struct Source {
+    pub clock: Clock,
+    /// In the order of time.
+    pub events: Vec<Event>,
+}
+
+/// All runs, with what is to be said of their clocks.
+pub struct Together {
+    pub sources: Vec<Source>,
+    pub notes: Vec<String>,
+}
+
+/// Puts files together: a file joins the run before it if it has its kind of clock and no rank of it. Times then
+/// begin near 0, and each later run lies so that its last call starts when the first run's last call with the same
+/// name and bytes does.
+pub fn together(files: Vec<File>) -> Together {
+    let mut notes = Vec::new();
+    let n_dropped: u64 = files.iter().map(|file| file.n_dropped).sum();
+    if n_dropped > 0 {
+        notes.push(format!(
+            "{n_dropped} records gave way to later ones, and are missing at the beginning: HOPBINE_TRACE_RECORDS"
+        ));
+    }
+    let mut runs: Vec<Vec<File>> = Vec::new();
+    for file in files {
+        let ranks = file.ranks();
+        let fits = |run: &&mut Vec<File>| {
+            run[0].clock == file.clock
+                && run.iter().all(|other| other.ranks().iter().all(|rank| !ranks.contains(rank)))
+        };
+        match runs.iter_mut().rev().find(fits) {
+            Some(run) => run.push(file),
+            None => runs.push(vec![file]),
+        }
+    }
+    let one = |run| source(run, &mut notes);
+    let mut sources: Vec<Source> = runs.into_iter().map(one).collect();
+    if let Some((first, others)) = sources.split_first_mut() {
+        let origin = first.events.first().map_or(0, |event| event.ns[0]);
+        first.shift(-origin);
+        for (number, other) in (2..).zip(others) {
+            let (shift, note) = beside(first, other);
+            other.shift(shift);
+            notes.push(format!("run {number} ({}): {note}", other.clock.name()));
+        }
+    }
+    Together { sources, notes }
+}
+
+/// The files of one run, with one clock.
+fn source(files: Vec<File>, notes: &mut Vec<String>) -> Source {
+    let clock = files[0].clock;
+    let offsets = match clock {
+        Clock::Measured => offsets(&files, notes),
+        Clock::Simulated | Clock::Predicted => BTreeMap::new(),
+    };
+    let mut events: Vec<Event> = Vec::new();
+    for file in files {
+        let offset = offsets.get(&file.host).copied().unwrap_or(0);
+        let shifted = |event: Event| Event { ns: event.ns.map(|ns| ns - offset), ..event };
+        events.extend(file.events.into_iter().map(shifted));
+    }
+    events.sort_by_key(|event| event.ns[0]);
+    Source { clock, events }
+}
+
+/// How far the clocks of hosts are ahead of the first one's, ns. In each round nobody left before all had come: so
+/// a clock is ahead by at least the difference of the last coming here and the first leaving there, and at most by
+/// that of the first leaving here and the last coming there.
+fn offsets(files: &[File], notes: &mut Vec<String>) -> BTreeMap<String, i64> {
+    // By host and round: the last coming, the first leaving.
+    let mut hosts: BTreeMap<&str, Vec<[i64; 2]>> = BTreeMap::new();
+    for file in files {
+        let rounds = hosts.entry(&file.host).or_insert_with(|| file.rounds.clone());
+        rounds.truncate(file.rounds.len());
+        for (all, &[came, left]) in rounds.iter_mut().zip(&file.rounds) {
+            *all = [all[0].max(came), all[1].min(left)];
+        }
+    }
+    let first = &files[0].host;
+    let of_first = hosts[first.as_str()].clone();
+    let mut offsets = BTreeMap::new();
+    for (host, rounds) in hosts.into_iter().filter(|(host, _)| host != first) {
+        let both = rounds.iter().zip(&of_first);
+        let ends = both.fold([i64::MIN, i64::MAX], |[least, most], (here, there)| {
+            [least.max(here[0] - there[1]), most.min(here[1] - there[0])]
+        });
+        let [least, most] = ends;
+        if least == i64::MIN {
+            notes
+                .push(format!("host {host}: its clock was not compared with that of host {first}"));
+            continue;
+        }
+        let offset = least + (most - least) / 2;
+        let us = |ns: i64| ns as f64 / 1e3;
+        notes.push(format!(
+            "host {host}: its clock is {:.3} us ahead of that of host {first}, give or take {:.3} us",
+            us(offset),
+            us((most - least).abs() / 2)
+        ));
+        offsets.insert(host.to_owned(), offset);
+    }
+    offsets
+}
+
+impl Source {
+    fn shift(&mut self, by: i64) {
+        self.events.iter_mut().for_each(|event| event.ns = event.ns.map(|ns| ns + by));
+    }
+
+    /// The calls of all ranks.
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        self.events.iter().filter(|event| event.kind == Kind::Call)
+    }
+
+    /// When the first rank began the last call with this name and so many bytes, ns.
+    fn last(&self, name: &str, bytes: Option<u64>) -> Option<i64> {
+        let mut last: BTreeMap<u32, i64> = BTreeMap::new();
+        for call in self.calls().filter(|call| call.name == name && call.number("bytes") == bytes) {
+            last.insert(call.rank, call.ns[0]);
+        }
+        last.into_values().min()
+    }
+}
+
+/// By how much a run is to be shifted to lie beside the first one, and why.
+fn beside(first: &Source, other: &Source) -> (i64, String) {
+    for call in other.calls().rev() {
+        let bytes = call.number("bytes");
+        if let (Some(there), Some(here)) =
+            (first.last(&call.name, bytes), other.last(&call.name, bytes))
+        {
+            let of = bytes.map_or(String::new(), |bytes| format!(" of {bytes} B"));
+            return (
+                there - here,
+                format!("its last {}{of} begins with the first run's", call.name),
+            );
+        }
+    }
+    let start = other.events.first().map_or(0, |event| event.ns[0]);
+    (-start, "it has no call in common with the first run, and begins with it".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::*;
+
+    fn call(rank: u32, name: &str, bytes: u64, start: i64) -> Event {
+        let args = Map::from_iter([("bytes".to_owned(), bytes.into())]);
+        let name = name.to_owned();
+        Event { rank, port: None, kind: Kind::Call, name, ns: [start, start + 10], args }
+    }
+
+    fn file(clock: Clock, host: &str, rounds: &[[i64; 2]], events: Vec<Event>) -> File {
+        let (host, rounds) = (host.to_owned(), rounds.to_vec());
+        File { clock, host, rounds, n_dropped: 0, events }
+    }
+
+    #[test]
+    fn clocks_of_hosts_are_compared_by_rounds() {
+        // Host b's clock is 1000 ahead. The second round is tighter than the first.
+        let a = [[0, 900], [1000, 1100]];
+        let b = [[1500, 1950], [2020, 2090]];
+        let files = vec![
+            file(Clock::Measured, "a", &a, vec![call(0, "barrier", 0, 5000)]),
+            file(Clock::Measured, "b", &b, vec![call(1, "barrier", 0, 6000)]),
+        ];
+        let Together { sources, notes } = together(files);
+        let starts: Vec<i64> = sources[0].events.iter().map(|event| event.ns[0]).collect();
+        // Between 2020 - 1100 and 2090 - 1000: 1005, 85 more or less.
+        assert_eq!(starts, [0, 5]);
+        assert!(notes[0].contains("1.005 us ahead") && notes[0].contains("0.085 us"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_later_run_lies_beside_the_last_call_of_its_kind() {
+        let measured = vec![
+            call(0, "allreduce", 8, 100),
+            call(0, "allreduce", 8, 200),
+            call(0, "barrier", 0, 300),
+        ];
+        let other = vec![call(1, "allreduce", 8, 205)];
+        let files = vec![
+            file(Clock::Measured, "a", &[], measured),
+            file(Clock::Measured, "a", &[], other),
+            file(Clock::Predicted, "", &[], vec![call(0, "allreduce", 8, 0)]),
+            file(Clock::Predicted, "", &[], vec![call(0, "bcast", 8, 50)]),
+        ];
+        let Together { sources, notes } = together(files);
+        assert_eq!(sources.len(), 3);
+        assert_eq!(sources[0].events.len(), 4);
+        assert_eq!(sources[1].events[0].ns, [100, 110]);
+        assert_eq!(sources[2].events[0].ns, [0, 10]);
+        assert!(notes[1].contains("no call in common"), "{notes:?}");
+    }
+}

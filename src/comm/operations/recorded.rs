@@ -1,0 +1,105 @@
+//! Calls in the rank's timeline, if one is recorded.
+
+use hopbine_torus::Collective;
+
+use crate::comm::call::Call;
+use crate::comm::communicator::Communicator;
+use crate::comm::programs::key::Key;
+use crate::comm::state::inner::Inner;
+use crate::endpoint::Tag;
+use crate::error::Error;
+use crate::timeline::Label;
+
+/// The name of an operation as records have it.
+fn id((context, operation): (u64, u32)) -> u64 {
+    Tag { context, operation, message: 0, call: 0 }.operation_id()
+}
+
+impl Call<'_> {
+    /// Bytes of the vector, or of a rank's block; an alltoall has a list of blocks, of which the largest says
+    /// most of how long it takes.
+    pub fn bytes(&self) -> u64 {
+        let listed = match self.collective {
+            Collective::Alltoall => self.send_blocks.as_ref().or(self.recv_blocks.as_ref()),
+            _ => None,
+        };
+        let count =
+            listed.map_or(self.count, |list| list.counts.iter().copied().max().unwrap_or(0));
+        count.saturating_mul(self.dtype.size_bytes() as u64)
+    }
+}
+
+impl Communicator {
+    /// Makes a normalized call, with a record of it if a timeline is wanted.
+    #[inline]
+    pub(crate) fn recorded(
+        &self,
+        call: &Call,
+        make: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let begun = self.inner.begun();
+        let outcome = make();
+        if let Some(begun) = begun {
+            self.record(call, begun);
+        }
+        outcome
+    }
+
+    #[cold]
+    fn record(&self, call: &Call, (start, operation): (u64, u32)) {
+        let Some(tracer) = self.inner.of_world.engine.tracer() else { return };
+        let context = self.inner.context();
+        let options = std::ptr::from_ref(&*self.options).addr();
+        let (collective, bytes) = (call.collective, call.bytes());
+        let label = Label { collective, bytes, context, form: "", options };
+        tracer.call(start, label, id((context, operation)), || {
+            self.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string())
+        });
+    }
+}
+
+impl Inner {
+    /// The time in ticks and the number of the next operation, if a timeline is recorded: a call begins.
+    #[inline]
+    pub(crate) fn begun(&self) -> Option<(u64, u32)> {
+        let tracer = self.of_world.engine.tracer()?;
+        Some((tracer.now(), self.next_operation()))
+    }
+
+    /// A call that was started at this time has ended, as far as its owner knows; its first operation had these
+    /// context and number.
+    #[cold]
+    pub(crate) fn record_started(
+        &self,
+        key: &Key,
+        form: &'static str,
+        start: u64,
+        first: (u64, u32),
+    ) {
+        let Some(tracer) = self.of_world.engine.tracer() else { return };
+        let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
+        let options = std::ptr::from_ref(&*key.options).addr();
+        let (collective, context) = (key.collective, first.0);
+        let label = Label { collective, bytes, context, form, options };
+        tracer.call(start, label, id(first), || self.explained(key).to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::call::blocks::Blocks;
+    use crate::reduce::Dtype;
+
+    #[test]
+    fn an_alltoall_of_blocks_has_the_bytes_of_the_largest() {
+        let counts = [0, 3, 5, 1];
+        let mut call = Call::new(Collective::Alltoall, 0, Dtype::F64);
+        call.send_blocks = Some(Blocks::new(&counts));
+        assert_eq!(call.bytes(), 40);
+        // In place the receive buffer has them.
+        (call.recv_blocks, call.send_blocks) = (call.send_blocks.take(), None);
+        assert_eq!(call.bytes(), 40);
+        assert_eq!(Call::new(Collective::Alltoall, 7, Dtype::F64).bytes(), 56);
+    }
+}

@@ -1,0 +1,307 @@
+//! A rank's timeline as Chrome trace JSON, an event a line.
+//!
+//! `pid` is the rank; `tid` is 0 for calls, else one more than the port; times are microseconds. `cat` says what an
+//! event is: `call`, `run`, `send`, `recv`, `copy`, `fold` or `poll`. What belongs to the whole file is in
+//! `otherData`.
+
+use std::fmt::{self, Display, Write as _};
+use std::fs::File;
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::io::{self, BufWriter, Write};
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::ring::Ring;
+use super::ticks::Scale;
+use super::{Kind, Label, Record};
+use crate::Rank;
+use crate::endpoint::Tag;
+
+/// What a file holds.
+pub(super) struct Timeline<'a> {
+    pub(super) rank: Rank,
+    /// The time is that of a simulated wire.
+    pub(super) is_virtual: bool,
+    pub(super) scale: Scale,
+    pub(super) rounds: &'a [[u64; 2]],
+    pub(super) calls: &'a Ring,
+    /// Of calls, with what serves them.
+    pub(super) labels: &'a [(Label, String)],
+    pub(super) ports: &'a [Ring],
+}
+
+/// The name of a rank's file.
+pub(super) fn path(wanted: &str, rank: Rank) -> String {
+    let wanted = wanted.replace("%j", &hopbine_meet::variables::job());
+    if wanted.contains("%r") {
+        return wanted.replace("%r", &rank.to_string());
+    }
+    let name_at = wanted.rfind('/').map_or(0, |slash| slash + 1);
+    match wanted[name_at..].rfind('.').filter(|&dot| dot > 0) {
+        Some(dot) => {
+            let (name, end) = wanted.split_at(name_at + dot);
+            format!("{name}.{rank}{end}")
+        }
+        None => format!("{wanted}.{rank}"),
+    }
+}
+
+/// A text between quotes, as JSON has it.
+struct Quoted<'a>(&'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for letter in self.0.chars() {
+            match letter {
+                '"' | '\\' => write!(f, "\\{letter}")?,
+                letter if letter.is_control() => write!(f, "\\u{:04x}", u32::from(letter))?,
+                letter => f.write_char(letter)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+/// Nanoseconds as microseconds, with all digits.
+struct Us(u64);
+
+impl Display for Us {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// An operation's context and number.
+struct Operation(u64);
+
+impl Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tag { context, operation, .. } = Tag::of_operation(self.0, 0, 0);
+        write!(f, "\"{context:x}.{operation}\"")
+    }
+}
+
+/// A number that processes have in common if they have the same `CLOCK_MONOTONIC`: a kernel's, in its time
+/// namespace.
+fn clock_number() -> u64 {
+    let namespace = std::fs::read_link("/proc/self/ns/time").ok();
+    BuildHasherDefault::<FxHasher>::default().hash_one((hopbine_meet::kernel(), namespace))
+}
+
+impl Timeline<'_> {
+    /// Records that are not there any more.
+    pub(super) fn n_dropped(&self) -> u64 {
+        self.calls.n_dropped() + self.ports.iter().map(Ring::n_dropped).sum::<u64>()
+    }
+
+    /// Writes the file.
+    pub(super) fn write(&self, path: &str) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
+        self.write_to(&mut out)?;
+        out.flush()
+    }
+
+    fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
+        let Timeline { rank, is_virtual, scale, .. } = self;
+        let clock = if *is_virtual { "virtual" } else { "monotonic" };
+        let host = clock_number();
+        let n_dropped = self.n_dropped();
+        write!(
+            out,
+            "{{\"displayTimeUnit\": \"ns\",\n\"otherData\": {{\"hopbine\": {}, \"rank\": {rank}, \"host\": \
+             \"{host:016x}\", \"clock\": \"{clock}\", \"dropped\": {n_dropped}, \"rounds\": [",
+            Quoted(crate::VERSION)
+        )?;
+        for (number, &[came, left]) in self.rounds.iter().enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            write!(out, "{comma}[{}, {}]", Us(scale.ns(came)), Us(scale.ns(left)))?;
+        }
+        write!(
+            out,
+            "]}},\n\"traceEvents\": [\n{{\"ph\": \"M\", \"pid\": {rank}, \"name\": \"process_name\", \"args\": \
+             {{\"name\": \"rank {rank}\"}}}}"
+        )?;
+        for tid in 0..=self.ports.len() {
+            let name = match tid {
+                0 => "calls".to_owned(),
+                tid => format!("port {}", tid - 1),
+            };
+            write!(
+                out,
+                ",\n{{\"ph\": \"M\", \"pid\": {rank}, \"tid\": {tid}, \"name\": \"thread_name\", \"args\": \
+                 {{\"name\": \"{name}\"}}}}"
+            )?;
+        }
+        for record in self.calls.iter() {
+            let (Label { collective, form, .. }, by) = &self.labels[record.step as usize];
+            let Record { bytes, id, .. } = record;
+            self.event(out, 0, record, record.end, "call", &format_args!("{form}{collective}"))?;
+            let (op, by) = (Operation(*id), Quoted(by));
+            write!(out, ", \"args\": {{\"bytes\": {bytes}, \"op\": {op}, \"by\": {by}}}}}")?;
+        }
+        for (tid, port) in (1..).zip(self.ports) {
+            self.port(out, tid, port)?;
+        }
+        out.write_all(b"\n]}\n")
+    }
+
+    /// The start of an event; its arguments and closing brace follow.
+    fn event(
+        &self,
+        out: &mut impl Write,
+        tid: u32,
+        record: &Record,
+        end: u64,
+        cat: &str,
+        name: &dyn Display,
+    ) -> io::Result<()> {
+        let (rank, start) = (self.rank, self.scale.ns(record.start));
+        let (ts, dur) = (Us(start), Us(self.scale.ns(end).saturating_sub(start)));
+        write!(
+            out,
+            ",\n{{\"ph\": \"X\", \"pid\": {rank}, \"tid\": {tid}, \"ts\": {ts}, \"dur\": {dur}, \"cat\": \"{cat}\", \
+             \"name\": \"{name}\""
+        )
+    }
+
+    /// What a port has done. A half whose other one is not there is left out: it has been dropped, or has not
+    /// come by the end.
+    fn port(&self, out: &mut impl Write, tid: u32, port: &Ring) -> io::Result<()> {
+        let mut runs: FxHashMap<u32, &Record> = FxHashMap::default();
+        let mut messages: FxHashMap<(u32, u32), &Record> = FxHashMap::default();
+        for record in port.iter() {
+            let &Record { run, task, bytes, step, id, end, kind, .. } = record;
+            match kind {
+                Kind::Run => _ = runs.insert(run, record),
+                Kind::Ended => {
+                    if let Some(begun) = runs.remove(&run) {
+                        self.event(out, tid, begun, record.start, "run", &"operation")?;
+                        write!(out, ", \"args\": {{\"op\": {}}}}}", Operation(begun.id))?;
+                    }
+                }
+                Kind::Send | Kind::Recv if end != 0 => self.message(out, tid, record, end)?,
+                Kind::Send | Kind::Recv => _ = messages.insert((run, task), record),
+                Kind::Done => {
+                    if let Some(begun) = messages.remove(&(run, task)) {
+                        self.message(out, tid, begun, record.start)?;
+                    }
+                }
+                Kind::Copy | Kind::Fold => {
+                    let name = if kind == Kind::Copy { "copy" } else { "fold" };
+                    self.event(out, tid, record, end, name, &name)?;
+                    let op = Operation(id);
+                    write!(
+                        out,
+                        ", \"args\": {{\"bytes\": {bytes}, \"step\": {step}, \"op\": {op}}}}}"
+                    )?;
+                }
+                Kind::Poll => {
+                    self.event(out, tid, record, end, "poll", &"poll")?;
+                    out.write_all(b"}")?;
+                }
+                Kind::Call => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn message(&self, out: &mut impl Write, tid: u32, record: &Record, end: u64) -> io::Result<()> {
+        let &Record { kind, peer, bytes, step, message, id, start, posted, .. } = record;
+        let [cat, way] = if kind == Kind::Send { ["send", "to"] } else { ["recv", "from"] };
+        self.event(out, tid, record, end, cat, &format_args!("{way} {peer}"))?;
+        let message = message & !Tag::LATE;
+        let post = Us(self.scale.ns(posted).saturating_sub(self.scale.ns(start)));
+        write!(
+            out,
+            ", \"args\": {{\"{way}\": {peer}, \"bytes\": {bytes}, \"step\": {step}, \"message\": {message}, \"op\": \
+             {}, \"post_us\": {post}}}}}",
+            Operation(id)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopbine_torus::Collective;
+    use serde_json::Value;
+
+    use super::super::Sink;
+    use super::super::ticks::Ticks;
+    use super::*;
+
+    #[test]
+    fn each_rank_has_a_file_of_its_own() {
+        for (wanted, name) in [
+            ("trace.json", "trace.3.json"),
+            ("out/trace", "out/trace.3"),
+            ("out.d/trace", "out.d/trace.3"),
+            ("out/.trace", "out/.trace.3"),
+            ("of-%r-a.json", "of-3-a.json"),
+        ] {
+            assert_eq!(path(wanted, 3), name);
+        }
+        assert!(!path("%j.json", 0).contains("%j"));
+    }
+
+    #[test]
+    fn halves_become_events_and_the_text_is_json() {
+        let label = Label {
+            collective: Collective::Allreduce,
+            bytes: 8,
+            context: 0,
+            form: "i",
+            options: 0,
+        };
+        let mut calls = Ring::new(Ticks::Nanoseconds, 4);
+        calls.note(|_| Record { start: 500, end: 9_000, kind: Kind::Call, ..Record::default() });
+        let mut port = Ring::new(Ticks::Nanoseconds, 8);
+        let record = Record { run: 1, id: 1 << 24 | 7, ..Record::default() };
+        let note = |port: &mut Ring, kind, start, end, task| {
+            let posted = start + 10;
+            let message = task | Tag::LATE;
+            port.note(|_| Record { start, posted, end, task, kind, message, peer: 2, ..record });
+        };
+        // Its other half is gone.
+        note(&mut port, Kind::Done, 900, 0, 9);
+        note(&mut port, Kind::Run, 1_000, 0, 0);
+        note(&mut port, Kind::Recv, 1_100, 0, 3);
+        note(&mut port, Kind::Send, 1_200, 1_900, 4);
+        note(&mut port, Kind::Done, 2_500, 0, 3);
+        note(&mut port, Kind::Fold, 2_600, 3_600, 5);
+        note(&mut port, Kind::Ended, 4_000, 0, 0);
+        let timeline = Timeline {
+            rank: 5,
+            is_virtual: false,
+            scale: Ticks::Nanoseconds.scale(),
+            rounds: &[[1, 1_001]],
+            calls: &calls,
+            labels: &[(label, "a \"b\"\n\\".to_owned())],
+            ports: &[port],
+        };
+        let mut text = Vec::new();
+        timeline.write_to(&mut text).unwrap();
+        let json: Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(json["otherData"]["rounds"], serde_json::json!([[0.001, 1.001]]));
+        let events = json["traceEvents"].as_array().unwrap();
+        let of = |cat: &str| events.iter().find(|event| event["cat"] == cat).unwrap();
+        assert_eq!(of("call")["args"]["by"], "a \"b\"\n\\");
+        assert_eq!(of("call")["name"], "iallreduce");
+        for (cat, ts, dur) in
+            [("call", 0.5, 8.5), ("run", 1.0, 3.0), ("send", 1.2, 0.7), ("recv", 1.1, 1.4)]
+        {
+            let event = of(cat);
+            assert_eq!(
+                (event["ts"].as_f64(), event["dur"].as_f64()),
+                (Some(ts), Some(dur)),
+                "{cat}"
+            );
+            assert_eq!(event["pid"], 5);
+        }
+        assert_eq!(of("recv")["args"]["from"], 2);
+        assert_eq!(of("recv")["args"]["message"], 3);
+        assert_eq!(of("send")["args"]["op"], "1.7");
+        assert_eq!(of("send")["args"]["post_us"], 0.01);
+        assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 5);
+    }
+}

@@ -1,0 +1,144 @@
+//! A rank's timeline: its rings, what its calls are called, and how its clock stands to those of other hosts.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
+
+use super::ring::Ring;
+use super::ticks::Ticks;
+use super::{Kind, Label, Record, Sink, file};
+use crate::Rank;
+use crate::endpoint::Time;
+use crate::sync::lock;
+
+/// Rounds by which clocks of several hosts are compared.
+const ROUNDS: usize = 16;
+
+/// Where a rank's timeline goes, and how much of it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceConfig {
+    /// The file's name. `%r` stands for the rank, `%j` for the number of the job; without `%r` the rank stands
+    /// before the end of the name: `out.json` is `out.3.json` for rank 3.
+    pub file: String,
+    /// Records that each port keeps, and the calls of the rank, of 64 bytes; the latest.
+    pub records: usize,
+}
+
+impl TraceConfig {
+    /// Records that are kept where nothing is said.
+    pub(crate) const RECORDS: usize = 65_536;
+
+    /// A timeline that goes to this file.
+    pub fn new(file: impl Into<String>) -> Self {
+        TraceConfig { file: file.into(), records: TraceConfig::RECORDS }
+    }
+}
+
+/// Calls, and their labels with what serves them, by number.
+struct Calls {
+    ring: Ring,
+    numbers: FxHashMap<Label, u32>,
+    labels: Vec<(Label, String)>,
+}
+
+/// See the module documentation.
+pub(crate) struct Tracer {
+    config: TraceConfig,
+    rank: Rank,
+    ticks: Ticks,
+    calls: Mutex<Calls>,
+    /// Times at which this rank came to and left rounds in which nobody leaves before all have come, ticks.
+    rounds: Mutex<Vec<[u64; 2]>>,
+    is_written: AtomicBool,
+}
+
+impl Tracer {
+    pub(crate) fn new(config: TraceConfig, rank: Rank, time: &Time) -> Self {
+        let ticks = Ticks::new(time.clock());
+        let ring = Ring::new(ticks.clone(), config.records);
+        Tracer {
+            calls: Mutex::new(Calls { ring, numbers: FxHashMap::default(), labels: Vec::new() }),
+            config,
+            rank,
+            ticks,
+            rounds: Mutex::default(),
+            is_written: AtomicBool::new(false),
+        }
+    }
+
+    /// A ring for one port.
+    pub(crate) fn ring(&self) -> Ring {
+        Ring::new(self.ticks.clone(), self.config.records)
+    }
+
+    /// The time, ticks.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.ticks.now()
+    }
+
+    /// A call of this label has ended, whose first operation was `id`; `served_by` says what serves such calls.
+    pub(crate) fn call(
+        &self,
+        start: u64,
+        label: Label,
+        id: u64,
+        served_by: impl FnOnce() -> String,
+    ) {
+        let end = self.now();
+        let Calls { ring, numbers, labels } = &mut *lock(&self.calls);
+        let step = *numbers.entry(label).or_insert_with(|| {
+            labels.push((label, served_by()));
+            labels.len() as u32 - 1
+        });
+        let (bytes, kind) = (label.bytes, Kind::Call);
+        ring.note(|_| Record { start, end, id, bytes, step, kind, ..Record::default() });
+    }
+
+    /// Compares this rank's clock with the others', by rounds in which nobody leaves before all have come: for a
+    /// world of several hosts, on all ranks.
+    ///
+    /// # Errors
+    /// What `meet` says.
+    pub(crate) fn compare<E>(&self, mut meet: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+        for _ in 0..ROUNDS {
+            let came = self.now();
+            meet()?;
+            lock(&self.rounds).push([came, self.now()]);
+        }
+        Ok(())
+    }
+
+    /// Writes the timeline, once: of later calls nothing happens. A failure is said on standard error, as nothing
+    /// depends on it.
+    pub(crate) fn write(&self, ports: &[Ring]) {
+        // Relaxed: who writes holds no data of others.
+        if self.is_written.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let path = file::path(&self.config.file, self.rank);
+        let Calls { ring, labels, .. } = &*lock(&self.calls);
+        let timeline = file::Timeline {
+            rank: self.rank,
+            is_virtual: self.ticks.is_virtual(),
+            scale: self.ticks.scale(),
+            rounds: &lock(&self.rounds),
+            calls: ring,
+            labels,
+            ports,
+        };
+        if let Err(error) = timeline.write(&path) {
+            eprintln!("hopbine: HOPBINE_TRACE: {path} cannot be written: {error}");
+        }
+        let n_dropped = timeline.n_dropped();
+        if n_dropped > 0 && self.rank == 0 {
+            eprintln!(
+                "hopbine: HOPBINE_TRACE: the timeline of rank 0 has its end only: {n_dropped} records have given \
+                 way to later ones; HOPBINE_TRACE_RECORDS ({} here) is how many each port keeps",
+                self.config.records
+            );
+        }
+    }
+}
