@@ -51,6 +51,7 @@ pub use comm::{
     Blocks, Call, CallOptions, Communicator, Explanation, Form, GatesInfo, Hardware, Persistent,
     Preferred, Registered, Repeated, Request, Scope, Short, Started, Tuning,
 };
+pub use endpoint::shm::Reading;
 pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
 pub use hopbine_torus as torus;
 pub use hopbine_torus::choose::{Choice, Wire};

@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     };
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, "hopbine", &mut text);
-    output().write(&String::from_utf8_lossy(&text))?;
+    output().write(&text)?;
     Ok(Outcome::Well)
 }
 
@@ -72,8 +72,7 @@ fn manual(mut command: Command, directory: &Path) -> Result<(), CliError> {
             .title(name)
             .render(&mut text)
             .expect("a vector takes everything");
-        OutputArg::to(&directory.join(format!("{name}.1")))
-            .write(&String::from_utf8_lossy(&text))?;
+        OutputArg::to(&directory.join(format!("{name}.1"))).write(&text)?;
     }
     Ok(())
 }

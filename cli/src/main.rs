@@ -13,6 +13,7 @@ mod cells;
 mod chaos;
 mod check;
 mod counts;
+mod doctor;
 mod env;
 mod error;
 mod explain;
@@ -83,6 +84,7 @@ enum Command {
     Chaos(chaos::Args),
     Launch(launch::Args),
     Info(info::Args),
+    Doctor(doctor::Args),
     Env(env::Args),
     Generate(generate::Args),
 }
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Env(args) => env::run(args),
         Command::Generate(args) => generate::run(args),
     };

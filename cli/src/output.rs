@@ -17,12 +17,20 @@ pub struct OutputArg {
     /// text is there
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Characters of a line where nothing says how wide it may be; no limit if not given.
+    #[arg(skip)]
+    page: Option<usize>,
 }
 
 impl OutputArg {
     /// Output to a file.
     pub fn to(path: &Path) -> Self {
-        OutputArg { file: Some(path.to_owned()) }
+        OutputArg { file: Some(path.to_owned()), page: None }
+    }
+
+    /// The same as a page, which people read where no terminal says its width.
+    pub fn page(self) -> Self {
+        OutputArg { page: Some(100), ..self }
     }
 
     /// Whether it is a file.
@@ -34,10 +42,10 @@ impl OutputArg {
     /// `None` if there is no limit.
     pub fn width(&self) -> Option<usize> {
         if self.file.is_some() {
-            return None;
+            return self.page;
         }
         let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
-        said().or_else(|| io::stdout().is_terminal().then(terminal_width).flatten())
+        said().or_else(|| io::stdout().is_terminal().then(terminal_width).flatten()).or(self.page)
     }
 
     /// Opens it.
@@ -58,7 +66,7 @@ impl OutputArg {
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
-    pub fn write(&self, text: &str) -> Result<(), CliError> {
+    pub fn write(&self, text: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), CliError> {
         let mut sink = self.open()?;
         sink.write(text)?;
         sink.finish()
@@ -83,11 +91,12 @@ impl Sink {
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
-    pub fn write(&mut self, text: &str) -> Result<(), CliError> {
+    pub fn write(&mut self, text: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), CliError> {
+        let text = text.as_ref();
         match &mut self.0 {
             Kind::Standard => {
                 let mut out = io::stdout().lock();
-                let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+                let written = out.write_all(text).and_then(|()| out.flush());
                 written.map_err(CliError::Output)
             }
             Kind::File(replacement, path) => replacement
@@ -177,10 +186,10 @@ impl Replacement {
         Ok(Replacement::Whole { text: Vec::new(), target, before })
     }
 
-    fn write(&mut self, more: &str) -> io::Result<()> {
+    fn write(&mut self, more: &[u8]) -> io::Result<()> {
         match self {
-            Replacement::Whole { text, .. } => text.write_all(more.as_bytes()),
-            Replacement::Through(file) => file.write_all(more.as_bytes()),
+            Replacement::Whole { text, .. } => text.write_all(more),
+            Replacement::Through(file) => file.write_all(more),
         }
     }
 

@@ -14,7 +14,7 @@ mod verify;
 use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op, ReduceError};
-use hopbine::{CallOptions, Drive};
+use hopbine::{CallOptions, Drive, World};
 use hopbine_torus::Collective;
 use hopbine_torus::sizes::{self, SizeRange};
 use serde_json::Value;
@@ -136,7 +136,36 @@ const BUDGET: Duration = Duration::from_millis(500);
 const LISTED: usize = 10;
 
 /// Runs the subcommand.
-pub fn run(mut args: Args) -> Result<Outcome, CliError> {
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let args = checked(args)?;
+    let mut ranks = Ranks::new(&args)?;
+    let outcome = rows(&args, &ranks);
+    match (ranks.world.take(), &outcome) {
+        (Some(world), Ok(_)) => world.finish().map_err(CliError::World)?,
+        // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
+        (Some(world), Err(_)) => std::mem::forget(world),
+        (None, _) => {}
+    }
+    outcome
+}
+
+/// Runs the subcommand on the ranks of a world that is there, and hands it back.
+pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
+    let args = checked(args)?;
+    let mut ranks = Ranks::joined(world, &args.place.torus)?;
+    let outcome = rows(&args, &ranks);
+    let world = ranks.world.take().expect("it was put there");
+    match outcome {
+        Ok(outcome) => Ok((outcome, world)),
+        Err(error) => {
+            std::mem::forget(world);
+            Err(error)
+        }
+    }
+}
+
+/// The arguments, if they go together.
+fn checked(mut args: Args) -> Result<Args, CliError> {
     args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     args::existing_rank(args.root, shape)?;
@@ -155,15 +184,7 @@ pub fn run(mut args: Args) -> Result<Outcome, CliError> {
             ));
         }
     }
-    let mut ranks = Ranks::new(&args)?;
-    let outcome = rows(&args, &ranks);
-    match (ranks.world.take(), &outcome) {
-        (Some(world), Ok(_)) => world.finish().map_err(CliError::World)?,
-        // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
-        (Some(world), Err(_)) => std::mem::forget(world),
-        (None, _) => {}
-    }
-    outcome
+    Ok(args)
 }
 
 /// Runs and reports all rows.

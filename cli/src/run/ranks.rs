@@ -7,6 +7,8 @@ use hopbine_meet::variables::{
     Variable, from_environment,
 };
 
+use hopbine_torus::Shape;
+
 use super::Args;
 use crate::args::{Backend, default_ports};
 use crate::error::CliError;
@@ -92,7 +94,14 @@ impl Ranks {
                 unsafe { std::env::set_var(name, value) };
             }
         }
-        let world = hopbine::init().map_err(CliError::World)?;
+        Ranks::joined(hopbine::init().map_err(CliError::World)?, shape)
+    }
+
+    /// Those of a world, which must have this shape.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`].
+    pub fn joined(world: World, shape: &Shape) -> Result<Self, CliError> {
         let comm = world.communicator();
         if comm.shape() != shape {
             return Err(CliError::Usage(format!(

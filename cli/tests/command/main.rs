@@ -2,6 +2,7 @@
 
 mod chaos;
 mod check;
+mod doctor;
 mod documents;
 mod env;
 mod errors;

@@ -1,0 +1,162 @@
+//! What is found, and what follows from it.
+
+use hopbine::{CacheMode, GatesInfo, Info, Reading};
+use hopbine_meet::variables::ALL;
+
+/// What is found about one thing.
+pub struct Finding {
+    pub what: &'static str,
+    pub verdict: Verdict,
+    pub found: String,
+    /// What to do; empty if there is nothing to do.
+    pub advice: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// As it should be.
+    Well,
+    /// Calls work, and could be faster.
+    Slow,
+    /// Calls fail, or do what nobody wants.
+    Wrong,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Well => "well",
+            Verdict::Slow => "slow",
+            Verdict::Wrong => "WRONG",
+        }
+    }
+}
+
+pub fn well(what: &'static str, found: impl Into<String>) -> Finding {
+    Finding { what, verdict: Verdict::Well, found: found.into(), advice: String::new() }
+}
+
+pub fn slow(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding { what, verdict: Verdict::Slow, found: found.into(), advice: advice.into() }
+}
+
+pub fn wrong(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
+    Finding { what, verdict: Verdict::Wrong, found: found.into(), advice: advice.into() }
+}
+
+/// What the world of this job says of itself.
+pub fn of_world(info: &Info) -> Vec<Finding> {
+    vec![device(info), ranks(info), gates(info), registrations(info), reading(info), threads(info)]
+}
+
+fn device(info: &Info) -> Finding {
+    let found = format!("{} ({})", info.backend, info.device.library);
+    let tofu = info.tried.iter().find(|attempt| attempt.backend == "tofu");
+    match (info.backend, tofu) {
+        ("tofu", _) => {
+            let device = &info.device;
+            let tnis = device.onesided_tnis.len();
+            well(
+                "device",
+                format!(
+                    "{found}, uTofu {}, Tofu {}, {tnis} TNIs, {} of them with barrier gates",
+                    device.utofu_version,
+                    device.tofu_version,
+                    device.barrier_tnis.len()
+                ),
+            )
+        }
+        (_, Some(attempt)) => well("device", format!("{found}; no Tofu: {}", attempt.reason)),
+        (_, None) => well("device", found),
+    }
+}
+
+fn ranks(info: &Info) -> Finding {
+    let found = format!("{}: {}", info.size, info.wires());
+    match info.size {
+        1 => slow(
+            "ranks",
+            found,
+            "start it as the job's program: mpiexec -n RANKS hopbine doctor, or under hopbine launch",
+        ),
+        _ => well("ranks", found),
+    }
+}
+
+fn gates(info: &Info) -> Finding {
+    match &info.gates {
+        GatesInfo::Connected { tni, arrangement } => {
+            well("short calls", format!("barrier gates, connected as {arrangement} on TNI {tni}"))
+        }
+        GatesInfo::FlatBuffer { bytes } => {
+            well("short calls", format!("a flat buffer in shared memory, up to {bytes} bytes"))
+        }
+        GatesInfo::Absent { reason } if info.backend == "tofu" && info.size > 1 => slow(
+            "short calls",
+            format!("no barrier gates: {reason}"),
+            "see docs/fugaku.md on gates",
+        ),
+        GatesInfo::Absent { reason } => well("short calls", format!("by messages: {reason}")),
+    }
+}
+
+fn registrations(info: &Info) -> Finding {
+    let what = "registrations";
+    let Some(cache) = &info.registration_cache else {
+        return well(what, "not needed: nothing is registered with a device");
+    };
+    match &cache.mode {
+        CacheMode::Events { source } => well(what, format!("kept, watched by {source}")),
+        CacheMode::NoEvents { reason } => slow(
+            what,
+            format!("not kept beyond a call: {reason}"),
+            "persistent collectives, or hopbine_register() for buffers that stay",
+        ),
+        other => slow(what, format!("{other:?}"), "leave HOPBINE_REG_CACHE unset"),
+    }
+}
+
+fn reading(info: &Info) -> Finding {
+    let what = "ranks of a node";
+    match &info.memory_reading {
+        Reading::Off { reason } => slow(
+            what,
+            format!("long messages are copied twice: {reason}"),
+            "kernel.yama.ptrace_scope=0, if the system's owner permits it",
+        ),
+        Reading::On => well(what, "read each other's memory"),
+        Reading::Unused => well(what, "none beside this one, or no shared memory"),
+    }
+}
+
+fn threads(info: &Info) -> Finding {
+    let found = format!("{} ports, driven by {}", info.ports, info.driven_by);
+    match info.own_cores {
+        true => well("cores", found),
+        false => slow(
+            "cores",
+            format!("{found}; waiting threads give way, since ranks outnumber cores"),
+            "as many ranks on a node as it has cores, at most",
+        ),
+    }
+}
+
+/// Variables whose names nobody reads: a typing error would change nothing, in silence.
+pub fn of_variables() -> Vec<Finding> {
+    let mut names: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| name.starts_with("HOPBINE_"))
+        .collect();
+    names.sort();
+    let (known, unknown): (Vec<String>, Vec<String>) =
+        names.into_iter().partition(|name| ALL.iter().any(|variable| variable.name == *name));
+    let found = match known.is_empty() {
+        true => "none is set".to_owned(),
+        false => known.join(", "),
+    };
+    let mut all = vec![well("variables", found)];
+    all.extend(unknown.into_iter().map(|name| {
+        wrong("variables", format!("hopbine reads no {name}"), "hopbine env lists what it reads")
+    }));
+    all
+}

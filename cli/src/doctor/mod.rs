@@ -1,0 +1,97 @@
+//! `hopbine doctor`: one page on what a first job finds: device, kernel, pages, cores, places, and a
+//! verified allreduce.
+
+mod bundle;
+mod findings;
+mod pages;
+mod places;
+mod trial;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::cells::{Cell, Column};
+use crate::error::{CliError, Outcome};
+use crate::output::OutputArg;
+use crate::report::{Format, Report};
+use findings::{Finding, Verdict};
+use places::Places;
+use trial::Trial;
+
+/// Examine a job: device, kernel, pages, cores, torus, and a verified allreduce
+///
+/// Every rank of the job runs it; rank 0 writes the page. Where there is one rank alone, the allreduce is
+/// that of four emulated ones. Exit status 1 if something is wrong, 0 if there is nothing or only what
+/// makes calls slower than they could be.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine doctor
+  hopbine launch -n 4 --torus 2x2 hopbine doctor
+  mpiexec -n 48 hopbine doctor -o report.tar.gz")]
+pub struct Args {
+    /// How to write the page
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Also write an archive to send to whoever helps: the page, all that hopbine knows of the job, the
+    /// times, and the variables HOPBINE_*, OMP_*, PJM_*, FLIB_*, XOS_*
+    #[arg(short = 'o', long = "output", value_name = "FILE.tar.gz")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let world = hopbine::init()?;
+    let info = world.info();
+    let places = Places::of_all(&world)?;
+    let (trial, world) = Trial::run(world)?;
+    let is_first = info.rank == 0;
+    let mut outcome = Outcome::Well;
+    if is_first {
+        let mut found = findings::of_world(&info);
+        found.extend(findings::of_variables());
+        found.extend(pages::findings());
+        found.extend(places.findings(&info));
+        found.extend(trial.findings());
+        let is_wrong = found.iter().any(|finding| finding.verdict == Verdict::Wrong);
+        outcome = if is_wrong { Outcome::Wrong } else { Outcome::Well };
+        let page = page(&found, trial.notes());
+        page.clone().write(args.format, &OutputArg::default().page())?;
+        if let Some(path) = &args.output {
+            bundle::write(path, &page, &info, &trial)?;
+        }
+    }
+    world.finish()?;
+    Ok(outcome)
+}
+
+/// The findings as a table.
+fn page(found: &[Finding], notes: Vec<String>) -> Report {
+    let count = |verdict| found.iter().filter(|finding| finding.verdict == verdict).count();
+    let (wrong, slow) = (count(Verdict::Wrong), count(Verdict::Slow));
+    let row = |finding: &Finding| {
+        vec![
+            Cell::text(finding.what),
+            Cell::text(finding.verdict.name()),
+            Cell::text(&finding.found),
+            Cell::text(&finding.advice),
+        ]
+    };
+    Report {
+        about: vec![("wrong", Value::from(wrong)), ("slow", Value::from(slow))],
+        heading: format!(
+            "hopbine {}: {} looked at, {wrong} wrong, {slow} slower than it could be",
+            hopbine::VERSION,
+            found.len()
+        ),
+        columns: vec![
+            Column::text("what", "what"),
+            Column::text("verdict", "verdict"),
+            Column::text("found", "found").wraps(),
+            Column::text("advice", "advice").wraps(),
+        ],
+        rows: found.iter().map(row).collect(),
+        notes,
+    }
+}

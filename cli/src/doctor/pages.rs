@@ -1,0 +1,39 @@
+//! The kernel's pages: what registrations are multiples of, and whether there are large ones.
+
+use super::findings::{Finding, slow, well};
+
+/// Of this host.
+pub fn findings() -> Vec<Finding> {
+    let base = rustix::param::page_size();
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let number = |name: &str| -> Option<u64> {
+        let line = memory.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
+    };
+    let transparent = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let transparent = transparent.ok().and_then(|text| {
+        let (_, rest) = text.split_once('[')?;
+        Some(rest.split_once(']')?.0.to_owned())
+    });
+    let huge = match (number("HugePages_Total"), number("Hugepagesize")) {
+        (Some(total @ 1..), Some(size)) => {
+            let free = number("HugePages_Free").unwrap_or(0);
+            format!("{total} large ones of {size} KiB, {free} of them free")
+        }
+        _ => "no large ones are set aside".to_owned(),
+    };
+    let found = format!(
+        "{} KiB; {huge}; transparent ones: {}",
+        base >> 10,
+        transparent.as_deref().unwrap_or("unknown")
+    );
+    let mut all = vec![well("pages", found)];
+    // Fujitsu's library for large pages: without it each registration pins more, smaller pages.
+    let of_fujitsu = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .find(|(name, value)| name == "XOS_MMM_L_HPAGE_TYPE" && value == "none");
+    if let Some((name, value)) = of_fujitsu {
+        all.push(slow("pages", format!("{name}={value}"), "leave it unset on Fugaku"));
+    }
+    all
+}
