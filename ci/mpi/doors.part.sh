@@ -28,6 +28,8 @@ build_doors() {
   for name in calls threads recover requests; do
     beside "$MPICC" "${flags[@]}" -DHB "capi/tests/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
   done
+  [ "$mpi" != openmpi ] ||
+    beside "$MPICC" "${flags[@]}" -DMPIX capi/tests/mpi/requests.c -o "$programs/requests-mpix"
   for name in heat fft cg; do
     beside "$MPICC" "${flags[@]}" "examples/mpi/$name.c" -o "$programs/$name-hb" "${link[@]}"
     sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' "examples/mpi/$name.c" >"$programs/$name.c"
@@ -216,6 +218,12 @@ run_doors() {
   local persistent=("${calls[@]/%/_init}" "${passed[@]}")
   [ "$mpi" != openmpi ] || persistent=("${passed[@]:0:2}")
   served 4 "$programs/shaped-plain" "${calls[@]}" "${calls[@]/#/i}" "${persistent[@]}" || status=1
+  # Persistent collectives as Open MPI 4 and Fujitsu MPI call them.
+  if [ "$mpi" = openmpi ]; then
+    said=$(export "${preload?}" HOPBINE_REPORT=1; launch_within "$limit" 3 "$programs/requests-mpix" 2>&1) || status=1
+    [[ $said == *$'\nallreduce_init '* && $said == *$'\nbcast_init '* && $said == *"every request is done"* && $said != *MPI_Allreduce_init* ]] ||
+      { printf 'FAILED: MPIX_Allreduce_init and MPIX_Bcast_init under the library\n%s\n' "$said"; status=1; }
+  fi
   ranks 2 "$preload" HOPBINE_EXCEPT=bcast,allreduce "$programs/calls" || status=1
   # A name that is none is told, once, and MPI serves.
   said=$(export "${preload?}" HOPBINE_ONLY=allredcue; launch_within "$limit" 2 "$programs/calls-mpi" 2>&1) || status=1

@@ -2,7 +2,8 @@
  * and under the preload library, where hopbine serves them; with -DHB through HB_ calls. With the argument `persistent`
  * also those; with another one also what is wrong, and what MPI's own requests fail at: Open MPI 4.1 crashes if a communicator is freed
  * while they are under way; with MPICH 4.0 threads wait for ever, and persistent collectives fail in
- * MPI_Testall and hang in MPI_Waitany. Prints "every request is done" on rank 0. */
+ * MPI_Testall and hang in MPI_Waitany. With -DMPIX persistent ones by the names that Open MPI 4 and Fujitsu MPI have for
+ * them (MPIX_Allreduce_init). Prints "every request is done" on rank 0. */
 #include "program.h"
 
 #include <pthread.h>
@@ -19,9 +20,20 @@
 #ifdef HB
 #define HAS_PERSISTENT 1
 #define HAS_LARGE 1
+#elif defined(MPIX)
+#include <mpi-ext.h>
+#define HAS_PERSISTENT 1
+#define HAS_LARGE 0
 #else
 #define HAS_PERSISTENT HAS_OWN_PERSISTENT
 #define HAS_LARGE HAS_MPI_4
+#endif
+#ifdef MPIX
+#define PERSISTENT(Name) MPIX_##Name
+enum { IS_PERSISTENT = 1 };
+#else
+#define PERSISTENT(Name) CALL(Name)
+enum { IS_PERSISTENT = 0 };
 #endif
 
 enum { MANY = 40, N = 3000, ROUNDS = 100 };
@@ -178,13 +190,13 @@ static void persistent(MPI_Comm comm) {
     MPI_Datatype every_second;
     MPI_Type_vector(3, 1, 2, MPI_INT, &every_second);
     MPI_Type_commit(&every_second);
-    CALL(Allreduce_init)(&in, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
-    CALL(Bcast_init)(&told, 1, MPI_INT, size - 1, comm, MPI_INFO_NULL, &requests[1]);
+    PERSISTENT(Allreduce_init)(&in, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]);
+    PERSISTENT(Bcast_init)(&told, 1, MPI_INT, size - 1, comm, MPI_INFO_NULL, &requests[1]);
     MPI_Send_init(&in, 1, MPI_INT, (rank + 1) % size, 3, comm, &requests[2]);
     MPI_Recv_init(&got, 1, MPI_INT, (rank + size - 1) % size, 3, comm, &requests[3]);
-    CALL(Reduce_scatter_block_init)(MPI_IN_PLACE, from, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &requests[4]);
+    PERSISTENT(Reduce_scatter_block_init)(MPI_IN_PLACE, from, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, MPI_INFO_NULL, &requests[4]);
     MPI_Request_free(&requests[4]);
-    CALL(Bcast_init)(loose, 1, every_second, 0, comm, MPI_INFO_NULL, &requests[4]);
+    PERSISTENT(Bcast_init)(loose, 1, every_second, 0, comm, MPI_INFO_NULL, &requests[4]);
     MPI_Type_free(&every_second);
     /* Nothing is under way. */
     int at, flag = 0;
@@ -336,7 +348,7 @@ int main(int argc, char **argv) {
 #if HAS_LARGE
     large(MPI_COMM_WORLD);
 #endif
-    if (argc > 1) {
+    if (argc > 1 || IS_PERSISTENT) {
 #if HAS_PERSISTENT
         persistent(MPI_COMM_WORLD);
 #endif
