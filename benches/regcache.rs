@@ -8,9 +8,7 @@ use std::convert::Infallible;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use hopbine::memory::{
-    Cache, CacheConfig, EventSource, Keep, ProcessEvents, Settled, Span, page_bytes,
-};
+use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, Settled, Span, page_bytes};
 
 const REGION: usize = 1 << 16;
 

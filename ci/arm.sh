@@ -13,8 +13,8 @@
 #
 # Left out: ranks as processes and C programs on the emulated device, as qemu's process_vm_readv
 # and process_vm_writev answer ENOSYS; mutexes that outlive their owner, which it does not know
-# either; a test that starts itself again; whatever needs userfaultfd, which it does not know, and
-# without which the registration cache keeps nothing. The tests of the long matrix are x86's.
+# either; a test that starts itself again; whatever needs userfaultfd, which it does not know: memory events come
+# from the C library's changed functions there. The tests of the long matrix are x86's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -2,11 +2,31 @@
 //! program break, since nobody else allocates meanwhile.
 
 use std::convert::Infallible;
+use std::os::unix::process::CommandExt;
 
 use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, page_bytes};
 
+/// By the kernel's events, and where it gives none: in processes of their own, as only there nobody else allocates
+/// meanwhile, and what is forbidden stays so.
 #[test]
 fn a_shrinking_heap_is_noticed() {
+    for forbids in [false, true] {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "--ignored", "the_heap_shrinks", "--nocapture"]);
+        if forbids {
+            // SAFETY: the filter allocates nothing.
+            unsafe { command.pre_exec(hopbine_testing::forbidden::userfaultfd) };
+        }
+        let ended = hopbine_testing::processes::run(&mut command);
+        let text = ended.text();
+        assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+        assert!(!forbids || !text.contains("SKIPPED"), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "run by a_shrinking_heap_is_noticed"]
+fn the_heap_shrinks() {
     if let Err(error) = ProcessEvents::shared() {
         return hopbine_testing::skip(format!("there are no events of memory: {error}"));
     }

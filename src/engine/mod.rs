@@ -9,7 +9,7 @@
 //! and write. It must not know what an endpoint is made of, nor where buffers come from.
 //!
 //! A wire with registered memory that has to register the user's anew in every call gets the same plans with
-//! working spaces in working memory ([`Staged`]): messages from the user's input are packed, and the output is
+//! working spaces in working memory (`Staged`): messages from the user's input are packed, and the output is
 //! copied at the end.
 //!
 //! # Results do not depend on timing

@@ -125,7 +125,7 @@ impl<H> Cache<H> {
     /// A cache on the events of this process, or without events where the system offers none.
     pub fn with_process_events(config: CacheConfig, n_ports: usize) -> Self {
         let source = match config.enabled {
-            true => ProcessEvents::shared().map(|events| events as Arc<dyn EventSource>),
+            true => ProcessEvents::shared(),
             false => Err(String::new()),
         };
         Self::new(config, n_ports, source)

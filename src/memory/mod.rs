@@ -6,8 +6,7 @@
 //! unmapped and mapped again has other pages under the same address, and a kept
 //! registration still leads to the old ones. An [`EventSource`] therefore
 //! announces every range that loses its pages; [`ProcessEvents`] is the real one.
-//! Where no source works (no userfaultfd, or one that ordinary users may not have: see
-//! [`ProcessEvents`]), calls on little data leave the user's memory off the wire ([`CacheConfig::stage_bytes`]);
+//! Where no source works (neither userfaultfd nor changed functions of the C library: see [`ProcessEvents`]), calls on little data leave the user's memory off the wire ([`CacheConfig::stage_bytes`]);
 //! for longer ones it is registered for each call, and persistent collectives, which register once, are the way
 //! around that; [`CacheStats`] says which kind this system is.
 //!
@@ -36,6 +35,7 @@
 mod cache;
 mod events;
 mod forks;
+mod hooks;
 mod lease;
 mod monitor;
 mod pages;

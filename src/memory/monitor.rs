@@ -2,11 +2,8 @@
 //! announced in a log that every cache reads.
 //!
 //! # Why userfaultfd
-//! Exporting `munmap` and its kin from this library would miss the C library's own
-//! calls: `free`, `realloc` and the trimming of heaps use internal names that
-//! no symbol of ours replaces. UCX and libfabric therefore overwrite the first
-//! instructions of those functions at run time; that reaches into code which is not ours, for each
-//! processor anew, and still misses direct system calls. The kernel misses nothing.
+//! The kernel misses nothing. What there is where it may not be used ([`hooks`]) reaches into code which is not
+//! ours, for each processor anew, and misses direct system calls.
 //!
 //! # Order
 //! The reader, woken by a report it has not read yet, first marks the log busy
@@ -28,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use super::events::{EventLog, EventSource};
+use super::hooks;
 use super::pages::Pages;
 use super::span::Span;
 use super::uffd::{Message, Report, Uffd, WatchMode};
@@ -58,16 +56,23 @@ impl ProcessEvents {
     ///
     /// # Errors
     /// What was tried, the same at every call.
-    pub fn shared() -> Result<Arc<Self>, String> {
-        static SHARED: OnceLock<Result<Arc<ProcessEvents>, String>> = OnceLock::new();
+    pub fn shared() -> Result<Arc<dyn EventSource>, String> {
+        static SHARED: OnceLock<Result<Arc<dyn EventSource>, String>> = OnceLock::new();
+        let by_kernel = |mode| Self::start(mode).map(|events| events as Arc<dyn EventSource>);
         let probe = || {
-            Self::start(WatchMode::WriteProtect).or_else(|protect| {
-                Self::start(WatchMode::Missing).map_err(|missing| {
-                    format!(
-                        "no memory events here: userfaultfd (write-protect) {protect}; userfaultfd \
-                         (missing) {missing}"
-                    )
-                })
+            let protect = match by_kernel(WatchMode::WriteProtect) {
+                Err(reason) => reason,
+                found => return found,
+            };
+            let missing = match by_kernel(WatchMode::Missing) {
+                Err(reason) => reason,
+                found => return found,
+            };
+            hooks::start().map_err(|hooks| {
+                format!(
+                    "no memory events here: userfaultfd (write-protect) {protect}; userfaultfd (missing) \
+                     {missing}; the C library's functions cannot be changed: {hooks}"
+                )
             })
         };
         SHARED.get_or_init(probe).clone()

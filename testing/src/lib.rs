@@ -1,6 +1,6 @@
 //! What the tests of all packages share: [`skip`] counts a test that this machine cannot do,
-//! [`processes`] starts programs and [`ranks`] threads that cannot hang their test, and [`cores`] binds a test
-//! to one core.
+//! [`processes`] starts programs and [`ranks`] threads that cannot hang their test, [`cores`] binds a test
+//! to one core, and [`forbidden`] takes system calls from it.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -9,6 +9,7 @@ use std::panic::Location;
 use std::path::Path;
 
 pub mod cores;
+pub mod forbidden;
 pub mod processes;
 pub mod ranks;
 

@@ -14,6 +14,8 @@ fn scenarios() {
     run_scenario(|name| match name {
         "steady" => Some(|| steady(init().unwrap().communicator())),
         "address_reuse" => Some(|| address_reuse(init().unwrap().communicator())),
+        "steady_without_userfaultfd" => Some(|| without_userfaultfd(steady)),
+        "address_reuse_without_userfaultfd" => Some(|| without_userfaultfd(address_reuse)),
         "off" => Some(|| off(init().unwrap().communicator())),
         "staged" => Some(|| staged(init().unwrap().communicator())),
         "never_staged" => Some(|| never_staged(init().unwrap().communicator())),
@@ -80,6 +82,23 @@ fn repeated_calls_register_nothing() {
     let shape = Shape::torus(&[3]).unwrap();
     let config = EmulationConfig::new(shape).with(|config| config.reg_cache = true);
     emulate(&config, steady).unwrap();
+}
+
+/// The same where the kernel gives no events: the C library's functions are changed.
+fn without_userfaultfd(scenario: fn(&Communicator)) {
+    hopbine_testing::forbidden::userfaultfd().unwrap();
+    let world = init().unwrap();
+    let mode = world.communicator().cache_stats().expect("there is one").mode;
+    let CacheMode::Events { source } = mode else { panic!("{mode}") };
+    assert!(source.contains("C library"), "{source}");
+    scenario(world.communicator());
+}
+
+#[test]
+fn the_c_library_tells_of_memory_where_the_kernel_does_not() {
+    for scenario in ["steady_without_userfaultfd", "address_reuse_without_userfaultfd"] {
+        on_device(4, scenario, &[("HOPBINE_TORUS", "2x2")]);
+    }
 }
 
 fn off(comm: &Communicator) {

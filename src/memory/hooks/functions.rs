@@ -1,0 +1,398 @@
+//! The functions that stand in for the C library's, and what they announce.
+
+use std::ffi::{CStr, c_int, c_long, c_void};
+use std::io;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::patch::Patch;
+use crate::memory::events::{EventLog, EventSource};
+use crate::memory::forks;
+use crate::memory::page_bytes;
+use crate::memory::pages::Pages;
+use crate::memory::span::Span;
+
+/// Ranges that may wait for a cache.
+const LATEST: usize = 4096;
+/// How often a hook tries to take the pen: who holds it writes three words.
+const TRIES: usize = 10_000;
+
+static HOOKS: OnceLock<Hooks> = OnceLock::new();
+
+/// The events of the changed functions, shared by all caches.
+#[derive(Debug)]
+struct Hooks {
+    log: Arc<EventLog>,
+    /// Held by the thread that posts.
+    pen: AtomicBool,
+    /// Ranges that could not be posted: a signal handler may have interrupted the thread that has the pen.
+    n_lost: AtomicUsize,
+    /// Where the C library keeps the program break.
+    current_break: *const AtomicUsize,
+    page: usize,
+    patches: OnceLock<Vec<Patch>>,
+    /// The jumps are gone: nothing more is watched.
+    broken: AtomicBool,
+}
+
+// SAFETY: the address of a word of the C library's, which is there as long as the process, and which is read and
+// written as an atomic.
+unsafe impl Send for Hooks {}
+// SAFETY: as above.
+unsafe impl Sync for Hooks {}
+
+/// What [`Hooks`] is to a cache.
+#[derive(Debug)]
+struct Source(&'static Hooks);
+
+/// The events of the C library's functions; the first call changes them.
+///
+/// # Errors
+/// Why they cannot be changed.
+pub(in crate::memory) fn start() -> Result<Arc<dyn EventSource>, String> {
+    let hooks = match HOOKS.get() {
+        Some(hooks) => hooks,
+        None => {
+            let hooks = Hooks::new()?;
+            HOOKS.get_or_init(|| hooks)
+        }
+    };
+    if hooks.patches.get().is_none() {
+        let patches = hooks.patch()?;
+        let _ = hooks.patches.set(patches);
+    }
+    match hooks.reports_an_unmapping() {
+        true => Ok(Arc::new(Source(hooks))),
+        false => Err("did not report the unmapping of a page".to_owned()),
+    }
+}
+
+impl Hooks {
+    fn new() -> Result<Self, String> {
+        let current_break = library(c"__curbrk")?.cast_const().cast();
+        Ok(Hooks {
+            log: Arc::new(EventLog::new(LATEST)),
+            pen: AtomicBool::new(false),
+            n_lost: AtomicUsize::new(0),
+            current_break,
+            page: page_bytes(),
+            patches: OnceLock::new(),
+            broken: AtomicBool::new(false),
+        })
+    }
+
+    /// Changes all functions, or none.
+    fn patch(&self) -> Result<Vec<Patch>, String> {
+        stay_loaded()?;
+        let hooks: [(&CStr, *const c_void); 6] = [
+            (c"munmap", munmap as *const c_void),
+            (c"mremap", mremap as *const c_void),
+            (c"madvise", madvise as *const c_void),
+            (c"mmap", mmap as *const c_void),
+            (c"shmdt", shmdt as *const c_void),
+            (c"brk", brk as *const c_void),
+        ];
+        let named = |name: &CStr, error: io::Error| format!("{}: {error}", name.to_string_lossy());
+        let prepared: Result<Vec<_>, String> = hooks
+            .iter()
+            .map(|&(name, hook)| {
+                // SAFETY: the C library's function of that name, and one that does the same.
+                let patch = unsafe { Patch::prepare(library(name)?, hook) };
+                patch.map_err(|error| named(name, error))
+            })
+            .collect();
+        let mut patches: Vec<Patch> = Vec::new();
+        for ((name, _), patch) in hooks.iter().zip(prepared?) {
+            if let Err(error) = patch.install() {
+                patches.iter().for_each(Patch::take_back);
+                return Err(named(name, error));
+            }
+            patches.push(patch);
+        }
+        Ok(patches)
+    }
+
+    /// Maps a page and unmaps it as everybody does: is it announced?
+    fn reports_an_unmapping(&self) -> bool {
+        let before = self.log.position();
+        let page = Pages::new(1).map_err(|_| ());
+        drop(page);
+        self.log.has_news(before)
+    }
+
+    /// Announces that a range loses its pages.
+    fn gone(&self, addr: usize, len: usize) {
+        match Span::of_pages(addr, len, self.page) {
+            Some(span) if !forks::is_child() => self.post(span),
+            // Not a range, which the system call will say; or nobody listens.
+            _ => {}
+        }
+    }
+
+    fn post(&self, span: Span) {
+        for _ in 0..TRIES {
+            if self.try_post(span) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        // Release: partner is the acquire in `settled`.
+        self.n_lost.fetch_add(1, Ordering::Release);
+    }
+
+    fn try_post(&self, span: Span) -> bool {
+        // Acquire and release: what the last writer has posted comes before this.
+        let is_free =
+            self.pen.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed);
+        if is_free.is_err() {
+            return false;
+        }
+        self.log.post(span);
+        self.pen.store(false, Ordering::Release);
+        true
+    }
+
+    fn post_everything(&self) {
+        while !self.try_post(Span::EVERYTHING) {
+            std::thread::yield_now();
+        }
+    }
+
+    fn is_intact(&self) -> bool {
+        self.patches.get().is_some_and(|patches| patches.iter().all(Patch::is_intact))
+    }
+}
+
+impl EventSource for Source {
+    fn name(&self) -> &'static str {
+        "functions of the C library, changed"
+    }
+
+    fn log(&self) -> Arc<EventLog> {
+        self.0.log.clone()
+    }
+
+    /// Everything is announced.
+    fn watch(&self, _: Span) -> io::Result<()> {
+        match self.0.broken.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(io::Error::other("another library has changed the C library's functions")),
+        }
+    }
+
+    fn unwatch(&self, _: Span) {}
+
+    /// Events are announced before their memory goes. This is where it is seen that some were not.
+    fn settled(&self) -> bool {
+        let Source(hooks) = self;
+        if !hooks.is_intact() && !hooks.broken.swap(true, Ordering::AcqRel) {
+            hooks.post_everything();
+        }
+        // Relaxed first: mostly there are none, and a write costs more.
+        if hooks.n_lost.load(Ordering::Acquire) > 0 && hooks.n_lost.swap(0, Ordering::AcqRel) > 0 {
+            hooks.post_everything();
+        }
+        true
+    }
+}
+
+/// Where the C library has a symbol.
+fn library(name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: a constant name; nothing is loaded that is not there already.
+    let found = unsafe {
+        let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        match library.is_null() {
+            true => std::ptr::null_mut(),
+            false => libc::dlsym(library, name.as_ptr()),
+        }
+    };
+    match found.is_null() {
+        true => Err(format!("libc.so.6 is not loaded, or has no {}", name.to_string_lossy())),
+        false => Ok(found),
+    }
+}
+
+/// Whoever has loaded this code may not unload it: the C library is about to jump here.
+fn stay_loaded() -> Result<(), String> {
+    // SAFETY: a structure of pointers, for which zeros are valid; filled by dladdr.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: an address of this object, and a place for the answer.
+    let is_known = unsafe { libc::dladdr(munmap as *const c_void, &mut info) } != 0;
+    if !is_known || info.dli_fname.is_null() {
+        return Err("the file of this library is not known".to_owned());
+    }
+    let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: the name that the loader gave. If it has no object of that name, this is the program itself, which
+    // stays.
+    unsafe { libc::dlopen(info.dli_fname, flags) };
+    Ok(())
+}
+
+/// The hooks, for the functions below, which nobody calls before there are some.
+fn announce(addr: usize, len: usize) {
+    if let Some(hooks) = HOOKS.get() {
+        hooks.gone(addr, len);
+    }
+}
+
+unsafe extern "C" fn munmap(addr: usize, len: usize) -> c_int {
+    announce(addr, len);
+    // SAFETY: what the caller asked of the C library.
+    unsafe { libc::syscall(libc::SYS_munmap, addr, len) as c_int }
+}
+
+unsafe extern "C" fn mremap(
+    addr: usize,
+    len: usize,
+    new_len: usize,
+    flags: c_int,
+    new_addr: usize,
+) -> c_long {
+    announce(addr, len);
+    if flags & libc::MREMAP_FIXED != 0 {
+        announce(new_addr, new_len);
+    }
+    // SAFETY: as above. The C library's function takes the last argument where this one does.
+    unsafe { libc::syscall(libc::SYS_mremap, addr, len, new_len, flags as c_long, new_addr) }
+}
+
+unsafe extern "C" fn madvise(addr: usize, len: usize, advice: c_int) -> c_int {
+    const DONTNEED_LOCKED: c_int = 24;
+    if matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE | DONTNEED_LOCKED)
+    {
+        announce(addr, len);
+    }
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_madvise, addr, len, advice as c_long) as c_int }
+}
+
+unsafe extern "C" fn mmap(
+    addr: usize,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: libc::off_t,
+) -> c_long {
+    // With NOREPLACE nothing is there that could go.
+    const NOREPLACE: c_int = libc::MAP_FIXED_NOREPLACE & !libc::MAP_FIXED;
+    if flags & libc::MAP_FIXED != 0 && flags & NOREPLACE == 0 {
+        announce(addr, len);
+    }
+    let [protection, flags, file] = [protection, flags, file].map(c_long::from);
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_mmap, addr, len, protection, flags, file, offset) }
+}
+
+unsafe extern "C" fn shmdt(addr: usize) -> c_int {
+    // How long it is only the kernel knows.
+    if let Some(hooks) = HOOKS.get().filter(|_| !forks::is_child()) {
+        hooks.post(Span::EVERYTHING);
+    }
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_shmdt, addr) as c_int }
+}
+
+unsafe extern "C" fn brk(addr: usize) -> c_int {
+    let hooks = HOOKS.get();
+    // SAFETY: the C library's word, which is there as long as the process.
+    let current = hooks.map(|hooks| unsafe { &*hooks.current_break });
+    if let Some(before) = current.map(|current| current.load(Ordering::Relaxed)) {
+        announce(addr, before.saturating_sub(addr));
+    }
+    // SAFETY: as above. The system call answers with the break, moved or not.
+    let now = unsafe { libc::syscall(libc::SYS_brk, addr) } as usize;
+    if let Some(current) = current {
+        current.store(now, Ordering::Relaxed);
+    }
+    if now >= addr {
+        return 0;
+    }
+    // SAFETY: this thread's error number.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    -1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every function announces what it takes, also where the C library calls it itself, and does what it did.
+    #[test]
+    fn changed_functions_tell_and_do_the_same() {
+        let source = start().unwrap();
+        let (log, page) = (source.log(), page_bytes());
+        let told = |span: Span, act: &dyn Fn()| {
+            let mut position = log.position();
+            act();
+            let mut is_told = false;
+            log.read(&mut position, |gone| is_told |= gone.covers(span));
+            is_told
+        };
+        let map = || {
+            let (protection, flags) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            // SAFETY: a new mapping.
+            unsafe { libc::mmap(std::ptr::null_mut(), 4 * page, protection, flags, -1, 0) }
+        };
+        let span = |start: *mut c_void| Span::of_pages(start.addr(), 4 * page, page).unwrap();
+        let at = map();
+        // SAFETY: memory of the test\'s own.
+        assert!(told(span(at), &|| unsafe {
+            at.cast::<u8>().write(7);
+            assert_eq!(libc::madvise(at, 4 * page, libc::MADV_DONTNEED), 0);
+            assert_eq!(at.cast::<u8>().read(), 0);
+        }));
+        // SAFETY: memory of the test\'s own.
+        assert!(!told(span(at), &|| unsafe {
+            assert_eq!(libc::madvise(at, 4 * page, libc::MADV_WILLNEED), 0);
+        }));
+        // SAFETY: memory of the test\'s own.
+        assert!(told(span(at), &|| unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            assert_eq!(libc::mmap(at, 4 * page, libc::PROT_READ, flags, -1, 0), at);
+        }));
+        let target = map();
+        // SAFETY: memory of the test\'s own.
+        assert!(told(span(target), &|| unsafe {
+            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            assert_eq!(libc::mremap(at, 4 * page, 4 * page, flags, target), target);
+        }));
+        // SAFETY: memory of the test\'s own.
+        assert!(told(span(target), &|| unsafe {
+            assert_eq!(libc::munmap(target, 4 * page), 0);
+        }));
+        // Errors are the C library's.
+        // SAFETY: no address of a page, which is refused.
+        assert_eq!(unsafe { libc::munmap(std::ptr::without_provenance_mut(1), page) }, -1);
+        assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
+        // SAFETY: plain use of the allocator.
+        let large = unsafe { libc::malloc(64 << 20) };
+        let whole = Span::of_pages(large.addr().next_multiple_of(page), page, page).unwrap();
+        // SAFETY: memory of the test\'s own.
+        assert!(told(whole, &|| unsafe { libc::free(large) }));
+        assert!(source.settled() && source.watch(whole).is_ok());
+    }
+
+    /// Ranges that could not be posted, and functions that another library has changed later, end everything.
+    #[test]
+    fn lost_ranges_end_everything() {
+        let hooks = Hooks::new().unwrap();
+        let mut position = hooks.log.position();
+        hooks.pen.store(true, Ordering::Relaxed);
+        hooks.gone(0x10000, 1);
+        assert!(!hooks.log.has_news(position));
+        hooks.pen.store(false, Ordering::Relaxed);
+        assert_eq!(hooks.n_lost.load(Ordering::Relaxed), 1);
+        let source = Source(Box::leak(Box::new(hooks)));
+        // It has no patches: they count as overwritten, too.
+        assert!(source.settled());
+        let mut gone = Vec::new();
+        source.0.log.read(&mut position, |span| gone.push(span));
+        assert_eq!(gone, [Span::EVERYTHING, Span::EVERYTHING]);
+        let page = Span::of_pages(0x10000, 1, source.0.page).unwrap();
+        assert!(source.watch(page).is_err());
+        assert!(source.settled() && !source.0.log.has_news(position));
+    }
+}
