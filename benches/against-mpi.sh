@@ -53,7 +53,7 @@ while getopts r:n:c:s:b:m:o:H:devh option; do
 done
 [ "$mpis" != today ] || mpis=openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel
 [ "$collectives" != alltoallv ] || collectives=alltoallv-uniform,alltoallv-skewed,alltoallv-sparse
-# What examples/collectives.rs has, too.
+# What cli/src/bench/rank.rs has, too.
 is_rusts=yes
 for what in ${collectives//,/ }; do
   case $what in
@@ -92,11 +92,11 @@ done
 out=target/against-mpi
 mkdir -p "$out" "$(dirname "$csv")"
 for library in "${libraries[@]}"; do
-  (use_mpi "$library" && $MPICC -O3 -march=native -o "$out/collectives-$library" benches/against-mpi/collectives.c)
+  (use_mpi "$library" && $MPICC -O3 -march=native -o "$out/collectives-$library" cli/src/bench/collectives.c)
 done
 cc -O2 -pthread -o "$out/line" benches/against-mpi/line.c
 if [ -z "${HOPBINE_BENCH_BUILT:-}" ] && [ "$is_rusts" ]; then
-  cargo build --release --quiet --example collectives --bin hopbine
+  cargo build --release --quiet --bin hopbine
 fi
 target=${CARGO_TARGET_DIR:-target}/release
 sides=${is_rusts:+hopbine,}$mpis
@@ -133,7 +133,7 @@ measure() (
   [ "$n" -le "$(nproc)" ] && [ -z "$hosts" ] && own=yes
   if [ "$side" = hopbine ]; then
     HOPBINE_BACKEND=${HOPBINE_BACKEND:-shm} "$target/hopbine" launch -n "$n" \
-      "$target/examples/collectives" "$collectives" "$sizes" "$budget"
+      "$target/hopbine" bench-rank "$collectives" "$sizes" "$budget"
     exit
   fi
   library=$(library_of "$side")

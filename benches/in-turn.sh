@@ -53,7 +53,10 @@ for side in 0 1; do
     cd "${trees[side]}"
     export CARGO_TARGET_DIR=$dir
     if wants counts || wants processes; then
-      cargo build --release --quiet --bin hopbine --example calls --example collectives
+      examples=(--example calls)
+      # Before the command had bench-rank.
+      [ ! -e examples/collectives.rs ] || examples+=(--example collectives)
+      cargo build --release --quiet --bin hopbine "${examples[@]}"
     fi
     [ ${#cargo_benches[@]} = 0 ] ||
       cargo bench --quiet --no-run -p hopbine-benches "${cargo_benches[@]}" 2>/dev/null
@@ -128,7 +131,9 @@ measure() {
           figure = $0; sub(/: proved.*/, "", figure)
           value = $0; sub(/.*proved in /, "", value); print "check|" figure "|" value * 1e9 }' ;;
       processes)
-        HOPBINE_BACKEND=shm "$dir/release/hopbine" launch -n "$ranks" "$dir/release/examples/collectives" \
+        local program=("$dir/release/examples/collectives")
+        [ -e "${trees[side]}/examples/collectives.rs" ] || program=("$dir/release/hopbine" bench-rank)
+        HOPBINE_BACKEND=shm "$dir/release/hopbine" launch -n "$ranks" "${program[@]}" \
           allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier 8,64,512,4096,32768,262144,2097152 \
           "$budget" | awk '{ print "processes|" $1 " " $2 "|" $3 * 1e3 }' ;;
       mpi)

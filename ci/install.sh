@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
 mpi=${1:-}
 # An example brings the features of what the tests need, and utofu its own: nothing is compiled again then.
-export ALSO_BUILD="-p utofu -p hopbine --example collectives"
+export ALSO_BUILD="-p utofu -p hopbine --example allreduce"
 export PROFILE=${PROFILE:-release}
 # As Debian has it.
 lib=$prefix/lib/$(gcc -print-multiarch)

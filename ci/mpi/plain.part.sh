@@ -8,15 +8,15 @@ build_plain() {
   (
     unset CARGO_PROFILE_DEV_OPT_LEVEL CARGO_PROFILE_TEST_OPT_LEVEL CARGO_BUILD_BUILD_DIR
     CARGO_TARGET_DIR=${target%/*} cargo_programs build -p hopbine-capi -p hopbine-cli --lib --bin hopbine \
-      -p utofu -p hopbine --example collectives
+      -p utofu -p hopbine --example allreduce
   ) || return 1
-  cp "${target%/*}/debug/examples/collectives" "$programs/plain"
+  cp "${target%/*}/debug/hopbine" "$programs/plain"
 }
 
 run_plain() {
   local backend status=0
   for backend in shm emu; do
-    ranks 4 HOPBINE_BACKEND=$backend "$programs/plain" allreduce,alltoall,barrier 8,4096 1 || status=1
+    ranks 4 HOPBINE_BACKEND=$backend "$programs/plain" bench-rank allreduce,alltoall,barrier 8,4096 1 || status=1
   done
   return $status
 }

@@ -123,6 +123,9 @@ pub enum CliError {
     /// The world cannot be joined.
     #[error(transparent)]
     World(#[from] hopbine::Error),
+    /// A benchmark, or what it needs, has failed.
+    #[error("{0}")]
+    Bench(String),
     /// A file that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -151,6 +154,7 @@ impl CliError {
             CliError::Output(_)
             | CliError::Write { .. }
             | CliError::Run { .. }
+            | CliError::Bench(_)
             | CliError::World(_) => 1,
             // As shells have it.
             CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,

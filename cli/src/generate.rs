@@ -65,7 +65,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 /// A page for the command, and one for each of its commands.
 fn manual(mut command: Command, directory: &Path) -> Result<(), CliError> {
     command.build();
-    for one in std::iter::once(&command).chain(command.get_subcommands()) {
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    for one in std::iter::once(&command).chain(shown) {
         let name = one.get_display_name().unwrap_or(one.get_name());
         let mut text = Vec::new();
         clap_mangen::Man::new(one.clone())
@@ -84,7 +85,7 @@ const COMMON: usize = 2;
 fn page(mut command: Command) -> String {
     command.build();
     let commands: Vec<Section> = (command.get_subcommands())
-        .filter(|one| one.get_name() != "help")
+        .filter(|one| one.get_name() != "help" && !one.is_hide_set())
         .map(Section::new)
         .collect();
     let is_common =

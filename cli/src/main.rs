@@ -8,11 +8,13 @@
 //! command line asks for what does not exist; `launch` ends as its program does.
 
 mod args;
+mod bench;
 mod calibrate;
 mod cells;
 mod chaos;
 mod check;
 mod counts;
+mod curves;
 mod doctor;
 mod env;
 mod error;
@@ -81,6 +83,9 @@ enum Command {
     Tune(tune::Args),
     Run(run::Args),
     Trace(trace::Args),
+    Bench(bench::Args),
+    #[command(hide = true)]
+    BenchRank(bench::rank::Args),
     Chaos(chaos::Args),
     Launch(launch::Args),
     Info(info::Args),
@@ -106,6 +111,8 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(args),
         Command::Run(args) => run::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::BenchRank(args) => bench::rank::run(args),
         Command::Chaos(args) => chaos::run(args),
         Command::Launch(args) => launch::run(args),
         Command::Info(args) => info::run(args),

@@ -233,9 +233,59 @@ pub fn log_range(values: impl Iterator<Item = f64>, low: f64, high: f64) -> Rang
 /// The height of a chart, pixels.
 pub const CHART: i32 = 420;
 
-/// Something against size, on logarithmic axes.
+/// Something on logarithmic axes.
 pub type Chart<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
+
+/// One of two logarithmic axes.
+pub struct Axis<'a> {
+    /// From where to where.
+    pub range: Range<f64>,
+    /// What is written beside it.
+    pub meaning: &'a str,
+    /// Lines are at whole powers of this.
+    pub base: f64,
+    /// What numbers look like; `None`: there are neither lines nor numbers.
+    pub number: Option<&'a dyn Fn(&f64) -> String>,
+}
+
+/// Logarithmic axes, so many pixels high, from a row of pixels on.
+///
+/// # Errors
+/// As what is drawn.
+pub fn log_log<'a, 'b>(
+    canvas: &Canvas<'b>,
+    (top, height): (i32, i32),
+    x: Axis<'_>,
+    y: Axis<'_>,
+) -> Result<Chart<'a, 'b>, Box<dyn Error>>
+where
+    'b: 'a,
+{
+    let area = canvas.clone().shrink((0, top), (WIDTH as u32, height as u32));
+    let scale = |axis: &Axis<'_>| axis.range.clone().log_scale().base(axis.base);
+    let mut chart = ChartBuilder::on(&area)
+        .margin_left(MARGIN)
+        .margin_right(2 * MARGIN)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(scale(&x), scale(&y))?;
+    let mut mesh = chart.configure_mesh();
+    mesh.label_style(("sans-serif", FONT))
+        .light_line_style(WHITE)
+        .bold_line_style(GRID)
+        .x_desc(x.meaning)
+        .y_desc(y.meaning)
+        .x_labels(10);
+    if y.number.is_none() {
+        mesh.disable_y_mesh().y_labels(0);
+    }
+    let none = |_: &f64| String::new();
+    mesh.x_label_formatter(x.number.unwrap_or(&none))
+        .y_label_formatter(y.number.unwrap_or(&none))
+        .draw()?;
+    Ok(chart)
+}
 
 /// Axes of sizes, and of what is written beside them, from a row of pixels on; `has_rows`: with lines and numbers
 /// at whole powers of ten.
@@ -252,33 +302,15 @@ pub fn against_size<'a, 'b>(
 where
     'b: 'a,
 {
-    let area = canvas.clone().shrink((0, top), (WIDTH as u32, CHART as u32));
-    let mut chart = ChartBuilder::on(&area)
-        .margin_left(MARGIN)
-        .margin_right(2 * MARGIN)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d(x.log_scale().base(2.0), y.log_scale())?;
-    let mut mesh = chart.configure_mesh();
-    mesh.label_style(("sans-serif", FONT))
-        .light_line_style(WHITE)
-        .bold_line_style(GRID)
-        .x_desc("bytes")
-        .y_desc(meaning)
-        .x_labels(10);
-    if !has_rows {
-        mesh.disable_y_mesh().y_labels(0);
-    }
-    let number = |value: &f64| if has_rows { axis_number(*value) } else { String::new() };
-    mesh.x_label_formatter(&|bytes| sizes::show(bytes.round() as u64))
-        .y_label_formatter(&number)
-        .draw()?;
-    Ok(chart)
+    let bytes = |bytes: &f64| sizes::show(bytes.round() as u64);
+    let x = Axis { range: x, meaning: "bytes", base: 2.0, number: Some(&bytes) };
+    let number = has_rows.then_some(&axis_number as &dyn Fn(&f64) -> String);
+    log_log(canvas, (top, CHART), x, Axis { range: y, meaning, base: 10.0, number })
 }
 
 /// A number for an axis: without a tail of digits, nor of zeros.
-pub fn axis_number(value: f64) -> String {
-    crate::cells::decimal(value, if value < 0.1 { 6 } else { 2 })
+pub fn axis_number(value: &f64) -> String {
+    crate::cells::decimal(*value, if *value < 0.1 { 6 } else { 2 })
 }
 
 /// The error of a picture that needs a range of sizes.

@@ -11,6 +11,7 @@ mod stats;
 mod tasks;
 mod verify;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hopbine::reduce::{Dtype, Op, ReduceError};
@@ -21,18 +22,22 @@ use serde_json::Value;
 
 use super::args::{self, Backend, Place};
 use super::counts::CountsArg;
+use super::curves::{Curve, Point};
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
 use super::output::OutputArg;
+use super::picture;
 use super::progress;
 use super::report::{Format, Stream};
 use measure::{Iterations, Simulated};
 use ranks::Ranks;
+use stats::Times;
 use tasks::tasks;
 
 pub(super) use data::Data;
 pub(super) use measure::Lists;
 pub(super) use reference::{Case, Reference};
+pub(super) use stats::show_rate;
 pub(super) use verify::verify;
 
 /// Run a collective on the emulated torus: verify every element, measure time
@@ -52,6 +57,7 @@ Examples:
   hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --iterations 5
   hopbine run gather --torus 3x5 --counts zipf --known-to root --algorithm knomial --bytes 60KiB
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
+  hopbine run allreduce --torus 2x2 --bytes 8..64KiB:x8 --algorithm all --plot run.svg
   hopbine run barrier --torus 4x4
   mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
 
@@ -110,6 +116,9 @@ pub struct Args {
     /// Through what the ranks' messages travel
     #[arg(long, value_enum)]
     backend: Option<Backend>,
+    /// Draw the medians against size, a curve for each algorithm, with lines from the first to the last tenth
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// How to write the rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -221,6 +230,15 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let mut stream = stream.transpose()?;
     let mut wrong = vec![];
     let mut has_workers = false;
+    if args.plot.is_some() && (ranks.simulation.is_some() || cases.len() < 2) {
+        return Err(match ranks.simulation {
+            Some(_) => {
+                CliError::Usage("--plot draws times, and simulated ranks have none".to_owned())
+            }
+            None => picture::needs_sizes(),
+        });
+    }
+    let mut curves: Vec<Curve> = Vec::new();
     let mut chosen = chosen.iter();
     for case in &cases {
         let reference = Reference::new(*case);
@@ -236,6 +254,12 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
                 measure::measure(&reference, ranks, &options, iterations).map_err(|source| {
                     CliError::Run { algorithm: chosen.algorithm.clone(), bytes, source }
                 })?;
+            if let Some(times) = Times::of(measured.seconds.clone()) {
+                let us = |seconds: f64| seconds * 1e6;
+                let ends = [us(times.p10), us(times.p90)];
+                let point = Point { bytes, value: us(times.median), ends };
+                Curve::add(&mut curves, &chosen.algorithm, point);
+            }
             let name = format!("{}, {}", chosen.algorithm, sizes::show(bytes));
             wrong.extend(measured.wrong.iter().map(|wrong| format!("{name}: {wrong}")));
             has_workers |= measured.has_workers;
@@ -253,6 +277,10 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
         }
     }
     drop(bar);
+    if let Some(path) = args.plot.as_ref().filter(|_| ranks.reports()) {
+        let where_measured = rows::where_measured(ranks, has_workers);
+        rows::draw(args, curves, &where_measured, path)?;
+    }
     let is_well = wrong.is_empty();
     notes.push(rows::where_measured(ranks, has_workers));
     let n_more = wrong.len().saturating_sub(LISTED);

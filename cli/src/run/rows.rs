@@ -1,5 +1,7 @@
 //! What a row shows.
 
+use std::path::Path;
+
 use hopbine::Wire;
 use hopbine_torus::Collective;
 use hopbine_torus::sizes;
@@ -12,6 +14,8 @@ use super::reference::Case;
 use super::stats::{self, Times};
 use super::tasks::Chosen;
 use crate::cells::{Cell, Column};
+use crate::curves::{self, Chart, Curve};
+use crate::error::CliError;
 use crate::report::Head;
 
 /// The remark on what the times are of.
@@ -115,16 +119,6 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
     let shape = args.place.torus.to_string();
     let collective = args.collective;
     let longest_name = chosen.iter().map(|chosen| chosen.algorithm.len()).max().unwrap_or(0);
-    let mut heading = format!("{collective} on {shape}");
-    if collective != Collective::Barrier {
-        heading = format!("{heading}, {}", args.dtype);
-    }
-    if collective.is_reduction() {
-        heading = format!("{heading} {}", args.op);
-    }
-    if collective.is_rooted() {
-        heading = format!("{heading}, root {}", args.root);
-    }
     Head {
         about: vec![
             ("collective", Value::from(collective.name())),
@@ -135,7 +129,7 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
             ("seed", Value::from(args.seed)),
             ("backend", Value::from(ranks.backend())),
         ],
-        heading,
+        heading: heading(args),
         columns: vec![
             // Files of rows say themselves what they are of: `hopbine validate` reads them.
             Column::hidden("collective"),
@@ -157,4 +151,38 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
             Column::hidden("wrong"),
         ],
     }
+}
+
+/// What is run.
+fn heading(args: &Args) -> String {
+    let collective = args.collective;
+    let mut heading = format!("{collective} on {}", args.place.torus);
+    if collective != Collective::Barrier {
+        heading = format!("{heading}, {}", args.dtype);
+    }
+    if collective.is_reduction() {
+        heading = format!("{heading} {}", args.op);
+    }
+    if collective.is_rooted() {
+        heading = format!("{heading}, root {}", args.root);
+    }
+    heading
+}
+
+/// Draws the times of all algorithms.
+///
+/// # Errors
+/// As [`curves::draw`].
+pub fn draw(
+    args: &Args,
+    mut curves: Vec<Curve>,
+    where_measured: &str,
+    path: &Path,
+) -> Result<(), CliError> {
+    let part = curves::smallest(&mut curves).map_or(String::new(), |all| {
+        format!(": the {} quickest of {all} algorithms", curves.len())
+    });
+    let title = format!("{}{part}. {where_measured}", heading(args));
+    let chart = Chart { of: args.collective.name().to_owned(), curves };
+    curves::draw(&title, "time, us", &[chart], None, path)
 }

@@ -8,8 +8,7 @@ use plotters::prelude::*;
 use super::judge::Judged;
 use crate::error::CliError;
 use crate::picture::{
-    Canvas, Drawn, FAINT, FONT, GRID, INK, Legend, MARGIN, WIDTH, axis_number, colour, log_range,
-    picture,
+    Axis, Canvas, Drawn, FAINT, GRID, INK, Legend, axis_number, colour, log_log, log_range, picture,
 };
 
 /// As high as wide.
@@ -48,23 +47,14 @@ fn chart(canvas: &Canvas<'_>, top: i32, judged: &[Judged<'_>], there: &[Collecti
     let times = judged.iter().flat_map(|one| [one.us, one.case.row.us]);
     let range = log_range(times, 1.0 / 1.3, 1.3);
     let (low, high) = (range.start, range.end);
-    let area = canvas.clone().shrink((0, top), (WIDTH as u32, CHART as u32));
-    let mut chart = ChartBuilder::on(&area)
-        .margin_left(MARGIN)
-        .margin_right(2 * MARGIN)
-        .x_label_area_size(44)
-        .y_label_area_size(72)
-        .build_cartesian_2d(range.clone().log_scale(), range.log_scale())?;
-    chart
-        .configure_mesh()
-        .label_style(("sans-serif", FONT))
-        .light_line_style(WHITE)
-        .bold_line_style(GRID)
-        .x_desc("measured, us")
-        .y_desc("predicted, us")
-        .x_label_formatter(&|us| axis_number(*us))
-        .y_label_formatter(&|us| axis_number(*us))
-        .draw()?;
+    let axis = |meaning| Axis {
+        range: range.clone(),
+        meaning,
+        base: 10.0,
+        number: Some(&axis_number as &dyn Fn(&f64) -> String),
+    };
+    let (measured, predicted) = (axis("measured, us"), axis("predicted, us"));
+    let mut chart = log_log(canvas, (top, CHART), measured, predicted)?;
     let band = vec![
         (low, low * NEAR[0]),
         (low, low * NEAR[1]),

@@ -27,6 +27,8 @@ fn each_command_has_a_man_page() {
     let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     assert!(page("hopbine.1").contains("hopbine\\-simulate(1)"));
     assert!(page("hopbine-simulate.1").contains("\\-\\-torus"));
+    // For `bench` alone.
+    assert!(!directory.path().join("hopbine-bench-rank.1").exists());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The `hopbine` command, as a user calls it.
 
+mod bench;
 mod chaos;
 mod check;
 mod doctor;

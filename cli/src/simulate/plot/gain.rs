@@ -57,7 +57,7 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
             if last - at >= 22 {
                 chart.draw_series(LineSeries::new([(x.start, gain), (x.end, gain)], GRID))?;
                 let style = Style { h: HPos::Right, ..Style::default() };
-                words(canvas, &axis_number(gain), (left - 8, at), &style)?;
+                words(canvas, &axis_number(&gain), (left - 8, at), &style)?;
                 last = at;
             }
         }

@@ -1,4 +1,4 @@
-/* Times collectives of an MPI library; examples/collectives.rs does the same with hopbine.
+/* Times collectives of an MPI library; rank.rs beside this does the same with hopbine.
  *
  *   collectives COLLECTIVES SIZES BUDGET_MS [changing] [each|written]
  *

@@ -1,45 +1,45 @@
-//! Times collectives; `benches/against-mpi/collectives.c` does the same with an MPI library.
-//!
-//! ```sh
-//! cargo build --release --workspace --examples
-//! ./target/release/hopbine launch -n 2 ./target/release/examples/collectives allreduce,barrier 8,65536 20
-//! ```
-//!
-//! The arguments are collectives, sizes in bytes, and milliseconds per measurement; then, if the
-//! library is not to choose, an algorithm (or `auto`) and the longest message. A size is what
-//! a rank holds in all: the vector of allreduce, bcast and reduce; all blocks together of
-//! reduce-scatter, allgather and alltoall; of alltoallv (uniform, skewed, sparse: see `block`) about
-//! what it sends on average. Sizes that do not divide into blocks are left out. Roots rotate from call to call, so that no rank can run ahead. Each measurement is five batches of
-//! equally many calls; rank 0 prints `collective bytes microseconds`, the median batch of the
-//! slowest rank.
+//! A rank of `hopbine bench`: times collectives as `collectives.c` beside this does with an MPI library.
 
 use std::time::Instant;
 
 use hopbine::reduce::Op;
 use hopbine::{Blocks, CallOptions, Communicator, Error};
 
+use crate::error::{CliError, Outcome};
+
 const BATCHES: usize = 5;
 
-fn main() {
-    if let Err(error) = run() {
-        eprintln!("{error}");
-        std::process::exit(1);
-    }
+/// Time collectives as one rank of a job, for `hopbine bench`
+///
+/// A size is what a rank holds in all: the vector of allreduce, bcast and reduce; all blocks together of
+/// reduce-scatter, allgather and alltoall; of alltoallv-uniform, alltoallv-skewed and alltoallv-sparse about what it
+/// sends on average. Sizes that do not divide into blocks are left out. Roots rotate from call to call, so that no rank
+/// can run ahead. Each measurement is five batches of equally many calls; rank 0 prints `collective bytes
+/// microseconds`, the median batch of the slowest rank.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Names, with commas between
+    collectives: String,
+    /// Bytes, with commas between
+    sizes: String,
+    /// Milliseconds per measurement
+    budget: f64,
+    /// What serves the calls, if the library is not to choose
+    algorithm: Option<String>,
+    /// The longest message
+    segment: Option<u64>,
 }
 
-fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [collectives, sizes, budget, choices @ ..] = &arguments[..] else {
-        return Err("usage: collectives COLLECTIVES SIZES BUDGET_MS [ALGORITHM [SEGMENT]]".into());
-    };
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
     let mut options = CallOptions::new();
-    options.algorithm = choices.first().filter(|name| *name != "auto").map(|name| name[..].into());
-    options.segment_bytes = choices.get(1).map(|text| text.parse()).transpose()?;
-    let sizes: Vec<usize> = sizes.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    let budget = budget.parse::<f64>()? * 1e-3;
-    let times = if collectives.contains("alltoallv") { 4 } else { 1 };
+    options.algorithm = args.algorithm.filter(|name| name != "auto").map(Into::into);
+    options.segment_bytes = args.segment;
+    let sizes: Result<Vec<usize>, _> = args.sizes.split(',').map(str::parse).collect();
+    let sizes = sizes.map_err(|error| CliError::Usage(format!("sizes {}: {error}", args.sizes)))?;
+    let times = if args.collectives.contains("alltoallv") { 4 } else { 1 };
     let most = times * sizes.iter().copied().max().unwrap_or(8).max(8) / 8;
-    let world = hopbine::init()?;
+    let world = hopbine::init().map_err(CliError::World)?;
     let comm = world.communicator();
     let mut bench = Bench {
         comm,
@@ -51,14 +51,15 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     };
     // Written, as C's malloc and memset leave it: pages of their own for every rank.
     bench.into.iter_mut().for_each(|number| *number = 0.0);
-    for what in collectives.split(',') {
+    let budget = args.budget * 1e-3;
+    for what in args.collectives.split(',') {
         match what {
             "barrier" => bench.measure(what, 0, budget)?,
             _ => sizes.iter().try_for_each(|&bytes| bench.measure(what, bytes, budget))?,
         }
     }
-    world.finish()?;
-    Ok(())
+    world.finish().map_err(CliError::World)?;
+    Ok(Outcome::Well)
 }
 
 struct Bench<'a> {
@@ -146,7 +147,11 @@ impl Bench<'_> {
     }
 
     /// Seconds of `count` calls on the slowest rank.
-    fn batch(&mut self, what: &str, bytes: usize, count: u64) -> Result<f64, Error> {
+    fn batch(&mut self, what: &str, bytes: usize, count: u64) -> Result<f64, CliError> {
+        self.timed(what, bytes, count).map_err(CliError::World)
+    }
+
+    fn timed(&mut self, what: &str, bytes: usize, count: u64) -> Result<f64, Error> {
         self.comm.barrier()?;
         let start = Instant::now();
         for round in 0..count {
@@ -157,12 +162,7 @@ impl Bench<'_> {
         Ok(slowest[0])
     }
 
-    fn measure(
-        &mut self,
-        what: &str,
-        bytes: usize,
-        budget: f64,
-    ) -> Result<(), Box<dyn std::error::Error>> {
+    fn measure(&mut self, what: &str, bytes: usize, budget: f64) -> Result<(), CliError> {
         if !bytes.is_multiple_of(self.unit(what)) {
             return Ok(());
         }
@@ -176,9 +176,8 @@ impl Bench<'_> {
         }
         self.batch(what, bytes, n_ranks)?;
         if !self.is_right(what, bytes) {
-            return Err(
-                format!("rank {}: {what} of {bytes} bytes is wrong", self.comm.rank()).into()
-            );
+            let rank = self.comm.rank();
+            return Err(CliError::Bench(format!("rank {rank}: {what} of {bytes} bytes is wrong")));
         }
         let mut once = self.batch(what, bytes, n_ranks)? / n_ranks as f64;
         let mut count = 1;
@@ -203,11 +202,9 @@ impl Bench<'_> {
 }
 
 fn as_bytes(numbers: &[f64]) -> &[u8] {
-    // SAFETY: numbers have no padding, and bytes any value.
-    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), 8 * numbers.len()) }
+    bytemuck::cast_slice(numbers)
 }
 
 fn bytes_of(numbers: &mut [f64]) -> &mut [u8] {
-    // SAFETY: as above; any bytes are numbers.
-    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), 8 * numbers.len()) }
+    bytemuck::cast_slice_mut(numbers)
 }

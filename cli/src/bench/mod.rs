@@ -1,0 +1,279 @@
+//! `hopbine bench`: collectives on this host, of the library and of an MPI in turn.
+
+pub mod rank;
+mod sides;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hopbine_torus::sizes::{self, SizeRange};
+use serde_json::Value;
+
+use crate::cells::{Cell, Column, decimal};
+use crate::curves::{self, Chart, Curve, Point};
+use crate::error::{CliError, Outcome};
+use crate::output::OutputArg;
+use crate::picture;
+use crate::progress;
+use crate::report::{Format, Report};
+use crate::run::show_rate;
+use sides::{Side, Sides};
+
+/// The compiler of an MPI, if nothing is said.
+const MPICC: &str = "mpicc";
+
+/// Time collectives on this host, in turn with an MPI where one is there
+///
+/// Each round runs every side once: hopbine as it chooses, by the algorithms that are named, the MPI of `mpicc`, and
+/// its program with hopbine preloaded. So all of them see the same machine. A row has the median over the rounds, and
+/// the least and the largest round. Results are verified. Ranks are processes that speak through shared memory, or
+/// through what HOPBINE_BACKEND says.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine bench allreduce,bcast --ranks 2 --bytes 8..1MiB:x8
+  hopbine bench allreduce --ranks 4 --algorithms bine,direct --mpicc none --plot times.svg
+  hopbine bench alltoall --mpicc mpicc.mpich --mpiexec mpiexec.mpich --show ratio --plot ratio.svg
+
+Collectives: allreduce reduce-scatter allgather bcast reduce alltoall barrier, and alltoallv-uniform,
+alltoallv-skewed, alltoallv-sparse. A size is what a rank holds in all: its vector, or all its blocks; sizes
+that do not divide into blocks are left out.")]
+pub struct Args {
+    /// Names, with commas between
+    #[arg(value_delimiter = ',', value_parser = collective, default_value = "allreduce")]
+    collectives: Vec<String>,
+    /// Number of ranks
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: u32,
+    /// Size, or sizes from one to another, doubling or with `:xF` growing by F
+    #[arg(long, value_name = "SIZE|FROM..TO[:xF]", default_value = "8..1MiB:x8")]
+    bytes: SizeRange,
+    /// Algorithms, each a side of its own beside what the library chooses
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    algorithms: Vec<String>,
+    /// Rounds: how often each side is measured
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Milliseconds for each size in each round
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    budget: u32,
+    /// The compiler of the MPI to compare with; `none`: with none
+    #[arg(long, value_name = "COMMAND", default_value = MPICC)]
+    mpicc: String,
+    /// Its launcher. Open MPI's gets options for this host's cores if none are given
+    #[arg(long, value_name = "COMMAND", default_value = "mpiexec")]
+    mpiexec: String,
+    /// The library to preload; if not given the one installed with this command
+    #[arg(long, value_name = "FILE")]
+    preload: Option<PathBuf>,
+    /// Draw it, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// What the picture shows
+    #[arg(long, value_enum, default_value_t = Show::Time)]
+    show: Show,
+    /// How to write the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// The collectives that are timed.
+const COLLECTIVES: [&str; 10] = [
+    "allreduce",
+    "reduce-scatter",
+    "allgather",
+    "bcast",
+    "reduce",
+    "alltoall",
+    "barrier",
+    "alltoallv-uniform",
+    "alltoallv-skewed",
+    "alltoallv-sparse",
+];
+
+fn collective(name: &str) -> Result<String, String> {
+    match COLLECTIVES.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!("timed are {}", COLLECTIVES.join(", "))),
+    }
+}
+
+/// What a picture shows, by size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Show {
+    /// The time of a call
+    Time,
+    /// Bytes of a call over its time
+    Bandwidth,
+    /// How many times as long the reference takes: the MPI, or the first side
+    Ratio,
+}
+
+/// All times of a side at a size, sorted.
+#[derive(Clone, Debug, Default)]
+struct Times(Vec<f64>);
+
+impl Times {
+    fn median(&self) -> f64 {
+        let Times(us) = self;
+        (us[(us.len() - 1) / 2] + us[us.len() / 2]) / 2.0
+    }
+
+    fn ends(&self) -> [f64; 2] {
+        [self.0[0], self.0[self.0.len() - 1]]
+    }
+}
+
+/// What was measured: by collective (in the order asked for), bytes and side.
+type Measured = BTreeMap<(usize, u64, usize), Times>;
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    if args.plot.is_some() && args.bytes.sizes().filter(|&bytes| bytes > 0).count() < 2 {
+        return Err(picture::needs_sizes());
+    }
+    let Sides { all: sides, mpi, mut notes } = sides::sides(&args)?;
+    let sizes: Vec<String> = args.bytes.sizes().map(|bytes| bytes.to_string()).collect();
+    let bar = progress::bar_or_lines(u64::from(args.rounds) * sides.len() as u64, "measuring");
+    let mut measured = Measured::new();
+    for round in 1..=args.rounds {
+        for (number, side) in sides.iter().enumerate() {
+            bar.say(&format!("round {round}: {}", side.name()));
+            for time in sides::run(side, mpi.as_ref(), &args, &sizes.join(","))? {
+                let place = args.collectives.iter().position(|name| *name == time.collective);
+                let Some(place) = place else { continue };
+                measured.entry((place, time.bytes, number)).or_default().0.push(time.us);
+            }
+            bar.advance(1);
+        }
+    }
+    drop(bar);
+    measured.values_mut().for_each(|Times(us)| us.sort_by(f64::total_cmp));
+    let reference = sides.iter().position(|side| *side == Side::Mpi).unwrap_or(0);
+    if let Some(path) = &args.plot {
+        draw(&args, &sides, &measured, reference, path)?;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    notes.insert(
+        0,
+        format!(
+            "{} ranks on {cores} cores of this host, {} rounds in turn: medians, from the least to the largest round. \
+             Ratio: how many times as long {} takes.",
+            args.ranks,
+            args.rounds,
+            sides[reference].name()
+        ),
+    );
+    notes.extend(mpi.as_ref().map(|mpi| format!("MPI: {}.", mpi.about)));
+    report(&args, &sides, &measured, reference, notes).write(args.format, &args.output)?;
+    Ok(Outcome::Well)
+}
+
+fn report(
+    args: &Args,
+    sides: &[Side],
+    measured: &Measured,
+    reference: usize,
+    notes: Vec<String>,
+) -> Report {
+    let rows = measured.iter().map(|(&(collective, bytes, side), times)| {
+        let us = |us: f64| Cell::new(us, decimal(us, if us < 100.0 { 2 } else { 0 }));
+        let (median, [least, largest]) = (times.median(), times.ends());
+        let rate = bytes as f64 / median * 1e6;
+        let theirs = measured.get(&(collective, bytes, reference));
+        vec![
+            Cell::text(&args.collectives[collective]),
+            Cell::new(bytes, sizes::show(bytes)),
+            Cell::text(sides[side].name()),
+            us(median),
+            us(least),
+            us(largest),
+            if bytes == 0 { Cell::none() } else { Cell::new(rate, show_rate(rate)) },
+            theirs.map_or_else(Cell::none, |theirs| {
+                let ratio = theirs.median() / median;
+                Cell::new(ratio, format!("{ratio:.2}"))
+            }),
+        ]
+    });
+    Report {
+        about: vec![
+            ("ranks", Value::from(args.ranks)),
+            ("rounds", Value::from(args.rounds)),
+            ("reference", Value::from(sides[reference].name())),
+        ],
+        heading: format!("{} on {} ranks, us", args.collectives.join(", "), args.ranks),
+        columns: vec![
+            Column::text("collective", "collective"),
+            Column::number("bytes", "bytes"),
+            Column::text("side", "side"),
+            Column::number("median_us", "median"),
+            Column::number("least_us", "least").yields(2),
+            Column::number("largest_us", "largest").yields(2),
+            Column::number("bandwidth_bytes_per_s", "bandwidth").yields(1),
+            Column::number("ratio", "ratio"),
+        ],
+        rows: rows.collect(),
+        notes,
+    }
+}
+
+fn draw(
+    args: &Args,
+    sides: &[Side],
+    measured: &Measured,
+    reference: usize,
+    path: &std::path::Path,
+) -> Result<(), CliError> {
+    let point = |&(collective, bytes, _): &(usize, u64, usize), times: &Times| {
+        let point = Point { bytes, value: times.median(), ends: times.ends() };
+        Some(match args.show {
+            Show::Time => point,
+            Show::Bandwidth => point.map(|us| bytes as f64 / us / 1e3),
+            Show::Ratio => {
+                let theirs = measured.get(&(collective, bytes, reference))?.median();
+                point.map(|us| theirs / us)
+            }
+        })
+    };
+    let chart = |(number, of): (usize, &String)| Chart {
+        of: of.clone(),
+        curves: sides
+            .iter()
+            .enumerate()
+            .map(|(side, name)| Curve {
+                name: name.name(),
+                points: measured
+                    .iter()
+                    .filter(|((collective, _, of), _)| (*collective, *of) == (number, side))
+                    .filter_map(|(key, times)| point(key, times))
+                    .collect(),
+            })
+            .collect(),
+    };
+    let charts: Vec<Chart> = args.collectives.iter().enumerate().map(chart).collect();
+    let them = sides[reference].name();
+    let (meaning, level) = match args.show {
+        Show::Time => ("time, us".to_owned(), None),
+        Show::Bandwidth => ("bandwidth, GB/s".to_owned(), None),
+        Show::Ratio => (format!("time of {them} over a side's"), Some(1.0)),
+    };
+    let title = format!("{} on {} ranks of one host", args.collectives.join(", "), args.ranks);
+    curves::draw(&title, &meaning, &charts, level, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_the_median_between_the_least_and_the_largest_round() {
+        let times = Times(vec![1.0, 2.0, 4.0, 9.0]);
+        assert_eq!((times.median(), times.ends()), (3.0, [1.0, 9.0]));
+        assert_eq!(Times(vec![1.0, 2.0, 4.0]).median(), 2.0);
+        let point = Point { bytes: 8, value: 2.0, ends: [1.0, 4.0] };
+        let rate = point.map(|us| 8.0 / us);
+        assert_eq!((rate.value, rate.ends), (4.0, [2.0, 8.0]));
+    }
+}

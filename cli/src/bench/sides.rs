@@ -1,0 +1,240 @@
+//! What is compared: the library itself, by what it chooses or by an algorithm, an MPI, and that with hopbine preloaded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use hopbine_meet::variables::{BACKEND, from_environment};
+use tempfile::TempDir;
+
+use super::Args;
+use crate::error::CliError;
+
+/// Times an MPI's collectives: what `hopbine bench-rank` does with hopbine.
+const PROGRAM: &str = include_str!("collectives.c");
+
+/// One of what is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The library, by an algorithm if one is named.
+    Hopbine(Option<String>),
+    /// The MPI.
+    Mpi,
+    /// The MPI's program with this library preloaded.
+    Preload(PathBuf),
+}
+
+impl Side {
+    /// For people and files.
+    pub fn name(&self) -> String {
+        match self {
+            Side::Hopbine(None) => "hopbine".to_owned(),
+            Side::Hopbine(Some(algorithm)) => format!("hopbine {algorithm}"),
+            Side::Mpi => "MPI".to_owned(),
+            Side::Preload(_) => "MPI, hopbine preloaded".to_owned(),
+        }
+    }
+}
+
+/// An MPI, and the program for it.
+pub struct Mpi {
+    /// Its name, as its launcher says it.
+    pub about: String,
+    launcher: Vec<String>,
+    directory: TempDir,
+}
+
+/// A time of one side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Time {
+    pub collective: String,
+    pub bytes: u64,
+    pub us: f64,
+}
+
+/// What a benchmark compares.
+pub struct Sides {
+    pub all: Vec<Side>,
+    /// If there is one, and it is wanted.
+    pub mpi: Option<Mpi>,
+    /// Remarks on what is left out.
+    pub notes: Vec<String>,
+}
+
+/// The sides that are asked for, as far as they are there.
+///
+/// # Errors
+/// [`CliError::Bench`] if the MPI that was asked for does not compile the program.
+pub fn sides(args: &Args) -> Result<Sides, CliError> {
+    let mut notes = Vec::new();
+    let mut sides = vec![Side::Hopbine(None)];
+    sides.extend(args.algorithms.iter().map(|name| Side::Hopbine(Some(name.clone()))));
+    let mpi = match &args.mpicc[..] {
+        "none" => None,
+        mpicc => match Mpi::find(mpicc, args) {
+            Ok(mpi) => Some(mpi),
+            // It was not asked for.
+            Err(CliError::Bench(reason)) if mpicc == super::MPICC => {
+                notes.push(format!("No MPI is compared with: {reason}."));
+                None
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    if mpi.is_some() {
+        sides.push(Side::Mpi);
+        match args.preload.clone().or_else(installed) {
+            Some(library) => sides.push(Side::Preload(library)),
+            None => notes.push(
+                "libhopbine_preload.so is not beside this command: ./install.sh puts both there; --preload \
+                 names another."
+                    .to_owned(),
+            ),
+        }
+    }
+    Ok(Sides { all: sides, mpi, notes })
+}
+
+/// The library to preload that was installed with this command.
+fn installed() -> Option<PathBuf> {
+    let command = std::env::current_exe().ok()?;
+    let library = command.parent()?.parent()?.join("lib/libhopbine_preload.so");
+    library.exists().then_some(library)
+}
+
+/// What a command has said, if it ended well.
+fn output(command: &mut Command) -> Result<Output, CliError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |why: String| CliError::Bench(format!("{name}: {why}"));
+    let output = command.output().map_err(|error: io::Error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = last[last.len().saturating_sub(5)..].join("; ");
+    Err(failed(format!("{}: {last}", output.status)))
+}
+
+impl Mpi {
+    /// Compiles the program.
+    fn find(mpicc: &str, args: &Args) -> Result<Self, CliError> {
+        let directory = tempfile::tempdir()
+            .map_err(|error| CliError::Bench(format!("a directory for the program: {error}")))?;
+        let source = directory.path().join("collectives.c");
+        std::fs::write(&source, PROGRAM).map_err(|source_error| CliError::Write {
+            path: source.clone(),
+            source: source_error,
+        })?;
+        let mut words = mpicc.split_whitespace();
+        let mut compile = Command::new(words.next().unwrap_or(super::MPICC));
+        compile.args(words).args(["-O3", "-o"]).arg(directory.path().join("collectives"));
+        output(compile.arg(&source))?;
+        let mut launcher: Vec<String> =
+            args.mpiexec.split_whitespace().map(str::to_owned).collect();
+        let program = launcher.first().cloned().unwrap_or_default();
+        let said = output(Command::new(&program).arg("--version"))?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        // Only where nothing is said.
+        if launcher.len() == 1 {
+            launcher.extend(flags(&said, args.ranks).into_iter().map(str::to_owned));
+        }
+        let about = said.lines().next().unwrap_or(&program).trim().to_owned();
+        Ok(Mpi { about, launcher, directory })
+    }
+
+    fn program(&self) -> PathBuf {
+        self.directory.path().join("collectives")
+    }
+}
+
+/// What the launcher needs for ranks on this host: Open MPI refuses more of them than cores, and root.
+fn flags(version: &str, ranks: u32) -> Vec<&'static str> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if !(version.contains("Open MPI") || version.contains("OpenRTE")) {
+        return Vec::new();
+    }
+    let mut flags = match ranks as usize <= cores {
+        true => vec!["--bind-to", "core"],
+        false => {
+            vec!["--bind-to", "none", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+        }
+    };
+    if rustix::process::geteuid().is_root() {
+        flags.push("--allow-run-as-root");
+    }
+    flags
+}
+
+/// Runs one side once.
+///
+/// # Errors
+/// [`CliError::Bench`] if it fails.
+pub fn run(
+    side: &Side,
+    mpi: Option<&Mpi>,
+    args: &Args,
+    sizes: &str,
+) -> Result<Vec<Time>, CliError> {
+    let ranks = args.ranks.to_string();
+    let what = [args.collectives.join(","), sizes.to_owned(), args.budget.to_string()];
+    let mut command = match (side, mpi) {
+        (Side::Hopbine(algorithm), _) => {
+            let hopbine = std::env::current_exe()
+                .map_err(|error| CliError::Bench(format!("this command: {error}")))?;
+            let mut command = Command::new(&hopbine);
+            command.args(["launch", "-n", &ranks]).arg(&hopbine).arg("bench-rank").args(&what);
+            command.args(algorithm);
+            if BACKEND.get(&from_environment).is_none() {
+                command.env(BACKEND.name, "shm");
+            }
+            command
+        }
+        (Side::Mpi | Side::Preload(_), Some(mpi)) => {
+            let mut command = Command::new(&mpi.launcher[0]);
+            command.args(&mpi.launcher[1..]).args(["-n", &ranks]);
+            if let Side::Preload(library) = side {
+                // Of the ranks, not of the launcher.
+                command.args(["env", &format!("LD_PRELOAD={}", absolute(library).display())]);
+            }
+            command.arg(mpi.program()).args(&what);
+            command
+        }
+        (_, None) => unreachable!("sides of an MPI are there with it only"),
+    };
+    let output = output(&mut command)?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(time).collect())
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// `collective bytes microseconds`.
+fn time(line: &str) -> Option<Time> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [collective, bytes, us] = words[..] else { return None };
+    let collective = collective.to_owned();
+    Some(Time { collective, bytes: bytes.parse().ok()?, us: us.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_found_among_other_lines() {
+        let found = time("allreduce 8 1.25");
+        assert_eq!(found, Some(Time { collective: "allreduce".to_owned(), bytes: 8, us: 1.25 }));
+        for line in ["", "allreduce 8", "a warning of four words", "allreduce eight 1"] {
+            assert_eq!(time(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_open_mpi_needs_flags() {
+        assert_eq!(flags("HYDRA build details:", 4096), Vec::<&str>::new());
+        let many = flags("mpirun (Open MPI) 4.1.4", 4096);
+        assert!(many.contains(&"--oversubscribe"), "{many:?}");
+    }
+}

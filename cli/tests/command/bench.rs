@@ -1,0 +1,124 @@
+//! `hopbine bench`, and the pictures of measured times.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use hopbine_testing::processes::OutputInTime;
+
+use super::{command, json, refused, text, well};
+
+/// The texts of a picture.
+fn words(path: &Path) -> Vec<String> {
+    let svg = std::fs::read_to_string(path).unwrap();
+    let svg = roxmltree::Document::parse(&svg).unwrap();
+    svg.descendants().filter_map(|node| node.text()).map(|text| text.trim().to_owned()).collect()
+}
+
+#[test]
+fn sides_are_measured_in_turn_and_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let picture = directory.path().join("times.svg");
+    let value = json(&format!(
+        "bench allreduce,barrier --ranks 2 --bytes 8..512:x8 --rounds 3 --budget 1 --mpicc none --algorithms \
+         direct,mixed --format json --plot {}",
+        picture.display()
+    ));
+    let rows = value["rows"].as_array().unwrap();
+    // Three sizes and the barrier, by three sides.
+    assert_eq!(rows.len(), 4 * 3, "{value}");
+    for row in rows {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        let [least, median, largest] = ["least_us", "median_us", "largest_us"].map(number);
+        assert!(0.0 < least && least <= median && median <= largest, "{row}");
+        // The first side is the reference.
+        assert!(number("ratio") > 0.0 && (row["side"] != "hopbine" || number("ratio") == 1.0));
+        if row["collective"] == "barrier" {
+            assert!(row["bandwidth_bytes_per_s"].is_null());
+        }
+    }
+    let words = words(&picture);
+    for name in ["allreduce, barrier on 2 ranks of one host", "hopbine direct", "time, us"] {
+        assert!(words.iter().any(|word| word == name), "{name}: {words:?}");
+    }
+}
+
+/// An MPI of scripts: what is compiled says how long calls take, and less where something is preloaded.
+fn mpi(directory: &Path) -> [String; 2] {
+    let program = "#!/bin/sh\n[ -n \"$LD_PRELOAD\" ] && us=2 || us=8\n\
+                   for bytes in $(echo \"$2\" | tr , ' '); do echo \"$1 $bytes $us\"; done\n";
+    let compiler = format!(
+        "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ngrep -q MPI_Init \"$3\" || exit 1\n\
+         cat >\"$2\" <<'END'\n{program}END\nchmod +x \"$2\"\n"
+    );
+    let launcher = "#!/bin/sh\n[ \"$1\" = --version ] && { echo 'MPI of scripts 1.0'; exit; }\nshift 2\nexec \"$@\"\n";
+    [("mpicc", &compiler[..]), ("mpiexec", launcher)].map(|(name, script)| {
+        let path = directory.join(name);
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    })
+}
+
+#[test]
+fn an_mpi_is_the_reference_without_and_with_hopbine_preloaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let [mpicc, mpiexec] = mpi(directory.path());
+    // The loader says that it is no library, and goes on.
+    let library = directory.path().join("libhopbine_preload.so");
+    std::fs::write(&library, "").unwrap();
+    let picture = directory.path().join("ratio.svg");
+    let value = json(&format!(
+        "bench bcast --ranks 2 --bytes 8..64:x8 --rounds 2 --budget 1 --mpicc {mpicc} --mpiexec {mpiexec} \
+         --preload {} --format json --show ratio --plot {}",
+        library.display(),
+        picture.display()
+    ));
+    assert_eq!(value["reference"], "MPI");
+    assert!(value["notes"].to_string().contains("MPI of scripts 1.0"), "{value}");
+    let rows = value["rows"].as_array().unwrap();
+    let of = |side: &str| {
+        let all = rows.iter().filter(|row| row["side"] == side);
+        all.map(|row| (row["median_us"].as_f64().unwrap(), row["ratio"].as_f64().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("MPI"), [(8.0, 1.0); 2]);
+    assert_eq!(of("MPI, hopbine preloaded"), [(2.0, 4.0); 2]);
+    assert_eq!(of("hopbine").len(), 2);
+    assert!(words(&picture).iter().any(|word| word == "time of MPI over a side's"));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let output = command("bench --mpicc no-such-mpicc").output_in_time();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no-such-mpicc"), "{}", text(&output.stderr));
+    let args = "bench allreduce --mpicc none --algorithms no-such --rounds 1 --budget 1";
+    let output = command(args).output_in_time();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no-such"), "{}", text(&output.stderr));
+    refused(&[
+        ("bench allgather,scan --mpicc none", "timed are allreduce"),
+        (
+            "bench allreduce --mpicc none --bytes 8 --rounds 1 --budget 1 --plot none.svg",
+            "--plot needs a range of sizes",
+        ),
+        ("run allreduce --torus 2 --bytes 8 --plot none.svg", "--plot needs a range of sizes"),
+        (
+            "run allreduce --torus 2 --bytes 8..64 --backend sim --plot none.svg",
+            "simulated ranks have none",
+        ),
+    ]);
+}
+
+#[test]
+fn runs_are_drawn_a_curve_for_each_algorithm() {
+    let directory = tempfile::tempdir().unwrap();
+    let picture = directory.path().join("run.svg");
+    let args = "run allreduce --torus 4 --bytes 8..512:x8 --iterations 3";
+    well(&format!("{args} --algorithm bine --plot {}", picture.display()));
+    let one = words(&picture);
+    assert!(one.iter().any(|word| word == "bine") && one.iter().any(|word| word == "512 B"));
+    assert!(one.concat().contains("say nothing about a network"), "{one:?}");
+    well(&format!("{args} --algorithm all --plot {}", picture.display()));
+    assert!(words(&picture).concat().contains("the 12 quickest of"));
+}
