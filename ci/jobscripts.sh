@@ -44,7 +44,7 @@ for script in jobscripts/fugaku-*.sh; do
   said=$(submit "$root/$script" "${listed[@]}") || { fail "$script: $said"; continue; }
   [[ $said == *"llio_transfer of"* && $said == *"mpiexec of"* ]] || fail "$script runs nothing: $said"
   echo "$script: $(grep -c '^mpiexec of' <<<"$said") run(s), $(sed -n 's/^mpiexec //p' <<<"$said" | tail -1)"
-  case $script in *-sweep.sh | *-doctor.sh) continue ;; esac
+  case $script in *-sweep.sh | *-doctor.sh | *-tune.sh) continue ;; esac
   # What its header promises is where the header says, and not in a file for each rank.
   out=$(sed -n 's/^# Gives:  \([^ ]*\)JOBID.*/\1/p' "$script")
   ran=$(cat "$job/${out}1.out") || { fail "$script: there is no ${out}1.out"; continue; }

@@ -43,8 +43,8 @@ pub struct Args {
     /// Number of ports; without it as many as the shape has directions, 6 at most
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
-    /// Which built-in table
-    #[arg(long, value_parser = Wire::ALL.map(Wire::name), default_value = Wire::Network.name())]
+    /// Which built-in table: of Tofu-D, of another network, or of the memory of one host
+    #[arg(long, value_parser = Tuning::BUILT_IN.map(|(name, _)| name), default_value = "tofu-d")]
     wire: String,
     /// A decision table in place of the built-in one
     #[arg(long, value_name = "FILE", conflicts_with = "wire")]

@@ -38,6 +38,11 @@ impl OutputArg {
         self.file.is_some()
     }
 
+    /// The file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// Characters that fit on a line: of the terminal, or what the environment's `COLUMNS` says.
     /// `None` if there is no limit.
     pub fn width(&self) -> Option<usize> {

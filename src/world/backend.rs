@@ -7,6 +7,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use super::config::Drive;
 use super::info::DeviceInfo;
 use super::near::Near;
+use crate::comm::choice::tuning::Tuning;
 use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::Reading;
@@ -32,6 +33,11 @@ pub(super) trait Backend: Send + Sync {
 
     /// What its messages travel through.
     fn wire(&self) -> Wire;
+
+    /// The decision table that serves it if nobody wants another.
+    fn tuning(&self) -> &'static Tuning {
+        Tuning::built_in(self.wire())
+    }
 
     /// Ports beyond this number share an interface with another one: 1 where whoever calls moves the data.
     ///

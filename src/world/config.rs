@@ -88,7 +88,7 @@ pub struct EmulationConfig {
     /// The longest message in bytes for calls that do not say; by default it depends on the
     /// length of the data.
     pub segment_bytes: Option<u64>,
-    /// What chooses for calls that do not say; by default the table that is built in for the wire.
+    /// What chooses for calls that do not say; without it [`table`](EmulationConfig::table).
     pub tuning: Option<Tuning>,
     /// The algorithms of calls that do not name one, where the library is not to choose.
     pub preferred: Preferred,
@@ -143,6 +143,14 @@ impl EmulationConfig {
     pub fn with(mut self, set: impl FnOnce(&mut Self)) -> Self {
         set(&mut self);
         self
+    }
+
+    /// The decision table that is built in for the wire: for the emulated device that of the one which it emulates.
+    pub fn table(&self) -> &'static Tuning {
+        match self.wire {
+            Wire::Network => Tuning::tofu_d(),
+            Wire::Memory => Tuning::built_in(Wire::Memory),
+        }
     }
 
     /// As [`new`](EmulationConfig::new), with what the environment says instead of defaults.

@@ -94,7 +94,7 @@ pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> 
 fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
     let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
-    let tuning = tuning_for(config.tuning.as_ref(), Tuning::built_in(config.wire))?;
+    let tuning = tuning_for(config.tuning.as_ref(), config.table())?;
     let emulation = match config.wire {
         Wire::Network => Some(Emulation::new(config)?),
         Wire::Memory => None,

@@ -51,7 +51,6 @@ use super::near::Near;
 use super::place::{from_hosts, from_logical, from_tofu};
 use super::shm::Shm;
 use super::threads;
-use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
 use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
@@ -180,7 +179,7 @@ impl World {
         let name = BACKEND.get(get);
         let (backend, tried) =
             choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
-        let tuning = config::tuning_for(wanted_table.as_ref(), Tuning::built_in(backend.wire()))?;
+        let tuning = config::tuning_for(wanted_table.as_ref(), backend.tuning())?;
         let drive = backend.drive(drive).map_err(|valid| {
             let found = DRIVE.get(get).unwrap_or_default();
             DRIVE.wrong_here(found, format!("inline or auto: {valid}"))

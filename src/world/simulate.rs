@@ -65,7 +65,7 @@ pub struct SimulationConfig {
     /// The longest message in bytes for calls that do not say; by default it depends on the length of
     /// the data.
     pub segment_bytes: Option<u64>,
-    /// What chooses for calls that do not say; by default the table that is built in for networks.
+    /// What chooses for calls that do not say; without it [`table`](SimulationConfig::table).
     pub tuning: Option<Tuning>,
     /// The algorithms of calls that do not name one, where the library is not to choose.
     pub preferred: Preferred,
@@ -101,6 +101,14 @@ impl SimulationConfig {
             unexpected_bytes: DEFAULT_LIMIT,
             trace: None,
             stack_bytes: STACK_BYTES,
+        }
+    }
+
+    /// The decision table that is built in for the wire.
+    pub fn table(&self) -> &'static Tuning {
+        match self.wire {
+            SimulatedWire::Messages => Tuning::built_in(Wire::Network),
+            SimulatedWire::Utofu => Tuning::tofu_d(),
         }
     }
 
@@ -210,7 +218,7 @@ fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation
     let opening = Opening {
         config,
         n_ports: n_ports as usize,
-        tuning: tuning_for(config.tuning.as_ref(), Tuning::built_in(Wire::Network))?,
+        tuning: tuning_for(config.tuning.as_ref(), config.table())?,
         expansions: Arc::new(Expansions::default()),
         meeting: Meeting::new(n_ranks),
     };

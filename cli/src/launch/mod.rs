@@ -60,7 +60,7 @@ pub struct Args {
     timeout: Option<u64>,
     /// Seconds that the other ranks are given to end by themselves when one has failed; then
     /// they are terminated
-    #[arg(long, value_name = "S", default_value_t = 5)]
+    #[arg(long, value_name = "S", default_value_t = GRACE_SECONDS)]
     grace: u64,
     /// What ranks are bound to. Of more ranks than cores none is
     #[arg(long, value_enum, default_value_t)]
@@ -88,6 +88,9 @@ pub struct Args {
     )]
     command: Vec<OsString>,
 }
+
+/// What ranks are given to end by themselves.
+const GRACE_SECONDS: u64 = 5;
 
 /// What every rank gets, besides its number.
 #[derive(Debug)]
@@ -117,6 +120,29 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         .map_err(|error| CliError::Usage(format!("signals cannot be watched for: {error}")))?;
     let job = Job::start(&settings, &mut signals)?;
     job.watch(signals)
+}
+
+/// Runs this very command as the ranks of a shape on this host.
+///
+/// # Errors
+/// As [`run`].
+pub fn this_program(shape: &Shape, backend: Option<Backend>) -> Result<Outcome, CliError> {
+    let start = |source| CliError::Start { program: "hopbine".into(), source };
+    let program = std::env::current_exe().map_err(start)?.into_os_string();
+    run(Args {
+        ranks: None,
+        torus: Some(shape.without_node_axis()),
+        ranks_per_node: Some(shape.ranks_per_node()),
+        backend,
+        timeout: None,
+        grace: GRACE_SECONDS,
+        bind_to: BindTo::default(),
+        machine: None,
+        slower: None,
+        tag_output: false,
+        as_vendor: false,
+        command: std::iter::once(program).chain(std::env::args_os().skip(1)).collect(),
+    })
 }
 
 fn settings(args: Args) -> Result<Settings, CliError> {

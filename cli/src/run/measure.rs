@@ -287,10 +287,10 @@ impl Lists {
 }
 
 /// A collective from and to the bytes of elements.
-type Call = fn(&Communicator, &Case, &Lists, &[u8], &mut [u8]) -> Result<(), Error>;
+pub type Call = fn(&Communicator, &Case, &Lists, &[u8], &mut [u8]) -> Result<(), Error>;
 
 /// The call on elements of a type.
-fn typed(dtype: Dtype) -> Call {
+pub fn typed(dtype: Dtype) -> Call {
     use half::{bf16, f16};
     use num_complex::Complex;
     match dtype {

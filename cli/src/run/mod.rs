@@ -35,7 +35,8 @@ use stats::Times;
 use tasks::tasks;
 
 pub(super) use data::Data;
-pub(super) use measure::Lists;
+pub(super) use measure::{Call, Lists, typed};
+pub(super) use ranks::join;
 pub(super) use reference::{Case, Reference};
 pub(super) use stats::show_rate;
 pub(super) use verify::verify;

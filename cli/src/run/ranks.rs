@@ -10,7 +10,7 @@ use hopbine_meet::variables::{
 use hopbine_torus::Shape;
 
 use super::Args;
-use crate::args::{Backend, default_ports};
+use crate::args::{Backend, Place, default_ports};
 use crate::error::CliError;
 
 /// See the module documentation.
@@ -55,7 +55,8 @@ impl Ranks {
         let mut config = EmulationConfig::new(shape.clone());
         config.map = simulation.map.clone();
         config.ports = simulation.ports;
-        config.tuning = simulation.tuning.clone();
+        config.tuning =
+            Some(simulation.tuning.clone().unwrap_or_else(|| simulation.table().clone()));
         config.preferred = simulation.preferred.clone();
         Ok(Ranks { config, simulation: Some(simulation), world: None })
     }
@@ -75,26 +76,8 @@ impl Ranks {
 
     fn processes(args: &Args) -> Result<Self, CliError> {
         let shape = &args.place.torus;
-        // The variable has the nodes' torus; the ranks of each node are said apart.
-        let torus = shape.without_node_axis().to_string();
-        let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
-        let ports = args.ports.map(|ports| ports.to_string());
-        let drive = args.drive.map(Drive::name);
-        let settings = [
-            (TORUS.name, Some(torus.as_ref())),
-            (RANKS_PER_NODE.name, per_node.as_deref().map(AsRef::as_ref)),
-            (RANK_MAP.name, Some(args.place.map.as_setting())),
-            (PORTS.name, ports.as_deref().map(AsRef::as_ref)),
-            (DRIVE.name, drive.map(AsRef::as_ref)),
-            (BACKEND.name, args.backend.map(|backend| backend.name().as_ref())),
-        ];
-        for (name, value) in settings {
-            if let Some(value) = value {
-                // SAFETY: this program has no other threads yet.
-                unsafe { std::env::set_var(name, value) };
-            }
-        }
-        Ranks::joined(hopbine::init().map_err(CliError::World)?, shape)
+        let world = join(&args.place, args.ports, args.drive, args.backend)?;
+        Ranks::joined(world, shape)
     }
 
     /// Those of a world, which must have this shape.
@@ -103,10 +86,10 @@ impl Ranks {
     /// [`CliError::Usage`].
     pub fn joined(world: World, shape: &Shape) -> Result<Self, CliError> {
         let comm = world.communicator();
-        if comm.shape() != shape {
+        let found = comm.shape();
+        if found != shape {
             return Err(CliError::Usage(format!(
-                "the ranks are a torus of {}, not of {shape}",
-                comm.shape()
+                "the ranks are a torus of {found}, not of {shape}"
             )));
         }
         let mut config = EmulationConfig::new(shape.clone());
@@ -160,4 +143,37 @@ impl Ranks {
             (None, None, Wire::Memory) => "shm",
         }
     }
+}
+
+/// The job that this process is a rank of, with what is said in place of the environment.
+///
+/// # Errors
+/// [`CliError`].
+pub fn join(
+    place: &Place,
+    ports: Option<u32>,
+    drive: Option<Drive>,
+    backend: Option<Backend>,
+) -> Result<World, CliError> {
+    let shape = &place.torus;
+    // The variable has the nodes' torus; the ranks of each node are said apart.
+    let torus = shape.without_node_axis().to_string();
+    let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
+    let ports = ports.map(|ports| ports.to_string());
+    let drive = drive.map(Drive::name);
+    let settings = [
+        (TORUS.name, Some(torus.as_ref())),
+        (RANKS_PER_NODE.name, per_node.as_deref().map(AsRef::as_ref)),
+        (RANK_MAP.name, Some(place.map.as_setting())),
+        (PORTS.name, ports.as_deref().map(AsRef::as_ref)),
+        (DRIVE.name, drive.map(AsRef::as_ref)),
+        (BACKEND.name, backend.map(|backend| backend.name().as_ref())),
+    ];
+    for (name, value) in settings {
+        if let Some(value) = value {
+            // SAFETY: this program has no other threads yet.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
+    hopbine::init().map_err(CliError::World)
 }

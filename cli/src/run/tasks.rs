@@ -1,6 +1,6 @@
 //! What is run: algorithms and ports, named by the user or chosen by the library.
 
-use hopbine::{EmulationConfig, Tuning};
+use hopbine::EmulationConfig;
 use hopbine_torus::plan::{Flow, Traffic, traffic};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
@@ -43,8 +43,7 @@ impl Task {
     ) -> Result<Chosen, CliError> {
         let shape = &args.place.torus;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
-        let built_in = Tuning::built_in(config.wire);
-        let tuning = config.tuning.as_ref().unwrap_or(built_in);
+        let tuning = config.tuning.as_ref().unwrap_or(config.table());
         let choice = if case.is_learnt() {
             let choice = tuning.choose_unknown(case.collective, shape, most);
             match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// A time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget(Duration);
+pub struct Budget(pub Duration);
 
 impl Budget {
     /// Whether it is over, of what began then.

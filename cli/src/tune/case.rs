@@ -51,26 +51,28 @@ impl Case {
     }
 }
 
-/// All of a collective on a shape.
+/// All of a collective on a shape, played at some sizes.
 pub struct Cases<'a> {
     pub machine: &'a Machine,
     /// By algorithm, then by ports.
     pub all: Vec<Case>,
+    /// Bytes of all data of a rank.
+    pub sizes: Vec<u64>,
+    /// Of each case, by size and longest message, what a call takes, ns.
+    pub times: Vec<Vec<[f64; SEGMENTS.len()]>>,
 }
 
-/// Of each case, by size and longest message, what a call takes, ns.
-pub type Times = Vec<Vec<[f64; SEGMENTS.len()]>>;
-
 impl<'a> Cases<'a> {
-    /// Every algorithm on all these numbers of ports.
+    /// Every algorithm on all these numbers of ports, at all these sizes.
     ///
     /// # Errors
     /// As [`Case::new`].
-    pub fn new(
+    pub fn play(
         (machine, network): (&'a Machine, &Network),
         shape: &Shape,
         algorithms: &[Algorithm],
         ports: &[u32],
+        sizes: Vec<u64>,
         bar: &Bar,
     ) -> Result<Self, CliError> {
         let wanted: Vec<(&Algorithm, u32)> = algorithms
@@ -80,18 +82,13 @@ impl<'a> Cases<'a> {
         bar.expect(wanted.len() as u64);
         let case =
             |&(algorithm, ports): &(&Algorithm, u32)| Case::new(network, shape, algorithm, ports);
-        let all = wanted.par_iter().map(case).collect::<Result<_, _>>()?;
-        Ok(Cases { machine, all })
-    }
-
-    /// What they take.
-    pub fn times(&self, sizes: &[u64], bar: &Bar) -> Times {
+        let all: Vec<Case> = wanted.par_iter().map(case).collect::<Result<_, _>>()?;
         let of_size = |case: &Case, bytes: u64| {
-            let whole = case.ns(self.machine, bytes, SEGMENTS[0]);
+            let whole = case.ns(machine, bytes, SEGMENTS[0]);
             // What is longer than all data cuts nothing.
             SEGMENTS.map(|segment| match segment {
                 segment if segment == SEGMENTS[0] || segment >= bytes => whole,
-                segment => case.ns(self.machine, bytes, segment),
+                segment => case.ns(machine, bytes, segment),
             })
         };
         let of_case = |case: &Case| {
@@ -99,6 +96,32 @@ impl<'a> Cases<'a> {
             bar.advance(1);
             times
         };
-        self.all.par_iter().map(of_case).collect()
+        let times = all.par_iter().map(of_case).collect();
+        Ok(Cases { machine, all, sizes, times })
+    }
+
+    /// The case of this name on this number of ports.
+    pub fn find(&self, name: &str, ports: u32) -> Option<usize> {
+        self.all.iter().position(|case| case.algorithm.name == name && case.ports == ports)
+    }
+
+    /// What a case takes at a size with messages up to a length, ns.
+    pub fn ns(&self, case: usize, size: usize, segment_bytes: u64) -> f64 {
+        let bytes = self.sizes[size];
+        let is_same =
+            |&segment: &u64| segment == segment_bytes || segment.min(segment_bytes) >= bytes;
+        match SEGMENTS.iter().position(is_same) {
+            Some(segment) => self.times[case][size][segment],
+            None => self.all[case].ns(self.machine, bytes, segment_bytes),
+        }
+    }
+
+    /// The case that takes least on up to `ports` ports at a size, and what it takes, ns.
+    pub fn best(&self, size: usize, ports: u32) -> (&Case, f64) {
+        let least = |of: &[f64; SEGMENTS.len()]| of.iter().copied().fold(f64::INFINITY, f64::min);
+        let all = self.all.iter().zip(&self.times).filter(|(case, _)| case.ports <= ports);
+        let all = all.map(|(case, times)| (case, least(&times[size])));
+        all.reduce(|best, other| if other.1 < best.1 { other } else { best })
+            .expect("some algorithm serves every shape")
     }
 }

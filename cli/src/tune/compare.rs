@@ -1,80 +1,215 @@
-//! How long calls take by one table and by another, predicted.
+//! What calls take by a table, by the table before and by the best algorithm, and what they take at least; predicted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use hopbine::Tuning;
-use hopbine_torus::Collective;
+use hopbine_torus::bounds::Bounds;
 use hopbine_torus::sim::{Machine, Network};
+use hopbine_torus::{Collective, Shape, sizes};
+use serde_json::Value;
 
-use super::Tuned;
 use super::case::{Case, Cases};
+use super::{Run, segment};
+use crate::cells::{Cell as Entry, Column, decimal};
 use crate::error::CliError;
+use crate::report::Report;
 
-/// By cell (shape, ports, size) how long a call takes by the new table, over how long by the one before.
-#[derive(Default)]
-pub struct Comparison(Vec<f64>);
+/// How much longer than the best algorithm a choice may take.
+const NEAR: f64 = 1.03;
+/// From this size on calls are long: bandwidth bounds them, bytes.
+const LONG: u64 = 64 << 20;
 
-impl Comparison {
-    /// With the cells of a shape.
+/// Calls of a collective on a shape.
+pub struct Compared {
+    pub collective: Collective,
+    pub shape: Shape,
+    calls: Vec<Call>,
+}
+
+/// A call with a number of ports and a size.
+struct Call {
+    ports: u32,
+    bytes: u64,
+    /// By the table that has been tuned, if there is one; ns, as all below.
+    new: Option<f64>,
+    before: f64,
+    best: f64,
+    /// What no algorithm can go below.
+    bound: f64,
+    /// What the table before chooses, and what is best.
+    names: [String; 2],
+}
+
+impl Compared {
+    /// Calls by a table with all that serves, and by a table that has been tuned, for the numbers of ports that are
+    /// given.
     ///
     /// # Errors
-    /// [`CliError`] if the choice before does not serve.
-    pub fn add(
-        &mut self,
+    /// [`CliError`] if what a table chooses does not serve.
+    pub fn new(
         (machine, network): (&Machine, &Network),
-        (tuned, cases): &(Tuned, Cases<'_>),
+        (collective, shape): (Collective, &Shape),
+        cases: &Cases<'_>,
+        by_ports: &[(u32, Option<&[Run]>)],
         before: &Tuning,
-        sizes: &[u64],
-    ) -> Result<(), CliError> {
-        let (collective, shape) = (tuned.collective, &tuned.shape);
+    ) -> Result<Self, CliError> {
         let mut others: HashMap<(String, u32), Case> = HashMap::new();
-        let known = |name: &str, ports: u32| {
-            cases.all.iter().find(|case| case.algorithm.name == name && case.ports == ports)
-        };
         let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
-        for (ports, runs) in &tuned.by_ports {
-            for &bytes in sizes {
-                let is_its = |run: &&super::Run| run.up_to.is_none_or(|up_to| bytes <= up_to);
-                let run = runs.iter().find(is_its).expect("runs cover all sizes");
-                let case = known(&run.algorithm, run.ports).expect("it was chosen of these");
-                let new = case.ns(machine, bytes, super::segment(run));
-                let choice = before.choose(collective, shape, bytes / blocks, *ports);
+        let limits = machine.limits(network);
+        let mut calls = Vec::new();
+        for &(ports, runs) in by_ports {
+            let bounds = Bounds::new(collective, ports, &limits);
+            for (size, &bytes) in cases.sizes.iter().enumerate() {
+                let is_its = |run: &&Run| run.up_to.is_none_or(|up_to| bytes <= up_to);
+                let by = |run: &Run| {
+                    let case =
+                        cases.find(&run.algorithm, run.ports).expect("it was chosen of these");
+                    cases.ns(case, size, segment(run))
+                };
+                let choice = before.choose(collective, shape, bytes / blocks, ports);
                 let name = &*choice.algorithm.name;
-                let case = match known(name, choice.ports) {
-                    Some(case) => case,
+                let before = match cases.find(name, choice.ports) {
+                    Some(case) => cases.ns(case, size, choice.segment_bytes),
                     None => {
                         let key = (name.to_owned(), choice.ports);
                         if !others.contains_key(&key) {
                             let case = Case::new(network, shape, &choice.algorithm, choice.ports)?;
                             others.insert(key.clone(), case);
                         }
-                        &others[&key]
+                        others[&key].ns(machine, bytes, choice.segment_bytes)
                     }
                 };
-                self.0.push(new / case.ns(machine, bytes, choice.segment_bytes));
+                let (best, best_ns) = cases.best(size, ports);
+                calls.push(Call {
+                    ports,
+                    bytes,
+                    new: runs.and_then(|runs| runs.iter().find(is_its)).map(by),
+                    before,
+                    best: best_ns,
+                    bound: bounds.call(bytes as f64).1,
+                    names: [name.to_owned(), best.algorithm.name.to_string()],
+                });
             }
         }
-        Ok(())
+        Ok(Compared { collective, shape: shape.clone(), calls })
     }
 }
 
-/// A line for each collective.
-pub fn summary(before: &str, compared: &BTreeMap<Collective, Comparison>) -> String {
+/// Ascending.
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut all: Vec<f64> = values.collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+/// Of all, how many in a hundred are near the best.
+fn near(over_best: &[f64]) -> f64 {
+    let near = over_best.iter().filter(|&&ratio| ratio <= NEAR).count();
+    100.0 * near as f64 / over_best.len() as f64
+}
+
+/// Two lines for each collective: the tuned table beside the one before, and both beside the best.
+pub fn summary(before: &str, compared: &[Compared]) -> String {
     let mut text =
         format!("Predicted time over that of table {before}, by cells (shape, ports, size):\n");
-    for (collective, Comparison(ratios)) in compared {
-        let mut sorted = ratios.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = |part: usize| sorted[(sorted.len() - 1) * part / 2];
+    for collective in Collective::ALL {
+        let own = || compared.iter().filter(|all| all.collective == collective);
+        let calls = || own().flat_map(|all| &all.calls);
+        let ratios = sorted(calls().filter_map(|call| Some(call.new? / call.before)));
+        if ratios.is_empty() {
+            continue;
+        }
+        let at = |part: usize| ratios[(ratios.len() - 1) * part / 2];
         let [least, median, most] = [0, 1, 2].map(at);
-        let faster = ratios.iter().filter(|&&ratio| ratio < 0.97).count();
+        let faster = ratios.iter().filter(|&&ratio| ratio < 1.0 / NEAR).count();
+        let new = sorted(calls().filter_map(|call| Some(call.new? / call.best)));
+        let old = sorted(calls().map(|call| call.before / call.best));
         let _ = writeln!(
             text,
-            "  {:15} {:4} cells: median {median:.2}, {least:.2} to {most:.2}; {faster} are more than 3% sooner",
+            "  {:15} {:4} cells: median {median:.2}, {least:.2} to {most:.2}; {faster} are more than 3% sooner;\n  \
+             {:15} within 3% of the best of all algorithms are {:.1}% of them, of {before} {:.1}%",
             collective.name(),
             ratios.len(),
+            "",
+            near(&new),
+            near(&old),
         );
     }
     text
+}
+
+/// How far a table is from the best algorithm, and the best from what is possible: a row for each collective and shape.
+pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
+    let all =
+        sorted(compared.iter().flat_map(|all| &all.calls).map(|call| call.before / call.best));
+    let mean = |ratios: &[f64]| ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let ratio = |value: f64| Entry::new(value, format!("{value:.3}"));
+    let rows = compared.iter().map(|Compared { collective, shape, calls }| {
+        let over_best = sorted(calls.iter().map(|call| call.before / call.best));
+        let worst = calls.iter().max_by(|a, b| (a.before / a.best).total_cmp(&(b.before / b.best)));
+        let worst = worst.expect("there are sizes");
+        let most = calls.iter().map(|call| call.ports).max().unwrap_or(1);
+        let with_all = || calls.iter().filter(|call| call.ports == most);
+        let gaps = |is_its: &dyn Fn(&Call) -> bool| {
+            sorted(
+                with_all()
+                    .filter(|call| is_its(call) && call.bound > 0.0)
+                    .map(|call| call.best / call.bound),
+            )
+        };
+        let (short, long) = (gaps(&|call| call.bytes < LONG), gaps(&|call| call.bytes >= LONG));
+        let middle =
+            |gaps: &[f64]| gaps.get(gaps.len() / 2).copied().map_or_else(Entry::none, ratio);
+        let [name, best] = &worst.names;
+        vec![
+            Entry::text(collective.name()),
+            Entry::text(shape.to_string()),
+            Entry::count(calls.len() as u64),
+            Entry::new(near(&over_best), format!("{} %", decimal(near(&over_best), 1))),
+            ratio(mean(&over_best)),
+            ratio(worst.before / worst.best),
+            Entry::text(format!(
+                "{name} for {best}, {}, ports {}",
+                sizes::show(worst.bytes),
+                worst.ports
+            )),
+            middle(&short),
+            long.last().copied().map_or_else(Entry::none, ratio),
+        ]
+    });
+    let rows: Vec<Vec<Entry>> = rows.collect();
+    Report {
+        about: vec![
+            ("predicted", Value::from(true)),
+            ("machine", Value::from(&*machine.name)),
+            ("table", Value::from(table)),
+            ("cells", Value::from(all.len())),
+            ("near_percent", Value::from(near(&all))),
+        ],
+        heading: format!("Table {table} on {}, predicted: its choice over the best of all algorithms", machine.name),
+        columns: vec![
+            Column::text("collective", "collective"),
+            Column::text("torus", "torus"),
+            Column::number("cells", "cells"),
+            Column::number("near_percent", "within 3 %"),
+            Column::number("mean_over_best", "mean"),
+            Column::number("worst_over_best", "worst"),
+            Column::text("worst", "where").wraps(),
+            Column::number("short_over_bound", "best over bound"),
+            Column::number("long_over_bound", "from 64 MiB"),
+        ],
+        rows,
+        notes: vec![
+            format!(
+                "{} cells (collective, shape, ports, size): {:.2} % within 3 % of the best, mean {:.4}, worst {:.3}.",
+                all.len(),
+                near(&all),
+                mean(&all),
+                all.last().copied().unwrap_or(1.0),
+            ),
+            "Best over bound: with all ports, the median of sizes below 64 MiB, and the longest from there on."
+                .to_owned(),
+        ],
+    }
 }

@@ -2,7 +2,7 @@
 
 use hopbine_torus::Shape;
 
-use super::case::{Cases, SEGMENTS, Times};
+use super::case::{Cases, SEGMENTS};
 
 /// How much longer than the best what is chosen may take at a size that was predicted.
 const TOLERANCE: f64 = 1.02;
@@ -31,16 +31,15 @@ struct Candidate {
 
 /// For calls on `ports` ports, what serves which sizes: from the smallest size on always the candidate that stays
 /// near the best for the most sizes, and of several the one that takes least.
-pub fn cover(cases: &Cases<'_>, times: &Times, sizes: &[u64], ports: u32) -> Vec<Run> {
+pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
+    let (sizes, times) = (&cases.sizes, &cases.times);
     let fits = |&case: &usize| cases.all[case].ports <= ports;
     let all: Vec<Candidate> = (0..cases.all.len())
         .filter(fits)
         .flat_map(|case| (0..SEGMENTS.len()).map(move |segment| Candidate { case, segment }))
         .collect();
     let ns = |candidate: Candidate, size: usize| times[candidate.case][size][candidate.segment];
-    let best: Vec<f64> = (0..sizes.len())
-        .map(|size| all.iter().map(|&candidate| ns(candidate, size)).fold(f64::INFINITY, f64::min))
-        .collect();
+    let best: Vec<f64> = (0..sizes.len()).map(|size| cases.best(size, ports).1).collect();
     let sum = |candidate: Candidate, from: usize, to: usize| -> f64 {
         (from..to).map(|size| ns(candidate, size) / best[size]).sum()
     };
@@ -85,7 +84,7 @@ pub fn cover(cases: &Cases<'_>, times: &Times, sizes: &[u64], ports: u32) -> Vec
 }
 
 /// The mean of two sizes as factors go.
-fn half_way(a: u64, b: u64) -> u64 {
+pub fn half_way(a: u64, b: u64) -> u64 {
     (u128::from(a) * u128::from(b)).isqrt() as u64
 }
 
@@ -117,10 +116,10 @@ mod tests {
             .collect();
         let bar = progress::bar(0, "");
         let sizes: Vec<u64> = (0..9).map(|power| 8 << (3 * power)).collect();
-        let cases = Cases::new((&machine, &network), &shape, &algorithms, &[1, 6], &bar).unwrap();
-        let times = cases.times(&sizes, &bar);
+        let place = (&machine, &network);
+        let cases = Cases::play(place, &shape, &algorithms, &[1, 6], sizes.clone(), &bar).unwrap();
         for ports in [1, 6] {
-            let runs = cover(&cases, &times, &sizes, ports);
+            let runs = cover(&cases, ports);
             assert!(runs.len() > 1 && runs.len() < sizes.len(), "{runs:?}");
             assert_eq!((runs[0].above, runs[runs.len() - 1].up_to), (0, None));
             assert!(runs.windows(2).all(|pair| pair[0].up_to == Some(pair[1].above)));
@@ -128,14 +127,9 @@ mod tests {
                 let run =
                     runs.iter().find(|run| run.up_to.is_none_or(|up_to| bytes <= up_to)).unwrap();
                 assert!(run.ports <= ports);
-                let is_of = |case: &&super::super::case::Case| {
-                    case.algorithm.name == run.algorithm && case.ports == run.ports
-                };
-                let case = cases.all.iter().find(is_of).unwrap();
+                let case = &cases.all[cases.find(&run.algorithm, run.ports).unwrap()];
                 let own = case.ns(&machine, bytes, SEGMENTS[run.segment]);
-                let fits = |(case, _): &(&super::super::case::Case, _)| case.ports <= ports;
-                let all = cases.all.iter().zip(&times).filter(fits);
-                let best = all.flat_map(|(_, times)| times[size]).fold(f64::INFINITY, f64::min);
+                let best = cases.best(size, ports).1;
                 assert!(own <= TOLERANCE * best * (1.0 + 1e-9), "{bytes}: {own} and {best}");
             }
         }

@@ -1,12 +1,13 @@
-//! `hopbine tune`: decision tables from the network model.
+//! `hopbine tune`: decision tables from the network model, or from measurements.
 
 mod budget;
 mod case;
 mod compare;
 mod cover;
+mod measure;
+mod merge;
 mod text;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -19,27 +20,32 @@ use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::sizes::SizeRange;
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 
+use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress::{self, Bar};
+use super::report::Format;
 use super::simulate::{file, network};
 use super::{args, host};
 use budget::Budget;
 pub use case::Case;
 use case::{Cases, SEGMENTS};
-use compare::Comparison;
+use compare::Compared;
 use cover::{Run, cover};
 
-/// Write a decision table from the network model's predictions
+/// Write a decision table: from the network model's predictions, or from runs on this machine
 ///
-/// For each shape, collective and number of ports the predictions of all algorithms that serve are compared, size by
-/// size. Nothing is run, and every figure is a prediction. HOPBINE_TUNING=FILE takes the table.
+/// For each shape, collective and number of ports all algorithms that serve are compared, size by size. Without
+/// --measure nothing is run, and every figure is a prediction. HOPBINE_TUNING=FILE takes the table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hopbine tune -o tofu-d.toml
   hopbine tune allreduce bcast --machine my-machine.toml --torus 8x8x8,16x16x16 -o mine.toml
   hopbine tune --torus 24x24x24 --bytes 8..64MiB:x8 --ports 6 --budget 10min
+  hopbine tune --judge --against network --torus 8x8x8
+  hopbine tune --measure --torus 4 --budget 10min -o this-host.toml
+  mpirun -n 8 hopbine tune --measure --torus 8 -o cluster.toml
 
 Shapes that are not tuned for go by the nearest that is. Sizes: bytes of a rank's vector, or of all its
 blocks.")]
@@ -58,21 +64,40 @@ pub struct Args {
         default_value = "8x8x8,64x64,32x256,24x24x24,5x7x11,48x69x48,8x8x8+4"
     )]
     torus: Vec<Shape>,
-    /// Sizes to predict; between two of them the choice changes half-way
-    #[arg(long, value_name = "BYTES|RANGE", default_value = "8..512MiB:x4")]
-    bytes: SizeRange,
+    /// Sizes; between two of them the choice changes half-way. Without it 8..512MiB:x4, measured 8..16MiB:x4
+    #[arg(long, value_name = "BYTES|RANGE")]
+    bytes: Option<SizeRange>,
     /// Numbers of ports that calls have; more than a shape has directions are left out
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2,4,6")]
     ports: Vec<u32>,
-    /// How long it may take, such as 90s or 10min: what is not done by then is left out
+    /// How long it may take, such as 90s or 10min: what is not done by then is left out. Measured: 10min without it,
+    /// shared among all calls; the same command goes on with what was left out
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
-    /// The table's name; without it that of the machine
+    /// The table's name; without it that of the machine, or `measured`
     #[arg(long)]
     name: Option<String>,
-    /// The table to compare with; without it the one that is built in for networks
-    #[arg(long, value_name = "FILE")]
+    /// The table to compare with, by name or from a file; without it the one that is built in for Tofu-D, or what
+    /// serves measured ranks
+    #[arg(long, value_name = "NAME|FILE")]
     against: Option<PathBuf>,
+    /// Write no table, but how far the one to compare with is from the best algorithm
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with = "name")]
+    judge: bool,
+    /// Run on this machine, and do not predict: as the ranks of a job, or as processes of this host that are started
+    /// for it; see --torus, which must be one shape
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["machine", "judge"])]
+    measure: bool,
+    /// Through what the messages of measured ranks travel; without it what HOPBINE_BACKEND says, or the memory of
+    /// this host where the ranks are started for it
+    #[arg(long, value_enum, requires = "measure")]
+    backend: Option<Backend>,
+    /// Write every measured median with its 95 % interval as CSV
+    #[arg(long, value_name = "FILE", requires = "measure")]
+    log: Option<PathBuf>,
+    /// How to write what --judge finds
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "judge")]
+    format: Format,
     /// Do not say on standard error how much faster the predictions are
     #[arg(long, action = ArgAction::SetTrue)]
     quiet: bool,
@@ -84,8 +109,8 @@ pub struct Args {
 struct Tuned {
     collective: Collective,
     shape: Shape,
-    /// By number of ports that calls have, ascending.
-    by_ports: Vec<(u32, Vec<Run>)>,
+    /// By number of ports that calls have, ascending; `None` where the table behind it says what serves.
+    by_ports: Vec<(u32, Option<Vec<Run>>)>,
 }
 
 /// Messages that a rank sends in a call at most: each peer costs an endpoint 6 to 40 KiB, which the model does not see.
@@ -93,25 +118,24 @@ const MOST_SENDS: usize = 1024;
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
-    let machine = file::machine(&args.machine)?;
-    let before = match &args.against {
-        None => Tuning::built_in(hopbine::Wire::Network).clone(),
-        Some(path) => read_table(path)?,
-    };
     if args.ports.is_empty() || args.ports.contains(&0) {
         return Err(CliError::Usage("--ports: calls have at least 1 port".to_owned()));
     }
     for shape in &args.torus {
         host::check_plans(shape, true)?;
     }
-    let collectives = match &args.collective[..] {
-        [] => Collective::ALL.to_vec(),
-        some => some.to_vec(),
+    if args.measure {
+        return measure::run(&args);
+    }
+    let machine = file::machine(&args.machine)?;
+    let before = match &args.against {
+        None => Tuning::tofu_d().clone(),
+        Some(path) => named_or_read(path)?,
     };
-    let bar = progress::bar(0, "tuning");
+    let collectives = collectives(&args);
+    let bar = progress::bar_or_lines(0, "tuning");
     let start = Instant::now();
-    let (mut tuned, mut left_out) = (Vec::new(), Vec::new());
-    let mut compared: BTreeMap<Collective, Comparison> = BTreeMap::new();
+    let (mut tuned, mut left_out, mut compared) = (Vec::new(), Vec::new(), Vec::new());
     for shape in &args.torus {
         let network = match network(&machine, shape) {
             Ok(network) => network,
@@ -125,32 +149,73 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
                 left_out.push(format!("{collective} on {shape}: --budget is over"));
                 continue;
             }
+            if !is_predicted(collective, shape) {
+                left_out.push(format!(
+                    "{collective} on {shape}: with several ranks a node the model is not to be relied on; it goes by \
+                     the rows of table {}",
+                    behind().table().name()
+                ));
+                let by_ports = counts(&args.ports, max_ports(shape)).into_iter();
+                let by_ports = by_ports.map(|ports| (ports, None)).collect();
+                tuned.push(Tuned { collective, shape: shape.clone(), by_ports });
+                continue;
+            }
             bar.say(&format!("{collective} on {shape}"));
             let place = (&machine, &network);
-            let sizes = sizes(&args, collective, shape);
-            let found = tune(&args, place, (collective, shape), &sizes, &bar)?;
-            compared.entry(collective).or_default().add(place, &found, &before, &sizes)?;
-            tuned.push(found.0);
+            let counts = counts(&args.ports, max_ports(shape));
+            let cases = cases(&args, place, (collective, shape), &counts, &bar)?;
+            let runs = |&ports: &u32| (ports, (!args.judge).then(|| cover(&cases, ports)));
+            let runs: Vec<(u32, Option<Vec<Run>>)> = counts.iter().map(runs).collect();
+            let by_ports: Vec<_> =
+                runs.iter().map(|(ports, runs)| (*ports, runs.as_deref())).collect();
+            compared.push(Compared::new(place, (collective, shape), &cases, &by_ports, &before)?);
+            tuned.push(Tuned { collective, shape: shape.clone(), by_ports: runs });
         }
     }
     drop(bar);
-    if tuned.is_empty() {
+    if compared.is_empty() {
         return Err(CliError::Usage(format!("nothing was tuned; {}", left_out.join("; "))));
     }
+    let before = before.table().name();
+    let left_out: Vec<String> = left_out.iter().map(|what| format!("Not tuned: {what}.")).collect();
+    if args.judge {
+        let mut report = compare::report(&machine, before, &compared);
+        report.notes.extend(left_out);
+        report.write(args.format, &args.output)?;
+        return Ok(Outcome::Well);
+    }
     let name = args.name.clone().unwrap_or_else(|| machine.name.clone());
-    let text = text::table(&name, &args, &machine, &before, (&tuned, &left_out), &compared);
+    let said = compare::summary(before, &compared) + &left_out.join("\n");
+    let text = text::table(&name, &args, &machine, &tuned, &said);
     // What is written here is read as a user's table is.
     text.parse::<Tuning>().map_err(|error| {
         CliError::Usage(format!("the table that was made is none ({error}); please report it"))
     })?;
     args.output.write(&text)?;
     if !args.quiet {
-        eprint!("{}", compare::summary(before.table().name(), &compared));
-        for what in &left_out {
-            eprintln!("Not tuned: {what}.");
-        }
+        eprintln!("{}", said.trim_end());
     }
     Ok(Outcome::Well)
+}
+
+/// Whether predictions can be told apart. Of alltoalls with several ranks a node those that follow one rank for all
+/// come out up to four times too short (docs/model.md), and to follow all ranks takes too long.
+fn is_predicted(collective: Collective, shape: &Shape) -> bool {
+    collective != Collective::Alltoall || shape.ranks_per_node() == 1
+}
+
+/// What serves where a table does not say.
+fn behind() -> &'static Tuning {
+    Tuning::built_in(hopbine::Wire::Network)
+}
+
+/// The built-in table of that name, or the one in a file.
+///
+/// # Errors
+/// As [`read_table`].
+fn named_or_read(path: &Path) -> Result<Tuning, CliError> {
+    let named = path.to_str().and_then(Tuning::named);
+    named.map_or_else(|| read_table(path), |built_in| Ok(built_in.clone()))
 }
 
 /// The decision table in a file.
@@ -170,37 +235,54 @@ fn sizes(args: &Args, collective: Collective, shape: &Shape) -> Vec<u64> {
         return vec![0];
     }
     let least = u64::from(collective.n_blocks(shape.n_ranks()));
-    let sizes: Vec<u64> = args.bytes.sizes().filter(|&bytes| bytes >= least).collect();
+    let sizes: Vec<u64> = all_sizes(args).filter(|&bytes| bytes >= least).collect();
     if sizes.is_empty() { vec![least] } else { sizes }
 }
 
-/// What is best for a collective on a shape, by ports and sizes; with what has been predicted for it.
-fn tune<'a>(
-    args: &Args,
-    (machine, network): (&'a Machine, &Network),
-    (collective, shape): (Collective, &Shape),
-    sizes: &[u64],
-    bar: &Bar,
-) -> Result<(Tuned, Cases<'a>), CliError> {
-    let most = max_ports(shape);
-    let mut counts: Vec<u32> = args.ports.iter().copied().filter(|&ports| ports <= most).collect();
+/// The sizes to tune for, bytes.
+fn all_sizes(args: &Args) -> impl Iterator<Item = u64> + use<> {
+    let unsaid = if args.measure { "8..16MiB:x4" } else { "8..512MiB:x4" };
+    let range = args.bytes.unwrap_or_else(|| unsaid.parse().expect("a range of sizes"));
+    range.sizes().collect::<Vec<u64>>().into_iter()
+}
+
+/// The collectives to tune for.
+fn collectives(args: &Args) -> Vec<Collective> {
+    if args.collective.is_empty() { Collective::ALL.to_vec() } else { args.collective.clone() }
+}
+
+/// Of these numbers of ports those that there are, ascending; if none, all that there are.
+fn counts(wanted: &[u32], most: u32) -> Vec<u32> {
+    let mut counts: Vec<u32> = wanted.iter().copied().filter(|&ports| ports <= most).collect();
     counts.sort_unstable();
     counts.dedup();
     if counts.is_empty() {
         counts.push(most);
     }
+    counts
+}
+
+/// What may serve a collective on a shape, with what it is predicted to take.
+fn cases<'a>(
+    args: &Args,
+    place: (&'a Machine, &Network),
+    (collective, shape): (Collective, &Shape),
+    counts: &[u32],
+    bar: &Bar,
+) -> Result<Cases<'a>, CliError> {
+    let algorithms = candidates(collective, shape);
+    let used = if collective == Collective::Barrier { &[1] } else { counts };
+    let sizes = sizes(args, collective, shape);
+    Cases::play(place, shape, &algorithms, used, sizes, bar)
+}
+
+/// The algorithms that may serve a collective on a shape.
+fn candidates(collective: Collective, shape: &Shape) -> Vec<Algorithm> {
     let is_small = shape.n_ranks() as usize <= MOST_SENDS;
     let serves = |algorithm: &Algorithm| {
         algorithm.serves(shape).is_ok() && (is_small || !sends_to_all(algorithm, shape))
     };
-    let algorithms: Vec<Algorithm> =
-        registry::algorithms(collective).into_iter().filter(serves).collect();
-    let used: Vec<u32> = if collective == Collective::Barrier { vec![1] } else { counts.clone() };
-    let cases = Cases::new((machine, network), shape, &algorithms, &used, bar)?;
-    let times = cases.times(sizes, bar);
-    let by_ports = counts.iter().map(|&ports| (ports, cover(&cases, &times, sizes, ports)));
-    let tuned = Tuned { collective, shape: shape.clone(), by_ports: by_ports.collect() };
-    Ok((tuned, cases))
+    registry::algorithms(collective).into_iter().filter(serves).collect()
 }
 
 /// Whether some rank sends more than [`MOST_SENDS`] messages: the root, or one like all others.

@@ -1,25 +1,17 @@
 //! Decision tables as text.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use hopbine::Tuning;
+use hopbine_torus::choose::{Features, Knowledge};
 use hopbine_torus::sim::Machine;
-use hopbine_torus::{Collective, Shape, sizes};
+use hopbine_torus::{Shape, sizes};
 
-use super::compare::{Comparison, summary};
-use super::{Args, Run, Tuned, segment};
+use super::merge::{self, short};
+use super::{Args, Run, Tuned, behind, segment};
 
-/// The whole file.
-pub fn table(
-    name: &str,
-    args: &Args,
-    machine: &Machine,
-    before: &Tuning,
-    (tuned, left_out): (&[Tuned], &[String]),
-    compared: &BTreeMap<Collective, Comparison>,
-) -> String {
-    let sizes: Vec<u64> = args.bytes.sizes().collect();
+/// The whole file; `said` stands at its head.
+pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: &str) -> String {
+    let sizes: Vec<u64> = super::all_sizes(args).collect();
     let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
     let mut text = format!(
         "# A decision table of hopbine, as HOPBINE_TUNING=FILE takes it.\n\
@@ -33,17 +25,15 @@ pub fn table(
         sizes::show(first),
         sizes::show(last),
     );
-    for line in summary(before.table().name(), compared).lines() {
+    for line in said.lines() {
         let _ = writeln!(text, "# {line}");
-    }
-    for what in left_out {
-        let _ = writeln!(text, "# Not tuned: {what}.");
     }
     let _ = write!(
         text,
         "\nversion = 1\nname = \"{name}\"\nwire = \"network\"\n\
          # For calls whose sizes not all ranks know, and collectives that were not tuned\n\
-         otherwise = \"network\"\n"
+         otherwise = \"{}\"\n",
+        behind().table().name()
     );
     let mut classes: Vec<&Shape> = Vec::new();
     for Tuned { shape, .. } in tuned {
@@ -60,11 +50,21 @@ pub fn table(
 
 /// A rule for each number of ports, or for several with the same rows.
 fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
+    let of = Features::of(shape);
+    let rows_of = |(ports, runs): &(u32, Option<Vec<Run>>)| match runs {
+        Some(runs) => (*ports, rows(runs)),
+        None => {
+            let kind = (*collective, Knowledge::Known);
+            let rule = behind().find(kind, (shape, &of), 0, *ports).rule;
+            let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
+            (*ports, merge::rows(rule, blocks, &[0], &[None]))
+        }
+    };
+    let by_ports: Vec<(u32, String)> = by_ports.iter().map(rows_of).collect();
     let mut at = 0;
     while at < by_ports.len() {
-        let (first, runs) = &by_ports[at];
-        let rows = rows(runs);
-        let same = by_ports[at..].iter().take_while(|(_, other)| self::rows(other) == rows).count();
+        let (first, rows) = &by_ports[at];
+        let same = by_ports[at..].iter().take_while(|(_, other)| other == rows).count();
         let last = by_ports[at + same - 1].0;
         // More ports than were predicted for are used as those.
         let ports = match (first, at + same == by_ports.len()) {
@@ -81,7 +81,6 @@ fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
 }
 
 fn rows(runs: &[Run]) -> String {
-    let short = |bytes: u64| sizes::show(bytes).replace(" B", "").replace(' ', "");
     let row = |run: &Run| {
         let up_to = run.up_to.map_or(String::new(), short);
         let algorithm = match run.algorithm == run.everywhere {

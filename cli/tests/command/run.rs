@@ -64,10 +64,15 @@ fn options_reach_the_library() {
     assert!(value["notes"].to_string().contains("worker threads"), "{value}");
     let value = json(&format!("{args} --drive inline"));
     assert!(value["notes"].to_string().contains("each rank's own thread"), "{value}");
-    assert_eq!(value["rows"][0]["algorithm"], "mixed", "what `auto` chose");
+    let shape = "2x4".parse().unwrap();
+    let choice = hopbine::Tuning::tofu_d().choose(Collective::Allreduce, &shape, 64 << 10, 4);
+    assert_eq!(value["rows"][0]["algorithm"], &*choice.algorithm.name, "what `auto` chose");
     let output = command(args).env("HOPBINE_ALGORITHM", "allreduce=bucket").output_in_time();
     let out = text(&output.stdout);
-    assert!(out.contains("\"algorithm\": \"bucket\"") && !out.contains("mixed"), "{out}");
+    assert!(
+        out.contains("\"algorithm\": \"bucket\"") && !out.contains(&*choice.algorithm.name),
+        "{out}"
+    );
 }
 
 #[test]

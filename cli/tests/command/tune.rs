@@ -16,11 +16,18 @@ fn a_table_of_predictions_is_one_and_always_the_same() {
     let table = text(&once.stdout);
     assert_eq!(text(&hopbine(TUNE).stdout), table);
     let said = text(&once.stderr);
-    assert!(said.contains("Predicted time over that of table network"), "{said}");
+    assert!(said.contains("Predicted time over that of table tofu-d"), "{said}");
     assert!(said.contains("Not tuned: 5x7x11: shape 5x7x11 has no fold"), "{said}");
     for collective in ["allreduce", "bcast", "alltoall"] {
-        assert_eq!(said.lines().filter(|line| line.contains(collective)).count(), 1, "{said}");
+        let is_its = |line: &&str| line.contains(collective) && line.contains(" cells: median ");
+        assert_eq!(said.lines().filter(is_its).count(), 1, "{said}");
     }
+    assert!(said.contains("Not tuned: alltoall on 6x4+2: with several ranks a node"), "{said}");
+    assert_eq!(
+        said.matches("within 3% of the best of all algorithms are 100.0% of them").count(),
+        3,
+        "{said}"
+    );
     assert!(table.contains("predicted by the network model for machine tofu-d"), "{table}");
     let tuning: Tuning = table.parse().unwrap();
     let shape = "4x4x3".parse().unwrap();
@@ -49,9 +56,85 @@ fn a_table_of_predictions_is_one_and_always_the_same() {
     assert!(value["row"].as_str().unwrap().starts_with("table tofu-d, line "), "{value}");
 }
 
+/// A table is judged by what it chooses, not by what it was made of.
+#[test]
+fn a_table_is_judged_by_the_best_algorithm() {
+    let of = |against: &str| {
+        json(&format!(
+            "tune allreduce bcast --torus 4x4x3 --bytes 8..8MiB:x8 --ports 1,6 --judge --format json --against {against}"
+        ))
+    };
+    let network = of("network");
+    let rows = network["rows"].as_array().unwrap();
+    let collectives: Vec<_> = rows.iter().map(|row| row["collective"].as_str().unwrap()).collect();
+    assert_eq!(collectives, ["allreduce", "bcast"]);
+    for row in rows {
+        assert_eq!((row["cells"].as_u64(), row["torus"].as_str()), (Some(14), Some("4x4x3")));
+        let [mean, worst, near] = ["mean_over_best", "worst_over_best", "near_percent"]
+            .map(|key| row[key].as_f64().unwrap());
+        assert!(1.0 <= mean && mean < worst && worst > 1.03 && near < 100.0, "{row}");
+        assert!(row["short_over_bound"].as_f64().unwrap() > 1.0, "{row}");
+    }
+    // A table that was made for these calls is near the best in all of them.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tuned.toml");
+    let tune = "tune allreduce bcast --torus 4x4x3 --bytes 8..8MiB:x8 --ports 1,6 --quiet -o";
+    well(&format!("{tune} {}", path.display()));
+    let tuned = of(&path.display().to_string());
+    assert_eq!((tuned["near_percent"].as_f64(), tuned["cells"].as_u64()), (Some(100.0), Some(28)));
+}
+
+/// Ranks that are processes of this host, which the command starts, try in turn what there is.
+#[test]
+fn tables_are_measured_on_ranks_of_this_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let [table, log] = ["mine.toml", "mine.csv"].map(|name| directory.path().join(name));
+    let tune = |what: &str| {
+        format!(
+            "tune --measure {what} --torus 2 --bytes 8..512:x64 --ports 1 -o {} --log {}",
+            table.display(),
+            log.display()
+        )
+    };
+    let part = directory.path().join("mine.toml.part");
+    let out = command(&tune("bcast barrier --budget 60s")).output_in_time();
+    let said = text(&out.stderr);
+    assert!(out.status.success(), "{said}");
+    assert!(
+        said.contains("bcast              2 calls, ")
+            && said.contains("barrier            1 calls, "),
+        "{said}"
+    );
+    assert!(!part.exists());
+    let rows = std::fs::read_to_string(&log).unwrap();
+    assert!(
+        rows.starts_with(
+            "collective,bytes,algorithm,ports,segment_bytes,is_chosen_before,rounds,median_us,"
+        ),
+        "{rows}"
+    );
+    for row in ["bcast,8,direct-tree,1,", "bcast,512,auto,", "barrier,0,auto,"] {
+        assert!(rows.contains(row), "{row}: {rows}");
+    }
+    let written = std::fs::read_to_string(&table).unwrap();
+    assert!(written.contains("measured (`hopbine tune --measure`): hopbine "), "{written}");
+    if !written.contains("# Nothing was faster") {
+        let tuning: Tuning = written.parse().unwrap();
+        assert_eq!(tuning.table().wire(), hopbine::Wire::Memory);
+    }
+    std::fs::write(&part, "{\"of\":\"3 ranks\",\"found\":[]}").unwrap();
+    let out = command(&tune("bcast --budget 1s")).output_in_time();
+    let said = text(&out.stderr);
+    assert!(
+        !out.status.success()
+            && said.contains("it was measured with 3 ranks, and not with hopbine"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_is_chosen_is_explained() {
-    let table = well("explain allreduce --torus 4x3 --bytes 1MiB");
+    let table = well("explain allreduce --torus 4x3 --bytes 1MiB --wire network");
     let heading = table.lines().next().unwrap();
     assert!(
         heading.starts_with("allreduce of 1 MiB on 4x3: mixed, 4 ports, messages up to 65536 B: table network, line "),
@@ -66,7 +149,7 @@ fn what_is_chosen_is_explained() {
         let words: Vec<&str> = said.split(' ').collect();
         assert!(words.iter().all(|word| table.contains(word)), "{said}: {table}");
     }
-    let value = json("explain allreduce --torus 4x3 --bytes 1MiB --format json");
+    let value = json("explain allreduce --torus 4x3 --bytes 1MiB --wire network --format json");
     let rows = value["rows"].as_array().unwrap();
     assert_eq!(
         (rows[0]["algorithm"].as_str(), rows[0]["is_chosen"].as_bool()),
@@ -95,6 +178,14 @@ fn what_cannot_be_tuned_or_explained_is_refused() {
         ("tune allreduce --torus 4 --budget 10", "such as 90s or 10min"),
         ("tune allreduce --torus 4 --machine tofu-e", "neither a machine"),
         ("tune allreduce --torus 4 --against /nonexistent", "/nonexistent"),
+        ("tune --measure -o t.toml", "--measure is for one shape"),
+        ("tune --measure --torus 1 -o t.toml", "1 is one rank, which has nobody to talk to"),
+        ("tune --measure --torus 2", "--measure needs a file for the table"),
+        ("tune --measure --torus 2 --machine tofu-d -o t.toml", "cannot be used with"),
+        (
+            "tune --measure --torus 2 --ports 1 --against network --budget 1s -o t.toml",
+            "--against is a table for wire network",
+        ),
         ("explain allreduce --torus 4 --ports 3", "on 4 there are 1 to 2"),
         ("explain allreduce --torus 4 --table /nonexistent", "/nonexistent"),
         ("explain allreduce --torus 4 --table t --wire memory", "cannot be used with"),

@@ -29,7 +29,8 @@ const WORD: &str = "a text in quotes";
 /// # Errors
 /// [`TableError`].
 pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, TableError> {
-    let lines = Lines(text);
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let lines = Lines(&ends);
     let root = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| lines.at(span.start));
         TableProblem::Syntax(error.message().to_owned()).at(line)
@@ -49,7 +50,7 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
         None => false,
         Some(at) => !at.value.as_bool().ok_or_else(|| at.wrong("true or false"))?,
     };
-    let valid = "the name of a built-in table: \"network\" or \"memory\"";
+    let valid = "the name of a built-in table: \"network\", \"memory\" or \"tofu-d\"";
     let otherwise = match root.get("otherwise") {
         // All others must go by something.
         None if !is_for_others => None,
@@ -164,14 +165,13 @@ fn row(keys: &Keys<'_>, segment: Option<Segment>) -> Result<Row, TableError> {
     Ok(Row { line: keys.line, above, up_to, candidates, ports, segment })
 }
 
-/// Lines of a text by places in it.
+/// Lines of a text by places in it: where each ends.
 #[derive(Clone, Copy)]
-struct Lines<'a>(&'a str);
+struct Lines<'a>(&'a [usize]);
 
 impl Lines<'_> {
     fn at(self, place: usize) -> u32 {
-        let before = self.0.as_bytes().iter().take(place);
-        1 + before.filter(|&&byte| byte == b'\n').count() as u32
+        1 + self.0.partition_point(|&end| end < place) as u32
     }
 }
 

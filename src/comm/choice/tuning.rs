@@ -29,8 +29,9 @@ use super::text::parse;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning(Arc<DecisionTable>);
 
-static NETWORK: LazyLock<Tuning> = LazyLock::new(|| built_in(0));
-static MEMORY: LazyLock<Tuning> = LazyLock::new(|| built_in(1));
+/// The built-in tables, read when they are asked first.
+static TABLES: [LazyLock<Tuning>; Tuning::BUILT_IN.len()] =
+    [LazyLock::new(|| built_in(0)), LazyLock::new(|| built_in(1)), LazyLock::new(|| built_in(2))];
 
 /// A test has tried its algorithms on its classes.
 fn built_in(at: usize) -> Tuning {
@@ -46,26 +47,29 @@ fn table_of(name: &str) -> Option<Arc<DecisionTable>> {
 
 impl Tuning {
     /// The built-in tables' names and texts.
-    pub const BUILT_IN: [(&'static str, &'static str); 2] = [
+    pub const BUILT_IN: [(&'static str, &'static str); 3] = [
         ("network", include_str!("tables/network.toml")),
         ("memory", include_str!("tables/memory.toml")),
+        ("tofu-d", include_str!("tables/tofu-d.toml")),
     ];
 
-    /// The table that a wire has if nobody says otherwise.
+    /// The table of a wire of which nothing else is known.
     pub fn built_in(wire: Wire) -> &'static Tuning {
         match wire {
-            Wire::Network => &NETWORK,
-            Wire::Memory => &MEMORY,
+            Wire::Network => &TABLES[0],
+            Wire::Memory => &TABLES[1],
         }
+    }
+
+    /// The table of Tofu-D, and of the device that emulates it.
+    pub fn tofu_d() -> &'static Tuning {
+        &TABLES[2]
     }
 
     /// The built-in table of this name.
     pub fn named(name: &str) -> Option<&'static Tuning> {
-        match name {
-            "network" => Some(&NETWORK),
-            "memory" => Some(&MEMORY),
-            _ => None,
-        }
+        let at = Tuning::BUILT_IN.iter().position(|(known, _)| *known == name)?;
+        Some(&TABLES[at])
     }
 
     /// What it says.

@@ -18,6 +18,7 @@ use hopbine_torus::choose::Wire;
 use super::backend::{Backend, Layout, Opened};
 use super::info::{Barrier, DeviceInfo, Onesided};
 use super::near::beside;
+use crate::comm::choice::tuning::Tuning;
 use crate::comm::state::small::{CacheFigures, SmallCollectives};
 use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};
@@ -64,6 +65,10 @@ impl Backend for Tofu {
 
     fn wire(&self) -> Wire {
         Wire::Network
+    }
+
+    fn tuning(&self) -> &'static Tuning {
+        Tuning::tofu_d()
     }
 
     fn n_interfaces(&self) -> Result<usize, WireError> {

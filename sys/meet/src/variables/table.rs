@@ -35,7 +35,7 @@ variables! {
         "the library chooses", Program, "allreduce=bine,alltoall=bruck:4",
         "Algorithms preferred to the library's choice. Where one does not serve a call, the library \
          chooses. The same on all ranks; `hopbine list` has the names.";
-    TUNING: Text("network, memory, or the path of a decision table"),
+    TUNING: Text("network, memory, tofu-d, or the path of a decision table"),
         "the table that is built in for what messages travel through", Program, "tuned.toml",
         "A decision table in place of the library's: which algorithm serves a call that names none, on how many \
          ports and in which pieces. The same on all ranks; `hopbine tune` writes such tables.";

@@ -1,0 +1,423 @@
+//! `hopbine tune --measure`: a decision table from runs on this machine.
+//!
+//! Ranks are processes: of this host, which the command starts itself; or those that `mpirun`, a batch system or
+//! `hopbine launch` has started. Each call (a collective of a size) has its share of the time. All that serves takes
+//! turns; what is slower by far drops out; and what remains the fastest is measured anew beside the choice of the
+//! table before. Only if it is faster then, with 99 % certainty, it gets a row.
+
+mod cell;
+mod median;
+mod state;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::{Dtype, Op};
+use hopbine::{Communicator, Tuning, World};
+use hopbine_meet::variables::{BACKEND, from_environment};
+use hopbine_torus::choose::{Features, Knowledge};
+use hopbine_torus::{Collective, Shape, sizes as units};
+
+use super::merge::{self, short};
+use super::{Args, case::SEGMENTS};
+use crate::args::{Backend, MapArg, Place};
+use crate::cells::{Cell as Entry, Column};
+use crate::error::{CliError, Outcome};
+use crate::output::OutputArg;
+use crate::report::{Format, Report};
+use crate::run::{self, Case, Data};
+use crate::{launch, progress};
+use cell::{Candidate, Found, agreed, measure};
+use median::Median;
+use state::State;
+
+/// How long it may take if nothing is said.
+const BUDGET: Duration = Duration::from_secs(600);
+
+/// A call that is measured.
+#[derive(Clone, Copy)]
+struct Call {
+    case: Case,
+    bytes: u64,
+}
+
+/// Starts the ranks if this process is none; else measures, and rank 0 writes the table.
+pub fn run(args: &Args) -> Result<Outcome, CliError> {
+    let [torus] = &args.torus[..] else {
+        return Err(CliError::Usage("--measure is for one shape: give it as --torus".to_owned()));
+    };
+    if torus.n_ranks() < 2 {
+        return Err(CliError::Usage(format!("{torus} is one rank, which has nobody to talk to")));
+    }
+    let Some(table) = args.output.path() else {
+        return Err(CliError::Usage("--measure needs a file for the table: -o FILE".to_owned()));
+    };
+    if hopbine::n_ranks_said().map_err(CliError::World)? == 1 {
+        let unsaid = BACKEND.get(&from_environment).is_none();
+        let backend = args.backend.or(unsaid.then_some(Backend::Shm));
+        return launch::this_program(torus, backend);
+    }
+    let place = Place { torus: torus.clone(), map: MapArg::ColumnMajor };
+    let world = run::join(&place, None, None, args.backend)?;
+    let outcome = on_rank(args, &world, table);
+    match &outcome {
+        Ok(_) => world.finish().map_err(CliError::World)?,
+        // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
+        Err(_) => std::mem::forget(world),
+    }
+    outcome
+}
+
+fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError> {
+    let start = Instant::now();
+    let comm = world.communicator();
+    let (found, torus) = (comm.shape(), &args.torus[0]);
+    if found != torus {
+        return Err(CliError::Usage(format!("the ranks are a torus of {found}, not of {torus}")));
+    }
+    let before = before(args, comm)?;
+    let collectives = super::collectives(args);
+    let calls: Vec<Call> = collectives
+        .iter()
+        .flat_map(|&collective| {
+            let sizes = super::sizes(args, collective, comm.shape());
+            sizes.into_iter().map(move |bytes| call(comm, collective, bytes))
+        })
+        .collect();
+    let is_first = comm.rank() == 0;
+    let settings = settings(world, &before, args);
+    let mut state = is_first.then(|| State::of(table, &settings)).transpose()?;
+    let budget = args.budget.map_or(BUDGET, |budget| budget.0);
+    let bar = is_first.then(|| progress::bar_or_lines(calls.len() as u64, "measuring"));
+    let mut n_left = calls.len() as u32;
+    let mut is_over = false;
+    for &Call { case, bytes } in &calls {
+        let collective = case.collective;
+        if let Some(bar) = &bar {
+            bar.say(&format!("{collective} of {}", units::show(bytes)));
+        }
+        let left = budget.saturating_sub(start.elapsed());
+        let has = state.as_ref().is_some_and(|state| state.has(collective, bytes));
+        let share = left / n_left;
+        n_left -= 1;
+        is_over = agreed(comm, left.is_zero()).map_err(CliError::World)?;
+        if is_over {
+            break;
+        }
+        if !agreed(comm, has).map_err(CliError::World)? {
+            let candidates = candidates(args, comm, &before, (collective, bytes));
+            let found = one(comm, case, &candidates, share)?;
+            if let Some(state) = &mut state {
+                state.add(Found { bytes, ..found })?;
+            }
+        }
+        if let Some(bar) = &bar {
+            bar.advance(1);
+        }
+    }
+    drop(bar);
+    let Some(state) = state else { return Ok(Outcome::Well) };
+    let outcome = write(args, (comm.shape(), &settings), comm.n_ports(), &before, &state)?;
+    if is_over {
+        let (done, all) = (state.found().len(), calls.len());
+        eprintln!("{done} of {all} calls are measured: the same command goes on from there.");
+    } else {
+        state.finish();
+    }
+    Ok(outcome)
+}
+
+/// The table to begin with.
+fn before(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
+    let own = comm.tuning();
+    let Some(path) = &args.against else { return Ok(own.clone()) };
+    let before = super::named_or_read(path)?;
+    let (wire, wanted) = (before.table().wire(), own.table().wire());
+    if wire != wanted {
+        return Err(CliError::Usage(format!(
+            "--against is a table for wire {}; the ranks speak through wire {}",
+            wire.name(),
+            wanted.name()
+        )));
+    }
+    Ok(before)
+}
+
+/// All that figures depend on, in words.
+fn settings(world: &World, before: &Tuning, args: &Args) -> String {
+    let comm = world.communicator();
+    let ports: Vec<String> = args.ports.iter().map(u32::to_string).collect();
+    format!(
+        "hopbine {}, {} with {} ports over {}, tried on {}, beside table {} ({:016x})",
+        hopbine::VERSION,
+        comm.shape(),
+        comm.n_ports(),
+        world.backend(),
+        ports.join(","),
+        before.table().name(),
+        before.table().fingerprint(),
+    )
+}
+
+/// Doubles, which a reduction adds; a root is rank 0.
+fn call(comm: &Communicator, collective: Collective, bytes: u64) -> Call {
+    let n_ranks = comm.size();
+    let op = collective.is_reduction().then_some(Op::Sum);
+    let data = Data { dtype: Dtype::F64, op, n_ranks, seed: 1 };
+    let unit = u64::from(collective.n_blocks(n_ranks)) * Dtype::F64.size_bytes() as u64;
+    let count = bytes.div_ceil(unit) as usize;
+    let case = Case { collective, data, root: 0, count, counts: None, only_root_knows: false };
+    Call { case, bytes }
+}
+
+/// What the table before chooses, what a call takes that says nothing, then all else that serves.
+fn candidates(
+    args: &Args,
+    comm: &Communicator,
+    before: &Tuning,
+    (collective, bytes): (Collective, u64),
+) -> Vec<Candidate> {
+    let shape = comm.shape();
+    let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
+    let choice = before.choose(collective, shape, bytes / blocks, comm.n_ports());
+    let first = Candidate {
+        algorithm: choice.algorithm.name.into_owned(),
+        ports: choice.ports,
+        segment_bytes: choice.segment_bytes,
+    };
+    let counts = super::counts(&args.ports, comm.n_ports().min(super::max_ports(shape)));
+    // What is longer than all data cuts nothing.
+    let longest = |segment: u64| segment == SEGMENTS[0] || segment < bytes;
+    let is_same = |other: &Candidate| {
+        (&other.algorithm, other.ports) == (&first.algorithm, first.ports)
+            && (other.segment_bytes == first.segment_bytes
+                || other.segment_bytes.min(first.segment_bytes) >= bytes)
+    };
+    let others = super::candidates(collective, shape).into_iter().flat_map(|algorithm| {
+        let name = algorithm.name;
+        counts.iter().flat_map(move |&ports| {
+            let name = name.clone();
+            SEGMENTS.into_iter().filter(move |&segment| longest(segment)).map(
+                move |segment_bytes| Candidate {
+                    algorithm: name.to_string(),
+                    ports,
+                    segment_bytes,
+                },
+            )
+        })
+    });
+    let others: Vec<Candidate> = others.filter(|other| !is_same(other)).collect();
+    [first, Candidate::as_called()].into_iter().chain(others).collect()
+}
+
+/// Measures one call.
+fn one(
+    comm: &Communicator,
+    case: Case,
+    candidates: &[Candidate],
+    share: Duration,
+) -> Result<Found, CliError> {
+    let rank = comm.rank();
+    let size = case.data.dtype.size_bytes();
+    let [n_send, n_recv] = [case.input_len(rank), case.result_len(rank)].map(|len| len * size);
+    let room = |n_bytes: usize| vec![0u64; n_bytes.div_ceil(size_of::<u64>())];
+    let (mut send, mut recv) = (room(n_send), room(n_recv));
+    let send = &mut bytemuck::cast_slice_mut(&mut send)[..n_send];
+    let recv = &mut bytemuck::cast_slice_mut(&mut recv)[..n_recv];
+    let call = (case, run::typed(case.data.dtype));
+    measure(comm, call, (send, recv), candidates, share).map_err(CliError::World)
+}
+
+/// Writes the table, and says what it is beside the one before.
+fn write(
+    args: &Args,
+    (shape, settings): (&Shape, &str),
+    ports: u32,
+    before: &Tuning,
+    state: &State,
+) -> Result<Outcome, CliError> {
+    if let Some(path) = &args.log {
+        log(state).write(Format::Csv, &OutputArg::to(path))?;
+    }
+    let table = before.table();
+    let name = args.name.as_deref().unwrap_or("measured");
+    let said = compared(table.name(), state);
+    let mut text = format!(
+        "# A decision table of hopbine, as HOPBINE_TUNING=FILE takes it.\n#\n\
+         # Where it is from: measured (`hopbine tune --measure`): {settings}.\n#\n"
+    );
+    for line in said.lines() {
+        let _ = writeln!(text, "# {line}");
+    }
+    let end_of_head = text.len();
+    // Rules of a table that is not built in must stand here: it cannot be named.
+    let is_named = Tuning::named(table.name()) == Some(before);
+    let otherwise =
+        if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
+    let _ = write!(
+        text,
+        "\nversion = 1\nname = \"{name}\"\nwire = \"{}\"\n# For other shapes and ports, and calls of which nothing \
+         was faster\notherwise = \"{otherwise}\"\nnearest = false\n\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n",
+        table.wire().name(),
+    );
+    let of = Features::of(shape);
+    let mut n_rules = 0;
+    for collective in Collective::ALL {
+        let mut sizes: Vec<u64> = state
+            .found()
+            .iter()
+            .filter(|found| found.collective == collective.name())
+            .map(|found| found.bytes)
+            .collect();
+        sizes.sort_unstable();
+        let faster = |&bytes: &u64| {
+            let (Candidate { algorithm, ports, segment_bytes }, _) =
+                state.of_call(collective, bytes)?.faster.as_ref()?;
+            Some((&**algorithm, *ports, *segment_bytes))
+        };
+        let faster: Vec<Option<merge::Choice<'_>>> = sizes.iter().map(faster).collect();
+        if is_named && faster.iter().all(Option::is_none) {
+            continue;
+        }
+        if sizes.is_empty() {
+            sizes.push(0);
+        }
+        let rule = before.find((collective, Knowledge::Known), (shape, &of), 0, ports).rule;
+        let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
+        let faster = if faster.is_empty() { vec![None] } else { faster };
+        let rows = merge::rows(rule, blocks, &sizes, &faster);
+        let _ = write!(
+            text,
+            "\n[[rule]]\ncollective = \"{collective}\"\nclass = \"{shape}\"\nports = {ports}\nrows = [\n{rows}]\n"
+        );
+        n_rules += 1;
+    }
+    let wrong: Vec<String> = state
+        .found()
+        .iter()
+        .flat_map(|found| {
+            let of = format!("{} of {}", found.collective, units::show(found.bytes));
+            found
+                .wrong
+                .iter()
+                .map(move |name| format!("{of}: {name} has a wrong result, please report it"))
+        })
+        .collect();
+    if n_rules == 0 {
+        // A table must have a rule; that there is none to write is a result.
+        text.truncate(end_of_head);
+        text.push_str("#\n# Nothing was faster: there is no other table.\n");
+    } else {
+        text.parse::<Tuning>().map_err(|error| {
+            CliError::Usage(format!("the table that was made is none ({error}); please report it"))
+        })?;
+    }
+    args.output.write(&text)?;
+    if !args.quiet {
+        eprint!("{said}");
+    }
+    wrong.iter().for_each(|wrong| eprintln!("{wrong}"));
+    Ok(if wrong.is_empty() { Outcome::Well } else { Outcome::Wrong })
+}
+
+/// What is faster than by the table before, and how sure that is.
+fn compared(before: &str, state: &State) -> String {
+    let mut text = format!(
+        "Measured time over that of table {before}; in brackets what holds the median with 99 %, by order statistics:\n"
+    );
+    for collective in Collective::ALL {
+        let own = || state.found().iter().filter(|found| found.collective == collective.name());
+        let faster: Vec<_> =
+            own().filter_map(|found| Some((found, found.faster.as_ref()?))).collect();
+        if own().next().is_none() {
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "  {:15} {:4} calls, {} of them faster",
+            collective.name(),
+            own().count(),
+            faster.len()
+        );
+        for (found, (candidate, Median { value, low, high })) in faster {
+            let before = &found.timed[0].candidate;
+            let _ = writeln!(
+                text,
+                "    {:>8}: {} for {}: {value:.2} ({low:.2} to {high:.2})",
+                units::show(found.bytes),
+                shown(candidate),
+                shown(before),
+            );
+        }
+    }
+    text
+}
+
+fn shown(Candidate { algorithm, ports, segment_bytes }: &Candidate) -> String {
+    let plural = if *ports == 1 { "" } else { "s" };
+    match *segment_bytes {
+        u64::MAX => format!("{algorithm} ({ports} port{plural})"),
+        most => format!("{algorithm} ({ports} port{plural}, {})", short(most)),
+    }
+}
+
+/// Everything that was measured, a row each.
+fn log(state: &State) -> Report {
+    let rows = state.found().iter().flat_map(|found| {
+        found.timed.iter().enumerate().filter(|(_, timed)| !timed.rounds.is_empty()).map(
+            |(at, timed)| {
+                let mut sorted = timed.rounds.clone();
+                sorted.sort_by(f64::total_cmp);
+                let Candidate { algorithm, ports, segment_bytes } = &timed.candidate;
+                let interval = Median::of(&timed.rounds, 0.95);
+                let us = |seconds: Option<f64>| {
+                    seconds.map_or_else(Entry::none, |seconds| {
+                        Entry::new(seconds * 1e6, seconds * 1e6)
+                    })
+                };
+                let is_faster =
+                    found.faster.as_ref().filter(|(other, _)| *other == timed.candidate);
+                let ratio = is_faster
+                    .map_or_else(Entry::none, |(_, ratio)| Entry::new(ratio.value, ratio.value));
+                vec![
+                    Entry::text(&*found.collective),
+                    Entry::count(found.bytes),
+                    Entry::text(&**algorithm),
+                    if *ports == 0 { Entry::none() } else { Entry::count(*ports) },
+                    if *segment_bytes == u64::MAX {
+                        Entry::none()
+                    } else {
+                        Entry::count(*segment_bytes)
+                    },
+                    Entry::new(at == 0, at == 0),
+                    Entry::count(timed.rounds.len() as u64),
+                    us(Some(median::median(&sorted))),
+                    us(interval.map(|interval| interval.low)),
+                    us(interval.map(|interval| interval.high)),
+                    ratio,
+                ]
+            },
+        )
+    });
+    let rows = rows.collect();
+    Report {
+        about: Vec::new(),
+        heading: String::new(),
+        columns: vec![
+            Column::text("collective", "collective"),
+            Column::number("bytes", "bytes"),
+            Column::text("algorithm", "algorithm"),
+            Column::number("ports", "ports"),
+            Column::number("segment_bytes", "segment"),
+            Column::text("is_chosen_before", "before"),
+            Column::number("rounds", "rounds"),
+            Column::number("median_us", "median us"),
+            Column::number("low_us", "low"),
+            Column::number("high_us", "high"),
+            Column::number("anew_over_before", "over before"),
+        ],
+        rows,
+        notes: Vec::new(),
+    }
+}

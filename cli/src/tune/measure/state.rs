@@ -1,0 +1,122 @@
+//! What has been measured so far, in a file beside the table: whoever is interrupted goes on from there.
+
+use std::path::{Path, PathBuf};
+
+use hopbine_torus::Collective;
+use serde::{Deserialize, Serialize};
+
+use super::cell::Found;
+use crate::args;
+use crate::error::CliError;
+use crate::output::OutputArg;
+
+/// See the module documentation. The file is replaced as a whole.
+pub struct State {
+    path: PathBuf,
+    kept: Kept,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// All that the figures depend on, in words.
+    of: String,
+    found: Vec<Found>,
+}
+
+impl State {
+    /// Of the table in this file, as far as it has come with the same settings.
+    ///
+    /// # Errors
+    /// [`CliError::Read`]; [`CliError::Text`] if the file is none, or of other settings.
+    pub fn of(table: &Path, settings: &str) -> Result<Self, CliError> {
+        let mut path = table.as_os_str().to_owned();
+        path.push(".part");
+        let path = PathBuf::from(path);
+        let fresh = Kept { of: settings.to_owned(), found: Vec::new() };
+        if !path.exists() {
+            return Ok(State { path, kept: fresh });
+        }
+        let wrong = |message: String| CliError::Text { path: path.clone(), message };
+        let kept: Kept = serde_json::from_str(&args::read(&path)?).map_err(|error| {
+            wrong(format!(
+                "it is not what tune has measured so far ({error}); remove it to begin anew"
+            ))
+        })?;
+        if kept.of != settings {
+            let message = format!(
+                "it was measured with {}, and not with {settings}; remove it to begin anew",
+                kept.of
+            );
+            return Err(wrong(message));
+        }
+        Ok(State { path, kept })
+    }
+
+    /// Whether a call has been measured.
+    pub fn has(&self, collective: Collective, bytes: u64) -> bool {
+        self.of_call(collective, bytes).is_some()
+    }
+
+    /// What was found for a call.
+    pub fn of_call(&self, collective: Collective, bytes: u64) -> Option<&Found> {
+        let is_it =
+            |found: &&Found| (&*found.collective, found.bytes) == (collective.name(), bytes);
+        self.kept.found.iter().find(is_it)
+    }
+
+    /// All that was found.
+    pub fn found(&self) -> &[Found] {
+        &self.kept.found
+    }
+
+    /// Adds what was found, and writes the file.
+    ///
+    /// # Errors
+    /// [`CliError::Write`].
+    pub fn add(&mut self, found: Found) -> Result<(), CliError> {
+        self.kept.found.push(found);
+        let text = serde_json::to_string(&self.kept).expect("numbers and texts");
+        OutputArg::to(&self.path).write(&text)
+    }
+
+    /// Removes the file: nothing is left to be measured.
+    pub fn finish(self) {
+        // If it stays, the next run has nothing to do.
+        let _ = std::fs::remove_file(self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_interrupted_goes_on_with_the_same_settings() {
+        let directory = tempfile::tempdir().unwrap();
+        let table = directory.path().join("mine.toml");
+        let found = |bytes| Found {
+            collective: "bcast".to_owned(),
+            bytes,
+            timed: Vec::new(),
+            faster: None,
+            wrong: Vec::new(),
+        };
+        let mut state = State::of(&table, "4 ranks").unwrap();
+        state.add(found(8)).unwrap();
+        state.add(found(64)).unwrap();
+        let again = State::of(&table, "4 ranks").unwrap();
+        assert!(again.has(Collective::Bcast, 64) && !again.has(Collective::Bcast, 512));
+        assert!(!again.has(Collective::Reduce, 64));
+        assert_eq!(again.found().len(), 2);
+        let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
+        assert!(
+            refused.contains("mine.toml.part: it was measured with 4 ranks, and not with 5"),
+            "{refused}"
+        );
+        again.finish();
+        assert!(State::of(&table, "5 ranks").unwrap().found().is_empty());
+        std::fs::write(directory.path().join("mine.toml.part"), "{").unwrap();
+        let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
+        assert!(refused.contains("remove it to begin anew"), "{refused}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Rows of a table for one shape from those of another table, but where something else was faster.
+
+use std::fmt::Write as _;
+
+use hopbine_torus::choose::{Row, Rule, Segment, Uses};
+use hopbine_torus::sizes;
+
+use super::cover::half_way;
+
+/// An algorithm, on how many ports, and the longest message, bytes.
+pub type Choice<'a> = (&'a str, u32, u64);
+
+/// A size as tables have it, such as 64KiB.
+pub fn short(bytes: u64) -> String {
+    sizes::show(bytes).replace(" B", "").replace(' ', "")
+}
+
+/// The rows of a rule for calls of these sizes, ascending; all bytes of a rank, of which the rule before may mean one
+/// of so many blocks. Between two sizes the choice changes half-way.
+pub fn rows(before: &Rule, n_blocks: u64, sizes: &[u64], faster: &[Option<Choice<'_>>]) -> String {
+    let mut text = String::new();
+    let (mut at, mut above) = (0, 0);
+    while at < sizes.len() {
+        let end = at + faster[at..].iter().take_while(|other| **other == faster[at]).count();
+        let up_to = (end < sizes.len()).then(|| half_way(sizes[end - 1], sizes[end]));
+        match faster[at] {
+            Some((algorithm, ports, segment_bytes)) => {
+                let how = format!("algorithm = \"{algorithm}\", ports = {ports}");
+                line(&mut text, (above, up_to), &how, &segment(Segment::bytes(segment_bytes)));
+            }
+            None => {
+                let scale = if before.is_of_block { n_blocks } else { 1 };
+                for row in &before.rows {
+                    let from = row.above.saturating_mul(scale).max(above);
+                    let to = row.up_to.map(|up_to| up_to.saturating_mul(scale));
+                    let to = to.into_iter().chain(up_to).min();
+                    if to.is_none_or(|to| to > from) {
+                        line(&mut text, (from, to), &how(row), &segment(row.segment));
+                    }
+                }
+            }
+        }
+        above = up_to.unwrap_or(above);
+        at = end;
+    }
+    text
+}
+
+fn line(text: &mut String, (above, up_to): (u64, Option<u64>), how: &str, segment: &str) {
+    let (above, up_to) = (short(above), up_to.map_or(String::new(), short));
+    let _ = writeln!(text, "    {{ bytes = \"{above}..{up_to}\", {how}, segment = {segment} }},");
+}
+
+/// What a row says, without its sizes and messages.
+fn how(row: &Row) -> String {
+    let names: Vec<String> =
+        row.candidates.first_of.iter().map(|name| format!("\"{name}\"")).collect();
+    let unfolded = row.candidates.if_unfolded.as_ref();
+    let unfolded = unfolded.map_or(String::new(), |name| format!("if_unfolded = \"{name}\", "));
+    let ports = match row.ports {
+        Uses::All => "\"all\"".to_owned(),
+        Uses::AllAbove(bytes) => format!("{{ all_above = \"{}\" }}", short(bytes)),
+        Uses::Only(used) => used.to_string(),
+    };
+    format!("{unfolded}algorithm = [{}], ports = {ports}", names.join(", "))
+}
+
+fn segment(segment: Segment) -> String {
+    match segment {
+        Segment::Whole => "\"whole\"".to_owned(),
+        Segment::Parts { least: u64::MAX, .. } => "\"whole\"".to_owned(),
+        Segment::Parts { parts: 1, least, most } if least == most => format!("\"{}\"", short(most)),
+        Segment::Parts { parts, least, most } => format!(
+            "{{ parts = {parts}, least = \"{}\", most = \"{}\" }}",
+            short(least),
+            short(most)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopbine::Tuning;
+    use hopbine_torus::choose::{Features, Knowledge};
+    use hopbine_torus::{Collective, Shape};
+
+    /// Where nothing was faster, the rows say what the table before says; where something was, that.
+    #[test]
+    fn rows_are_those_before_but_where_something_is_faster() {
+        let shape: Shape = "4".parse().unwrap();
+        let of = Features::of(&shape);
+        let sizes = [8, 1 << 10, 64 << 10, 1 << 20, 16 << 20];
+        let fast = ("bruck", 2, 64 << 10);
+        for (name, _) in Tuning::BUILT_IN {
+            let before = Tuning::named(name).unwrap();
+            for collective in Collective::ALL {
+                let blocks = u64::from(collective.n_blocks(4));
+                let kind = (collective, Knowledge::Known);
+                let rule = before.find(kind, (&shape, &of), 1, 2).rule;
+                let is_faster = collective == Collective::Allgather;
+                let faster = [None, None, is_faster.then_some(fast), None, None];
+                let rows = rows(rule, blocks, &sizes, &faster);
+                let wire = before.table().wire().name();
+                let text = format!(
+                    "version = 1\nname = \"t\"\nwire = \"{wire}\"\notherwise = \"{name}\"\n[class.own]\n\
+                     like = [\"4\"]\n[[rule]]\ncollective = \"{collective}\"\nclass = \"own\"\nrows = [\n{rows}]\n"
+                );
+                let table: Tuning = text.parse().unwrap_or_else(|error| panic!("{error}:\n{text}"));
+                for power in 3..32 {
+                    let bytes = 1u64 << power;
+                    let [new, old] = [&table, before]
+                        .map(|table| table.choose(collective, &shape, bytes / blocks, 2));
+                    let said = |choice: &hopbine_torus::choose::Choice| {
+                        (choice.algorithm.name.to_string(), choice.ports, choice.segment_bytes)
+                    };
+                    if is_faster && (8 << 10..=256 << 10).contains(&bytes) && bytes > 8 << 10 {
+                        assert_eq!(said(&new), ("bruck".to_owned(), 2, 64 << 10), "{bytes}");
+                    } else {
+                        assert_eq!(
+                            said(&new),
+                            said(&old),
+                            "{name}, {collective} of {bytes}: {text}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
