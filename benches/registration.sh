@@ -19,7 +19,7 @@ while getopts n:t:r:l:s:c: option; do
   esac
 done
 
-cargo build --quiet --release --bin hopbine --example collectives
+cargo build --quiet --release -p hopbine-cli --bin hopbine
 built=${CARGO_TARGET_DIR:-target}/release
 times=$(mktemp)
 trap 'rm -f "$times"' EXIT
@@ -29,7 +29,7 @@ measure() {
   local kind=$1
   shift
   env HOPBINE_EMU_REG_NS=20000 HOPBINE_EMU_DEREG_NS=10000 HOPBINE_SHM=off "$@" \
-    "$built/hopbine" launch -n "$n" --torus "$torus" --backend emu "$built/examples/collectives" \
+    "$built/hopbine" launch -n "$n" --torus "$torus" --backend emu "$built/hopbine" bench-rank \
     "$what" "$sizes" "$budget" | awk -v kind="$kind" '{ print kind, $1, $2, $3 }' >>"$times"
 }
 for ((round = 1; round <= rounds; round++)); do
