@@ -5,28 +5,34 @@
 //! the end, with `--nocapture`, is what follows for all nodes of Fugaku.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hopbine::endpoint::Time;
 use hopbine::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
 use hopbine::endpoint::{
     Arrival, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag, WireRegion,
 };
-use hopbine_meet::{BootstrapError, Exchange};
+use hopbine_meet::{BootstrapError, Exchange, Records};
 use utofu::Api;
 use utofu_emu::{Job, Model};
 
 struct Counting;
 
+/// The tests count what all threads allocate.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Bytes allocated and not freed.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
+/// The most that there were.
+static MOST: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: passes everything on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        let before = BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        MOST.fetch_max(before + layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
@@ -49,6 +55,9 @@ struct Everybody {
     told: usize,
 }
 
+/// Of what comes before a rank's ids.
+const HEAD_BYTES: usize = 9;
+
 impl Exchange for Everybody {
     fn rank(&self) -> usize {
         self.rank
@@ -60,18 +69,22 @@ impl Exchange for Everybody {
 
     fn set_timeout(&mut self, _: Duration) {}
 
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         self.told += mine.len();
-        // Behind a mark and the protocol's number.
-        let Some((head, id)) = mine.split_last_chunk::<8>() else {
-            return Ok(vec![mine.to_vec(); self.nodes.len()]);
+        // Behind two marks and the protocol's number.
+        let Some((head, ids)) = mine.split_at_checked(HEAD_BYTES) else {
+            return Ok(self.nodes.iter().map(|_| mine).collect());
         };
         let api = Api::emulated();
-        let id = utofu::VcqId::from_raw(&api, u64::from_le_bytes(*id)).unwrap();
-        let info = id.info();
+        let info =
+            |id: &[u8; 8]| utofu::VcqId::from_raw(&api, u64::from_le_bytes(*id)).unwrap().info();
+        let infos: Vec<_> = ids.as_chunks().0.iter().map(info).collect();
         let of = |&coords: &[u8; 6]| {
-            let id = utofu::VcqId::construct(&api, coords, info.tni, info.cq, info.extra - 8);
-            [head, &id.unwrap().raw().to_le_bytes()].concat()
+            let ids = infos.iter().flat_map(|info| {
+                let id = utofu::VcqId::construct(&api, coords, info.tni, info.cq, info.extra - 8);
+                id.unwrap().raw().to_le_bytes()
+            });
+            head.iter().copied().chain(ids).collect::<Vec<u8>>()
         };
         Ok(self.nodes.iter().map(of).collect())
     }
@@ -157,6 +170,7 @@ fn footprint(n_ranks: u32) -> Footprint {
 
 #[test]
 fn memory_grows_with_peers_and_not_with_the_world() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let sizes = [64, 256, 1024, 2048];
     let all: Vec<Footprint> = sizes.iter().map(|&n| footprint(n)).collect();
     for (n, at) in sizes.iter().zip(&all) {
@@ -176,4 +190,42 @@ fn memory_grows_with_peers_and_not_with_the_world() {
         large.told,
         2 * 19,
     );
+}
+
+/// Rank 0 of a job on all nodes of Fugaku opens its six ports.
+#[test]
+fn the_largest_job_needs_little_while_it_starts() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let sizes: [u8; 6] = [24, 23, 24, 2, 3, 2];
+    let n_ranks: usize = sizes.iter().map(|&size| usize::from(size)).product();
+    let coords = |rank: usize| {
+        let mut rest = rank;
+        sizes.map(|size| {
+            let at = rest % usize::from(size);
+            rest /= usize::from(size);
+            at as u8
+        })
+    };
+    let nodes: Arc<[[u8; 6]]> = (0..n_ranks).map(coords).collect();
+    // The device of the first ones: nobody speaks with the others.
+    let job = Job::with_model(nodes[..2].to_vec(), Model::default()).unwrap();
+    let mut exchange = Everybody { rank: 0, nodes, told: 0 };
+    let _entered = job.enter(0);
+    let before = BYTES.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let registrars = (0..6).map(|_| Registrar::default()).collect();
+    let began = Instant::now();
+    let ports = connect(Api::emulated(), &mut exchange, 0, registrars, &Time::default()).unwrap();
+    let (most, kept) = (MOST.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
+    let (most, kept) = (most.saturating_sub(before), kept.saturating_sub(before));
+    println!(
+        "{n_ranks} ranks: {} ports, {:.1} MiB at most, {:.1} bytes of each rank kept, {:.2?}",
+        ports.len(),
+        most as f64 / f64::from(1 << 20),
+        kept as f64 / n_ranks as f64,
+        began.elapsed()
+    );
+    // Six ids of 8 bytes of each rank with what marks them, and its place of 8.
+    assert!(most < 72 * n_ranks, "{most} bytes while it starts");
+    assert!(kept < 8 * n_ranks, "{kept} bytes afterwards");
 }

@@ -65,7 +65,7 @@ build_door_libraries() {
 build_preload_library() {
   local into=$1
   shift
-  "${CC:-cc}" -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -Wl,--version-script=capi/preload/names.map -o "$into/libhopbine_preload.so" -ldl -lpthread
+  "${CC:-cc}" -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -Wl,-soname,libhopbine_preload.so -Wl,--version-script=capi/preload/names.map -o "$into/libhopbine_preload.so" -ldl -lpthread
 }
 
 # The parts of the module hopbine_mpi, in the order in which they are compiled.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hopbine::{CallOptions, World};
-use hopbine_meet::{BootstrapError, Exchange};
+use hopbine_meet::{BootstrapError, Exchange, Records};
 
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry, out};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t};
@@ -79,7 +79,7 @@ impl Exchange for hopbine_exchange_t {
         // Whoever exchanges decides how long that may take.
     }
 
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         let lengths = self.all(&(mine.len() as u64).to_le_bytes())?;
         let (lengths, _) = lengths.as_chunks::<8>();
         let lengths: Vec<usize> = lengths.iter().map(|l| u64::from_le_bytes(*l) as usize).collect();
@@ -88,7 +88,10 @@ impl Exchange for hopbine_exchange_t {
         let mut padded = mine.to_vec();
         padded.resize(longest, 0);
         let all = self.all(&padded)?;
-        Ok(all.chunks(longest).zip(lengths).map(|(block, len)| block[..len].to_vec()).collect())
+        if lengths.iter().all(|len| *len == longest) {
+            return Ok(Records::of_equal_length(all, lengths.len()));
+        }
+        Ok(all.chunks(longest).zip(lengths).map(|(block, len)| &block[..len]).collect())
     }
 }
 

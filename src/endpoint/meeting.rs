@@ -1,6 +1,6 @@
 //! What the start-up of every wire exchanges with the other ranks, and its failures.
 
-use hopbine_meet::{BootstrapError, Exchange};
+use hopbine_meet::{BootstrapError, Exchange, Records};
 
 use super::{Rank, WireError};
 
@@ -13,7 +13,7 @@ pub(super) fn agree(
     exchange: &mut dyn Exchange,
     call: &'static str,
     mine: Result<&[u8], String>,
-) -> Result<Vec<Vec<u8>>, WireError> {
+) -> Result<Records, WireError> {
     exchange.agree(mine).map_err(|error| lost(&error))?.map_err(|refusal| WireError {
         call,
         reason: refusal.to_string(),

@@ -1,30 +1,52 @@
-//! The first record that the ranks exchange at start-up.
+//! The first record that the ranks exchange at start-up: of one length, since a job may have 158,976 ranks.
 
-use super::place::Logical;
+use hopbine_meet::{Exchange, Records, fnv};
+use hopbine_torus::geometry::Vertex;
+
+use super::launcher::meeting;
+use super::place::Given;
 use crate::Rank;
 use crate::endpoint::{stamped, unstamped};
+use crate::error::Error;
 
 /// See the module documentation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Card {
     /// The same number for ranks of one host that may use the same cores.
     pub(super) cores: u64,
     /// The same number for ranks of one host.
     pub(super) host: u64,
     pub(super) coords: [u8; 6],
-    /// What Fujitsu MPI says of this rank's node, if it is there.
-    pub(super) logical: Option<Logical>,
-    /// The settings that must be the same everywhere.
-    pub(super) settings: String,
+    /// Where Fujitsu MPI says this rank's node is, if it is there.
+    pub(super) given: Option<Given>,
+    /// Hash of the settings that must be the same everywhere.
+    settings: u64,
 }
 
+/// Bytes of a card: two numbers of 8, coordinates, two numbers of 4, a hash.
+const BYTES: usize = 38;
+
+/// The vertex of a node without a place.
+const NOWHERE: u32 = u32::MAX;
+
 impl Card {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// A rank's, with these settings.
+    pub(super) fn new(
+        cores: u64,
+        host: u64,
+        coords: [u8; 6],
+        given: Option<Given>,
+        settings: &str,
+    ) -> Self {
+        Card { cores, host, coords, given, settings: fnv::of_bytes(settings.bytes()) }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let Given { torus, node } = self.given.unwrap_or(Given { torus: 0, node: Vertex(NOWHERE) });
         let mut bytes = [self.cores, self.host].map(u64::to_le_bytes).concat();
-        let Logical { sizes, at } = self.logical.unwrap_or(Logical { sizes: [0; 3], at: [0; 3] });
-        bytes.extend([sizes, at].iter().flatten().flat_map(|number| number.to_le_bytes()));
         bytes.extend_from_slice(&self.coords);
-        bytes.extend_from_slice(self.settings.as_bytes());
+        bytes.extend([torus, node.0].map(u32::to_le_bytes).concat());
+        bytes.extend(self.settings.to_le_bytes());
         stamped(&bytes)
     }
 
@@ -32,59 +54,109 @@ impl Card {
     ///
     /// # Errors
     /// What it is instead.
-    pub(super) fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
+    fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
         let card = unstamped(bytes, rank, me)?;
-        let short =
-            || format!("rank {rank} sent a card of {} bytes, which is too short", card.len());
-        let (&fixed, settings) = card.split_first_chunk::<FIXED_BYTES>().ok_or_else(short)?;
-        let ([cores, host, ..], _) = fixed.as_chunks::<8>() else { return Err(short()) };
-        let numbers: [u32; 6] = std::array::from_fn(|at| {
-            let at = 16 + 4 * at;
-            u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
-        });
-        let [x, y, z, at @ ..] = numbers;
-        let sizes = [x, y, z];
+        let wrong = || format!("rank {rank} sent a card of {} bytes, not {BYTES}", card.len());
+        let card: &[u8; BYTES] = card.try_into().map_err(|_| wrong())?;
+        let long = |at| u64::from_le_bytes(std::array::from_fn(|byte| card[at + byte]));
+        let short = |at| u32::from_le_bytes(std::array::from_fn(|byte| card[at + byte]));
+        let node = Vertex(short(26));
         Ok(Card {
-            cores: u64::from_le_bytes(*cores),
-            host: u64::from_le_bytes(*host),
-            coords: std::array::from_fn(|at| fixed[40 + at]),
-            logical: (x > 0).then_some(Logical { sizes, at }),
-            settings: String::from_utf8(settings.to_vec())
-                .map_err(|_| format!("rank {rank} sent settings that are no text"))?,
+            cores: long(0),
+            host: long(8),
+            coords: std::array::from_fn(|at| card[16 + at]),
+            given: (node.0 != NOWHERE).then_some(Given { torus: short(22), node }),
+            settings: long(30),
         })
     }
 }
 
-/// Bytes of a card before its settings: two numbers of 8 bytes, six of 4, coordinates.
-const FIXED_BYTES: usize = 46;
+/// The cards of all ranks.
+pub(super) struct Cards(Records);
+
+impl Cards {
+    /// Exchanges them; collective. `settings` is what the card has the hash of.
+    ///
+    /// # Errors
+    /// [`Error::Meeting`]; [`Error::Layout`] if a rank has other settings, on all ranks.
+    pub(super) fn of_all(
+        exchange: &mut dyn Exchange,
+        card: &Card,
+        settings: &str,
+    ) -> Result<Self, Error> {
+        let rank = exchange.rank() as Rank;
+        let failed = |error| meeting(rank, &error);
+        let records = exchange.allgather(&card.encode()).map_err(failed)?;
+        let mut differs = false;
+        for (other, record) in (0..).zip(records.iter()) {
+            let theirs = Card::decode(record, other, rank)
+                .map_err(|reason| Error::Meeting { rank: Some(rank), reason })?;
+            differs |= theirs.settings != card.settings;
+        }
+        if differs {
+            // All ranks see that: with one that differs, each has one that differs from it.
+            let all = exchange.allgather(settings.as_bytes()).map_err(failed)?;
+            let other = all.iter().position(|theirs| theirs != settings.as_bytes()).unwrap_or(0);
+            let theirs = String::from_utf8_lossy(&all[other]);
+            let reason =
+                format!("here {settings}, but rank {other} has {theirs}; all ranks need the same");
+            return Err(Error::Layout { rank, reason });
+        }
+        Ok(Cards(records))
+    }
+
+    /// By rank.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Card> {
+        // All have been decoded before.
+        let decode = |record| Card::decode(record, 0, 0).expect("it could be decoded before");
+        self.0.iter().map(decode)
+    }
+}
 
 #[cfg(any(test, feature = "fuzzing"))]
 /// A card that another process may have sent.
 pub(crate) fn check_card(bytes: &[u8]) {
     if let Ok(card) = Card::decode(bytes, 1, 0) {
-        assert_eq!(Card::decode(&card.encode(), 1, 0), Ok(card));
+        assert_eq!(Card::decode(&card.encode(), 1, 0).map(|card| card.cores), Ok(card.cores));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use hopbine_meet::LocalExchange;
+
     use super::*;
 
     #[test]
     fn cards_round_trip() {
-        for logical in [None, Some(Logical { sizes: [4, 6, 0], at: [3, 5, 0] })] {
-            let settings = "HOPBINE_TORUS=2x2".to_owned();
-            let card =
-                Card { cores: 1 << 60, host: 7, coords: [1, 2, 3, 0, 1, 2], logical, settings };
-            assert_eq!(Card::decode(&card.encode(), 1, 0), Ok(card.clone()));
-            let (mut cut, mut torn) = (card.encode(), card.encode());
+        for given in [None, Some(Given { torus: 7, node: Vertex(158_975) })] {
+            let card = Card::new(1 << 60, 7, [1, 2, 3, 0, 1, 2], given, "HOPBINE_TORUS=2x2");
+            assert_eq!(Card::decode(&card.encode(), 1, 0), Ok(card));
+            let (mut cut, mut long) = (card.encode(), card.encode());
             cut.truncate(20);
-            torn.push(0xff);
-            for (bytes, reason) in [(&cut[..], "too short"), (&torn, "no text"), (b"", "protocol")]
+            long.push(0xff);
+            for (bytes, reason) in [(&cut[..], "12 bytes"), (&long, "39 bytes"), (b"", "protocol")]
             {
                 let refusal = Card::decode(bytes, 1, 0).unwrap_err();
                 assert!(refusal.contains("rank 1") && refusal.contains(reason), "{refusal}");
             }
+        }
+    }
+
+    #[test]
+    fn who_differs_is_named_with_what_it_has() {
+        let group = LocalExchange::group(3, Duration::from_secs(20));
+        let errors = hopbine_testing::ranks::ranks(group, |rank, mut exchange| {
+            let settings = if rank == 2 { "A=2" } else { "A=1" };
+            let card = Card::new(0, 0, [0; 6], None, settings);
+            Cards::of_all(&mut exchange, &card, settings).map(drop).unwrap_err().to_string()
+        });
+        for (rank, error) in errors.iter().enumerate() {
+            let (mine, other, theirs) = if rank == 2 { (2, 0, 1) } else { (1, 2, 2) };
+            let expected = format!("here A={mine}, but rank {other} has A={theirs}");
+            assert!(error.contains(&expected), "{error}");
         }
     }
 }

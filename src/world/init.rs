@@ -26,7 +26,6 @@
 //! set; in shared memory it is a line of up to 64 ranks; else it is
 //! [`near_cubic`](hopbine_torus::geometry::near_cubic).
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,17 +37,17 @@ use hopbine_meet::variables::{
 use hopbine_torus::choose::Wire;
 
 use super::backend::{Backend, Layout, Opened};
-use super::card::Card;
+use super::card::{Card, Cards};
 use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT, parse_cache};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
 use super::info::{Attempt, Info, environment};
-use super::launcher::{meet, meeting};
+use super::launcher::meet;
 use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
 use super::near::Near;
-use super::place::{from_hosts, from_logical, from_tofu};
+use super::place::{from_given, from_hosts, from_tofu};
 use super::shm::Shm;
 use super::threads;
 use crate::comm::communicator::Communicator;
@@ -197,58 +196,42 @@ impl World {
         let available: Vec<usize> = core_affinity::get_core_ids()
             .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
         let wanted_map = WantedMap::read(get);
-        let card = Card {
-            cores: seat_number(&available),
-            host: hopbine_meet::host(),
-            coords,
-            logical: fujitsu::coordinates(),
-            settings: format!(
-                "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
-                 HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_TUNING={}:{:016x} \
-                 HOPBINE_TRACE={} backend={}",
-                TORUS.get(get).unwrap_or_default(),
-                ports.map_or(String::new(), |ports| ports.to_string()),
-                wanted_map.told(),
-                if near.is_some() { "on" } else { "off" },
-                tuning.table().name(),
-                tuning.table().fingerprint(),
-                if trace.is_some() { "on" } else { "off" },
-                backend.name(),
-            ),
-        };
-        let cards = exchange.allgather(&card.encode()).map_err(|error| meeting(rank, &error))?;
-        let decode = |(other, bytes): (u32, &Vec<u8>)| Card::decode(bytes, other, rank);
-        let cards: Result<Vec<Card>, String> = (0..).zip(&cards).map(decode).collect();
-        let cards = cards.map_err(|reason| Error::Meeting { rank: Some(rank), reason })?;
-        if let Some(other) = cards.iter().position(|other| other.settings != card.settings) {
-            let theirs = &cards[other].settings;
-            let mine = &card.settings;
-            return Err(Error::Layout {
-                rank,
-                reason: format!(
-                    "here {mine}, but rank {other} has {theirs}; all ranks need the same"
-                ),
-            });
-        }
+        let settings = format!(
+            "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
+             HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_TUNING={}:{:016x} \
+             HOPBINE_TRACE={} backend={}",
+            TORUS.get(get).unwrap_or_default(),
+            ports.map_or(String::new(), |ports| ports.to_string()),
+            wanted_map.told(),
+            if near.is_some() { "on" } else { "off" },
+            tuning.table().name(),
+            tuning.table().fingerprint(),
+            if trace.is_some() { "on" } else { "off" },
+            backend.name(),
+        );
+        let logical = fujitsu::coordinates().and_then(|logical| logical.given());
+        let given = logical.as_ref().map(|(_, given)| *given);
+        let (cores, host) = (seat_number(&available), hopbine_meet::host());
+        let card = Card::new(cores, host, coords, given, &settings);
+        let cards = Cards::of_all(exchange.as_mut(), &card, &settings)?;
 
-        let all: Vec<[u8; 6]> = cards.iter().map(|card| card.coords).collect();
         let hosts: Vec<u64> = cards.iter().map(|card| card.host).collect();
         let given = if torus.is_some() {
             None
         } else {
-            let logical: Option<Vec<_>> = cards.iter().map(|card| card.logical).collect();
             let is_free = per_node_said.is_empty() && matches!(wanted_map, WantedMap::Unset);
             let of_hardware = || match backend.is_physical() {
-                true => from_tofu(&all),
+                true => from_tofu(&cards.iter().map(|card| card.coords).collect::<Vec<_>>()),
                 false => is_free.then(|| from_hosts(&hosts)).flatten(),
             };
-            logical.and_then(|all| from_logical(&all)).or_else(of_hardware)
+            let of_mpi = |mine| from_given(mine, cards.iter().map(|card| card.given));
+            logical.as_ref().and_then(of_mpi).or_else(of_hardware)
         };
         let (shape, map) = lay_out(&wanted_map, torus, given, backend.wire(), &hosts, per_node)
             .map_err(|reason| Error::Layout { rank, reason })?;
         let among = |same: &dyn Fn(&Card) -> bool| {
             let all = cards.iter().filter(|card| same(card)).count();
-            (all, cards[..rank as usize].iter().filter(|card| same(card)).count())
+            (all, cards.iter().take(rank as usize).filter(|card| same(card)).count())
         };
         let (on_node, place_on_node) = among(&|other| other.coords == coords);
         let set = RANKS_PER_NODE.get(get).filter(|_| backend.is_physical());
@@ -276,9 +259,9 @@ impl World {
             Some(_) if !backend.is_physical() => {
                 (0..u64::from(n_ranks)).map(|rank| rank / u64::from(per_node)).collect()
             }
-            _ => all.iter().map(|&coords| node_number(coords)).collect(),
+            _ => cards.iter().map(|card| node_number(card.coords)).collect(),
         };
-        let several = nodes.iter().collect::<HashSet<_>>().len() < nodes.len();
+        let several = n_different(&nodes) < nodes.len();
         let near = near
             .filter(|_| several)
             .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
@@ -301,13 +284,13 @@ impl World {
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node =
             among(&|other| (other.coords, other.host) == (coords, card.host)).0 as u32;
-        let n_hosts = hosts.iter().collect::<HashSet<_>>().len() as u32;
+        let n_hosts = n_different(&hosts) as u32;
         let in_memory = match near {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,
             Some(Near { node, .. }) => {
                 let sees = |at: &usize| nodes[*at] == node && hosts[*at] == card.host;
-                (0..cards.len()).filter(sees).count() as u32 - 1
+                (0..nodes.len()).filter(sees).count() as u32 - 1
             }
         };
         let about = About {
@@ -386,6 +369,13 @@ impl World {
             environment: environment(),
         }
     }
+}
+
+fn n_different(numbers: &[u64]) -> usize {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len()
 }
 
 fn node_number(coords: [u8; 6]) -> u64 {

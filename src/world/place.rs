@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use hopbine_meet::fnv;
 use hopbine_torus::Rank;
 use hopbine_torus::geometry::tofu::TofuBox;
 use hopbine_torus::geometry::{Coord, RankMap, Shape, Vertex, near_cubic};
@@ -41,18 +42,35 @@ pub(super) struct Logical {
     pub(super) at: [u32; 3],
 }
 
-/// Shape and rank map from the ranks' logical coordinates, if they fill the torus with equally many
-/// ranks on each node.
-pub(super) fn from_logical(ranks: &[Logical]) -> Option<(Shape, RankMap)> {
-    let sizes = ranks.first()?.sizes;
-    let n_dims = sizes.iter().take_while(|&&size| size > 0).count();
-    let nodes = Shape::torus(&sizes[..n_dims]).ok()?;
-    let nodes_of = ranks.iter().map(|rank| {
-        let at = &rank.at[..n_dims];
-        let is_inside = rank.sizes == sizes && at.iter().zip(&sizes).all(|(at, size)| at < size);
-        is_inside.then(|| nodes.vertex(Coord::new(at)))
-    });
-    filled(&nodes, nodes_of)
+/// A node's place in the torus that the job was given, as ranks tell each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Given {
+    /// The same number for the same sizes.
+    pub(super) torus: u32,
+    pub(super) node: Vertex,
+}
+
+impl Logical {
+    /// The torus, and the node's place in it; `None` if it is outside.
+    pub(super) fn given(&self) -> Option<(Shape, Given)> {
+        let Logical { sizes, at } = self;
+        let n_dims = sizes.iter().take_while(|&&size| size > 0).count();
+        let torus = Shape::torus(&sizes[..n_dims]).ok()?;
+        let at = Coord::new(&at[..n_dims]);
+        let number = fnv::of_bytes(sizes.iter().flat_map(|size| size.to_le_bytes()));
+        let given = || Given { torus: (number ^ number >> 32) as u32, node: torus.vertex(at) };
+        at.is_below(&sizes[..n_dims]).then(|| (torus.clone(), given()))
+    }
+}
+
+/// Shape and rank map from where all ranks' nodes are in the torus of one of them, if they fill it with equally
+/// many ranks on each node.
+pub(super) fn from_given(
+    (torus, mine): &(Shape, Given),
+    ranks: impl ExactSizeIterator<Item = Option<Given>>,
+) -> Option<(Shape, RankMap)> {
+    let is_inside = |given: &Given| given.torus == mine.torus && given.node.0 < torus.n_ranks();
+    filled(torus, ranks.map(|given| given.filter(is_inside).map(|given| given.node)))
 }
 
 /// Shape and rank map from the hosts that ranks are on, if there are several with equally many ranks,
@@ -109,14 +127,14 @@ fn filled(
 /// Not as many ranks as the shape has nodes.
 pub(super) fn by_host(shape: &Shape, hosts: &[u64]) -> Result<RankMap, String> {
     let mut order: Vec<usize> = (0..hosts.len()).collect();
-    let mut first = HashMap::new();
+    // The first rank of each, and how many there are.
+    let mut known = HashMap::new();
     for (rank, host) in hosts.iter().enumerate() {
-        first.entry(*host).or_insert(rank);
+        known.entry(*host).or_insert((rank, 0)).1 += 1;
     }
-    order.sort_by_key(|&rank| (first[&hosts[rank]], rank));
-    let per_host = hosts.iter().filter(|&host| *host == hosts[0]).count();
-    let is_even =
-        first.keys().all(|at| hosts.iter().filter(|host| *host == at).count() == per_host);
+    order.sort_by_key(|&rank| (known[&hosts[rank]].0, rank));
+    let per_host = known.get(&hosts[0]).map_or(0, |&(_, n_ranks)| n_ranks);
+    let is_even = known.values().all(|&(_, n_ranks)| n_ranks == per_host);
     let sizes = shape.sizes();
     let sides = if is_even { best_box(&sizes, per_host as u32) } else { None };
     let mut nodes: Vec<Vertex> = (0..shape.n_ranks()).map(Vertex).collect();
@@ -204,15 +222,22 @@ mod tests {
     fn logical_coordinates_become_their_torus() {
         // Two ranks on each node of 3x2, from the last node to the first.
         let at = |node: u32| [2 - node / 2, 1 - node % 2, 0];
-        let mut ranks: Vec<Logical> =
-            (0..12).map(|rank| Logical { sizes: [3, 2, 0], at: at(rank / 2) }).collect();
-        let (shape, map) = from_logical(&ranks).unwrap();
+        let given = |at| Logical { sizes: [3, 2, 0], at }.given();
+        let mine = given(at(0)).unwrap();
+        let mut ranks: Vec<Option<Given>> =
+            (0..12).map(|rank| given(at(rank / 2)).map(|(_, given)| given)).collect();
+        let laid_out = |ranks: &[Option<Given>]| from_given(&mine, ranks.iter().copied());
+        let (shape, map) = laid_out(&ranks).unwrap();
         assert_eq!((shape.n_ranks(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
         assert_eq!(map.coord_of(&shape, Rank(0)).as_slice(), [2, 1, 0]);
         assert_eq!(map.coord_of(&shape, Rank(11)).as_slice(), [0, 0, 1]);
-        assert_eq!(from_logical(&ranks[..11]), None);
-        ranks[3].at = [3, 0, 0];
-        assert_eq!(from_logical(&ranks), None);
+        assert_eq!(laid_out(&ranks[..11]), None);
+        assert_eq!(given([3, 0, 0]), None);
+        let (_, elsewhere) = Logical { sizes: [2, 3, 0], at: [0; 3] }.given().unwrap();
+        for other in [None, Some(elsewhere), Some(Given { node: Vertex(6), ..mine.1 })] {
+            ranks[3] = other;
+            assert_eq!(laid_out(&ranks), None);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn pair_of_gates(x: &mut LocalExchange) -> GateSet {
     let mut gates = GateSet::alloc(api, 0, 1).expect("is free");
     let mine = gates.ids()[0];
     let all = x.allgather(&mine.0.to_le_bytes()).expect("both");
-    let other = all[1 - x.rank()].as_slice();
+    let other = &all[1 - x.rank()];
     let other = Some(GateId(u64::from_le_bytes(other.try_into().expect("8 bytes"))));
     let link = GateLink {
         from_local: Some(mine),

@@ -118,8 +118,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         token,
     };
     let cards = exchange.allgather(&stamped(&card.encode())).map_err(|error| lost(&error))?;
-    let decode = |(other, bytes): (Rank, &Vec<u8>)| Card::decode(bytes, other, rank as Rank);
-    let cards: Result<Vec<Card>, String> = (0..).zip(&cards).map(decode).collect();
+    let decode = |(other, bytes): (Rank, &[u8])| Card::decode(bytes, other, rank as Rank);
+    let cards: Result<Vec<Card>, String> = (0..).zip(cards.iter()).map(decode).collect();
     let cards = cards.map_err(|reason| failed(&reason))?;
     let locals: Vec<(Rank, Card)> =
         (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
@@ -145,7 +145,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         None => Ok(Vec::new()),
     };
     let told = agree(exchange, CALL, told.as_deref().map_err(Clone::clone))?;
-    let (opened, file) = match (made, &told[leader as usize][..]) {
+    let (opened, file) = match (made, &told[leader as usize]) {
         // Not by its name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
@@ -290,7 +290,7 @@ fn failed(reason: &str) -> WireError {
 mod tests {
     use std::time::Duration;
 
-    use hopbine_meet::{BootstrapError, LocalExchange};
+    use hopbine_meet::{BootstrapError, LocalExchange, Records};
 
     use super::*;
 
@@ -307,7 +307,7 @@ mod tests {
         fn set_timeout(&mut self, timeout: Duration) {
             self.0.set_timeout(timeout);
         }
-        fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
             let mut mine = mine.to_vec();
             if let Some(at) = self.1.take() {
                 mine[at] ^= 0x80;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hopbine_meet::{BootstrapError, Exchange, Phase};
+use hopbine_meet::{BootstrapError, Exchange, Phase, Records};
 
 use super::Simulated;
 use crate::endpoint::Clock;
@@ -18,7 +18,7 @@ struct State {
     /// Completed exchanges.
     generation: u64,
     arrived: Vec<Option<Vec<u8>>>,
-    result: Vec<Vec<u8>>,
+    result: Records,
 }
 
 /// What all ranks exchange by.
@@ -56,7 +56,7 @@ impl Exchange for SimulatedExchange {
     /// It waits as long as the simulation lasts.
     fn set_timeout(&mut self, _: Duration) {}
 
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         let Simulated { net, clock, rank } = &self.rank;
         let generation = {
             let mut state = lock(&self.meeting.0);

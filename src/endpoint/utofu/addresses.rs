@@ -42,12 +42,17 @@ impl Places {
     /// From the VCQ ids of all ranks, of all ports of each.
     ///
     /// # Errors
-    /// [`WireError`] if ranks do not have equally many ports as `rank`, which asks.
-    pub(super) fn new(ids: &[Vec<VcqInfo>], rank: Rank) -> Result<Self, WireError> {
-        let n_ports = ids[rank as usize].len();
+    /// That of a rank's ids; [`WireError`] if ranks do not have `n_ports`, as `rank` has, which asks.
+    pub(super) fn new(
+        ids: impl ExactSizeIterator<Item = Result<Vec<VcqInfo>, WireError>>,
+        rank: Rank,
+        n_ports: usize,
+    ) -> Result<Self, WireError> {
+        let n_ranks = ids.len() as u32;
         let mut kinds: Vec<Box<[Queue]>> = Vec::new();
         let mut places = Vec::with_capacity(ids.len());
-        for (peer, ports) in ids.iter().enumerate() {
+        for (peer, ports) in ids.enumerate() {
+            let ports = ports?;
             let differ = |reason| WireError {
                 call: "exchange of addresses",
                 reason,
@@ -73,7 +78,7 @@ impl Places {
         }
         let first = places[0];
         places.iter_mut().for_each(|place| *place ^= first);
-        Ok(Places { n_ranks: ids.len() as u32, first, digits: digits(places), kinds })
+        Ok(Places { n_ranks, first, digits: digits(places), kinds })
     }
 
     pub(super) fn n_ranks(&self) -> u32 {
@@ -193,7 +198,7 @@ mod tests {
     /// Every rank's place is found from the rank, and the rank from the place; returns how many
     /// numbers that took.
     fn numbers(ids: &[Vec<VcqInfo>]) -> usize {
-        let places = Places::new(ids, 0).unwrap();
+        let places = Places::new(ids.iter().cloned().map(Ok), 0, 2).unwrap();
         for (rank, ports) in ids.iter().enumerate() {
             let place = places.place(rank as Rank);
             assert_eq!(place.to_le_bytes()[..6], ports[0].coords);
@@ -238,7 +243,7 @@ mod tests {
         ids.swap(9, 60);
         assert_eq!(numbers(&ids), 64);
         ids[5].pop();
-        let error = Places::new(&ids, 0).unwrap_err();
+        let error = Places::new(ids.into_iter().map(Ok), 0, 2).unwrap_err();
         assert!(error.peer == Some(5) && error.reason.contains("rank 5 has 1 ports"), "{error}");
     }
 }

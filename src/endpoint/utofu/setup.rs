@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hopbine_meet::Exchange;
+use hopbine_meet::{Exchange, Records};
 use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqId};
 
@@ -60,7 +60,7 @@ pub fn connect(
     });
     let all = agree(exchange, CALL, mine.as_deref().map_err(ToString::to_string))?;
     let rank = exchange.rank() as Rank;
-    let places = places(&api, &all, rank).map(Arc::new);
+    let places = places(&api, &all, rank, n_ports).map(Arc::new);
     drop(all);
     let ports = halves.and_then(|halves| {
         let places = places?;
@@ -90,8 +90,9 @@ pub fn connect(
 }
 
 /// Where all ranks' ports are, from the numbers of their VCQs.
-fn places(api: &Api, all: &[Vec<u8>], rank: Rank) -> Result<Places, WireError> {
-    let ids = (0..).zip(all).map(|(peer, record)| {
+fn places(api: &Api, all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
+    let ids = all.iter().enumerate().map(|(peer, record)| {
+        let peer = peer as Rank;
         let refused = |reason| WireError { call: CALL, reason, peer: Some(peer) };
         let card = unstamped(record, peer, rank).map_err(refused)?;
         let (ids, []) = card.as_chunks::<RECORD_BYTES>() else {
@@ -101,7 +102,7 @@ fn places(api: &Api, all: &[Vec<u8>], rank: Rank) -> Result<Places, WireError> {
         let ids = ids.map(|id| id.map(|id| id.info())).collect::<Result<Vec<_>, _>>();
         ids.map_err(|error| failed(error, Some(peer)))
     });
-    Places::new(&ids.collect::<Result<Vec<_>, _>>()?, rank)
+    Places::new(ids, rank, n_ports)
 }
 
 fn halves(api: Api, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError> {

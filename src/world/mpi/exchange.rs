@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::endpoint::mpi::ffi;
-use hopbine_meet::{BootstrapError, Exchange};
+use hopbine_meet::{BootstrapError, Exchange, Records};
 
 use super::session::{Session, Step};
 use crate::endpoint::mpi::check;
@@ -72,7 +72,7 @@ impl MpiExchange {
     }
 
     /// Gives everybody `mine`; fails on all ranks if it is why one gave up.
-    fn all(&self, mine: &[u8], mark: u64) -> Result<Vec<Vec<u8>>, WireError> {
+    fn all(&self, mine: &[u8], mark: u64) -> Result<Records, WireError> {
         let comm = self.session.comm.0;
         let n_ranks = self.session.n_ranks as usize;
         let own_len = Box::new((mine.len() as u64) << 1 | mark);
@@ -99,26 +99,44 @@ impl MpiExchange {
         }
         let gave_up = lens.iter().position(|len| len & GAVE_UP != 0);
         lens.iter_mut().for_each(|len| *len >>= 1);
-        let mut at = 0u64;
-        let ends: Vec<u64> = lens
-            .iter()
-            .map(|len| {
-                at += len;
-                at
-            })
-            .collect();
-        if c_int::try_from(at).is_err() {
-            let reason = format!("{at} bytes are more than MPI gathers");
+        let total: u64 = lens.iter().sum();
+        if c_int::try_from(total).is_err() {
+            let reason = format!("{total} bytes are more than MPI gathers");
             return Err(WireError { call: "MPI_Iallgatherv", reason, peer: None });
         }
-        if at == 0 && gave_up.is_none() {
+        let (mine, mut all) = (mine.to_vec(), vec![0u8; total as usize]);
+        if gave_up.is_none() && lens.iter().all(|len| *len == lens[0]) {
+            drop(lens);
             // Some MPIs refuse to gather nothing.
-            return Ok(vec![Vec::new(); n_ranks]);
+            let is_done = mine.is_empty()
+                || self.wait("MPI_Iallgather", |request| {
+                    // SAFETY: as above.
+                    unsafe {
+                        ffi::PMPI_Iallgather(
+                            mine.as_ptr().cast(),
+                            mine.len() as c_int,
+                            ffi::uint8_t(),
+                            all.as_mut_ptr().cast(),
+                            mine.len() as c_int,
+                            ffi::uint8_t(),
+                            comm,
+                            request,
+                        )
+                    }
+                })?;
+            if !is_done {
+                std::mem::forget((mine, all));
+                return Err(self.late("MPI_Iallgather"));
+            }
+            return Ok(Records::of_equal_length(all, n_ranks));
         }
         let counts: Vec<c_int> = lens.iter().map(|&len| len as c_int).collect();
-        let starts: Vec<c_int> =
-            ends.iter().zip(&lens).map(|(end, len)| (end - len) as c_int).collect();
-        let (mine, mut all) = (mine.to_vec(), vec![0u8; at as usize]);
+        let mut end = 0;
+        let starts = counts.iter().map(|count| {
+            end += count;
+            end - count
+        });
+        let starts: Vec<c_int> = starts.collect();
         let is_done = self.wait("MPI_Iallgatherv", |request| {
             // SAFETY: as above.
             unsafe {
@@ -139,11 +157,11 @@ impl MpiExchange {
             std::mem::forget((mine, all, counts, starts));
             return Err(self.late("MPI_Iallgatherv"));
         }
-        let part = |(&end, &len): (&u64, &u64)| all[(end - len) as usize..end as usize].to_vec();
-        let parts: Vec<Vec<u8>> = ends.iter().zip(&lens).map(part).collect();
-        let Some(rank) = gave_up else { return Ok(parts) };
+        let part = |(&start, &count): (&c_int, &c_int)| &all[start as usize..][..count as usize];
+        let records: Records = starts.iter().zip(&counts).map(part).collect();
+        let Some(rank) = gave_up else { return Ok(records) };
         self.session.is_at(Step::GivenUp);
-        let reason = format!("rank {rank}: {}", String::from_utf8_lossy(&parts[rank]));
+        let reason = format!("rank {rank}: {}", String::from_utf8_lossy(&records[rank]));
         Err(WireError { call: "joining a world", reason, peer: None })
     }
 
@@ -229,7 +247,7 @@ impl Exchange for MpiExchange {
         self.timeout = timeout;
     }
 
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         self.all(mine, 0).map_err(|error| BootstrapError::Failed(Box::new(error)))
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{BootstrapError, Refusal};
+use crate::records::Records;
 
 /// Collective exchange of small messages. All ranks make the same calls in the same order.
 pub trait Exchange: Send {
@@ -20,7 +21,7 @@ pub trait Exchange: Send {
     /// # Errors
     /// [`BootstrapError::Missing`] names the ranks that did not take part in time. The exchange is
     /// out of step then and not to be used further.
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError>;
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError>;
 
     /// As [`Exchange::allgather`], for what a rank may fail to have: then everyone gets the same
     /// refusal, that of the first such rank.
@@ -30,20 +31,19 @@ pub trait Exchange: Send {
     fn agree(
         &mut self,
         mine: Result<&[u8], String>,
-    ) -> Result<Result<Vec<Vec<u8>>, Refusal>, BootstrapError> {
+    ) -> Result<Result<Records, Refusal>, BootstrapError> {
         let (mark, told) = match &mine {
             Ok(bytes) => (HAS, *bytes),
             Err(reason) => (LACKS, reason.as_bytes()),
         };
-        let mut all = self.allgather(&[&[mark], told].concat())?;
-        for (rank, record) in all.iter_mut().enumerate() {
+        let all = self.allgather(&[&[mark], told].concat())?;
+        for (rank, record) in all.iter().enumerate() {
             if record.first() != Some(&HAS) {
                 let reason = String::from_utf8_lossy(record.get(1..).unwrap_or_default());
                 return Ok(Err(Refusal { rank, reason: reason.into_owned() }));
             }
-            record.remove(0);
         }
-        Ok(Ok(all))
+        Ok(Ok(all.without_first(1)))
     }
 
     /// The ranks that do not call it in time; empty if all have. For ranks that are left after a

@@ -33,6 +33,7 @@ mod own;
 mod place;
 mod process;
 mod reach;
+mod records;
 pub mod variables;
 
 pub use error::{BootstrapError, Phase, Refusal, VariableError};
@@ -48,3 +49,4 @@ pub use memory::{Mapping, create_memory, open_memory};
 pub use place::Place;
 pub use process::Stat;
 pub use reach::{Leave, yama_scope};
+pub use records::Records;

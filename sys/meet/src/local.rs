@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
+use crate::records::Records;
 
 /// One exchange in progress, and the result of the last one.
 #[derive(Debug, Default)]
@@ -14,7 +15,7 @@ struct State {
     /// Messages of the exchange in progress.
     arrived: Vec<Option<Vec<u8>>>,
     /// Messages of the last completed exchange.
-    result: Arc<Vec<Vec<u8>>>,
+    result: Arc<Records>,
     /// A rank that left.
     gone: Option<usize>,
 }
@@ -67,7 +68,7 @@ impl Exchange for LocalExchange {
         self.timeout = timeout;
     }
 
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         let start = Instant::now();
         let mut state = self.shared.lock();
         let generation = state.generation;

@@ -35,8 +35,8 @@ fn rank() -> ExitCode {
     match outcome {
         Ok((size, all)) => {
             assert_eq!(all.len(), size);
-            for message in all {
-                println!("{}", String::from_utf8(message).expect("was text"));
+            for message in all.iter() {
+                println!("{}", String::from_utf8(message.to_vec()).expect("was text"));
             }
             ExitCode::SUCCESS
         }

@@ -76,7 +76,7 @@ pub(crate) fn job(
     });
     let cards = exchange.agree(card.as_deref().map_err(|reason| String::clone(reason)))??;
     let apart = |rank, what| JobError::Apart { rank, what };
-    let decode = |(rank, bytes): (usize, &Vec<u8>)| {
+    let decode = |(rank, bytes): (usize, &[u8])| {
         Card::decode(bytes).ok_or(apart(rank, "is of another release"))
     };
     let cards: Vec<Card> = cards.iter().enumerate().map(decode).collect::<Result<_, _>>()?;

@@ -39,6 +39,7 @@ use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
 use crate::fnv;
 use crate::host::fresh_number;
+use crate::records::Records;
 
 /// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
 const TABLE: u64 = 0;
@@ -300,7 +301,7 @@ impl Exchange for Bootstrap {
         self.timeout = timeout;
     }
 
-    fn allgather(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         self.exchanges += 1;
         let total = u32::try_from(mine.len()).map_err(|_| {
             let reason =
