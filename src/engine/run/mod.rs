@@ -12,6 +12,7 @@ mod port_failure;
 pub(super) mod port_run;
 mod progress;
 mod ready;
+mod records;
 mod registration;
 pub(super) mod user_memory;
 mod window;

@@ -10,7 +10,7 @@ use crate::Rank;
 use crossbeam_utils::CachePadded;
 use smallvec::SmallVec;
 
-use crate::endpoint::{Bell, Endpoint, Event, Slot, Time, WireError};
+use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
 use crate::error::Error;
 use crate::numbered::Numbered;
 use crate::planted::{self, Planted};
@@ -20,6 +20,7 @@ use crate::timeline::{Kind, Record, Ring, Sink};
 use super::failure::Failure;
 use super::hints::Hints;
 use super::port_run::PortRun;
+use super::records;
 use super::window::Windows;
 
 /// Runs under way for which room is made in advance.
@@ -108,8 +109,7 @@ impl State {
         let State { runs, due, windows, ring, .. } = self;
         let number = runs.next();
         if let Some(ring) = ring {
-            let id = run.id();
-            ring.note(|start| Record { start, id, run: number, ..Record::default() });
+            records::begun(ring, number, &run);
         }
         // One that may not is on the list as soon as it may.
         if run.ordered().is_none_or(|id| windows.enter(id, number)) {
@@ -125,6 +125,7 @@ impl State {
         endpoint.poll(events)
     }
 
+    #[cold]
     fn poll_recorded(&mut self) -> Result<(), WireError> {
         let State { endpoint, events, ring, .. } = self;
         let start = ring.as_ref().map_or(0, Ring::now);
@@ -296,7 +297,7 @@ impl Port {
             let room = own + USUAL_RECVS.saturating_sub(*n_recvs);
             let advanced = match ring {
                 None => run.advance(endpoint.as_mut(), number, room, &mut ()),
-                Some(ring) => run.advance(endpoint.as_mut(), number, room, ring),
+                Some(ring) => records::advanced(run, endpoint.as_mut(), number, room, ring),
             };
             moved |= advanced
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
@@ -313,8 +314,7 @@ impl Port {
                 }
                 let failure = run.differing().map(|peer| self.elsewhere(peer));
                 if let Some(ring) = ring {
-                    let (run, kind) = (number, Kind::Ended);
-                    ring.note(|start| Record { start, run, kind, ..Record::default() });
+                    records::ended(ring, number);
                 }
                 if let Some(active) = runs.remove(number) {
                     self.retire(active, failure.as_ref(), ended);
@@ -330,7 +330,9 @@ impl Port {
     #[inline]
     fn heard(&self, state: &mut State) -> Result<(), Error> {
         let State { runs, due, n_recvs, events, ring, .. } = state;
-        let start = ring.as_ref().map_or(0, Ring::now);
+        if let Some(ring) = ring {
+            records::done(ring, events);
+        }
         for event in events.drain(..) {
             let (slot, view) = match event {
                 Event::Sent(slot) | Event::Received(slot) => (slot, None),
@@ -347,10 +349,6 @@ impl Port {
             let Some(Active { run, is_due, .. }) = runs.get_mut(slot.run) else {
                 unreachable!("runs stay until all their tasks have finished");
             };
-            if let Some(ring) = ring {
-                let Slot { run, task } = slot;
-                ring.note(|_| Record { start, run, task, kind: Kind::Done, ..Record::default() });
-            }
             let own = run.recvs_open();
             match view {
                 Some(view) => run.viewed(slot.task, view),

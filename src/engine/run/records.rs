@@ -1,0 +1,45 @@
+//! What a port records of its runs, where a timeline is wanted: apart from the port, whose own way stays short.
+
+use crate::endpoint::{Endpoint, Event, Slot, WireError};
+use crate::timeline::{Kind, Record, Ring, Sink};
+
+use super::port_run::PortRun;
+
+/// A run is under way.
+#[cold]
+pub(super) fn begun(ring: &mut Ring, number: u32, run: &PortRun) {
+    let id = run.id();
+    ring.note(|start| Record { start, id, run: number, ..Record::default() });
+}
+
+/// A run moves on, with a record of what it does. Apart, so that the other way is inlined.
+#[cold]
+#[inline(never)]
+pub(super) fn advanced(
+    run: &mut PortRun,
+    endpoint: &mut dyn Endpoint,
+    number: u32,
+    room: u32,
+    ring: &mut Ring,
+) -> Result<bool, (u32, WireError)> {
+    run.advance(endpoint, number, room, ring)
+}
+
+/// A run has ended.
+#[cold]
+pub(super) fn ended(ring: &mut Ring, run: u32) {
+    ring.note(|start| Record { start, run, kind: Kind::Ended, ..Record::default() });
+}
+
+/// A poll has brought these events.
+#[cold]
+pub(super) fn done(ring: &mut Ring, events: &[Event]) {
+    let start = ring.now();
+    for event in events {
+        let (Event::Sent(slot) | Event::Received(slot) | Event::Viewed(slot, _)) = event else {
+            continue;
+        };
+        let &Slot { run, task } = slot;
+        ring.note(|_| Record { start, run, task, kind: Kind::Done, ..Record::default() });
+    }
+}
