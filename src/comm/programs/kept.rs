@@ -97,6 +97,7 @@ mod tests {
 
     use super::*;
     use crate::comm::call::Call;
+    use crate::comm::call::options::CallOptions;
     use crate::comm::communicator::Communicator;
     use crate::comm::programs::ready::KEPT_PROGRAMS;
     use crate::engine::Operation;
@@ -109,7 +110,9 @@ mod tests {
     fn touch(comm: &Communicator, count: u64) -> Weak<Operation> {
         let call = Call::regular_in_place(Collective::Allreduce, u8::DTYPE).op(Op::Sum);
         let call = Call { count, ..call };
-        let ready = comm.inner.ready(&call, &comm.options).unwrap();
+        // One that has working memory of its own, whatever the decision tables would choose.
+        let options = Arc::new(CallOptions::new().algorithm("mixed").segment_bytes(1 << 20));
+        let ready = comm.inner.ready(&call, &options).unwrap();
         let operation = Arc::downgrade(&ready.operation);
         comm.inner.members.programs.put(ready);
         operation
