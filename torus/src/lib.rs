@@ -11,6 +11,7 @@
 //! - [`bounds`]: what no algorithm can do without, by collective and shape;
 //! - [`choose`]: decision tables, which say what performs a call;
 //! - [`sim`]: what a plan takes on a machine that is not here, predicted;
+//! - [`search`]: the best schedule of a call under that model, and how good it is known to be;
 //! - [`sizes`]: amounts of bytes as people write them.
 //!
 //! Each of these rooms imports only those above it in this list.
@@ -28,6 +29,7 @@ mod names;
 pub mod patterns;
 pub mod plan;
 pub mod registry;
+pub mod search;
 pub mod sim;
 pub mod sizes;
 

@@ -14,6 +14,7 @@ pub use derive::schedule::{
     Placement, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
 };
 pub use derive::walk::Interleave;
+pub(crate) use derive::walk::{GlobalStep, interleaved};
 pub use exchange::{ExchangeRecipe, ExchangeStages};
 pub use ir::defect::{Defect, Invalid};
 pub use ir::flow::{Flow, LaneHeader, Message, Visit, for_each_message};

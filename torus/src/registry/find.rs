@@ -1,12 +1,14 @@
 //! Algorithms by name: rows, and rows with other numbers or patterns in them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::numbers::with_numbers;
 use super::rows::ROWS;
-use super::{Algorithm, FUSED, Patterns, fewest, rows_of};
+use super::{Algorithm, FUSED, Patterns, Request, fewest, rows_of};
 use crate::collectives::Collective;
 use crate::patterns::PatternKind;
+use crate::plan::{Interleave, Recipe, Schedule, WalkRecipe};
 
 /// The algorithm of a collective by name: a row's, or a row's with other numbers or patterns in it.
 ///
@@ -22,6 +24,34 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
             name: name.to_owned(),
             known: rows_of(&ROWS, collective).map(|row| &*row.name).collect::<Vec<_>>().join(", "),
         })
+}
+
+/// A name of a schedule, if it has one: a row's, or `mixed`'s with a pattern for each dimension.
+pub fn name_of(schedule: &Schedule) -> Option<String> {
+    let request = Request {
+        shape: schedule.shape.clone(),
+        map: schedule.map.clone(),
+        root: schedule.root,
+        ports: Some(schedule.ports),
+    };
+    let is_it = |algorithm: &Algorithm| algorithm.schedule(&request).as_ref() == Ok(schedule);
+    let collective = schedule.collective;
+    if let Some(row) = rows_of(&ROWS, collective).find(|row| is_it(row)) {
+        return Some(row.name.to_string());
+    }
+    let Recipe::Walk(WalkRecipe { patterns, interleave, .. }) = &schedule.recipe else {
+        return None;
+    };
+    if let Interleave::Fused { messages } = interleave {
+        let name = format!("{FUSED}:{messages}-l");
+        return find(collective, &name).ok().filter(is_it).map(|_| name);
+    }
+    let kinds: Vec<String> = patterns.iter().map(PatternKind::to_string).collect();
+    let ends: BTreeSet<String> = rows_of(&ROWS, collective)
+        .map(|row| row.name[row.name.find('-').unwrap_or(row.name.len())..].to_owned())
+        .collect();
+    let mut names = ends.into_iter().map(|end| kinds.join("/") + &end);
+    names.find(|name| find(collective, name).is_ok_and(|algorithm| is_it(&algorithm)))
 }
 
 /// A family with another parameter, or one pattern for each dimension: `multiplying:4,4,2-l`,

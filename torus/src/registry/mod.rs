@@ -25,7 +25,7 @@ use crate::plan::{
     ExchangeRecipe, ExchangeStages, Expect, Interleave, Placement, Recipe, Schedule, ScheduleError,
     WalkRecipe, max_ports,
 };
-pub use find::{UnknownAlgorithm, find};
+pub use find::{UnknownAlgorithm, find, name_of};
 use rows::ROWS;
 pub use rows::family_of;
 

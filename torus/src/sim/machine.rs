@@ -294,7 +294,7 @@ impl Machine {
     }
 
     /// What combining bytes in pieces costs beside their time at full speed, ns.
-    pub(super) fn reduce_start_ns(&self, bytes: f64, pieces: f64) -> f64 {
+    pub(crate) fn reduce_start_ns(&self, bytes: f64, pieces: f64) -> f64 {
         pieces * (bytes / pieces / 256.0).min(256.0).sqrt() * self.reduce_ramp_ns
     }
 

@@ -264,13 +264,13 @@ impl Network {
     }
 
     /// The shape, if all dimensions with links are rings of links of their own.
-    pub(super) fn rings(&self) -> Option<&Shape> {
+    pub(crate) fn rings(&self) -> Option<&Shape> {
         let is_torus = self.boards.is_none() && self.fold.is_none();
         (is_torus && self.rings.iter().all(|is_ring| *is_ring)).then_some(&self.vertices)
     }
 
     /// Ranks of a node.
-    pub(super) fn per_node(&self) -> u32 {
+    pub(crate) fn per_node(&self) -> u32 {
         self.per_node
     }
 

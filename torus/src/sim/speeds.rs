@@ -33,7 +33,7 @@ impl Speeds {
     }
 
     /// From when a message leaves until it is there, whatever its length.
-    pub(super) fn latency(&self, hops: [u16; 2]) -> f64 {
+    pub(crate) fn latency(&self, hops: [u16; 2]) -> f64 {
         if hops == [0, 0] {
             return self.shm_latency_ns;
         }

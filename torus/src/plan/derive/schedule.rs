@@ -232,6 +232,11 @@ pub fn max_ports(shape: &Shape) -> u32 {
 }
 
 impl Schedule {
+    /// The name of its form.
+    pub fn form(&self) -> &'static str {
+        self.recipe.form()
+    }
+
     /// Checks that the schedule can be expanded.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::rounds::fewest_rounds;
+use smallvec::SmallVec;
+
 use crate::geometry::Shape;
 use crate::patterns::{Pattern, Toward};
 
@@ -53,41 +55,21 @@ impl Walk {
         interleave: Interleave,
         start: usize,
     ) -> Self {
-        let mut linked = shape.active_dims();
-        let n_linked = linked.len();
-        linked.rotate_left(if n_linked == 0 { 0 } else { start % n_linked });
-        let n_steps: Vec<u32> = patterns.iter().map(Pattern::n_steps).collect();
-        let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
-        let whole = |dim: usize| (0..n_steps[dim]).filter_map(move |t| step(dim, t));
-        let mut steps: Vec<GlobalStep> = shape.node_dim().into_iter().flat_map(whole).collect();
-        let mut rounds = Vec::new();
-        let longest = linked.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
+        let n_steps: SmallVec<[u32; 8]> = patterns.iter().map(Pattern::n_steps).collect();
+        let (mut steps, mut rounds) = (Vec::new(), Vec::new());
         match interleave {
-            Interleave::RoundRobin => {
-                let round = |t| linked.iter().filter_map(move |&dim| step(dim, t));
-                steps.extend((0..longest).flat_map(round));
-            }
-            Interleave::RoundRobinBackwards => {
-                let n_steps = &n_steps;
-                let from_end =
-                    |dim: usize, round: u32| step(dim, n_steps[dim].checked_sub(round + 1)?);
-                let round =
-                    |round| linked.iter().rev().filter_map(move |&dim| from_end(dim, round));
-                steps.extend((0..longest).rev().flat_map(round));
-            }
-            Interleave::Sequential => steps.extend(linked.iter().copied().flat_map(whole)),
             Interleave::Fused { messages } => {
-                steps.clear();
                 let node: Vec<usize> = shape.node_dim().into_iter().collect();
-                for dims in [&node, &linked] {
+                for dims in [&node, &linked_from(shape, start)] {
                     fuse(&patterns, dims, messages, &mut steps, &mut rounds);
                 }
             }
+            _ => steps = interleaved(shape, &n_steps, interleave, start),
         }
         if rounds.is_empty() {
             rounds.extend((0..steps.len()).map(|step| step..step + 1));
         }
-        let visited = shape.node_dim().into_iter().chain(linked).collect();
+        let visited = shape.node_dim().into_iter().chain(linked_from(shape, start)).collect();
         let sizes = patterns.iter().map(Pattern::size).collect();
         let toward = patterns.into_iter().map(Toward::new).collect();
         Walk { sizes, toward, steps, rounds, visited }
@@ -122,6 +104,43 @@ impl Walk {
     pub fn pattern(&self, dim: usize) -> &Pattern {
         self.toward[dim].pattern()
     }
+}
+
+/// The dimensions with links from the `start`-th on, counted cyclically.
+fn linked_from(shape: &Shape, start: usize) -> Vec<usize> {
+    let mut linked = shape.active_dims();
+    let n_linked = linked.len();
+    linked.rotate_left(if n_linked == 0 { 0 } else { start % n_linked });
+    linked
+}
+
+/// So many steps by dimension in the order of a walk; steps that are fused later one dimension after the other.
+pub(crate) fn interleaved(
+    shape: &Shape,
+    n_steps: &[u32],
+    interleave: Interleave,
+    start: usize,
+) -> Vec<GlobalStep> {
+    let linked = linked_from(shape, start);
+    let step = |dim: usize, t: u32| (t < n_steps[dim]).then_some(GlobalStep { dim, t });
+    let whole = |dim: usize| (0..n_steps[dim]).filter_map(move |t| step(dim, t));
+    let mut steps: Vec<GlobalStep> = shape.node_dim().into_iter().flat_map(whole).collect();
+    let longest = linked.iter().map(|&dim| n_steps[dim]).max().unwrap_or(0);
+    match interleave {
+        Interleave::RoundRobin => {
+            let round = |t| linked.iter().filter_map(move |&dim| step(dim, t));
+            steps.extend((0..longest).flat_map(round));
+        }
+        Interleave::RoundRobinBackwards => {
+            let from_end = |dim: usize, round: u32| step(dim, n_steps[dim].checked_sub(round + 1)?);
+            let round = |round| linked.iter().rev().filter_map(move |&dim| from_end(dim, round));
+            steps.extend((0..longest).rev().flat_map(round));
+        }
+        Interleave::Sequential | Interleave::Fused { .. } => {
+            steps.extend(linked.iter().copied().flat_map(whole));
+        }
+    }
+    steps
 }
 
 /// Appends the steps of `dims` in the fewest rounds.

@@ -1,0 +1,378 @@
+//! Lower bounds of what a schedule takes on a machine with our software on it, by frame and patterns.
+//!
+//! A port performs its lane in order: it posts the messages of a step, and those of the next only when all of
+//! the former have come. Let m(t) be the earliest time at which any rank posts step t. Whoever posts step t + 1 has
+//! waited for the last message of some rank's step t, which was posted at m(t) or later, left behind the step's
+//! others over one interface, and had to be seen, so
+//!
+//! m(t + 1) >= m(t) + max(post + bytes x ns per byte + latency, k post) + k poll
+//!
+//! for k messages. That is added up over the steps of a lane ([`chain`]); the bytes of a step follow from
+//! the sizes of its pattern's sets and of those that the other dimensions have left (algorithms.md section 2). Whole
+//! vectors are passed on in segments: then the first segment's chain is a bound, what the port sends is another,
+//! and what its thread does a third. Trees are bounded by their longest way and by what the root's port moves.
+
+use std::ops::Add;
+
+use super::question::Question;
+use super::space::Frame;
+use super::steps::{AxisSteps, StepCost};
+use crate::bounds::Bounds;
+use crate::collectives::{Action, Payload, Routing, WalkForm, WalkPhase};
+use crate::geometry::AxisLink;
+use crate::plan::{GlobalStep, Interleave, PrefixSteps, Recipe, Schedule, interleaved};
+use crate::sim::{Machine, Network};
+
+/// Two sums over the dimensions, each of which a lane takes at least: one message after the other, and what a port
+/// moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sums {
+    pub chain: f64,
+    pub moved: f64,
+}
+
+impl Add for Sums {
+    type Output = Sums;
+
+    fn add(self, other: Sums) -> Sums {
+        Sums { chain: self.chain + other.chain, moved: self.moved + other.moved }
+    }
+}
+
+impl Sums {
+    /// The least of each.
+    pub fn min(self, other: Sums) -> Sums {
+        Sums { chain: self.chain.min(other.chain), moved: self.moved.min(other.moved) }
+    }
+
+    pub const MOST: Sums = Sums { chain: f64::INFINITY, moved: f64::INFINITY };
+}
+
+/// What bounds need to know of a call.
+pub(super) struct Judge<'a> {
+    question: &'a Question,
+    machine: &'a Machine,
+    network: &'a Network,
+    /// By ports, from 1, what no schedule is below.
+    any: Vec<f64>,
+}
+
+/// A lane's part of a vector: in how many segments, and its bytes.
+struct Segments {
+    n: f64,
+    bytes: f64,
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(question: &'a Question, network: &'a Network, machine: &'a Machine) -> Self {
+        let limits = machine.limits(network);
+        let of = |ports| Bounds::new(question.collective, ports, &limits).call(question.bytes).1;
+        Judge { question, machine, network, any: (1..=question.ports).map(of).collect() }
+    }
+
+    /// The bound of any schedule on so many ports.
+    pub fn any(&self, ports: u32) -> f64 {
+        self.any[ports as usize - 1]
+    }
+
+    /// The bound of a schedule over no walk.
+    pub fn other(&self, schedule: &Schedule) -> f64 {
+        let any = self.any(schedule.ports);
+        if schedule.recipe != Recipe::Prefix(PrefixSteps::Chain) {
+            return any;
+        }
+        // Rank after rank.
+        let (machine, speeds) = (self.machine, self.machine.speeds());
+        let linked =
+            machine.post_ns + speeds.latency([1, 0]).min(speeds.latency([0, 1])) + machine.poll_ns;
+        let stays = 2.0 * machine.shm_overhead_ns + speeds.shm_latency_ns;
+        let others = f64::from(self.question.shape.n_ranks() - 1);
+        any.max(machine.call_ns + others * linked.min(stays))
+    }
+
+    /// Bytes of a lane's part of n.
+    fn part(&self, frame: &Frame) -> f64 {
+        match self.question.collective.payload() {
+            Payload::Token => 0.0,
+            _ => self.question.bytes / f64::from(frame.ports),
+        }
+    }
+
+    /// Whether every message is the whole of a lane's vector.
+    fn is_whole(&self, frame: &Frame) -> bool {
+        let is_vector = self.question.collective.payload() == Payload::Vector;
+        is_vector && matches!(frame.recipe.form, WalkForm::Tree | WalkForm::Latency)
+    }
+
+    /// How a lane's vector is cut with each longest message that is tried.
+    fn segments(&self, frame: &Frame) -> impl Iterator<Item = Segments> {
+        let part = self.part(frame);
+        self.question.segments.iter().map(move |&segment| Segments {
+            n: (part / segment as f64).ceil().max(1.0),
+            bytes: part,
+        })
+    }
+
+    /// How much more slowly a node's ranks go over links that they share, at least: of ranks that are no class
+    /// of their own.
+    fn node_factor(&self, node: Option<&AxisSteps>, is_core: bool) -> f64 {
+        let per_node = f64::from(self.network.per_node());
+        match node {
+            _ if is_core => 1.0,
+            Some(node) if self.network.rings().is_some() => per_node / f64::from(node.period),
+            _ => per_node,
+        }
+    }
+
+    fn phases(&self, frame: &Frame) -> &'static [WalkPhase] {
+        self.question.collective.phases(frame.recipe.form).unwrap_or_default()
+    }
+
+    /// What patterns of a dimension add to both sums, whatever those of the others are.
+    pub fn sums(&self, frame: &Frame, axis: &AxisSteps) -> Sums {
+        let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
+        // A port may receive what goes towards the root while it sends what comes back from it.
+        let both = |a: Sums, b: Sums| match self.is_whole(frame) {
+            true => Sums { moved: a.moved.max(b.moved), ..a + b },
+            false => a + b,
+        };
+        of_phases.reduce(both).unwrap_or_default()
+    }
+
+    fn sums_of(&self, frame: &Frame, phase: &WalkPhase, axis: &AxisSteps) -> Sums {
+        let part = self.part(frame);
+        let plain = |step: &StepCost| step.post_ns + step.latency_ns + step.poll_ns;
+        let alone = self.alone_ns();
+        match (frame.recipe.form, phase.routing) {
+            (WalkForm::Latency, _) => {
+                let least = |of: &dyn Fn(Segments) -> f64| {
+                    self.segments(frame).map(of).fold(f64::INFINITY, f64::min)
+                };
+                if let Interleave::Fused { messages } = frame.recipe.interleave {
+                    // A round makes groups messages + 1 times larger, unless it is a single step.
+                    let share = |step: &StepCost| {
+                        let grows = (step.n_targets + 1.0).ln() / f64::from(messages + 1).ln();
+                        grows.min(1.0) * plain(step)
+                    };
+                    let n_messages: f64 = axis.steps.iter().map(|step| step.n_targets).sum();
+                    let bytes = least(&|segments| segments.bytes);
+                    let chain = axis.steps.iter().map(share).sum();
+                    return Sums { chain, moved: n_messages * bytes * alone.min(self.stays_ns()) };
+                }
+                let first = |segments: Segments| {
+                    let bytes = segments.bytes / segments.n;
+                    axis.steps.iter().map(|step| self.whole_step(step, bytes, 1.0)).sum()
+                };
+                let all = |segments: Segments| {
+                    axis.steps.iter().map(|step| step.whole_ns * segments.bytes).sum()
+                };
+                Sums { chain: least(&first), moved: least(&all) }
+            }
+            (WalkForm::Tree, _) if self.is_whole(frame) => {
+                let bytes = self.segments(frame).map(|segments| segments.bytes);
+                let bytes = bytes.fold(f64::INFINITY, f64::min);
+                let moved = axis.n_children * bytes * alone;
+                Sums { chain: axis.path_ns, moved }
+            }
+            (_, Routing::Displaced) => {
+                let step = |step: &StepCost| match step.n_moving > 0.0 {
+                    true => plain(step) + step.crossing_ns * part,
+                    false => 0.0,
+                };
+                Sums { chain: axis.steps.iter().map(step).sum(), moved: 0.0 }
+            }
+            (_, Routing::Everything) => {
+                Sums { chain: axis.steps.iter().map(plain).sum(), moved: 0.0 }
+            }
+            _ => {
+                let moves = axis.steps.iter().filter(|step| step.n_moving > 0.0);
+                Sums { chain: moves.map(plain).sum(), moved: 0.0 }
+            }
+        }
+    }
+
+    /// Ns for each byte of a message that shares nothing with others.
+    fn alone_ns(&self) -> f64 {
+        let speeds = self.machine.speeds();
+        1.0 / speeds.link.min(speeds.interface)
+    }
+
+    fn stays_ns(&self) -> f64 {
+        let speeds = self.machine.speeds();
+        1.0 / speeds.copy.min(speeds.copy_all)
+    }
+
+    /// What is the same for all patterns of a frame: to enter the call, to hand the last lane its part, and what
+    /// a lane's port moves between nodes.
+    pub fn common(&self, frame: &Frame) -> f64 {
+        let shape = &self.question.shape;
+        let n_nodes = f64::from(shape.n_ranks() / shape.ranks_per_node());
+        // A node's ranks have all of n between them, and each passes on its part of that.
+        let share = (n_nodes - 1.0) / n_nodes / f64::from(shape.ranks_per_node());
+        let moves = |phase: &&WalkPhase| {
+            frame.recipe.form != WalkForm::Tree
+                && matches!(phase.routing, Routing::Toward | Routing::FromRoot)
+        };
+        let times = self.phases(frame).iter().filter(moves).count() as f64;
+        self.start(frame) + times * share * self.part(frame) * self.alone_ns()
+    }
+
+    /// To enter the call, and to hand the last lane its part.
+    pub fn start(&self, frame: &Frame) -> f64 {
+        self.machine.call_ns + self.machine.wake_ns * f64::from(frame.ports - 1)
+    }
+
+    /// Both sums of all dimensions, and what is common: a bound of a whole or partial choice.
+    pub fn partial(&self, common: f64, sums: Sums) -> f64 {
+        common + sums.chain.max(sums.moved)
+    }
+
+    /// The bound of a schedule.
+    pub fn whole(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
+        let lanes = (0..frame.ports).map(|port| self.lane(frame, axes, port));
+        lanes.fold(self.any(frame.ports), f64::max)
+    }
+
+    fn lane(&self, frame: &Frame, axes: &[&AxisSteps], port: u32) -> f64 {
+        let start = self.machine.call_ns + self.machine.wake_ns * f64::from(port);
+        let folds = self.folds(axes);
+        if self.is_whole(frame) || matches!(frame.recipe.interleave, Interleave::Fused { .. }) {
+            let sums = axes.iter().map(|axis| self.sums(frame, axis));
+            let sums = sums.fold(Sums::default(), Add::add);
+            let mut least = sums.chain.max(sums.moved);
+            if frame.recipe.form == WalkForm::Latency {
+                least = least.max(self.thread(frame, axes));
+            }
+            return start + folds + least;
+        }
+        let shape = &self.question.shape;
+        let n_linked = shape.active_dims().len().max(1) as u32;
+        let n_steps: Vec<u32> = axes.iter().map(|axis| axis.steps.len() as u32).collect();
+        let first = (port % n_linked) as usize;
+        let steps = interleaved(shape, &n_steps, frame.recipe.interleave, first);
+        let node = shape.node_dim().map(|dim| axes[dim]);
+        let factor = self.node_factor(node, axes.iter().any(|axis| axis.core < axis.size));
+        let of_phase = |phase: &WalkPhase| self.chain(frame, axes, phase, &steps, factor);
+        start + folds + self.phases(frame).iter().map(of_phase).sum::<f64>()
+    }
+
+    /// Coordinates beyond the cores give their vectors away before all steps, and get the result behind them.
+    fn folds(&self, axes: &[&AxisSteps]) -> f64 {
+        let shape = &self.question.shape;
+        let linked = |dim: usize| shape.axes()[dim].link != AxisLink::Node;
+        let is_folded = (0..axes.len()).any(|dim| linked(dim) && axes[dim].core < axes[dim].size);
+        let (machine, speeds) = (self.machine, self.machine.speeds());
+        let one =
+            machine.post_ns + machine.poll_ns + speeds.latency([0, 1]).min(speeds.latency([1, 0]));
+        if is_folded { 2.0 * one } else { 0.0 }
+    }
+
+    /// A lane's steps one after the other.
+    fn chain(
+        &self,
+        frame: &Frame,
+        axes: &[&AxisSteps],
+        phase: &WalkPhase,
+        steps: &[GlobalStep],
+        factor: f64,
+    ) -> f64 {
+        let part = self.part(frame);
+        let alone = [self.alone_ns(), self.stays_ns()];
+        let shape = &self.question.shape;
+        // By dimension, the share of a line that is still to be passed on, and steps done.
+        let is_gathered = matches!(phase.routing, Routing::ToRoot | Routing::AllToRoot);
+        let first = |axis: &&AxisSteps| match axis.steps.first() {
+            Some(step) if is_gathered => step.held,
+            _ => 1.0,
+        };
+        let mut left: Vec<f64> = axes.iter().map(first).collect();
+        let is_split = phase.action == Action::Reduce && phase.routing == Routing::Toward;
+        let mut ns = 0.0;
+        for &GlobalStep { dim, t } in steps {
+            let step = &axes[dim].steps[t as usize];
+            let stays = shape.axes()[dim].link == AxisLink::Node;
+            let times = if stays { 1.0 } else { factor };
+            let others: f64 =
+                (0..axes.len()).filter(|&other| other != dim).map(|other| left[other]).product();
+            let (moved, k) = match phase.routing {
+                Routing::Toward => (part * others * step.moved_ns * times, step.n_moving),
+                Routing::FromRoot => (part * others * step.moved * alone[usize::from(stays)], 1.0),
+                Routing::Displaced => (part * step.crossing_ns * times, step.n_moving),
+                Routing::Everything => (part * step.whole_ns * times, step.n_targets),
+                Routing::ToRoot | Routing::AllToRoot => {
+                    (part * others * step.gathered * alone[usize::from(stays)], 1.0)
+                }
+            };
+            left[dim] = match phase.routing {
+                Routing::Toward | Routing::FromRoot => left[dim] - step.moved,
+                Routing::ToRoot | Routing::AllToRoot => {
+                    let next = axes[dim].steps.get(t as usize + 1);
+                    next.map_or(1.0, |step| step.held)
+                }
+                Routing::Displaced | Routing::Everything => 1.0,
+            };
+            if step.n_moving > 0.0 || phase.routing == Routing::Everything {
+                // Messages that are no operands of one fold are seen one by one.
+                let seen = if is_split { 1.0 } else { k };
+                let sent = step.post_ns + moved + step.latency_ns + seen * step.poll_ns;
+                ns += sent.max(k * (step.post_ns + step.poll_ns));
+            }
+        }
+        ns
+    }
+
+    /// A step in which ranks exchange and combine so many bytes that are all they have.
+    fn whole_step(&self, step: &StepCost, bytes: f64, times: f64) -> f64 {
+        let StepCost { post_ns, latency_ns, poll_ns, n_targets: k, whole_ns, .. } = *step;
+        (post_ns + bytes * whole_ns * times + latency_ns).max(k * post_ns)
+            + k * poll_ns
+            + self.fold(k * bytes, bytes)
+    }
+
+    /// To combine what has come with a message of so many bytes, if this collective does.
+    fn fold(&self, all: f64, of_message: f64) -> f64 {
+        let is_folded = self.question.collective.is_reduction() && of_message > 0.0;
+        let start = || self.machine.reduce_start_ns(of_message, 1.0);
+        if is_folded {
+            all / self.machine.reduce.min(self.machine.reduce_all) + start()
+        } else {
+            0.0
+        }
+    }
+
+    /// What a lane's thread does in a latency form: it posts, sees and combines every segment.
+    fn thread(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
+        let steps = || axes.iter().flat_map(|axis| &axis.steps);
+        let least = self.segments(frame).map(|Segments { n, bytes }| {
+            let messages = |step: &StepCost| n * step.n_targets * (step.post_ns + step.poll_ns);
+            let n_targets: f64 = steps().map(|step| step.n_targets).sum();
+            let speed = self.machine.reduce.min(self.machine.reduce_all);
+            let is_folded = self.question.collective.is_reduction();
+            let fold = if is_folded { n_targets * bytes / speed } else { 0.0 };
+            steps().map(messages).sum::<f64>() + fold
+        });
+        least.fold(f64::INFINITY, f64::min)
+    }
+}
+
+impl Judge<'_> {
+    /// What patterns of a dimension take, about: an order, not a bound. Of blocks that are passed on each
+    /// dimension with links has an equal share.
+    pub fn estimate(&self, frame: &Frame, axis: &AxisSteps) -> f64 {
+        let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
+        let Sums { chain, moved } = of_phases.fold(Sums::default(), Add::add);
+        let mut estimate = chain.max(moved);
+        let part = self.part(frame) / self.question.shape.active_dims().len().max(1) as f64;
+        for phase in self.phases(frame) {
+            let moved: f64 = match phase.routing {
+                Routing::Toward => axis.steps.iter().map(|step| step.moved_ns).sum(),
+                Routing::FromRoot => {
+                    axis.steps.iter().map(|step| step.moved).sum::<f64>() * self.alone_ns()
+                }
+                _ => 0.0,
+            };
+            estimate += if frame.recipe.form == WalkForm::Tree { 0.0 } else { moved * part };
+        }
+        estimate
+    }
+}

@@ -1,0 +1,191 @@
+//! What is asked of a search, and what it answers.
+
+use crate::bounds::BoundKind;
+use crate::collectives::Collective;
+use crate::geometry::{RankMap, Shape};
+use crate::names::Rank;
+use crate::plan::{Schedule, max_ports};
+use crate::sim::{CallForm, Machine, Network, Profile, Score};
+
+/// What is asked: the best schedule for which call.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The collective.
+    pub collective: Collective,
+    /// The shape of the communicator.
+    pub shape: Shape,
+    /// Its rank map.
+    pub map: RankMap,
+    /// The root; 0 for collectives without one.
+    pub root: Rank,
+    /// The most ports of a rank, at least 1.
+    pub ports: u32,
+    /// Bytes of a rank's vector, or of all its blocks.
+    pub bytes: f64,
+    /// The lengths at which messages may be cut, bytes.
+    pub segments: Vec<u64>,
+}
+
+impl Question {
+    /// Whether it has an answer.
+    pub(super) fn validate(&self) -> Result<(), QuestionError> {
+        let Question { ref shape, ports, root, ref segments, .. } = *self;
+        let (max, last) = (max_ports(shape), Rank(shape.n_ranks() - 1));
+        if !(1..=max).contains(&ports) {
+            return Err(QuestionError::Ports { ports, max, shape: shape.to_string() });
+        }
+        if root > last {
+            return Err(QuestionError::Root { root, last, shape: shape.to_string() });
+        }
+        if segments.is_empty() || segments.contains(&0) {
+            return Err(QuestionError::Segments);
+        }
+        Ok(())
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionError {
+    /// More ports than the shape has directions, or none.
+    #[error("{ports} ports on shape {shape}: use 1 to {max}, two per dimension of size above 1")]
+    Ports {
+        /// Ports asked for.
+        ports: u32,
+        /// Most ports.
+        max: u32,
+        /// The shape.
+        shape: String,
+    },
+    /// No length of messages, or one of 0.
+    #[error("messages are cut at one length or several, each of 1 byte or more")]
+    Segments,
+    /// The root is not a rank.
+    #[error("root {root} is not a rank: the shape {shape} has ranks 0 to {last}")]
+    Root {
+        /// Root asked for.
+        root: Rank,
+        /// The last rank.
+        last: Rank,
+        /// The shape.
+        shape: String,
+    },
+}
+
+/// What a schedule takes, predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// A repeated call, ns.
+    pub ns: f64,
+    /// At which length messages are cut, bytes.
+    pub segment_bytes: u64,
+    /// Whether all ranks do as the one that was followed, or all were followed.
+    pub is_exact: bool,
+}
+
+/// The most messages of a call whose ranks are all followed.
+const MOST_FOLLOWED: u64 = 1 << 16;
+
+/// A schedule of the space.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// What it takes at least, ns.
+    pub bound_ns: f64,
+    /// Whether it is a row of the registry, on as many ports as were asked for or fewer.
+    pub is_named: bool,
+    /// Whether its prediction counts where one rank stands for all, but not exactly: that of a row of the registry,
+    /// and of forms in which all ranks have the same part.
+    pub is_trusted: bool,
+    /// What it was taken for.
+    pub(super) estimate_ns: f64,
+    /// Its frame without ports.
+    pub(super) kind: u32,
+}
+
+impl Point {
+    /// A schedule that is not of the search, such as a row of the registry, to be predicted alike.
+    pub fn of_schedule(schedule: Schedule) -> Self {
+        Point {
+            schedule,
+            bound_ns: 0.0,
+            is_named: true,
+            is_trusted: true,
+            estimate_ns: 0.0,
+            kind: u32::MAX,
+        }
+    }
+
+    /// Whether a prediction of it counts.
+    pub fn counts(&self, cost: &Cost) -> bool {
+        cost.is_exact || self.is_trusted
+    }
+
+    /// What it takes, at the best of the question's segments, by the fast player. Where one rank does not stand
+    /// exactly for all, and what is predicted is below `best_ns`, all ranks are followed if they have at
+    /// most 65,536 messages, and the longer of both times counts: a search over many schedules would else find those
+    /// that are predicted worst. Nor does anything count below its bound, as it may where many segments are carried
+    /// on from fewer, or the busiest rank's node sends less than others.
+    pub fn cost(
+        &self,
+        question: &Question,
+        (network, machine): (&Network, &Machine),
+        best_ns: f64,
+    ) -> Cost {
+        let schedule = &self.schedule;
+        let flow = schedule.expand().expect("points are valid");
+        let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
+        let play = |score: &Score, segment_bytes: u64| {
+            let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
+            let played = profile.play(schedule, &flow, score, machine, question.bytes, false);
+            played.expect("our own software performs all schedules").ns
+        };
+        let one = Score::of_one(&flow, network, place);
+        // What is longer than all data cuts nothing.
+        let (cut, whole): (Vec<u64>, Vec<u64>) =
+            question.segments.iter().partition(|&&segment| (segment as f64) < question.bytes);
+        let costs = whole.iter().take(1).chain(&cut).map(|&segment| (play(&one, segment), segment));
+        let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
+        let (ns, segment_bytes) = best.expect("a question has segments");
+        let ns = ns.max(self.bound_ns);
+        let of_one = Cost { ns, segment_bytes, is_exact: one.is_exact() };
+        let n_messages = one.messages().count() as u64 * u64::from(question.shape.n_ranks())
+            / u64::from(one.n_agents());
+        if of_one.is_exact || ns >= best_ns || n_messages > MOST_FOLLOWED {
+            return of_one;
+        }
+        match Score::of_all(&flow, network, place) {
+            Ok(all) => Cost { ns: ns.max(play(&all, segment_bytes)), is_exact: true, ..of_one },
+            Err(_) => of_one,
+        }
+    }
+}
+
+/// The best schedule that is known.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// It.
+    pub schedule: Schedule,
+    /// What it takes.
+    pub cost: Cost,
+}
+
+/// How good what was found is known to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certificate {
+    /// What no schedule of any kind is below, ns, and what that follows from.
+    pub bound: (BoundKind, f64),
+    /// What no schedule of the space is below, ns.
+    pub space_ns: f64,
+    /// Whether nothing in the space is better.
+    pub is_exhaustive: bool,
+    /// Nodes of the tree that were looked at.
+    pub visited: u64,
+    /// Nodes that were left out because of their bounds, with all below them.
+    pub pruned: u64,
+    /// Schedules that were predicted.
+    pub predicted: u64,
+    /// Of these, those that might be better, but whose predictions do not count: see [`Point::is_trusted`].
+    pub uncertain: u64,
+}

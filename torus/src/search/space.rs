@@ -1,0 +1,239 @@
+//! The space that is searched: frames (a schedule without its patterns) and, for each, patterns by dimension.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::question::Question;
+use super::steps::AxisSteps;
+use crate::collectives::WalkForm;
+use crate::geometry::{AxisLink, Shape};
+use crate::patterns::PatternKind;
+use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder, WalkRecipe};
+use crate::registry::{self, Request};
+use crate::sim::{Machine, Network};
+
+/// The most messages of a rank in a round of fused steps that are tried.
+const FUSED_MESSAGES: [u32; 7] = [2, 3, 5, 6, 7, 8, 11];
+/// The largest radix of a pattern.
+const MOST_RADIX: u32 = 8;
+/// Lists of radices that are tried for a dimension.
+const MOST_RADICES: usize = 48;
+/// Larger dimensions have no k-rings.
+const MOST_KRING: u32 = 256;
+/// The most messages of a rank in a call: more peers than these cost an endpoint much memory, which the model does
+/// not see.
+pub(super) const MOST_SENDS: usize = 1024;
+
+/// A schedule without its patterns: the form, the order of steps and of blocks; on how many lanes.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    /// Its patterns are empty.
+    pub recipe: WalkRecipe,
+    /// Frames that differ in ports only are of one kind.
+    pub kind: u32,
+    pub ports: u32,
+    /// By dimension, the patterns that it may have.
+    pub axes: Rc<Vec<Vec<Rc<AxisSteps>>>>,
+}
+
+/// All that is searched.
+pub(super) struct Space {
+    pub frames: Vec<Frame>,
+    /// Schedules of the registry over no walk.
+    pub others: Vec<Schedule>,
+    /// The walks that the registry has by name, on as many ports as there are or fewer.
+    pub named: Vec<Schedule>,
+}
+
+/// Patterns by dimension: of a latency form or not, with steps in an order.
+type AxesKey = (bool, StepOrder);
+
+fn key(recipe: &WalkRecipe) -> AxesKey {
+    (recipe.form == WalkForm::Latency, recipe.order)
+}
+
+impl Space {
+    pub fn new(question: &Question, network: &Network, machine: &Machine) -> Self {
+        let shape = &question.shape;
+        let (mut frames, mut others) = (Vec::<WalkRecipe>::new(), Vec::new());
+        let mut named: Vec<WalkRecipe> = Vec::new();
+        for algorithm in registry::algorithms(question.collective) {
+            let request = |ports| Request {
+                shape: shape.clone(),
+                map: question.map.clone(),
+                root: question.root,
+                ports: Some(ports),
+            };
+            let Ok(schedule) = algorithm.schedule(&request(1)) else { continue };
+            let Recipe::Walk(recipe) = schedule.recipe else {
+                if !sends_to_many(&schedule) {
+                    let of = |ports| algorithm.schedule(&request(ports)).ok();
+                    others.extend((1..=question.ports).filter_map(of));
+                }
+                continue;
+            };
+            let frame = WalkRecipe { patterns: Vec::new(), ..recipe };
+            named.push(recipe);
+            for interleave in interleaves(&frame, shape) {
+                let frame = WalkRecipe { interleave, ..frame.clone() };
+                if !frames.contains(&frame) {
+                    frames.push(frame);
+                }
+            }
+        }
+        let mut known: HashMap<AxesKey, Rc<Vec<Vec<Rc<AxisSteps>>>>> = HashMap::new();
+        let mut all = Vec::new();
+        for (kind, recipe) in (0..).zip(frames) {
+            let key = key(&recipe);
+            let axes = known.entry(key).or_insert_with(|| {
+                let of_dim = |dim| {
+                    let named = named.iter().filter(|other| self::key(other) == key);
+                    let named = named.map(|other| &other.patterns[dim]);
+                    axis(question, (network, machine), dim, key, named)
+                };
+                Rc::new((0..shape.n_dims()).map(of_dim).collect())
+            });
+            let of = |ports| Frame { recipe: recipe.clone(), kind, ports, axes: axes.clone() };
+            all.extend((1..=question.ports).map(of));
+        }
+        let schedule = |(recipe, ports): (WalkRecipe, u32)| Schedule {
+            collective: question.collective,
+            shape: shape.clone(),
+            map: question.map.clone(),
+            root: question.root,
+            ports,
+            recipe: Recipe::Walk(recipe),
+        };
+        let on_ports = |recipe: WalkRecipe| (1..=question.ports).map(move |p| (recipe.clone(), p));
+        let named = named.into_iter().flat_map(on_ports).map(schedule).collect();
+        Space { frames: all, others, named }
+    }
+}
+
+/// The orders of dimensions that are tried with a frame: all where blocks are passed on, where it matters who is
+/// first; in a latency form steps that are fused, too.
+fn interleaves(frame: &WalkRecipe, shape: &Shape) -> Vec<Interleave> {
+    let mut all = vec![frame.interleave];
+    match frame.form {
+        WalkForm::Butterfly | WalkForm::TwoPhase if shape.active_dims().len() > 1 => all.extend([
+            Interleave::RoundRobin,
+            Interleave::RoundRobinBackwards,
+            Interleave::Sequential,
+        ]),
+        WalkForm::Latency if matches!(frame.interleave, Interleave::Fused { .. }) => {
+            all.extend(FUSED_MESSAGES.map(|messages| Interleave::Fused { messages }));
+        }
+        _ => {}
+    }
+    all
+}
+
+/// Whether some rank sends more than [`MOST_SENDS`] messages.
+fn sends_to_many(schedule: &Schedule) -> bool {
+    if schedule.shape.n_ranks() as usize <= MOST_SENDS
+        || !matches!(schedule.recipe, Recipe::Exchange(_) | Recipe::Linear)
+    {
+        return false;
+    }
+    schedule.expand().is_ok_and(|flow| {
+        let steps = flow.plan(schedule.root).lanes.into_iter().flat_map(|lane| lane.steps);
+        steps.map(|step| step.sends.len() + step.recvs.len()).sum::<usize>() > 2 * MOST_SENDS
+    })
+}
+
+/// The patterns of a dimension: those that its size has, and those that the registry has for it.
+fn axis<'a>(
+    question: &Question,
+    (network, machine): (&Network, &Machine),
+    dim: usize,
+    (has_cores, order): AxesKey,
+    named: impl Iterator<Item = &'a PatternKind>,
+) -> Vec<Rc<AxisSteps>> {
+    let axis = question.shape.axes()[dim];
+    let is_node = axis.link == AxisLink::Node;
+    let own = patterns(axis.size, is_node && has_cores, has_cores);
+    let place = (&question.shape, dim);
+    let mut found: Vec<Rc<AxisSteps>> = Vec::new();
+    let named = named.cloned().zip(std::iter::repeat(true));
+    for (kind, is_named) in named.chain(own.into_iter().zip(std::iter::repeat(false))) {
+        if found.iter().any(|known| known.kind == kind) {
+            continue;
+        }
+        let steps = AxisSteps::new((network, machine), place, &kind, order, has_cores);
+        let Some(steps) = steps else { continue };
+        // The rows of the registry stay, as blocks may stand in another order.
+        let is_known = || found.iter().any(|known| known.signature == steps.signature);
+        if is_named && !has_cores || !is_known() {
+            found.push(Rc::new(steps));
+        }
+    }
+    debug_assert!(!found.is_empty(), "some pattern serves every size");
+    found
+}
+
+/// The patterns of a dimension of `size` coordinates; with cores smaller than that.
+fn patterns(size: u32, has_leader: bool, has_cores: bool) -> Vec<PatternKind> {
+    if size == 1 {
+        return vec![PatternKind::Direct];
+    }
+    let mut all = vec![
+        PatternKind::Direct,
+        PatternKind::Bine,
+        PatternKind::Doubling,
+        PatternKind::Circulant,
+        PatternKind::Balanced,
+        PatternKind::Ring,
+    ];
+    if has_leader {
+        all.push(PatternKind::Leader);
+    }
+    let radices = 2..=MOST_RADIX.min(size);
+    all.extend(radices.clone().map(|radix| PatternKind::Knomial { radix }));
+    all.extend(radices.map(|radix| PatternKind::Bruck { radix }));
+    let groups = (2..size).filter(|group| size <= MOST_KRING && size.is_multiple_of(*group));
+    all.extend(groups.map(|group| PatternKind::KRing { group }));
+    let cores = if has_cores { size.div_ceil(2)..=size } else { size..=size };
+    let mut lists: Vec<SmallVec<[u32; 8]>> = Vec::new();
+    for core in cores.rev() {
+        let of_core = factorizations(core, &mut SmallVec::new());
+        lists.extend(of_core.into_iter().filter(|list| core == size || list.is_sorted()));
+    }
+    // The fewest steps first, of these the fewest messages.
+    lists.sort_by_key(|list| (list.len(), list.iter().sum::<u32>()));
+    lists.truncate(MOST_RADICES);
+    let several = lists.into_iter().filter(|list| list.len() > 1);
+    all.extend(several.map(|list| PatternKind::Radices(list.to_vec().into())));
+    all
+}
+
+/// Ways to write a number as a product of radices, in every order, behind `before`.
+fn factorizations(rest: u32, before: &mut SmallVec<[u32; 8]>) -> Vec<SmallVec<[u32; 8]>> {
+    if rest == 1 {
+        return vec![before.clone()];
+    }
+    let mut found = Vec::new();
+    for radix in (2..=MOST_RADIX.min(rest)).filter(|radix| rest.is_multiple_of(*radix)) {
+        before.push(radix);
+        found.extend(factorizations(rest / radix, before));
+        before.pop();
+    }
+    found
+}
+
+impl Frame {
+    /// The schedule with these patterns; `None` if it is none.
+    pub fn schedule(&self, question: &Question, patterns: Vec<PatternKind>) -> Option<Schedule> {
+        let recipe = WalkRecipe { patterns, ..self.recipe.clone() };
+        let schedule = Schedule {
+            collective: question.collective,
+            shape: question.shape.clone(),
+            map: question.map.clone(),
+            root: question.root,
+            ports: self.ports,
+            recipe: Recipe::Walk(recipe),
+        };
+        schedule.validate().is_ok().then_some(schedule)
+    }
+}

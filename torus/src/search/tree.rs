@@ -1,0 +1,397 @@
+//! The tree of a search: nodes, and the order in which they are looked at.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::bound::{Judge, Sums};
+use super::question::{Certificate, Cost, Found, Point, Question, QuestionError};
+use super::space::{Frame, Space};
+use super::steps::AxisSteps;
+use crate::bounds::{BoundKind, Bounds};
+use crate::collectives::WalkForm;
+use crate::patterns::PatternKind;
+use crate::plan::{Recipe, Schedule, WalkRecipe};
+use crate::sim::{Machine, Network};
+
+/// Which of a frame's patterns, by dimension.
+type Chosen = SmallVec<[u16; 6]>;
+
+/// Rows of the registry on all ports come before all others, in the order of their estimates.
+const EARLY: f64 = 1e-6;
+
+/// A node.
+#[derive(Clone, Debug)]
+struct Node {
+    /// The least comes first: the estimate, times what schedules of its kind have taken over theirs.
+    key: f64,
+    estimate: f64,
+    bound: f64,
+    kind: u32,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    /// Patterns of a frame's first dimensions, and of the next all from a place on.
+    Part { frame: u32, chosen: Chosen, from: u16 },
+    /// Patterns of all dimensions.
+    Whole { frame: u32, chosen: Chosen },
+    /// A walk of the registry.
+    Named(u32),
+    /// Another schedule of the registry.
+    Other(u32),
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Node {}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Node {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.total_cmp(&other.key)
+    }
+}
+
+/// A pattern of a dimension, judged for a frame.
+struct Judged {
+    steps: Rc<AxisSteps>,
+    estimate: f64,
+    sums: Sums,
+    /// The least sums of it and of those behind it.
+    least: Sums,
+}
+
+/// What is known of a frame's dimensions: by dimension, patterns in the order in which they are tried.
+struct Ordered {
+    /// What all its schedules have in common, and of that what is before the first step, ns.
+    common: f64,
+    start: f64,
+    axes: Vec<Vec<Judged>>,
+}
+
+impl Ordered {
+    fn new(judge: &Judge<'_>, frame: &Frame) -> Self {
+        let of_axis = |axis: &Vec<Rc<AxisSteps>>| {
+            let judged = axis.iter().map(|steps| Judged {
+                steps: steps.clone(),
+                estimate: judge.estimate(frame, steps),
+                sums: judge.sums(frame, steps),
+                least: Sums::MOST,
+            });
+            let mut judged: Vec<Judged> = judged.collect();
+            judged.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
+            let mut least = Sums::MOST;
+            for of_pattern in judged.iter_mut().rev() {
+                least = least.min(of_pattern.sums);
+                of_pattern.least = least;
+            }
+            judged
+        };
+        let axes = frame.axes.iter().map(of_axis).collect();
+        Ordered { common: judge.common(frame), start: judge.start(frame), axes }
+    }
+
+    /// The estimate and the bound of a node.
+    fn part(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16], from: u16) -> (f64, f64) {
+        let (mut estimate, mut sums) = (self.start, Sums::default());
+        for (dim, axis) in self.axes.iter().enumerate() {
+            let at = chosen.get(dim).copied().unwrap_or(if dim == chosen.len() { from } else { 0 });
+            let judged = &axis[usize::from(at)];
+            estimate += judged.estimate;
+            sums = sums + if dim < chosen.len() { judged.sums } else { judged.least };
+        }
+        (estimate, judge.partial(self.common, sums).max(judge.any(frame.ports)))
+    }
+
+    /// The same of a whole choice.
+    fn whole(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16]) -> (f64, f64) {
+        let (estimate, bound) = self.part(judge, frame, chosen, 0);
+        let steps = self.axes.iter().zip(chosen).map(|(axis, &at)| &*axis[usize::from(at)].steps);
+        let steps: SmallVec<[&AxisSteps; 6]> = steps.collect();
+        let bound = judge.whole(frame, &steps).max(bound);
+        (estimate.max(bound), bound)
+    }
+
+    /// The choice that is these patterns.
+    fn chosen(&self, patterns: &[PatternKind]) -> Option<Chosen> {
+        let place = |(axis, kind): (&Vec<Judged>, &PatternKind)| {
+            axis.iter().position(|judged| judged.steps.kind == *kind).map(|at| at as u16)
+        };
+        self.axes.iter().zip(patterns).map(place).collect()
+    }
+}
+
+/// A search under way; see the [room](super).
+pub struct Search<'a> {
+    question: &'a Question,
+    judge: Judge<'a>,
+    space: Space,
+    ordered: Vec<Ordered>,
+    open: BinaryHeap<Reverse<Node>>,
+    /// By kind, what schedules have taken over their estimates.
+    ratios: Vec<Option<f64>>,
+    /// Bounds of what was handed out and is not yet known.
+    handed_out: Vec<f64>,
+    best: Option<Found>,
+    universal: (BoundKind, f64),
+    /// Nodes visited and pruned, schedules predicted, and of these uncertain ones.
+    counts: [u64; 4],
+}
+
+impl<'a> Search<'a> {
+    /// Begins to search.
+    ///
+    /// # Errors
+    /// [`QuestionError`].
+    pub fn new(
+        question: &'a Question,
+        network: &'a Network,
+        machine: &'a Machine,
+    ) -> Result<Self, QuestionError> {
+        question.validate()?;
+        let limits = machine.limits(network);
+        let bounds = Bounds::new(question.collective, question.ports, &limits);
+        let judge = Judge::new(question, network, machine);
+        let space = Space::new(question, network, machine);
+        let ordered: Vec<Ordered> =
+            space.frames.iter().map(|frame| Ordered::new(&judge, frame)).collect();
+        let mut open = BinaryHeap::new();
+        for (frame, (of_frame, ordered)) in (0..).zip(space.frames.iter().zip(&ordered)) {
+            let (estimate, bound) = ordered.part(&judge, of_frame, &[], 0);
+            let what = What::Part { frame, chosen: Chosen::new(), from: 0 };
+            open.push(Reverse(Node { key: estimate, estimate, bound, kind: of_frame.kind, what }));
+        }
+        let n_kinds = space.frames.last().map_or(0, |frame| frame.kind + 1);
+        for (number, named) in (0..).zip(&space.named) {
+            let found = find(&space, &ordered, named);
+            let of_frame = |(frame, chosen): (usize, Chosen)| {
+                let of_frame = &space.frames[frame];
+                let (estimate, bound) = ordered[frame].whole(&judge, of_frame, &chosen);
+                (of_frame.kind, estimate, bound)
+            };
+            let any = judge.any(named.ports);
+            let (kind, estimate, bound) = found.map_or((n_kinds, any, any), of_frame);
+            let early = if named.ports == question.ports { EARLY } else { 1.0 };
+            let (key, what) = (early * estimate, What::Named(number));
+            open.push(Reverse(Node { key, estimate, bound, kind, what }));
+        }
+        for (number, other) in (0..).zip(&space.others) {
+            let (bound, what) = (judge.other(other), What::Other(number));
+            let node = Node { key: EARLY * bound, estimate: bound, bound, kind: n_kinds, what };
+            open.push(Reverse(node));
+        }
+        let ratios = vec![None; n_kinds as usize];
+        Ok(Search {
+            question,
+            judge,
+            space,
+            ordered,
+            open,
+            ratios,
+            handed_out: Vec::new(),
+            best: None,
+            universal: bounds.call(question.bytes),
+            counts: [0; 4],
+        })
+    }
+
+    /// The next schedule to be predicted; `None` if there is none, or after so many nodes.
+    pub fn next(&mut self, most_nodes: u64) -> Option<Point> {
+        let most = self.counts[0].saturating_add(most_nodes);
+        while self.counts[0] < most {
+            let Reverse(node) = self.open.pop()?;
+            let key = self.key(&node);
+            if key > node.key {
+                // Others of its kind have taken longer than they were taken for.
+                self.open.push(Reverse(Node { key, ..node }));
+                continue;
+            }
+            self.counts[0] += 1;
+            if node.bound >= self.best_ns() {
+                self.counts[1] += 1;
+                continue;
+            }
+            let schedule = match node.what {
+                What::Part { frame, chosen, from } => {
+                    self.branch(frame, chosen, from);
+                    continue;
+                }
+                What::Other(number) => Some(self.space.others[number as usize].clone()),
+                What::Named(number) => Some(self.space.named[number as usize].clone()),
+                // The registry's have nodes of their own.
+                What::Whole { frame, ref chosen } => {
+                    self.schedule(frame, chosen).filter(|found| !self.space.named.contains(found))
+                }
+            };
+            if let Some(schedule) = schedule {
+                self.handed_out.push(node.bound);
+                let is_named = !matches!(node.what, What::Whole { .. });
+                let is_trusted = is_named || self.is_alike(&schedule);
+                let Node { estimate: estimate_ns, bound: bound_ns, kind, .. } = node;
+                return Some(Point { schedule, bound_ns, is_named, is_trusted, estimate_ns, kind });
+            }
+        }
+        None
+    }
+
+    /// What a schedule that was handed out takes.
+    pub fn learn(&mut self, point: Point, cost: Cost) {
+        let known = self.handed_out.iter().position(|bound| *bound == point.bound_ns);
+        known.map(|at| self.handed_out.swap_remove(at));
+        self.counts[2] += 1;
+        let (ratio, counts) = (cost.ns / point.estimate_ns, point.counts(&cost));
+        if let Some(known) = self.ratios.get_mut(point.kind as usize) {
+            // Kinds whose predictions do not count come later and later.
+            let ratio = known.map_or(ratio, |known| known.min(ratio));
+            *known = Some(if counts { ratio } else { 2.0 * known.unwrap_or(ratio) });
+        }
+        if cost.ns >= self.best_ns() {
+            return;
+        }
+        match counts {
+            true => self.best = Some(Found { schedule: point.schedule, cost }),
+            false => self.counts[3] += 1,
+        }
+    }
+
+    /// Whether nothing is left to be looked at.
+    pub fn is_over(&self) -> bool {
+        self.open.is_empty() && self.handed_out.is_empty()
+    }
+
+    /// Whether there are rows of the registry, on all ports, that have not been looked at.
+    pub fn has_rows(&self) -> bool {
+        self.open.peek().is_some_and(|Reverse(node)| node.key < node.estimate)
+    }
+
+    /// The best schedule so far.
+    pub fn best(&self) -> Option<&Found> {
+        self.best.as_ref()
+    }
+
+    /// What it takes, ns.
+    pub fn best_ns(&self) -> f64 {
+        self.best.as_ref().map_or(f64::INFINITY, |found| found.cost.ns)
+    }
+
+    /// How good it is known to be.
+    pub fn certificate(&self) -> Certificate {
+        let open = self.open.iter().map(|Reverse(node)| node.bound);
+        let left = open.chain(self.handed_out.iter().copied()).fold(f64::INFINITY, f64::min);
+        let [visited, pruned, predicted, uncertain] = self.counts;
+        Certificate {
+            bound: self.universal,
+            space_ns: left.min(self.best_ns()),
+            is_exhaustive: left >= self.best_ns() && self.best.is_some(),
+            visited,
+            pruned,
+            predicted,
+            uncertain,
+        }
+    }
+
+    /// Every schedule of the space, whatever is known of it: for small spaces.
+    pub fn all(&self) -> impl Iterator<Item = Point> {
+        let walks = (0u32..).zip(&self.space.frames).flat_map(move |(number, frame)| {
+            let ordered = &self.ordered[number as usize];
+            let sizes = ordered.axes.iter().map(Vec::len);
+            let choices = sizes.fold(vec![Chosen::new()], |all, n| {
+                let with = |chosen: Chosen| {
+                    (0..n as u16).map(move |at| chosen.iter().copied().chain([at]).collect())
+                };
+                all.into_iter().flat_map(with).collect()
+            });
+            choices.into_iter().filter_map(move |chosen: Chosen| {
+                let (estimate_ns, bound_ns) = ordered.whole(&self.judge, frame, &chosen);
+                let schedule = self.schedule(number, &chosen)?;
+                let is_named = self.space.named.contains(&schedule);
+                let is_trusted = is_named || self.is_alike(&schedule);
+                let kind = frame.kind;
+                Some(Point { schedule, bound_ns, is_named, is_trusted, estimate_ns, kind })
+            })
+        });
+        let named = self.space.named.iter().chain(&self.space.others);
+        walks.chain(named.map(|schedule| Point {
+            bound_ns: self.judge.other(schedule),
+            ..Point::of_schedule(schedule.clone())
+        }))
+    }
+
+    fn key(&self, node: &Node) -> f64 {
+        let ratio = self.ratios.get(node.kind as usize).copied().flatten().unwrap_or(1.0);
+        match node.what {
+            What::Named(_) | What::Other(_) => node.key,
+            What::Part { .. } | What::Whole { .. } => node.estimate * ratio,
+        }
+    }
+
+    /// Whether all ranks have the same part in a schedule.
+    fn is_alike(&self, schedule: &Schedule) -> bool {
+        let is_tree =
+            matches!(&schedule.recipe, Recipe::Walk(recipe) if recipe.form == WalkForm::Tree);
+        !is_tree && !self.question.collective.is_rooted()
+    }
+
+    fn schedule(&self, frame: u32, chosen: &[u16]) -> Option<Schedule> {
+        let axes = &self.ordered[frame as usize].axes;
+        let kind = |(axis, &at): (&Vec<Judged>, &u16)| axis[usize::from(at)].steps.kind.clone();
+        let kinds = axes.iter().zip(chosen).map(kind).collect();
+        self.space.frames[frame as usize].schedule(self.question, kinds)
+    }
+
+    /// Opens the next pattern of a node's dimension, and what follows from this one.
+    fn branch(&mut self, number: u32, mut chosen: Chosen, from: u16) {
+        let (frame, ordered) =
+            (&self.space.frames[number as usize], &self.ordered[number as usize]);
+        let mut open = Vec::with_capacity(2);
+        if usize::from(from) + 1 < ordered.axes[chosen.len()].len() {
+            let judged = ordered.part(&self.judge, frame, &chosen, from + 1);
+            open.push((
+                judged,
+                What::Part { frame: number, chosen: chosen.clone(), from: from + 1 },
+            ));
+        }
+        chosen.push(from);
+        open.push(match chosen.len() < ordered.axes.len() {
+            true => {
+                let judged = ordered.part(&self.judge, frame, &chosen, 0);
+                (judged, What::Part { frame: number, chosen, from: 0 })
+            }
+            false => {
+                let judged = ordered.whole(&self.judge, frame, &chosen);
+                (judged, What::Whole { frame: number, chosen })
+            }
+        });
+        let kind = frame.kind;
+        for ((estimate, bound), what) in open {
+            if bound >= self.best_ns() {
+                self.counts[1] += 1;
+                continue;
+            }
+            let node = Node { key: 0.0, estimate, bound, kind, what };
+            self.open.push(Reverse(Node { key: self.key(&node), ..node }));
+        }
+    }
+}
+
+/// The frame and the choice that a walk of the registry is.
+fn find(space: &Space, ordered: &[Ordered], named: &Schedule) -> Option<(usize, Chosen)> {
+    let Recipe::Walk(recipe) = &named.recipe else { return None };
+    let plain = WalkRecipe { patterns: Vec::new(), ..recipe.clone() };
+    let is_it = |frame: &Frame| frame.ports == named.ports && frame.recipe == plain;
+    let frame = space.frames.iter().position(is_it)?;
+    Some((frame, ordered[frame].chosen(&recipe.patterns)?))
+}

@@ -1,0 +1,161 @@
+//! The search finds what trying everything finds, and what it says of how good that is holds.
+
+use hopbine_torus::bounds::Bounds;
+use hopbine_torus::collectives::Sums;
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{Schedule, max_ports};
+use hopbine_torus::registry;
+use hopbine_torus::search::{Point, Question, QuestionError, Search};
+use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
+use hopbine_torus::{Collective, Rank, Request};
+
+mod common;
+
+use common::{NODE_SHAPES, SHAPES};
+
+/// Everything is tried on shapes of so many ranks, and some of six.
+const MOST_RANKS: u32 = 4;
+
+fn question(collective: Collective, text: &str, bytes: f64) -> Question {
+    let shape: Shape = text.parse().unwrap();
+    let (ports, map) = (max_ports(&shape), RankMap::default());
+    let segments = vec![1 << 20];
+    Question { collective, shape, map, root: Rank(0), ports, bytes, segments }
+}
+
+/// All cells of some shapes that the machines have networks for.
+fn for_each_cell(
+    collective: Collective,
+    shapes: &[&str],
+    visit: impl Fn(&str, &Question, (&Network, &Machine)),
+) {
+    let sizes = match collective {
+        Collective::Barrier => vec![0.0],
+        _ => vec![8.0, 16_777_216.0],
+    };
+    for text in shapes {
+        for machine in ["tofu-d", "ideal-torus", "hx2mesh"] {
+            let machine = Machine::built_in(machine).unwrap();
+            let shape: Shape = text.parse().unwrap();
+            let Ok(network) = Network::new(machine.network, &shape, 0) else { continue };
+            for &bytes in &sizes {
+                let which = format!("{collective} of {bytes} B on {text}, {}", machine.name);
+                visit(&which, &question(collective, text, bytes), (&network, &machine));
+            }
+        }
+    }
+}
+
+/// What the fast player says, of messages up to 1 MiB.
+fn played(schedule: &Schedule, bytes: f64, (network, machine): (&Network, &Machine)) -> f64 {
+    let flow = schedule.expand().unwrap();
+    let score = Score::of_one(&flow, network, |rank| schedule.map.vertex_of(&schedule.shape, rank));
+    let profile = Profile::Hopbine { segment_bytes: 1 << 20, call: CallForm::Repeated };
+    profile.play(schedule, &flow, &score, machine, bytes, false).unwrap().ns
+}
+
+/// The best of the whole space is what is found, and no schedule is below its bound.
+fn equals_trying_everything(collective: Collective) {
+    let small = SHAPES.iter().chain(&NODE_SHAPES).chain(&["2+2", "4m"]).copied();
+    let small = small.filter(|text| text.parse::<Shape>().unwrap().n_ranks() <= MOST_RANKS);
+    let small = small.chain(["6", "2x3"]);
+    for_each_cell(collective, &small.collect::<Vec<_>>(), |which, question, place| {
+        let mut search = Search::new(question, place.0, place.1).unwrap();
+        let mut best = f64::INFINITY;
+        let (mut n, mut n_below) = (0, 0);
+        for point in search.all() {
+            let cost = point.cost(question, place, best);
+            let Point { schedule, bound_ns, .. } = &point;
+            // One rank that stands for all may be faster than any can be.
+            let limits = place.1.limits(place.0);
+            let any = Bounds::new(collective, schedule.ports, &limits).call(question.bytes).1;
+            let ns = played(schedule, question.bytes, place).max(any);
+            assert!(*bound_ns <= ns + 1e-6, "{which}: {bound_ns} and {ns}\n{schedule}");
+            if point.counts(&cost) {
+                best = best.min(cost.ns);
+            }
+            n += 1;
+            assert!(cost.ns >= ns, "{which}: {cost:?} and {ns}\n{schedule}");
+            n_below += u32::from(*bound_ns > 0.5 * cost.ns);
+        }
+        // Of prefixes only those rank after rank have bounds of their own; some machines' memories cost nothing.
+        let has_bounds =
+            collective.sums() == Sums::Everyone && !question.shape.active_dims().is_empty();
+        assert!(n_below > 0 || !has_bounds, "{which}: bounds say nothing");
+        while let Some(point) = search.next(u64::MAX) {
+            let cost = point.cost(question, place, search.best_ns());
+            search.learn(point, cost);
+        }
+        let (found, certificate) = (search.best().unwrap(), search.certificate());
+        let is_best = |ns: f64| (ns - best).abs() <= 1e-9 * best;
+        assert!(is_best(found.cost.ns), "{which}: {} and {best}", found.cost.ns);
+        assert!(certificate.is_exhaustive && is_best(certificate.space_ns), "{which}");
+        assert!(certificate.bound.1 <= best, "{which}: {certificate:?}");
+        assert!(certificate.predicted <= n, "{which}: {certificate:?} of {n}");
+    });
+}
+
+for_every_collective!(equals_trying_everything);
+
+/// What is found within a few hundred predictions is as good as every row of the registry.
+#[test]
+fn it_beats_or_equals_the_registry() {
+    for collective in Collective::ALL {
+        for_each_cell(collective, &["4x4", "5x3", "2x3+2", "8"], |which, question, place| {
+            let mut search = Search::new(question, place.0, place.1).unwrap();
+            for _ in 0..300 {
+                let Some(point) = search.next(100_000) else { break };
+                let cost = point.cost(question, place, search.best_ns());
+                search.learn(point, cost);
+            }
+            let best = search.best_ns();
+            let certificate = search.certificate();
+            assert!(certificate.space_ns <= best && certificate.bound.1 <= best, "{certificate:?}");
+            let Question { ref shape, ref map, root, ports, .. } = *question;
+            for algorithm in registry::algorithms(collective) {
+                let request =
+                    Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let point = Point::of_schedule(schedule);
+                let cost = point.cost(question, place, best);
+                assert!(cost.ns >= best - 1e-6, "{which}: {best}, {} {cost:?}", algorithm.name);
+            }
+        });
+    }
+}
+
+/// A search that is stopped says so, and what is left is not above its bound.
+#[test]
+fn a_search_that_is_stopped_is_not_exhaustive() {
+    let machine = Machine::built_in("tofu-d").unwrap();
+    let question = question(Collective::Allreduce, "4x4x4", 1_048_576.0);
+    let network = Network::new(machine.network, &question.shape, 0).unwrap();
+    let mut search = Search::new(&question, &network, &machine).unwrap();
+    assert!(!search.certificate().is_exhaustive);
+    assert!(search.next(0).is_none());
+    let point = search.next(100_000).unwrap();
+    let handed_out = search.certificate();
+    assert!(handed_out.space_ns <= point.bound_ns && handed_out.predicted == 0);
+    let cost = point.cost(&question, (&network, &machine), search.best_ns());
+    search.learn(point, cost);
+    let certificate = search.certificate();
+    assert!(!certificate.is_exhaustive && certificate.predicted == 1, "{certificate:?}");
+    assert!(certificate.space_ns < search.best_ns());
+}
+
+#[test]
+fn questions_without_answers_are_refused() {
+    let machine = Machine::built_in("ideal-torus").unwrap();
+    let good = question(Collective::Bcast, "4x4", 8.0);
+    let network = Network::new(machine.network, &good.shape, 0).unwrap();
+    let refused = |question: &Question| Search::new(question, &network, &machine).err().unwrap();
+    for ports in [0, 5] {
+        let error = refused(&Question { ports, ..good.clone() });
+        assert!(matches!(error, QuestionError::Ports { max: 4, .. }), "{error}");
+    }
+    for segments in [vec![], vec![0]] {
+        assert_eq!(refused(&Question { segments, ..good.clone() }), QuestionError::Segments);
+    }
+    let error = refused(&Question { root: Rank(16), ..good });
+    assert!(error.to_string().contains("ranks 0 to 15"), "{error}");
+}
