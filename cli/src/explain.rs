@@ -1,8 +1,10 @@
-//! `hopbine explain`: what the library chooses for a call, by which row of which table, and what else there is.
+//! `hopbine explain`: what the library chooses for a call, by which row of which table, what else there is, and what
+//! nothing is below.
 
 use std::path::PathBuf;
 
 use hopbine::{Tuning, Wire};
+use hopbine_torus::bounds::{BoundKind, Bounds};
 use hopbine_torus::choose::{Choice, Features, Knowledge};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::max_ports;
@@ -102,6 +104,9 @@ fn report(args: &Args, tuning: &Tuning, machine: &Machine, ports: u32) -> Result
         let case = Case::new(network, torus, algorithm, choice.ports)?;
         Ok(Some(case.ns(machine, bytes, choice.segment_bytes)))
     };
+    let bound = network
+        .as_ref()
+        .map(|network| Bounds::new(collective, ports, &machine.limits(network)).call(bytes as f64));
     let own = predict(&choice.algorithm)?;
     for other in others {
         match other.serves(torus) {
@@ -117,28 +122,29 @@ fn report(args: &Args, tuning: &Tuning, machine: &Machine, ports: u32) -> Result
         .enumerate()
         .map(|(at, (ns, algorithm))| {
             let why = if at == 0 { found.to_string() } else { "serves, too".to_owned() };
-            line(&algorithm, at == 0, ns, own, &why)
+            line(&algorithm, at == 0, ns, [own, bound.map(|(_, ns)| ns)], &why)
         })
         .collect();
     cells.extend(refused.iter().map(|(algorithm, reason)| {
-        line(algorithm, false, None, own, &format!("does not serve: {reason}"))
+        line(algorithm, false, None, [None; 2], &format!("does not serve: {reason}"))
     }));
-    Ok(shown(args, machine, &choice, &found.to_string(), cells, is_modelled))
+    Ok(shown(args, machine, &choice, &found.to_string(), cells, bound))
 }
 
 fn line(
     algorithm: &Algorithm,
     is_chosen: bool,
     ns: Option<f64>,
-    own: Option<f64>,
+    [own, bound]: [Option<f64>; 2],
     why: &str,
 ) -> Vec<Cell> {
     let time = ns.map_or_else(Cell::none, |ns| Cell::new(ns / 1e3, decimal(ns / 1e3, 2)));
-    let ratio = ns
-        .zip(own)
-        .map_or_else(Cell::none, |(ns, own)| Cell::new(ns / own, format!("{:.2}", ns / own)));
-    let chosen = if is_chosen { "chosen" } else { "" };
-    vec![Cell::text(&*algorithm.name), Cell::new(is_chosen, chosen), time, ratio, Cell::text(why)]
+    let over = |other: Option<f64>| {
+        let ratio = ns.zip(other).filter(|(_, other)| *other > 0.0).map(|(ns, other)| ns / other);
+        ratio.map_or_else(Cell::none, |ratio| Cell::new(ratio, format!("{ratio:.2}")))
+    };
+    let chosen = Cell::new(is_chosen, if is_chosen { "chosen" } else { "" });
+    vec![Cell::text(&*algorithm.name), chosen, time, over(own), over(bound), Cell::text(why)]
 }
 
 fn shown(
@@ -147,7 +153,7 @@ fn shown(
     choice: &Choice,
     row: &str,
     rows: Vec<Vec<Cell>>,
-    is_modelled: bool,
+    bound: Option<(BoundKind, f64)>,
 ) -> Report {
     let Args { collective, torus, bytes, .. } = args;
     let size = match collective.payload() {
@@ -156,11 +162,15 @@ fn shown(
     };
     let how = choice.how();
     let name = &choice.algorithm.name;
+    let is_modelled = bound.is_some();
     let mut notes = vec![];
-    if is_modelled {
+    if let Some((kind, ns)) = bound {
         notes.push(format!(
-            "Predicted for {}, not measured: all with {how}, the fastest first behind what is chosen.",
-            machine.name
+            "Predicted for {}, not measured: all with {how}, the fastest first behind what is chosen. Bound of \
+             any schedule: {} us ({}); `hopbine search` looks for better ones.",
+            machine.name,
+            decimal(ns / 1e3, 2),
+            kind.name()
         ));
     } else {
         notes.push(
@@ -183,6 +193,8 @@ fn shown(
                 },
             ),
             ("row", Value::from(row)),
+            ("bound_us", bound.map_or(Value::Null, |(_, ns)| Value::from(ns / 1e3))),
+            ("bound_is", bound.map_or(Value::Null, |(kind, _)| Value::from(kind.name()))),
         ],
         heading: format!("{collective}{size} on {torus}: {name}, {how}: {row}"),
         columns: vec![
@@ -190,6 +202,7 @@ fn shown(
             Column::text("is_chosen", ""),
             Column::number("predicted_us", "predicted us").only_if(is_modelled),
             Column::number("over_chosen", "over chosen").only_if(is_modelled),
+            Column::number("over_bound", "over bound").only_if(is_modelled),
             Column::text("why", "why").wraps(),
         ],
         rows,

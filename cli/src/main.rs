@@ -33,6 +33,7 @@ mod progress;
 mod report;
 mod rows;
 mod run;
+mod search;
 mod selection;
 mod simulate;
 mod table;
@@ -63,6 +64,7 @@ Examples:
   hopbine check allreduce --torus 16x16x16 --algorithm bine
   hopbine traffic allreduce --torus 16x24x16 --algorithm mixed --tofu
   hopbine simulate allreduce --torus 24x24x24 --bytes 32..512MiB
+  hopbine search allreduce --torus 24x24x24 --bytes 1MiB -o found.txt --format schedule
   hopbine run allreduce --torus 4x4x4 --bytes 1MiB
   hopbine launch -n 8 --torus 2x2x2 ./program
 
@@ -76,6 +78,7 @@ enum Command {
     Check(check::Args),
     Traffic(traffic::Args),
     Explain(explain::Args),
+    Search(search::Args),
     Simulate(simulate::Args),
     Machine(simulate::machine::Args),
     Calibrate(calibrate::Args),
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Traffic(args) => traffic::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Search(args) => search::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Machine(args) => simulate::machine::run(args),
         Command::Calibrate(args) => calibrate::run(args),

@@ -1,6 +1,6 @@
 //! `hopbine check`: proves all ranks' plans and says what they put on the links.
 
-mod judge;
+pub mod judge;
 mod rows;
 
 use std::path::PathBuf;

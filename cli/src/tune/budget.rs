@@ -10,7 +10,12 @@ pub struct Budget(pub Duration);
 impl Budget {
     /// Whether it is over, of what began then.
     pub fn is_over(self, start: Instant) -> bool {
-        start.elapsed() >= self.0
+        !self.has_room(start, Duration::ZERO)
+    }
+
+    /// Whether what takes so long is done before it is over, of what began then.
+    pub fn has_room(self, start: Instant, more: Duration) -> bool {
+        start.elapsed() + more < self.0
     }
 }
 

@@ -27,9 +27,9 @@ use super::progress::{self, Bar};
 use super::report::Format;
 use super::simulate::{file, network};
 use super::{args, host};
-use budget::Budget;
-pub use case::Case;
-use case::{Cases, SEGMENTS};
+pub use budget::Budget;
+use case::Cases;
+pub use case::{Case, SEGMENTS};
 use compare::Compared;
 use cover::{Run, cover};
 

@@ -12,6 +12,7 @@ mod launch;
 mod list;
 mod plan;
 mod run;
+mod search;
 mod simulate;
 mod tables;
 mod trace;

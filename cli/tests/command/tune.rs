@@ -144,6 +144,7 @@ fn what_is_chosen_is_explained() {
         "class any, above 8192 B",
         "does not serve: on shape 4x3, doubling does not serve a dimension of size 3",
         "Predicted for tofu-d",
+        "Bound of any schedule",
     ] {
         // Tables wrap.
         let words: Vec<&str> = said.split(' ').collect();
@@ -156,6 +157,12 @@ fn what_is_chosen_is_explained() {
         (Some("mixed"), Some(true))
     );
     assert!((rows[0]["over_chosen"].as_f64().unwrap() - 1.0).abs() < 1e-12);
+    let bound = value["bound_us"].as_f64().unwrap();
+    for row in rows.iter().filter(|row| row["predicted_us"].is_number()) {
+        let (us, over) =
+            (row["predicted_us"].as_f64().unwrap(), row["over_bound"].as_f64().unwrap());
+        assert!(over >= 1.0 && (us / bound - over).abs() < 1e-9, "{row}");
+    }
     let times: Vec<f64> = rows[1..].iter().map_while(|row| row["predicted_us"].as_f64()).collect();
     assert!(times.len() > 3 && times.is_sorted(), "{value}");
     assert!(

@@ -1,0 +1,243 @@
+//! `hopbine search`: the best schedule of a call under the network model, with a certificate.
+
+mod driver;
+
+use hopbine_torus::collectives::Payload;
+use hopbine_torus::plan::{Recipe, Schedule, WalkRecipe};
+use hopbine_torus::search::{Cost, Question};
+use hopbine_torus::sim::Machine;
+use hopbine_torus::sizes::{self, parse_size};
+use hopbine_torus::{Collective, Rank, Shape, registry};
+use serde_json::Value;
+
+use super::args::{self, Place, default_ports};
+use super::cells::{Cell, Column, decimal};
+use super::error::{CliError, Outcome};
+use super::output::OutputArg;
+use super::report::{self, Report};
+use super::simulate::{file, network};
+use super::tune::{Budget, SEGMENTS};
+use super::{host, progress};
+pub use driver::search;
+use driver::{Searched, prove};
+
+/// Find the best schedule of a call under the network model, and say how good it is known to be
+///
+/// Branch and bound over forms, a pattern for each dimension, orders of dimensions, lanes, segments and leaders. The
+/// certificate says what no schedule of any kind is below (bound), what none of the space is below, and whether all of
+/// it was searched. Times are predictions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hopbine search allreduce --torus 8x8x8 --bytes 1MiB
+  hopbine search alltoall --torus 5x7 --bytes 64KiB --ports 2 --machine ideal-torus
+  hopbine search bcast --torus 24x24x24 --bytes 4MiB --budget 1min --format schedule -o found.txt
+  hopbine check --schedule found.txt
+
+Searched are all patterns that serve a dimension's size; see docs/model.md for the space.")]
+pub struct Args {
+    /// The collective
+    collective: Collective,
+    #[command(flatten)]
+    place: Place,
+    /// The root, of collectives that have one
+    #[arg(long, value_name = "RANK", default_value_t = 0, allow_negative_numbers = true)]
+    root: u32,
+    /// Bytes of a rank's vector, or of all its blocks
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "0")]
+    bytes: u64,
+    /// The most ports; without it as many as the shape has directions, 6 at most
+    #[arg(long, value_name = "N")]
+    ports: Option<u32>,
+    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
+    /// `hopbine machine NAME`
+    #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
+    machine: String,
+    /// How long it may take, such as 90s or 10min: then the best so far is taken
+    #[arg(long, value_name = "TIME", default_value = "8s")]
+    budget: Budget,
+    /// Prove what was found for more than 8,192 ranks, too, which takes minutes
+    #[arg(long)]
+    prove: bool,
+    /// How to write what was found
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+/// How what was found is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Aligned columns with units
+    Table,
+    /// Comma-separated values with a header line
+    Csv,
+    /// One object
+    Json,
+    /// The schedule, as `--schedule FILE` reads it
+    Schedule,
+}
+
+/// The most ranks for which what was found is always proved.
+const MOST_PROVED: u32 = 8192;
+
+/// Runs the subcommand.
+pub fn run(args: Args) -> Result<Outcome, CliError> {
+    let machine = file::machine(&args.machine)?;
+    let shape = &args.place.torus;
+    host::check_plans(shape, true)?;
+    let question = Question {
+        collective: args.collective,
+        shape: shape.clone(),
+        map: args.place.rank_map()?,
+        root: match args.collective.is_rooted() {
+            true => args::existing_rank(args.root, shape)?,
+            false => Rank(0),
+        },
+        ports: args.ports.unwrap_or(default_ports(shape)),
+        bytes: args.bytes as f64,
+        segments: SEGMENTS.to_vec(),
+    };
+    let network = network(&machine, shape)?;
+    let bar = progress::bar(0, "searching");
+    let searched = search(&question, &network, &machine, args.budget, &bar)?;
+    drop(bar);
+    let is_proved = shape.n_ranks() <= MOST_PROVED || args.prove;
+    if is_proved {
+        prove(&searched.found.schedule)?;
+    }
+    let format = match args.format {
+        Format::Schedule => {
+            args.output.write(&searched.found.schedule.to_string())?;
+            return Ok(Outcome::Well);
+        }
+        Format::Table => report::Format::Table,
+        Format::Csv => report::Format::Csv,
+        Format::Json => report::Format::Json,
+    };
+    report(&args, &machine, &searched, is_proved).write(format, &args.output)?;
+    Ok(Outcome::Well)
+}
+
+/// What a schedule is called: its name, or `search`.
+fn name(schedule: &Schedule) -> String {
+    registry::name_of(schedule).unwrap_or_else(|| "search".to_owned())
+}
+
+fn line(what: &str, schedule: &Schedule, cost: Cost, bound_ns: f64) -> Vec<Cell> {
+    let (patterns, order) = match &schedule.recipe {
+        Recipe::Walk(WalkRecipe { patterns, interleave, .. }) => {
+            let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+            (Cell::text(patterns.join(" ")), Cell::text(interleave.to_string()))
+        }
+        _ => (Cell::none(), Cell::none()),
+    };
+    let about = if cost.is_exact { "" } else { "~" };
+    let us = cost.ns / 1e3;
+    let gap = match bound_ns > 0.0 {
+        true => Cell::new(cost.ns / bound_ns, format!("{:.2}", cost.ns / bound_ns)),
+        false => Cell::none(),
+    };
+    vec![
+        Cell::text(what),
+        Cell::text(name(schedule)),
+        Cell::text(schedule.form()),
+        patterns,
+        order,
+        Cell::count(schedule.ports),
+        Cell::count(cost.segment_bytes),
+        Cell::new(us, format!("{about}{}", decimal(us, 2))),
+        gap,
+        Cell::new(cost.is_exact, cost.is_exact),
+    ]
+}
+
+fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) -> Report {
+    let Searched { found, named, certificate, elapsed } = searched;
+    let shape: &Shape = &args.place.torus;
+    let size = match args.collective.payload() {
+        Payload::Token => String::new(),
+        _ => format!(" of {}", sizes::show(args.bytes)),
+    };
+    let (kind, bound_ns) = certificate.bound;
+    let mut rows = vec![line("found", &found.schedule, found.cost, bound_ns)];
+    rows.extend(named.iter().map(|(schedule, cost)| line("registry", schedule, *cost, bound_ns)));
+    let us = |ns: f64| decimal(ns / 1e3, 2);
+    let searched = match certificate.is_exhaustive {
+        true => "all of the space was searched: nothing in it is better".to_owned(),
+        false => {
+            format!("not exhaustive: nothing in the space is below {} us", us(certificate.space_ns))
+        }
+    };
+    let uncertain = match certificate.uncertain {
+        0 => String::new(),
+        n => format!(", {n} not taken as their predictions are not exact"),
+    };
+    let mut notes = vec![
+        format!("Predicted for {}, not measured.", machine.name),
+        format!(
+            "Bound of any schedule: {} us ({}). In {:.1} s {searched}.",
+            us(bound_ns),
+            kind.name(),
+            elapsed.as_secs_f64()
+        ),
+        format!(
+            "Nodes: {} visited, {} pruned; schedules: {} predicted{uncertain}.",
+            certificate.visited, certificate.pruned, certificate.predicted
+        ),
+    ];
+    if !(found.cost.is_exact && named.as_ref().is_none_or(|(_, cost)| cost.is_exact)) {
+        notes.push(
+            "~: one rank stands for all, with the longest way and the busiest link.".to_owned(),
+        );
+    }
+    notes.push(match is_proved {
+        true => "The schedule is proved; --format schedule writes it.".to_owned(),
+        false => {
+            "The schedule is not proved: --prove does that, in minutes; --format schedule writes it."
+                .to_owned()
+        }
+    });
+    Report {
+        about: vec![
+            ("predicted", Value::from(true)),
+            ("collective", Value::from(args.collective.name())),
+            ("torus", Value::from(shape.to_string())),
+            ("bytes", Value::from(args.bytes)),
+            ("machine", Value::from(machine.name.as_str())),
+            ("predicted_us", Value::from(found.cost.ns / 1e3)),
+            ("bound_us", Value::from(bound_ns / 1e3)),
+            ("bound_is", Value::from(kind.name())),
+            ("space_bound_us", Value::from(certificate.space_ns / 1e3)),
+            ("is_exhaustive", Value::from(certificate.is_exhaustive)),
+            ("visited", Value::from(certificate.visited)),
+            ("pruned", Value::from(certificate.pruned)),
+            ("predictions", Value::from(certificate.predicted)),
+            ("uncertain", Value::from(certificate.uncertain)),
+            ("seconds", Value::from(elapsed.as_secs_f64())),
+            ("is_proved", Value::from(is_proved)),
+            ("schedule", Value::from(found.schedule.to_string())),
+        ],
+        heading: format!(
+            "{}{size} on {shape}: {} us, {:.2} times the bound",
+            args.collective,
+            us(found.cost.ns),
+            found.cost.ns / bound_ns
+        ),
+        columns: vec![
+            Column::text("what", "what"),
+            Column::text("algorithm", "algorithm").wraps(),
+            Column::text("form", "form"),
+            Column::text("patterns", "patterns").wraps(),
+            Column::text("interleave", "order"),
+            Column::number("ports", "ports"),
+            Column::number("segment_bytes", "messages up to"),
+            Column::number("predicted_us", "predicted us"),
+            Column::number("over_bound", "over bound"),
+            Column::hidden("is_exact"),
+        ],
+        rows,
+        notes,
+    }
+}
