@@ -25,7 +25,9 @@ check_debian() {
   [ "$(id -u)" = 0 ] || { echo "ci/packages.sh: only root can install packages" >&2; exit 3; }
   ! dpkg -l libhopbine-dev 2>/dev/null | grep -q ^ii || { echo "ci/packages.sh: libhopbine-dev is installed already" >&2; exit 3; }
   log "Debian packages are built" packages/debian/build.sh "$work/debian"
-  log "lintian" lintian --fail-on error --suppress-tags bogus-mail-host "$work"/debian/*.deb
+  # No maintainer's address is public yet. What has no version is preloaded, or stands in for another library: no
+  # loader has to find it.
+  log "lintian" lintian --fail-on error --suppress-tags bogus-mail-host,lacks-ldconfig-trigger "$work"/debian/*.deb
   log "Debian packages are installed" apt-get install -y "$work"/debian/*.deb
   trap 'apt-get remove -y hopbine hopbine-mpi libhopbine-dev libhopbine0.1 >/dev/null 2>&1; rm -rf "$work"' EXIT
   # shellcheck disable=SC2046 # arguments
