@@ -89,8 +89,7 @@ fn run(document: &str, blocks: &[String]) {
     let _core = one_core();
     for block in blocks {
         let script = without_cargo(document, block);
-        let script =
-            format!("set -e\nhopbine() {{ \"{}/hopbine\" \"$@\"; }}\n{script}", build().display());
+        let script = format!("set -e\nPATH={}:$PATH\n{script}", release.display());
         let mut command = Command::new("sh");
         command.args(["-c", &script]).current_dir(directory.path());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HOPBINE_")) {
