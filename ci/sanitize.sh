@@ -228,10 +228,10 @@ address_failures() {
     ending::a_panic_in_a_worker_is_a_failure_of_its_rank
 }
 
-address_units() { tests 200 "${few[@]}" --test library; }
+address_units() { tests 200 "${few[@]}" --test library -- --skip what_the_allocator_gives_back; }
 
-# Not without_userfaultfd, here and below: a sanitizer's allocator makes its system calls itself, past the C library's
-# functions, which are what that test watches.
+# Not without_userfaultfd and what_the_allocator_gives_back, here and elsewhere: a sanitizer's allocator makes its
+# system calls itself, past the C library's functions, which are what these tests watch.
 address_wires() {
   tests 50 --test ranks -- endpoint:: ending:: regcache:: requests:: shm:: \
     --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker --skip without_userfaultfd
@@ -252,7 +252,7 @@ run_thread() {
   # sanitizer's; allocation, which counts; matrix, as above; a test in which several ranks panic at
   # once, whose messages the standard library orders out of the sanitizer's sight.
   # One test at a time, and without capture: both keep the harness's own threads out.
-  local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used)
+  local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used --skip what_the_allocator_gives_back)
   tests 150 "${few[@]}" "${device[@]}" -- "${how[@]}"
   tests 90 --test processes --test ranks -- "${how[@]}" \
     communicators:: duplicate_ends:: ending:: endpoint:: engine:: gates:: mismatch:: reg_cache:: \

@@ -318,18 +318,21 @@ unsafe extern "C" fn brk(addr: usize) -> c_int {
 mod tests {
     use super::*;
 
+    /// Whether all of a span is announced while that is done.
+    fn told(source: &dyn EventSource, span: Span, act: &dyn Fn()) -> bool {
+        let mut position = source.log().position();
+        act();
+        let mut is_told = false;
+        source.log().read(&mut position, |gone| is_told |= gone.covers(span));
+        is_told
+    }
+
     /// Every function announces what it takes, also where the C library calls it itself, and does what it did.
     #[test]
     fn changed_functions_tell_and_do_the_same() {
         let source = start().unwrap();
-        let (log, page) = (source.log(), page_bytes());
-        let told = |span: Span, act: &dyn Fn()| {
-            let mut position = log.position();
-            act();
-            let mut is_told = false;
-            log.read(&mut position, |gone| is_told |= gone.covers(span));
-            is_told
-        };
+        let page = page_bytes();
+        let told = |span: Span, act: &dyn Fn()| told(&*source, span, act);
         let map = || {
             let (protection, flags) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -338,28 +341,28 @@ mod tests {
         };
         let span = |start: *mut c_void| Span::of_pages(start.addr(), 4 * page, page).unwrap();
         let at = map();
-        // SAFETY: memory of the test\'s own.
+        // SAFETY: memory of the test's own.
         assert!(told(span(at), &|| unsafe {
             at.cast::<u8>().write(7);
             assert_eq!(libc::madvise(at, 4 * page, libc::MADV_DONTNEED), 0);
             assert_eq!(at.cast::<u8>().read(), 0);
         }));
-        // SAFETY: memory of the test\'s own.
+        // SAFETY: memory of the test's own.
         assert!(!told(span(at), &|| unsafe {
             assert_eq!(libc::madvise(at, 4 * page, libc::MADV_WILLNEED), 0);
         }));
-        // SAFETY: memory of the test\'s own.
+        // SAFETY: memory of the test's own.
         assert!(told(span(at), &|| unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             assert_eq!(libc::mmap(at, 4 * page, libc::PROT_READ, flags, -1, 0), at);
         }));
         let target = map();
-        // SAFETY: memory of the test\'s own.
+        // SAFETY: memory of the test's own.
         assert!(told(span(target), &|| unsafe {
             let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
             assert_eq!(libc::mremap(at, 4 * page, 4 * page, flags, target), target);
         }));
-        // SAFETY: memory of the test\'s own.
+        // SAFETY: memory of the test's own.
         assert!(told(span(target), &|| unsafe {
             assert_eq!(libc::munmap(target, 4 * page), 0);
         }));
@@ -367,11 +370,18 @@ mod tests {
         // SAFETY: no address of a page, which is refused.
         assert_eq!(unsafe { libc::munmap(std::ptr::without_provenance_mut(1), page) }, -1);
         assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
+        assert!(source.settled());
+    }
+
+    #[test]
+    fn what_the_allocator_gives_back_is_told() {
+        let source = start().unwrap();
+        let page = page_bytes();
         // SAFETY: plain use of the allocator.
         let large = unsafe { libc::malloc(64 << 20) };
         let whole = Span::of_pages(large.addr().next_multiple_of(page), page, page).unwrap();
-        // SAFETY: memory of the test\'s own.
-        assert!(told(whole, &|| unsafe { libc::free(large) }));
+        // SAFETY: memory of the test's own.
+        assert!(told(&*source, whole, &|| unsafe { libc::free(large) }));
         assert!(source.settled() && source.watch(whole).is_ok());
     }
 
