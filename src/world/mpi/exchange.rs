@@ -71,32 +71,44 @@ impl MpiExchange {
         }
     }
 
-    /// Gives everybody `mine`; fails on all ranks if it is why one gave up.
-    fn all(&self, mine: &[u8], mark: u64) -> Result<Records, WireError> {
-        let comm = self.session.comm.0;
-        let n_ranks = self.session.n_ranks as usize;
-        let own_len = Box::new((mine.len() as u64) << 1 | mark);
-        let mut lens = vec![0u64; n_ranks];
+    /// Bytes of all ranks, one behind the other: of each as many as `mine` has.
+    fn gather(&self, mine: Vec<u8>) -> Result<Vec<u8>, WireError> {
+        // Some MPIs refuse to gather nothing.
+        if mine.is_empty() {
+            return Ok(mine);
+        }
+        let mut all = vec![0u8; mine.len() * self.session.n_ranks as usize];
         let is_done = self.wait("MPI_Iallgather", |request| {
-            // SAFETY: a word there, and room for one of each rank here, until it is done; and for
-            // ever if it takes too long.
+            // SAFETY: bytes there, and room for those of all ranks, until it is done; and for ever if it takes too
+            // long.
             unsafe {
                 ffi::PMPI_Iallgather(
-                    (&raw const *own_len).cast(),
-                    1,
-                    ffi::uint64_t(),
-                    lens.as_mut_ptr().cast(),
-                    1,
-                    ffi::uint64_t(),
-                    comm,
+                    mine.as_ptr().cast(),
+                    mine.len() as c_int,
+                    ffi::uint8_t(),
+                    all.as_mut_ptr().cast(),
+                    mine.len() as c_int,
+                    ffi::uint8_t(),
+                    self.session.comm.0,
                     request,
                 )
             }
         })?;
         if !is_done {
-            std::mem::forget((own_len, lens));
+            std::mem::forget((mine, all));
             return Err(self.late("MPI_Iallgather"));
         }
+        Ok(all)
+    }
+
+    /// Gives everybody `mine`; fails on all ranks if it is why one gave up.
+    fn all(&self, mine: &[u8], mark: u64) -> Result<Records, WireError> {
+        let comm = self.session.comm.0;
+        let n_ranks = self.session.n_ranks as usize;
+        let own_len = (mine.len() as u64) << 1 | mark;
+        let lens = self.gather(own_len.to_le_bytes().to_vec())?;
+        let mut lens: Vec<u64> =
+            lens.as_chunks::<8>().0.iter().map(|len| u64::from_le_bytes(*len)).collect();
         let gave_up = lens.iter().position(|len| len & GAVE_UP != 0);
         lens.iter_mut().for_each(|len| *len >>= 1);
         let total: u64 = lens.iter().sum();
@@ -104,32 +116,11 @@ impl MpiExchange {
             let reason = format!("{total} bytes are more than MPI gathers");
             return Err(WireError { call: "MPI_Iallgatherv", reason, peer: None });
         }
-        let (mine, mut all) = (mine.to_vec(), vec![0u8; total as usize]);
         if gave_up.is_none() && lens.iter().all(|len| *len == lens[0]) {
             drop(lens);
-            // Some MPIs refuse to gather nothing.
-            let is_done = mine.is_empty()
-                || self.wait("MPI_Iallgather", |request| {
-                    // SAFETY: as above.
-                    unsafe {
-                        ffi::PMPI_Iallgather(
-                            mine.as_ptr().cast(),
-                            mine.len() as c_int,
-                            ffi::uint8_t(),
-                            all.as_mut_ptr().cast(),
-                            mine.len() as c_int,
-                            ffi::uint8_t(),
-                            comm,
-                            request,
-                        )
-                    }
-                })?;
-            if !is_done {
-                std::mem::forget((mine, all));
-                return Err(self.late("MPI_Iallgather"));
-            }
-            return Ok(Records::of_equal_length(all, n_ranks));
+            return Ok(Records::of_equal_length(self.gather(mine.to_vec())?, n_ranks));
         }
+        let (mine, mut all) = (mine.to_vec(), vec![0u8; total as usize]);
         let counts: Vec<c_int> = lens.iter().map(|&len| len as c_int).collect();
         let mut end = 0;
         let starts = counts.iter().map(|count| {
@@ -138,7 +129,8 @@ impl MpiExchange {
         });
         let starts: Vec<c_int> = starts.collect();
         let is_done = self.wait("MPI_Iallgatherv", |request| {
-            // SAFETY: as above.
+            // SAFETY: bytes there, and room for those of all ranks, until it is done; and for ever if it takes too
+            // long.
             unsafe {
                 ffi::PMPI_Iallgatherv(
                     mine.as_ptr().cast(),
