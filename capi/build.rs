@@ -1,4 +1,4 @@
-//! Gives the shared library its soname. Before 1.0 every minor version may change the interface.
+//! Gives the shared library its soname, and tells the tests. Before 1.0 every minor version may change the interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -6,5 +6,7 @@ fn main() {
         |name: &str| std::env::var(format!("CARGO_PKG_VERSION_{name}")).expect("cargo sets it");
     let (major, minor) = (part("MAJOR"), part("MINOR"));
     let compatible = if major == "0" { format!("0.{minor}") } else { major };
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libhopbine.so.{compatible}");
+    let soname = format!("libhopbine.so.{compatible}");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    println!("cargo::rustc-env=SONAME={soname}");
 }

@@ -14,8 +14,9 @@ case $* in
 *) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)
-name=hopbine-$version
+# shellcheck source=/dev/null
+. capi/mpi/build.sh
+name=hopbine-${hopbine_version:?}
 archive=$PWD/target/$name-vendored.tar.gz
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -53,9 +53,14 @@ fn available_memory() -> Option<u64> {
 }
 
 fn free_memory() -> Option<u64> {
+    Some(meminfo("MemAvailable")? * 1024)
+}
+
+/// A number that the kernel tells of memory, in its unit, which is KiB for all that are no counts.
+pub fn meminfo(name: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Threads and processes left free for other programs.

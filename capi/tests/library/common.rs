@@ -25,9 +25,7 @@ fn built(name: &str) -> PathBuf {
 /// Lays the library out in `dir` under the names that it is installed under.
 fn lay_out(dir: &Path) {
     let library = built("libhopbine_capi.so");
-    // The soname, as build.rs gives it to the library.
-    let by_minor = concat!("libhopbine.so.0.", env!("CARGO_PKG_VERSION_MINOR"));
-    for name in ["libhopbine.so", by_minor] {
+    for name in ["libhopbine.so", env!("SONAME")] {
         let link = dir.join(name);
         if !link.exists() {
             std::os::unix::fs::symlink(&library, link).expect("can be made");

@@ -6,6 +6,7 @@ mod sides;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use hopbine_torus::fit::quantile;
 use hopbine_torus::sizes::{self, SizeRange};
 use serde_json::Value;
 
@@ -117,8 +118,7 @@ struct Times(Vec<f64>);
 
 impl Times {
     fn median(&self) -> f64 {
-        let Times(us) = self;
-        (us[(us.len() - 1) / 2] + us[us.len() / 2]) / 2.0
+        quantile(&self.0, 0.5)
     }
 
     fn ends(&self) -> [f64; 2] {

@@ -1,23 +1,19 @@
 //! The kernel's pages: what registrations are multiples of, and whether there are large ones.
 
 use super::findings::{Finding, slow, well};
+use crate::host::meminfo;
 
 /// Of this host.
 pub fn findings() -> Vec<Finding> {
     let base = rustix::param::page_size();
-    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let number = |name: &str| -> Option<u64> {
-        let line = memory.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
-    };
     let transparent = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     let transparent = transparent.ok().and_then(|text| {
         let (_, rest) = text.split_once('[')?;
         Some(rest.split_once(']')?.0.to_owned())
     });
-    let huge = match (number("HugePages_Total"), number("Hugepagesize")) {
+    let huge = match (meminfo("HugePages_Total"), meminfo("Hugepagesize")) {
         (Some(total @ 1..), Some(size)) => {
-            let free = number("HugePages_Free").unwrap_or(0);
+            let free = meminfo("HugePages_Free").unwrap_or(0);
             format!("{total} large ones of {size} KiB, {free} of them free")
         }
         _ => "no large ones are set aside".to_owned(),

@@ -150,11 +150,21 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let args = checked(args)?;
     let mut ranks = Ranks::new(&args)?;
     let outcome = rows(&args, &ranks);
-    match (ranks.world.take(), &outcome) {
-        (Some(world), Ok(_)) => world.finish().map_err(CliError::World)?,
+    match ranks.world.take() {
+        Some(world) => leave(world, outcome),
+        None => outcome,
+    }
+}
+
+/// Leaves a world, and hands the outcome on.
+///
+/// # Errors
+/// That of the outcome, or [`CliError::World`].
+pub fn leave<T>(world: World, outcome: Result<T, CliError>) -> Result<T, CliError> {
+    match &outcome {
+        Ok(_) => world.finish().map_err(CliError::World)?,
         // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
-        (Some(world), Err(_)) => std::mem::forget(world),
-        (None, _) => {}
+        Err(_) => std::mem::forget(world),
     }
     outcome
 }
@@ -162,15 +172,12 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 /// Runs the subcommand on the ranks of a world that is there, and hands it back.
 pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
     let args = checked(args)?;
-    let mut ranks = Ranks::joined(world, &args.place.torus)?;
+    let mut ranks = Ranks::joined(world);
     let outcome = rows(&args, &ranks);
     let world = ranks.world.take().expect("it was put there");
     match outcome {
         Ok(outcome) => Ok((outcome, world)),
-        Err(error) => {
-            std::mem::forget(world);
-            Err(error)
-        }
+        Err(error) => leave(world, Err(error)),
     }
 }
 

@@ -7,8 +7,6 @@ use hopbine_meet::variables::{
     Variable, from_environment,
 };
 
-use hopbine_torus::Shape;
-
 use super::Args;
 use crate::args::{Backend, Place, default_ports};
 use crate::error::CliError;
@@ -75,24 +73,13 @@ impl Ranks {
     }
 
     fn processes(args: &Args) -> Result<Self, CliError> {
-        let shape = &args.place.torus;
-        let world = join(&args.place, args.ports, args.drive, args.backend)?;
-        Ranks::joined(world, shape)
+        Ok(Ranks::joined(join(&args.place, args.ports, args.drive, args.backend)?))
     }
 
-    /// Those of a world, which must have this shape.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`].
-    pub fn joined(world: World, shape: &Shape) -> Result<Self, CliError> {
+    /// Those of a world.
+    pub fn joined(world: World) -> Self {
         let comm = world.communicator();
-        let found = comm.shape();
-        if found != shape {
-            return Err(CliError::Usage(format!(
-                "the ranks are a torus of {found}, not of {shape}"
-            )));
-        }
-        let mut config = EmulationConfig::new(shape.clone());
+        let mut config = EmulationConfig::new(comm.shape().clone());
         config.tuning = Some(comm.tuning().clone());
         config.preferred = comm.preferred().clone();
         config.ports = Some(comm.n_ports());
@@ -100,7 +87,7 @@ impl Ranks {
             "shm" => Wire::Memory,
             _ => Wire::Network,
         };
-        Ok(Ranks { config, simulation: None, world: Some(world) })
+        Ranks { config, simulation: None, world: Some(world) }
     }
 
     /// Whether this process is the one that says what comes of it.
@@ -145,7 +132,8 @@ impl Ranks {
     }
 }
 
-/// The job that this process is a rank of, with what is said in place of the environment.
+/// The job that this process is a rank of, with what is said in place of the environment; its torus must be the
+/// place's.
 ///
 /// # Errors
 /// [`CliError`].
@@ -175,5 +163,10 @@ pub fn join(
             unsafe { std::env::set_var(name, value) };
         }
     }
-    hopbine::init().map_err(CliError::World)
+    let world = hopbine::init().map_err(CliError::World)?;
+    let found = world.communicator().shape();
+    if found != shape {
+        return Err(CliError::Usage(format!("the ranks are a torus of {found}, not of {shape}")));
+    }
+    Ok(world)
 }

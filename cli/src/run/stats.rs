@@ -1,5 +1,7 @@
 //! Order statistics of measured times.
 
+use hopbine_torus::fit::quantile;
+
 /// The times of a row, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
@@ -24,13 +26,6 @@ impl Times {
             p90: quantile(&seconds, 0.9),
         })
     }
-}
-
-/// The quantile `q` of ascending values, interpolated linearly between neighbours.
-fn quantile(ascending: &[f64], q: f64) -> f64 {
-    let at = q * (ascending.len() - 1) as f64;
-    let (below, above) = (ascending[at.floor() as usize], ascending[at.ceil() as usize]);
-    below + (above - below) * at.fract()
 }
 
 /// A duration for people: three digits and a unit.

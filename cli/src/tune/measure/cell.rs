@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator, Error, Hardware};
 use hopbine_torus::Collective;
+use hopbine_torus::fit::quantile;
 use serde::{Deserialize, Serialize};
 
-use super::median::{Median, median};
+use super::median::Median;
 use crate::run::{Call, Case, Lists, Reference, verify};
 
 /// An algorithm, on how many ports and in which pieces.
@@ -125,7 +126,7 @@ impl Bench<'_> {
         }
         self.world.allreduce_in_place(&mut seconds, Op::Max)?;
         seconds.sort_by(f64::total_cmp);
-        Ok(median(&seconds))
+        Ok(quantile(&seconds, 0.5))
     }
 }
 
@@ -232,7 +233,7 @@ impl Lane {
     fn median(&self) -> f64 {
         let mut sorted = self.timed.rounds.clone();
         sorted.sort_by(f64::total_cmp);
-        median(&sorted)
+        quantile(&sorted, 0.5)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Medians, and how far they can be trusted.
 
+use hopbine_torus::fit::quantile;
 use serde::{Deserialize, Serialize};
 
 /// A median with an interval that holds that of the distribution.
@@ -32,15 +33,9 @@ impl Median {
             }
             inside = j;
         }
-        let value = median(&sorted);
+        let value = quantile(&sorted, 0.5);
         (inside > 0).then(|| Median { value, low: sorted[inside - 1], high: sorted[n - inside] })
     }
-}
-
-/// The median of ascending values: of an even number the mean of the two in the middle.
-pub fn median(sorted: &[f64]) -> f64 {
-    let n = sorted.len();
-    (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0
 }
 
 #[cfg(test)]
@@ -63,7 +58,7 @@ mod tests {
         assert_eq!(of(30, 0.95), Some((10.0, 21.0)));
         assert_eq!(of(15, 0.99), Some((3.0, 13.0)));
         assert_eq!(Median::of(&[1.0; 8], 0.99).unwrap().value, 1.0);
-        assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), 3.0);
+        assert_eq!(quantile(&[1.0, 2.0, 4.0, 9.0], 0.5), 3.0);
     }
 
     /// Of a lopsided distribution, too, as times are.

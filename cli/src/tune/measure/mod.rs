@@ -17,6 +17,7 @@ use hopbine::reduce::{Dtype, Op};
 use hopbine::{Communicator, Tuning, World};
 use hopbine_meet::variables::{BACKEND, from_environment};
 use hopbine_torus::choose::{Features, Knowledge};
+use hopbine_torus::fit::quantile;
 use hopbine_torus::{Collective, Shape, sizes as units};
 
 use super::merge::{self, short};
@@ -61,21 +62,12 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let place = Place { torus: torus.clone(), map: MapArg::ColumnMajor };
     let world = run::join(&place, None, None, args.backend)?;
     let outcome = on_rank(args, &world, table);
-    match &outcome {
-        Ok(_) => world.finish().map_err(CliError::World)?,
-        // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
-        Err(_) => std::mem::forget(world),
-    }
-    outcome
+    run::leave(world, outcome)
 }
 
 fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError> {
     let start = Instant::now();
     let comm = world.communicator();
-    let (found, torus) = (comm.shape(), &args.torus[0]);
-    if found != torus {
-        return Err(CliError::Usage(format!("the ranks are a torus of {found}, not of {torus}")));
-    }
     let before = before(args, comm)?;
     let collectives = super::collectives(args);
     let calls: Vec<Call> = collectives
@@ -392,7 +384,7 @@ fn log(state: &State) -> Report {
                     },
                     Entry::new(at == 0, at == 0),
                     Entry::count(timed.rounds.len() as u64),
-                    us(Some(median::median(&sorted))),
+                    us(Some(quantile(&sorted, 0.5))),
                     us(interval.map(|interval| interval.low)),
                     us(interval.map(|interval| interval.high)),
                     ratio,
