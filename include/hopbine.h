@@ -674,8 +674,8 @@ int hopbine_comm_group(hopbine_comm_t comm, int n, const int *ranks, hopbine_com
 int hopbine_comm_sub_box(hopbine_comm_t comm, int n, const int *dims, hopbine_comm_t *made);
 
 // Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group()
-// only they call it, and hopbine sends nothing: `agree` must return on all of them the number
-// that it is given on the first one, as a broadcast does.
+// only they call it: `agree` must return on all of them the number that it is given on the first
+// one, as a broadcast does.
 //
 // `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
 // is null or an address to write to.

@@ -194,8 +194,8 @@ pub unsafe extern "C" fn hopbine_comm_sub_box(
 }
 
 /// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group()
-/// only they call it, and hopbine sends nothing: `agree` must return on all of them the number
-/// that it is given on the first one, as a broadcast does.
+/// only they call it: `agree` must return on all of them the number that it is given on the first
+/// one, as a broadcast does.
 ///
 /// # Safety
 /// `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`

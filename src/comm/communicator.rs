@@ -29,7 +29,7 @@ pub struct Communicator {
 impl Communicator {
     /// The communicator of all ranks of a world.
     pub(crate) fn world(of_world: RankOfWorld, members: Members) -> Self {
-        Communicator::new(Inner::new(Arc::new(of_world), Arc::new(members), 0, None))
+        Communicator::new(Inner::new(Arc::new(of_world), Arc::new(members), 0))
     }
 
     pub(crate) fn new(inner: Inner) -> Self {

@@ -1,15 +1,16 @@
 //! Further communicators: of the same ranks, or of some of them.
 //!
 //! A communicator is a context, its members and their shape; it uses the endpoints that its
-//! world has, and costs no part of any device. What its ranks agree on is the context, by one
-//! collective of the communicator that it is made from. Its end is nobody else's business.
+//! world has. What its ranks agree on is the context, by one collective of the communicator that
+//! it is made from, and which barrier gates they have, by collectives of its own, if any are left.
+//! Its end is nobody else's business.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::Rank;
 
-use super::call::options::CallOptions;
+use super::call::options::{CallOptions, Hardware};
 use super::communicator::Communicator;
 use super::state::inner::Inner;
 use super::state::members::Members;
@@ -91,9 +92,9 @@ impl Communicator {
     /// them in any order. This handle's options are the new one's as well. It takes a few hundred
     /// bytes, shares the programs of this one, and ends when its last handle is dropped.
     ///
-    /// Only the world's first communicator uses barrier gates: the gates know no contexts. Over
-    /// shared memory others have flat buffers of their own as well, of which each rank has eight for
-    /// communicators that it is the first rank of; those that find none go by plan.
+    /// Barrier gates are limited: it has some of its own if all ranks find some free, which are free
+    /// again when its last handles are dropped; else it goes by plan. So over shared memory with flat
+    /// buffers, of which each rank has eight for communicators that it is the first rank of.
     ///
     /// ```
     /// use hopbine::{EmulationConfig, emulate, reduce::Op};
@@ -128,7 +129,7 @@ impl Communicator {
         let mut serial = Serial::take_if(is_first, &self.inner.of_world);
         let mut told = [serial.told()];
         plain.bcast(&mut told, 0)?;
-        Ok(self.another(serial.agreed(told[0], is_first)?, members.clone()))
+        self.another(serial.agreed(told[0], is_first)?, members.clone())
     }
 
     /// Makes a communicator for each colour, of the ranks that give it, in the order of their
@@ -179,7 +180,7 @@ impl Communicator {
         let own = own.expect("a rank gives its own colour") as Rank;
         let agreed = serial.agreed(all[ranks[0] as usize][2], own == 0)?;
         let members = self.inner.members.some(&ranks, own, keeps);
-        Ok(Some(self.another(agreed, Arc::new(members))))
+        self.another(agreed, Arc::new(members)).map(Some)
     }
 
     /// Makes a communicator of these ranks of this one, in this order. All ranks must call it,
@@ -252,13 +253,14 @@ impl Communicator {
     }
 
     /// Makes a communicator of these ranks of this one, in this order. Only they call it, unlike
-    /// [`group`](Communicator::group), and nothing is sent: what they must agree on goes through
-    /// `agree`, which is given a number on the first rank of the list and returns it on all of
-    /// them (a broadcast by other means, such as MPI's).
+    /// [`group`](Communicator::group): what they must agree on goes through `agree`, which is given
+    /// a number on the first rank of the list and returns it on all of them (a broadcast by other
+    /// means, such as MPI's).
     ///
     /// # Errors
     /// [`Error::Group`] if there are a million communicators already, if a rank of the list does
-    /// not exist or appears twice, or if this rank is not in it.
+    /// not exist or appears twice, or if this rank is not in it; else those of
+    /// [`allgather`](Communicator::allgather).
     pub fn join(
         &self,
         ranks: &[Rank],
@@ -282,21 +284,34 @@ impl Communicator {
         let is_all = ranks.iter().copied().eq(0..self.size());
         let members =
             if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
-        Ok(self.another(agreed, members))
+        self.another(agreed, members)
     }
 
     /// Another communicator of this world.
-    fn another(&self, agreed: Agreed, members: Arc<Members>) -> Communicator {
+    ///
+    /// # Errors
+    /// Those of [`allgather`](Communicator::allgather).
+    fn another(&self, agreed: Agreed, members: Arc<Members>) -> Result<Communicator, Error> {
         let Agreed { number, place } = agreed;
         let of_world = self.inner.of_world.clone();
         let context = context(members.world_rank(0), number);
-        let own = members.caller.rank as usize;
-        let small = of_world
-            .places
-            .as_ref()
-            .zip(place)
-            .and_then(|(places, place)| places.open(place, &members.world_ranks(), own));
-        let inner = Arc::new(Inner::new(of_world, members, context, small));
-        Communicator { inner, options: self.options.clone() }
+        let inner = Arc::new(Inner::new(of_world.clone(), members.clone(), context));
+        let made = Communicator { inner, options: self.options.clone() };
+        let plain = made.with(CallOptions::new().hardware(Hardware::Never));
+        let mut allgather = |mine: &[u64]| {
+            let mut all = vec![0; mine.len() * members.caller.n_ranks as usize];
+            plain.allgather(mine, &mut all).map(|()| all)
+        };
+        let small = match (&of_world.places, place) {
+            (Some(places), Some(place)) => places.open(place, &members, &mut allgather)?,
+            (Some(_), None) => Err("this communicator found none free".to_owned()),
+            (None, _) => Err(match &of_world.small {
+                Ok(_) => "they know the world's communicator only".to_owned(),
+                Err(reason) => reason.clone(),
+            }),
+        };
+        let is_first = made.inner.small.set(small).is_ok();
+        debug_assert!(is_first, "nobody else has the communicator yet");
+        Ok(made)
     }
 }

@@ -27,6 +27,7 @@ mod sve;
 mod table;
 #[cfg(test)]
 mod tests;
+pub(crate) mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

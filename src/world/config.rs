@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use hopbine_meet::variables::{
-    ALGORITHM, BACKEND, CORES, DRIVE, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
+    ALGORITHM, BACKEND, CORES, DRIVE, GATE_SUM, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
     REG_CACHE_MAX_REGIONS, STAGE_BYTES, TRACE, TRACE_RECORDS, TUNING, UNEXPECTED_BYTES,
     from_environment, timeout,
 };
@@ -92,6 +92,8 @@ pub struct EmulationConfig {
     pub tuning: Option<Tuning>,
     /// The algorithms of calls that do not name one, where the library is not to choose.
     pub preferred: Preferred,
+    /// Whether sums of floats may be rounded as barrier gates do (`HOPBINE_GATE_SUM`).
+    pub gate_sum: bool,
     /// How long nothing may move before a wait is too long.
     pub timeout: Duration,
     /// What becomes of it then.
@@ -127,6 +129,7 @@ impl EmulationConfig {
             segment_bytes: None,
             tuning: None,
             preferred: Preferred::default(),
+            gate_sum: false,
             timeout: DEFAULT_TIMEOUT,
             on_timeout: OnTimeout::Warn,
             unexpected_bytes: DEFAULT_LIMIT,
@@ -176,6 +179,7 @@ impl EmulationConfig {
         config.unexpected_bytes = unexpected_bytes(&get)?;
         config.tuning = tuning(&get)?;
         config.preferred = preferred(&get)?;
+        config.gate_sum = gate_sum(&get)?;
         config.cores = cores(&get)?;
         config.trace = trace(&get)?;
         Ok(config)
@@ -230,6 +234,11 @@ pub(super) fn read_text(path: &str, longest: u64) -> io::Result<String> {
 /// The algorithms that the environment prefers.
 pub(super) fn preferred(get: Lookup<'_>) -> Result<Preferred, Error> {
     ALGORITHM.get(get).unwrap_or_default().parse()
+}
+
+/// Whether the environment allows the barrier gates' rounding of sums.
+pub(super) fn gate_sum(get: Lookup<'_>) -> Result<bool, Error> {
+    Ok(GATE_SUM.switch(get, false)?)
 }
 
 /// The timeline that the environment wants.

@@ -208,6 +208,7 @@ impl World<'_> {
             opened.cache,
             self.config.preferred.clone(),
         )
+        .gate_sum(self.config.gate_sum)
         .sharing(self.expansions.clone());
         let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))

@@ -13,6 +13,7 @@
 //! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
 //! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
 //! | `HOPBINE_TUNING`, `HOPBINE_ALGORITHM` | file with a decision table ([`Tuning`](crate::Tuning)), and algorithms preferred to what it says |
+//! | `HOPBINE_GATE_SUM` | `on`: sums of floats may be rounded as barrier gates do; `off` if unset |
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
 //! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
 //! | `HOPBINE_TRACE`, `HOPBINE_TRACE_RECORDS` | the file for the rank's timeline ([`TraceConfig`](crate::TraceConfig)), and how many records each port keeps for it (65536) |
@@ -165,6 +166,7 @@ impl World {
         let ports: Option<u32> = PORTS.number(get)?;
         let wanted = ALGORITHM.get(get).unwrap_or_default();
         let preferred = config::preferred(get)?;
+        let gate_sum = config::gate_sum(get)?;
         let wanted_table = config::tuning(get)?;
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
@@ -199,13 +201,14 @@ impl World {
         let settings = format!(
             "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
              HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_TUNING={}:{:016x} \
-             HOPBINE_TRACE={} backend={}",
+             HOPBINE_GATE_SUM={} HOPBINE_TRACE={} backend={}",
             TORUS.get(get).unwrap_or_default(),
             ports.map_or(String::new(), |ports| ports.to_string()),
             wanted_map.told(),
             if near.is_some() { "on" } else { "off" },
             tuning.table().name(),
             tuning.table().fingerprint(),
+            if gate_sum { "on" } else { "off" },
             if trace.is_some() { "on" } else { "off" },
             backend.name(),
         );
@@ -281,6 +284,7 @@ impl World {
         debug_assert_eq!(n_ranks, shape.n_ranks());
         let wire = backend.wire();
         let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred);
+        let of_world = of_world.gate_sum(gate_sum);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let ranks_per_node =
             among(&|other| (other.coords, other.host) == (coords, card.host)).0 as u32;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::processes::{ranks, run_scenario};
 use hopbine::Call;
-use hopbine::reduce::{Datatype, Dtype, Op};
+use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
 use hopbine::torus::geometry::Shape;
 use hopbine::{
@@ -18,47 +18,141 @@ use hopbine::{
 fn scenarios() {
     run_scenario(|name| match name {
         "same_results" => Some(|| same_results(init().unwrap().communicator())),
+        "reals" => Some(|| reals(init().unwrap().communicator())),
+        "communicators" => Some(|| communicators(init().unwrap().communicator())),
         "mismatch" => Some(|| mismatch(init().unwrap().communicator())),
         _ => None,
     });
 }
 
-const OPS: [Op; 6] = [Op::Sum, Op::Min, Op::Max, Op::BitAnd, Op::BitOr, Op::BitXor];
-
 fn by(comm: &Communicator, hardware: Hardware) -> Communicator {
     comm.with(CallOptions::new().hardware(hardware))
 }
 
-/// Values of both signs, equal ones, and such whose sum wraps.
-fn value(rank: u32, index: usize) -> u64 {
-    let mixed = (u64::from(rank) / 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed.rotate_left(7 * index as u32) ^ (u64::MAX << index)
+/// Vectors of every type with what is awkward in it, the same on whoever asks for the same.
+fn vector(dtype: Dtype, count: u64, rank: u32, seed: u64) -> Vec<u8> {
+    let float = |width: u32, fraction: u32| {
+        let (sign, one) = (1u64 << (width - 1), 1u64 << fraction);
+        let infinity = (sign - 1) >> fraction << fraction;
+        let nan = infinity | one >> 1;
+        vec![
+            0,
+            sign,
+            infinity,
+            infinity | sign,
+            nan,
+            nan | sign | 1,
+            infinity | 1,
+            1,
+            sign | 1,
+            infinity - 1,
+        ]
+    };
+    let (size, special) = match dtype {
+        Dtype::F16 => (2, float(16, 10)),
+        Dtype::Bf16 => (2, float(16, 7)),
+        Dtype::F32 | Dtype::ComplexF32 => (4, float(32, 23)),
+        Dtype::F64 | Dtype::ComplexF64 => (8, float(64, 52)),
+        integer => (
+            integer.size_bytes(),
+            vec![0, 1, 2, u64::MAX, u64::MAX - 1, 1 << (8 * integer.size_bytes() - 1)],
+        ),
+    };
+    let numbers = count as usize * dtype.size_bytes() / size;
+    let number = |at: u64| {
+        let mixed = (seed ^ u64::from(rank) << 32 ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        match mixed >> 61 {
+            0..3 => special[(mixed >> 8) as usize % special.len()],
+            3 => mixed >> 8 & 1,
+            _ => mixed,
+        }
+    };
+    (0..numbers as u64).flat_map(|at| number(at).to_le_bytes()[..size].to_vec()).collect()
 }
 
-fn compare<T: Datatype + PartialEq + std::fmt::Debug>(comm: &Communicator, of: fn(u64) -> T) {
-    for count in 1..=6 {
-        let mine: Vec<T> = (0..count).map(|index| of(value(comm.rank(), index))).collect();
-        for op in OPS {
-            let [mut gates, mut plan] = [mine.clone(), vec![of(0); count]];
-            by(comm, Hardware::Always).allreduce_in_place(&mut gates, op).unwrap();
-            by(comm, Hardware::Never).allreduce(&mine, &mut plan, op).unwrap();
-            assert_eq!(gates, plan, "{op} of {count} on {}", comm.shape());
-            let mut auto = vec![of(0); count];
-            comm.allreduce(&mine, &mut auto, op).unwrap();
-            assert_eq!(auto, plan);
+/// An allreduce of bytes.
+fn allreduce(
+    comm: &Communicator,
+    (dtype, op, count): (Dtype, Op, u64),
+    mine: &[u8],
+    in_place: bool,
+) -> Vec<u8> {
+    let mut result = if in_place { mine.to_vec() } else { vec![0xa5; mine.len()] };
+    let call = Call { op: Some(op), in_place, ..Call::new(Collective::Allreduce, count, dtype) };
+    // SAFETY: both buffers hold `count` elements.
+    unsafe { comm.call(&call.at(comm, mine.as_ptr(), result.as_mut_ptr())) }.unwrap();
+    result
+}
+
+/// Every operator on every type, in every length that the gates take: they are used where they should be, and give
+/// the bits of a plan.
+fn compare(comm: &Communicator) {
+    let (gates, plan) = (by(comm, Hardware::Always), by(comm, Hardware::Never));
+    let all = Dtype::ALL.into_iter().flat_map(|dtype| Op::ALL.map(|op| (dtype, op)));
+    for (dtype, op) in all.filter(|(dtype, op)| op.defined_for(*dtype)) {
+        let call = |count| Call { op: Some(op), ..Call::new(Collective::Allreduce, count, dtype) };
+        let is_served =
+            op != Op::Product && (op != Op::Sum || dtype.is_integer()) || comm.size() == 1;
+        assert_eq!(comm.uses_gates(&call(1)), is_served, "{op} on {dtype}");
+        let most = (1..400).take_while(|&count| comm.uses_gates(&call(count))).last().unwrap_or(0);
+        let counts = [1, 2, 5, most / 2, most - most.min(1), most];
+        for (seed, &count) in (0..).zip(counts.iter().filter(|&&count| (1..=most).contains(&count)))
+        {
+            let mine = vector(dtype, count, comm.rank(), 97 * seed + op as u64);
+            let kind = (dtype, op, count);
+            let expected = allreduce(&plan, kind, &mine, false);
+            for (by, in_place) in [(&gates, false), (&gates, true), (comm, seed % 2 == 0)] {
+                let got = allreduce(by, kind, &mine, in_place);
+                assert_eq!(got, expected, "{op} of {count} {dtype} on {}", comm.shape());
+            }
         }
     }
 }
 
 fn same_results(comm: &Communicator) {
-    compare::<u64>(comm, |value| value);
-    compare::<i64>(comm, |value| value as i64);
+    compare(comm);
+    for round in 0..200 {
+        by(comm, [Hardware::Auto, Hardware::Always, Hardware::Never][round % 3]).barrier().unwrap();
+    }
+}
+
+/// Sums of floats where the caller allows the gates' own rounding.
+fn reals(comm: &Communicator) {
+    let by_gates = comm.with(CallOptions::new().gate_sum());
+    let n = f64::from(comm.size());
+    let sum = |dtype: Dtype, numbers: &[u8]| {
+        let kind = (dtype, Op::Sum, (numbers.len() / dtype.size_bytes()) as u64);
+        let [gates, always, plan] =
+            [&by_gates, &by(comm, Hardware::Always), &by(comm, Hardware::Never)]
+                .map(|comm| allreduce(comm, kind, numbers, true));
+        assert_eq!(gates, always, "{dtype}");
+        (gates, plan)
+    };
     // Gates round once and exactly: with integers in doubles both ways are exact.
-    let mine = [f64::from(comm.rank()), 0.25, -3.0];
-    let [mut gates, mut plan] = [mine; 2];
-    by(comm, Hardware::Always).allreduce_in_place(&mut gates, Op::Sum).unwrap();
-    by(comm, Hardware::Never).allreduce_in_place(&mut plan, Op::Sum).unwrap();
-    assert_eq!(gates, plan);
+    let doubles = [f64::from(comm.rank()), 0.25, -3.0].map(f64::to_ne_bytes).concat();
+    let floats = [comm.rank() as f32, 0.25, -3.0].map(f32::to_ne_bytes).concat();
+    for (dtype, numbers) in [
+        (Dtype::F64, &doubles[..]),
+        (Dtype::F32, &floats[..]),
+        (Dtype::ComplexF64, &doubles[..16]),
+        (Dtype::ComplexF32, &floats[..8]),
+    ] {
+        let (gates, plan) = sum(dtype, numbers);
+        assert_eq!(gates, plan, "{dtype} on {}", comm.shape());
+    }
+    // NaN is the canonical one in both, and infinities meet alike. Of -0 the gates make +0.
+    let infinity = if comm.rank() == 0 { f64::INFINITY } else { f64::NEG_INFINITY };
+    let (gates, plan) =
+        sum(Dtype::F64, &[-f64::NAN, infinity, -0.0].map(f64::to_ne_bytes).concat());
+    if comm.size() > 1 {
+        assert_eq!(gates[..16], plan[..16]);
+        assert_eq!((&gates[16..], &plan[16..]), (&[0; 8][..], &(-0.0f64).to_ne_bytes()[..]));
+    }
+    // What rounds differently: within a unit in the last place, of f32 after a second rounding.
+    let mut tenth = [0.1f32];
+    by_gates.allreduce_in_place(&mut tenth, Op::Sum).unwrap();
+    assert_eq!(tenth[0], (n * f64::from(0.1f32)) as f32);
     // Where additions one by one lose everything, the gates do not.
     let mut big = [match comm.rank() {
         0 => 1.0,
@@ -74,9 +168,97 @@ fn same_results(comm: &Communicator) {
             "only the device's gates add exactly: this needs the emulated device"
         );
     }
-    for round in 0..200 {
-        by(comm, [Hardware::Auto, Hardware::Always, Hardware::Never][round % 3]).barrier().unwrap();
+}
+
+/// Whether a communicator has gates, which all its ranks must find alike.
+fn has_gates(comm: &Communicator) -> bool {
+    let has = comm.uses_gates(&Call::new(Collective::Barrier, 0, Dtype::U8));
+    let mut all = [u32::from(has), u32::from(!has)];
+    by(comm, Hardware::Never).allreduce_in_place(&mut all, Op::Max).unwrap();
+    assert_eq!(all, [u32::from(has), u32::from(!has)], "some ranks have gates, and some have none");
+    has
+}
+
+/// Rows, columns, and ranks in any order have gates of their own, which come back when they end; where none are left,
+/// all ranks go by plan.
+fn communicators(comm: &Communicator) {
+    for round in 0..20u32 {
+        let backwards: Vec<u32> = (0..comm.size()).rev().collect();
+        let n_dims = comm.shape().n_dims();
+        let made = [
+            comm.duplicate().unwrap(),
+            comm.sub_box(&[round as usize % n_dims]).unwrap(),
+            comm.group(&backwards).unwrap().expect("all are in it"),
+            comm.split(Some(comm.rank() % 2), -i64::from(comm.rank())).unwrap().expect("a colour"),
+        ];
+        for one in &made {
+            assert_eq!(has_gates(one), one.size() > 1, "round {round}, {}", one.shape());
+            let mut sum = [i64::from(comm.rank()), -1];
+            one.allreduce_in_place(&mut sum, Op::Min).unwrap();
+            assert_eq!(sum[1], -1);
+            one.barrier().unwrap();
+        }
+        if round == 0 {
+            made.iter().filter(|one| one.size() > 1).for_each(compare);
+        }
+        let mut made = Vec::from(made);
+        made.rotate_left(comm.rank() as usize % 4);
+        while let Some(one) = made.pop() {
+            drop(one);
+        }
     }
+    let mut made: Vec<Communicator> = Vec::new();
+    // 16 chains on each of 6 TNIs are the most; relay gates may end sooner.
+    while made.last().is_none_or(has_gates) {
+        made.push(comm.duplicate().unwrap());
+        assert!(made.len() < 97);
+    }
+    let explained =
+        made.last().unwrap().explain(&Call::new(Collective::Barrier, 0, Dtype::U8)).unwrap();
+    assert!(explained.why.contains("of this communicator has none left"), "{explained}");
+    let mut sum = [1u64];
+    for one in made.iter().rev() {
+        one.allreduce_in_place(&mut sum, Op::Max).unwrap();
+    }
+    assert_eq!(sum, [1]);
+    // A rank that alone has given its own back; in a tree it may be the only one that has none left.
+    let first = made.remove(0);
+    let again = if comm.rank() == 0 {
+        drop(first);
+        comm.duplicate().unwrap()
+    } else {
+        let again = comm.duplicate().unwrap();
+        drop(first);
+        again
+    };
+    assert!(!comm.size().is_power_of_two() || !has_gates(&again));
+    drop(again);
+    assert!(has_gates(&comm.duplicate().unwrap()));
+}
+
+#[test]
+fn sums_of_floats_are_rounded_once_where_that_is_allowed() {
+    for shape in ["1", "2", "3", "4x2", "3x3"] {
+        emulate(&config(shape, Drive::Inline), reals).unwrap();
+    }
+    let config = config("3", Drive::Inline).with(|config| config.gate_sum = true);
+    emulate(&config, |comm| {
+        let sum = Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, 1, Dtype::F64) };
+        assert!(comm.uses_gates(&sum) && comm.duplicate().unwrap().uses_gates(&sum));
+    })
+    .unwrap();
+}
+
+#[test]
+fn further_communicators_have_gates_while_gates_last() {
+    for (shape, drive) in [("2x3", Drive::Inline), ("2x2", Drive::Workers), ("3", Drive::Inline)] {
+        emulate(&config(shape, drive), communicators).unwrap();
+    }
+    ranks(
+        4,
+        "communicators",
+        &[("HOPBINE_TORUS", "2"), ("HOPBINE_RANKS_PER_NODE", "2"), ("HOPBINE_SHM", "off")],
+    );
 }
 
 fn config(shape: &str, drive: Drive) -> EmulationConfig {
@@ -85,7 +267,7 @@ fn config(shape: &str, drive: Drive) -> EmulationConfig {
 
 #[test]
 fn same_results_with_threads() {
-    for shape in ["1", "2", "3", "8", "2x3", "4x2", "3x3", "2x3x2"] {
+    for shape in ["1", "2", "3", "5", "7m", "8", "2x3", "4x2", "3x3", "2x3x2"] {
         emulate(&config(shape, Drive::Inline), same_results).unwrap();
     }
     emulate(&config("3", Drive::Workers), same_results).unwrap();
@@ -95,6 +277,7 @@ fn same_results_with_threads() {
 fn same_results_with_processes() {
     for (n, torus) in [(4, "2x2"), (3, "3"), (6, "2x3")] {
         ranks(n, "same_results", &[("HOPBINE_TORUS", torus)]);
+        ranks(n, "reals", &[("HOPBINE_TORUS", torus)]);
     }
     ranks(6, "same_results", &[("HOPBINE_TORUS", "3"), ("HOPBINE_RANKS_PER_NODE", "2")]);
 }
@@ -113,13 +296,33 @@ fn the_gates_are_used_only_where_they_give_the_same_bits() {
         assert!(!uses(auto(), Dtype::U64, Op::Sum, 7));
         assert!(!uses(auto(), Dtype::U64, Op::Sum, 0));
         assert!(!uses(auto(), Dtype::U64, Op::Product, 1));
+        assert!(uses(auto(), Dtype::I32, Op::LogicalOr, 384));
+        assert!(!uses(auto(), Dtype::I32, Op::LogicalOr, 385));
+        assert!(uses(auto(), Dtype::F32, Op::Max, 6));
         assert!(!uses(auto(), Dtype::F64, Op::Sum, 1));
+        assert!(uses(auto().gate_sum(), Dtype::F64, Op::Sum, 3));
+        assert!(uses(auto().gate_sum(), Dtype::ComplexF32, Op::Sum, 1));
+        assert!(!uses(auto().gate_sum(), Dtype::ComplexF32, Op::Sum, 2));
+        assert!(!uses(auto().gate_sum(), Dtype::F16, Op::Sum, 1));
         assert!(!uses(auto().algorithm("mixed"), Dtype::U64, Op::Sum, 1));
         assert!(!uses(auto().hardware(Hardware::Never), Dtype::U64, Op::Sum, 1));
         let always = || auto().hardware(Hardware::Always);
         assert!(uses(always(), Dtype::F64, Op::Sum, 3));
         assert!(!uses(always(), Dtype::F64, Op::Sum, 4));
-        assert!(!uses(always(), Dtype::F64, Op::Max, 1));
+        assert!(!uses(always(), Dtype::F64, Op::Product, 1));
+        let why = |options: CallOptions, dtype, op, count| {
+            let call = Call { op: Some(op), ..Call::new(Collective::Allreduce, count, dtype) };
+            comm.with(options).explain(&call).unwrap()
+        };
+        assert_eq!(why(auto(), Dtype::I32, Op::Sum, 6).by, "gates");
+        for (explained, reason) in [
+            (why(auto(), Dtype::I32, Op::Sum, 7), "; not by gates, which take 1 to 6 elements"),
+            (why(auto(), Dtype::F64, Op::Product, 1), "; not by gates: they do not do prod on f64"),
+            (why(auto(), Dtype::F64, Op::Sum, 1), "(HOPBINE_GATE_SUM=1 allows it)"),
+            (why(auto().ports(1), Dtype::I32, Op::Sum, 1), "; not by gates: a plan is asked for"),
+        ] {
+            assert!(explained.why.ends_with(reason) && explained.by != "gates", "{explained}");
+        }
     })
     .unwrap();
 }
@@ -134,8 +337,8 @@ fn what_the_gates_cannot_do_is_refused_if_they_must() {
         };
         let refused = gates.allreduce_in_place(&mut [1.0f64; 4], Op::Sum).unwrap_err();
         assert_eq!(reason(refused), "they take 1 to 3 elements, not 4");
-        let refused = gates.allreduce_in_place(&mut [1.0f64], Op::Max).unwrap_err();
-        assert!(reason(refused).contains("max on"));
+        let refused = gates.allreduce_in_place(&mut [1.0f64], Op::Product).unwrap_err();
+        assert!(reason(refused).contains("prod on"));
         let refused = gates.bcast(&mut [1u64], 0).unwrap_err();
         assert!(reason(refused).contains("bcast"));
         let refused = gates.barrier_init().map(drop).unwrap_err();
@@ -228,5 +431,41 @@ fn a_rank_that_does_not_come_is_a_timeout() {
             panic!("{rank}: {outcome:?}");
         };
         assert_eq!((blame.rank, blame.fault), (2, Fault::Absent), "{rank}: {outcome:?}");
+    }
+}
+
+/// Ranks that are no members need not come, and are not blamed.
+#[test]
+fn a_member_that_does_not_come_is_named() {
+    let config = config("5", Drive::Inline).with(|config| {
+        config.timeout = std::time::Duration::from_millis(300);
+        config.on_timeout = OnTimeout::Fail;
+    });
+    let n_failed = AtomicUsize::new(0);
+    let outcomes = emulate(&config, |comm| {
+        let made = comm.group(&[4, 1, 2]).unwrap_or(None);
+        match made {
+            Some(made) if comm.rank() != 2 => {
+                assert!(made.uses_gates(&Call::new(Collective::Barrier, 0, Dtype::U8)));
+                made.barrier().inspect_err(|_| _ = n_failed.fetch_add(1, Ordering::Relaxed))
+            }
+            made => {
+                while n_failed.load(Ordering::Relaxed) < 2 {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                drop(made);
+                Ok(())
+            }
+        }
+    })
+    .unwrap();
+    for (rank, outcome) in outcomes.iter().enumerate() {
+        match outcome {
+            Ok(()) => assert!([0, 2, 3].contains(&rank)),
+            Err(Error::Timeout { cause: Some(blame), .. } | Error::Lost { blame, .. }) => {
+                assert_eq!((blame.rank, blame.fault), (2, Fault::Absent), "{rank}: {outcome:?}");
+            }
+            other => panic!("{rank}: {other:?}"),
+        }
     }
 }

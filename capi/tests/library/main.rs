@@ -21,6 +21,26 @@ fn every_collective_from_c() {
     }
 }
 
+/// All types and operators on the emulated device, with the bits of a plan; a report tells them from others.
+#[test]
+fn reductions_by_barrier_gates_from_c() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = root().join("capi/tests/library/gates.c");
+    let program = compile(dir.path(), "gcc", C, &[source]);
+    for (size, torus) in [(3, "3"), (6, "2x3")] {
+        let variables =
+            [("HOPBINE_BACKEND", "emu"), ("HOPBINE_TORUS", torus), ("HOPBINE_REPORT", "1")];
+        let (said, report) = run_with(&program, size, &[], &variables);
+        assert!(said.contains("all correct"), "{size} ranks: {said}");
+        for reason in
+            ["gates: the network's barrier gates do it", "not by gates: a plan is asked for"]
+        {
+            let is_line = |line: &str| line.starts_with("allreduce") && line.contains(reason);
+            assert!(report.lines().any(is_line), "no {reason:?} in {report}");
+        }
+    }
+}
+
 /// The header as it is, with a program that is C and C++.
 #[test]
 fn cplusplus_takes_the_header() {

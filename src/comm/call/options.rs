@@ -17,6 +17,10 @@ pub struct CallOptions {
     pub register_anew: bool,
     /// Whether the network's barrier gates do the work.
     pub hardware: Hardware,
+    /// Sums of `f32`, `f64` and complex numbers may go by the barrier gates (BFPSUM), which round them once:
+    /// the sum does not depend on order or shape, but its last bits may differ from a plan's, which
+    /// rounds at every addition. `HOPBINE_GATE_SUM` says it for all calls.
+    pub gate_sum: bool,
     /// The buffers stay registered from call to call, as those of persistent collectives.
     pub(crate) held: bool,
 }
@@ -25,18 +29,17 @@ pub struct CallOptions {
 /// plan. Only blocking calls can use the gates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hardware {
-    /// The gates, where they are there and give the same bits as a plan: a barrier, and up to
-    /// 6 elements of `u64` or `i64` with sum, min, max, and the bitwise operators. A call that
-    /// names an algorithm, ports or segments goes by plan. On one host a flat buffer in shared memory
-    /// serves in place of the gates, for all short collectives. A blocking call that uses the gates
-    /// or the flat buffer does not match a non-blocking or persistent call of another rank.
+    /// The gates, where they are there and give the same bits as a plan: a barrier, and an allreduce
+    /// that fits 6 words of 64 bits. Minimum and maximum of every type take a word for each element, sums of
+    /// integers (modulo their size) one for each or, below 32 bits, for a few; bitwise operators pack
+    /// 48 bytes, logical ones 384 elements. A call that names an algorithm, ports or segments goes by plan. On one host
+    /// a flat buffer in shared memory serves in place of the gates, for all short collectives. A blocking call that
+    /// uses the gates or the flat buffer does not match a non-blocking or persistent call of another rank.
     #[default]
     Auto,
     /// A plan.
     Never,
-    /// The gates, or an error. Also sums of up to 3 `f64`, by BFPSUM: the sum does not depend
-    /// on order or shape and is rounded once, so its last bits may differ from a plan's, which
-    /// rounds at every addition.
+    /// The gates, or an error. Also sums of up to 3 floats, as with [`gate_sum`](CallOptions::gate_sum).
     Always,
 }
 
@@ -76,6 +79,13 @@ impl CallOptions {
     #[must_use]
     pub fn hardware(mut self, hardware: Hardware) -> Self {
         self.hardware = hardware;
+        self
+    }
+
+    /// With sums of floats that may be rounded as the barrier gates do.
+    #[must_use]
+    pub fn gate_sum(mut self) -> Self {
+        self.gate_sum = true;
         self
     }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 
 use hopbine_torus::choose::{Choice, Wire};
+use hopbine_torus::collectives::Collective;
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
+use crate::comm::operations::hardware::Passed;
 use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
+use crate::comm::state::small::{Refusal, Terms};
 use crate::error::Error;
 
 /// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
@@ -37,14 +40,19 @@ impl Communicator {
     /// As the call itself, where that is not served at all.
     pub fn explain(&self, call: &Call) -> Result<Explanation, Error> {
         let call = call.normalized(self.caller());
-        let Ok(Some(small)) = self.gates_for(&call) else {
-            return self.explain_started(&call);
+        let small = match self.hardware_for(&call) {
+            Ok(small) => small,
+            Err(passed) => {
+                let plan = self.explain_started(&call)?;
+                let why = self.told(&call, passed).map(|passed| format!("{}; {passed}", plan.why));
+                return Ok(Explanation { why: why.unwrap_or(plan.why), ..plan });
+            }
         };
         let (by, why) = match self.tuning().table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
             Wire::Network => ("gates", "the network's barrier gates do it"),
         };
-        if small.serves(&call, true).is_ok() {
+        if small.serves(&call, Terms { always: true, any_rounding: true }).is_ok() {
             return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
         }
         // What it may hand back.
@@ -53,6 +61,22 @@ impl Communicator {
             by: format!("{by} or {}", otherwise.by),
             why: format!("{why}; where blocks are longer, {}", otherwise.why),
             ..otherwise
+        })
+    }
+
+    /// Why barrier gates, where the world has some, do not perform a call of a kind that they do.
+    fn told(&self, call: &Call, passed: Passed<'_>) -> Option<String> {
+        let is_kind = matches!(call.collective, Collective::Barrier | Collective::Allreduce);
+        let is_network = self.tuning().table().wire() == Wire::Network;
+        if !(is_kind && is_network && self.inner.of_world.small.is_ok()) {
+            return None;
+        }
+        Some(match passed {
+            // One line of a report is for many lengths.
+            Passed::Refused(Refusal::Count { most, .. }) => {
+                format!("not by gates, which take 1 to {most} elements")
+            }
+            passed => format!("not by gates: {passed}"),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Calls that the hardware performs: barrier gates and the flat buffer.
 
+use std::fmt;
 use std::sync::PoisonError;
 
 use crate::Rank;
@@ -7,7 +8,7 @@ use crate::comm::call::Call;
 use crate::comm::call::options::Hardware;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
-use crate::comm::state::small::{SmallCollectives, Waiter};
+use crate::comm::state::small::{Refusal, SmallCollectives, Terms, Waiter};
 use crate::engine::{Engine, GatesWatch};
 use crate::error::Error;
 
@@ -21,37 +22,37 @@ impl Communicator {
     /// The collectives that the hardware performs, or why it performs none.
     #[inline]
     pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
-        match (&self.inner.small, &self.inner.of_world.small) {
-            (Some(own), _) => Ok(own.as_ref()),
-            (None, Ok(_)) if !self.inner.is_world() => Err(match self.inner.of_world.places {
-                Some(_) => "this communicator found none free",
-                None => "they know the world's communicator only",
-            }),
-            (None, small) => small.as_deref().map_err(String::as_str),
-        }
+        let small = self.inner.small.get().unwrap_or(&self.inner.of_world.small);
+        small.as_deref().map_err(String::as_str)
     }
 
     /// The hardware, if it is to perform a normalized call.
     #[inline]
     pub(crate) fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
-        let preferred = self.preferred();
+        match self.hardware_for(call) {
+            Ok(small) => Ok(Some(small)),
+            // Nothing is said, and so nothing allocated, unless somebody wants to know.
+            Err(_) if self.options.hardware != Hardware::Always => Ok(None),
+            Err(reason) => Err(gates_refuse(call, &reason)),
+        }
+    }
+
+    /// The hardware that is to perform a normalized call, or why it is not.
+    #[inline]
+    pub(crate) fn hardware_for(&self, call: &Call) -> Result<&dyn SmallCollectives, Passed<'_>> {
         let always = match self.options.hardware {
-            Hardware::Never => return Ok(None),
-            Hardware::Auto if self.options.asks_for_a_plan() => return Ok(None),
-            Hardware::Auto if preferred.of(call.collective).is_some() => return Ok(None),
+            Hardware::Never => return Err(Passed::Unwanted),
+            Hardware::Auto if self.options.asks_for_a_plan() => return Err(Passed::Unwanted),
+            Hardware::Auto if self.preferred().of(call.collective).is_some() => {
+                return Err(Passed::Unwanted);
+            }
             Hardware::Auto => false,
             Hardware::Always => true,
         };
-        // Nothing is said, and so nothing allocated, unless somebody wants to know.
-        match self.small_collectives() {
-            Ok(small) => match small.serves(call, always) {
-                Ok(()) => Ok(Some(small)),
-                Err(reason) if always => Err(gates_refuse(call, &reason)),
-                Err(_) => Ok(None),
-            },
-            Err(reason) if always => Err(gates_refuse(call, &reason)),
-            Err(_) => Ok(None),
-        }
+        let any_rounding = always || self.options.gate_sum || self.inner.of_world.gate_sum;
+        let small = self.small_collectives().map_err(Passed::Absent)?;
+        small.serves(call, Terms { always, any_rounding }).map_err(Passed::Refused)?;
+        Ok(small)
     }
 
     /// Has the hardware perform a checked, normalized call, unless it hands it back: false. Operations under
@@ -86,6 +87,26 @@ impl Communicator {
             Err(error) => engine.fail(error),
         }
         outcome
+    }
+}
+
+/// Why the hardware does not perform a call.
+#[derive(Clone, Copy)]
+pub(crate) enum Passed<'a> {
+    /// The call or the environment asks for a plan.
+    Unwanted,
+    /// There is no hardware, for this reason.
+    Absent(&'a str),
+    Refused(Refusal),
+}
+
+impl fmt::Display for Passed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Passed::Unwanted => f.write_str("a plan is asked for"),
+            Passed::Absent(reason) => f.write_str(reason),
+            Passed::Refused(refusal) => refusal.fmt(f),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a call to a running operation: the program is found, compiled or learnt, and started.
 
 mod find;
-mod hardware;
+pub(crate) mod hardware;
 mod learning;
 mod recorded;
 pub(super) mod running;

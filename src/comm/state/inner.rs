@@ -1,6 +1,6 @@
 //! A communicator, whatever the options of its handles: a context, its members, and the world.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::members::Members;
 use super::rank::RankOfWorld;
@@ -13,8 +13,8 @@ use crate::planted::{self, Planted};
 pub(crate) struct Inner {
     pub(crate) of_world: Arc<RankOfWorld>,
     pub(crate) members: Arc<Members>,
-    /// What performs its small collectives, if it is not the world's and has something that does.
-    pub(crate) small: Option<Box<dyn SmallCollectives>>,
+    /// What performs its small collectives, or why nothing does, if it is not the world's.
+    pub(crate) small: OnceLock<Result<Box<dyn SmallCollectives>, String>>,
     /// Tells its messages from those of all other communicators.
     context: u64,
     operations: Turns,
@@ -27,13 +27,9 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    pub(crate) fn new(
-        of_world: Arc<RankOfWorld>,
-        members: Arc<Members>,
-        context: u64,
-        small: Option<Box<dyn SmallCollectives>>,
-    ) -> Self {
-        Inner { of_world, members, small, context, operations: Turns::default() }
+    pub(crate) fn new(of_world: Arc<RankOfWorld>, members: Arc<Members>, context: u64) -> Self {
+        let (small, operations) = Default::default();
+        Inner { of_world, members, small, context, operations }
     }
 
     /// Whether this is the world's first communicator.

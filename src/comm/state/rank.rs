@@ -33,6 +33,8 @@ pub(crate) struct RankOfWorld {
     pub(crate) cache: Option<CacheFigures>,
     /// What serves calls that do not say.
     pub(crate) tuning: Tuning,
+    /// Whether sums of floats may be rounded as barrier gates do.
+    pub(crate) gate_sum: bool,
     /// Algorithms that the user prefers to it.
     pub(crate) preferred: Preferred,
     /// What ranks of this process share, if there are several.
@@ -59,7 +61,7 @@ impl RankOfWorld {
         let serials = Serials { next: 1, used: HashSet::from([0]) };
         let serials = Mutex::new(serials);
         let in_places = RwLock::default();
-        let expansions = None;
+        let (expansions, gate_sum) = (None, false);
         RankOfWorld {
             engine,
             small,
@@ -67,10 +69,16 @@ impl RankOfWorld {
             in_places,
             cache,
             tuning,
+            gate_sum,
             preferred,
             expansions,
             serials,
         }
+    }
+
+    /// With sums of floats that may be rounded as barrier gates do, or may not.
+    pub(crate) fn gate_sum(self, gate_sum: bool) -> Self {
+        RankOfWorld { gate_sum, ..self }
     }
 
     /// This rank shares its expansions with others of its process.

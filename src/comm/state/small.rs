@@ -6,7 +6,7 @@ use std::fmt;
 use hopbine_torus::collectives::Collective;
 use serde::Serialize;
 
-use crate::Rank;
+use super::members::Members;
 use crate::comm::call::{Call, Caller};
 use crate::error::Error;
 use crate::memory::CacheStats;
@@ -38,14 +38,22 @@ pub enum GatesInfo {
 /// Figures of a cache, as long as it lives.
 pub(crate) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
 
+/// What a call leaves to the hardware.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Nothing else may perform it, so that what the hardware might hand back is refused.
+    pub(crate) always: bool,
+    /// A sum of floats may be rounded as the hardware does: its last bits may differ from a plan's.
+    pub(crate) any_rounding: bool,
+}
+
 /// Barriers and small reductions by the hardware, for all ranks of a communicator together.
 pub(crate) trait SmallCollectives: Send + Sync {
-    /// Whether it can perform a normalized call. `always` says that nothing else may: results may then
-    /// differ from a plan's by rounding, and what it might hand back is refused.
+    /// Whether it can perform a normalized call on these terms.
     ///
     /// # Errors
     /// Why not.
-    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal>;
+    fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal>;
 
     /// Performs a call that it [`serves`](SmallCollectives::serves), or hands it back, false: an alltoall
     /// whose blocks, of sizes that no rank knows all of, are too long for it. All ranks find this alike.
@@ -95,17 +103,31 @@ pub(crate) trait SmallPlaces: Send + Sync {
     /// Gives back a place that no communicator uses.
     fn give_back(&self, place: u32);
 
-    /// What performs small collectives in a place of the first of `members`, ranks of the world,
-    /// of which this one is number `me`. `None` if it cannot.
-    fn open(&self, place: u32, members: &[Rank], me: usize) -> Option<Box<dyn SmallCollectives>>;
+    /// What performs small collectives of `members` in a place of the first of them, or why nothing does.
+    /// Collective over them: all have it, or none has. `allgather` gives everybody equally many words of
+    /// each.
+    ///
+    /// # Errors
+    /// Those of `allgather`.
+    fn open(
+        &self,
+        place: u32,
+        members: &Members,
+        allgather: Allgather<'_>,
+    ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error>;
 }
+
+/// Gives everybody equally many words of each member of a communicator, in the order of its ranks.
+pub(crate) type Allgather<'a> = &'a mut dyn FnMut(&[u64]) -> Result<Vec<u64>, Error>;
 
 /// Why the hardware cannot do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Collective(Collective),
+    /// A reduction without an operator.
+    Operator,
     Elements {
-        op: Option<Op>,
+        op: Op,
         dtype: Dtype,
     },
     Count {
@@ -114,6 +136,8 @@ pub(crate) enum Refusal {
     },
     /// Blocks of different sizes.
     Sizes,
+    /// A sum whose bits depend on how it is rounded.
+    Rounding(Dtype),
     Lacks {
         interface: u16,
         operation: u64,
@@ -126,14 +150,17 @@ impl fmt::Display for Refusal {
             Refusal::Collective(other) => {
                 write!(f, "they cannot do {other}")
             }
+            Refusal::Operator => write!(f, "there is no operator"),
             Refusal::Elements { op, dtype } => {
-                let op = op.map_or("no operator", |op| op.name());
                 write!(f, "they do not do {op} on {dtype}")
             }
             Refusal::Count { most, count } => {
                 write!(f, "they take 1 to {most} elements, not {count}")
             }
             Refusal::Sizes => write!(f, "blocks must have one size"),
+            Refusal::Rounding(dtype) => {
+                write!(f, "they round a sum on {dtype} otherwise (HOPBINE_GATE_SUM=1 allows it)")
+            }
             Refusal::Lacks { interface, operation } => {
                 write!(f, "TNI {interface} lacks the operation with capability {operation:#x}")
             }

@@ -7,6 +7,7 @@ mod reference;
 mod semantics;
 mod texts;
 mod values;
+mod words;
 
 use super::kernels::Baseline;
 use super::table::find_in;

@@ -10,8 +10,10 @@ use hopbine_torus::Collective;
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
-use crate::comm::state::small::GatesInfo;
-use crate::comm::state::small::{Refusal, SmallCollectives, SmallPlaces, Waiter};
+use crate::comm::state::members::Members;
+use crate::comm::state::small::{
+    Allgather, GatesInfo, Refusal, SmallCollectives, SmallPlaces, Terms, Waiter,
+};
 use crate::endpoint::shm::{Contribution, FlatBuffer, FlatBufferLease, FlatBuffers};
 use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
@@ -57,7 +59,7 @@ impl SharedFlatBuffer {
     pub(super) fn of_world(flat: FlatBuffer) -> Result<Self, String> {
         let n_ranks = flat.n_ranks();
         if n_ranks > MOST_RANKS {
-            return Err(format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}"));
+            return Err(too_many(n_ranks));
         }
         Ok(SharedFlatBuffer::new(flat, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
     }
@@ -218,6 +220,10 @@ impl Drop for SharedFlatBuffer {
     }
 }
 
+fn too_many(n_ranks: usize) -> String {
+    format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}")
+}
+
 /// How often a contribution is looked for at once, in a world of so many ranks.
 fn looks(n_ranks: usize) -> u32 {
     let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -246,23 +252,32 @@ impl SmallPlaces for Places {
         self.flats.give_back(place);
     }
 
-    fn open(&self, place: u32, members: &[Rank], me: usize) -> Option<Box<dyn SmallCollectives>> {
-        let (flat, lease) = self.flats.open(place, members, me)?;
-        if members.len() > MOST_RANKS {
+    fn open(
+        &self,
+        place: u32,
+        members: &Members,
+        _: Allgather<'_>,
+    ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
+        let (ranks, me) = (members.world_ranks(), members.caller.rank as usize);
+        let Some((flat, lease)) = self.flats.open(place, &ranks, me) else {
+            return Ok(Err("this communicator found none free".to_owned()));
+        };
+        if ranks.len() > MOST_RANKS {
             lease.end(flat.call());
-            return None;
+            return Ok(Err(too_many(ranks.len())));
         }
-        Some(Box::new(SharedFlatBuffer::new(flat, Some(lease), members.into(), self.looks)))
+        let flat = SharedFlatBuffer::new(flat, Some(lease), ranks.into(), self.looks);
+        Ok(Ok(Box::new(flat)))
     }
 }
 
 impl SmallCollectives for SharedFlatBuffer {
     #[inline]
-    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal> {
+    fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal> {
         match call.collective {
             Collective::Scan | Collective::Exscan => Err(Refusal::Collective(call.collective)),
             _ if call.form == Form::Regular => self.serves_regular(call),
-            Collective::Alltoall if !always => Ok(()),
+            Collective::Alltoall if !terms.always => Ok(()),
             _ => self.serves_blocks(call),
         }
     }

@@ -1,110 +1,71 @@
 //! Barriers and small allreduces on the network's barrier gates.
 //!
-//! What the gates can do exactly as a plan would: a barrier; up to 6 (the TNI says) elements
-//! of `u64` or `i64` with sum (modulo 2^64), max, min and the bitwise operators. The gates know
-//! only an unsigned maximum: `i64` is offset by 2^63, a minimum is the maximum of complements.
-//! Sums of `f64` (BFPSUM) are rounded differently from a plan's, so they are a caller's choice.
+//! The gates combine up to 6 (the TNI says) words of 64 bits, and sum up to 3 doubles. What they can do exactly as a
+//! plan would is a matter of [`WordMap`]. Sums of floats (BFPSUM) are rounded differently from a plan's, so they are
+//! for callers who allow that.
 
 use std::sync::Mutex;
 
-use hopbine_meet::Exchange;
 use hopbine_torus::collectives::Collective;
-use hopbine_torus::geometry::Vertex;
 use utofu::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
     UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
     UTOFU_BARRIER_CAP_REDUCE_OP_BXOR, UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
     UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
 };
-use utofu::handles::{GateError, GateId, GateLink, GateSet, ReduceOp};
-use utofu::{Api, BarrierCaps, Tni};
+use utofu::handles::{GateError, GateSet, ReduceOp};
+use utofu::{BarrierCaps, Tni};
 
-use super::topology::{Arrangement, Wires};
+use super::topology::Arrangement;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
-use crate::comm::state::small::GatesInfo;
-use crate::comm::state::small::{Refusal, SmallCollectives, Waiter};
+use crate::comm::state::small::{GatesInfo, Refusal, SmallCollectives, Terms, Waiter};
 use crate::error::{Error, WireError};
-use crate::reduce::{Dtype, Op};
+use crate::reduce::Op;
+use crate::reduce::words::{RealSum, WordMap, WordOp};
 use crate::sync::lock;
-use crate::world::backend::Layout;
 
-/// The most elements that are handed to the gates; a TNI may do fewer.
-const MOST_ELEMENTS: usize = 6;
-const SIGN: u64 = 1 << 63;
+/// The most words that are handed to the gates; a TNI may do fewer.
+const MOST_WORDS: usize = 6;
+/// The most doubles.
+const MOST_DOUBLES: usize = 3;
 
-/// The barrier gates of one rank, connected with those of all others.
+/// The barrier gates of one rank, connected with those of all others of a communicator.
 #[derive(Debug)]
 pub(super) struct Gates {
-    set: Mutex<GateSet>,
-    caps: BarrierCaps,
-    tni: Tni,
-    arrangement: Arrangement,
+    pub(super) set: Mutex<GateSet>,
+    pub(super) caps: BarrierCaps,
+    pub(super) tni: Tni,
+    pub(super) arrangement: Arrangement,
+    pub(super) n_ranks: u32,
+    /// The member that this one waits for as far as others can see, where ranks that are no members need not come: from
+    /// each to the next, a chain of waits leads to whoever does not come. Without it this rank waits for all.
+    pub(super) next: Option<usize>,
 }
 
 /// What the gates are to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Barrier,
-    /// On elements that are exclusive-ored with `flip` before and after.
-    Uint64 {
-        op: ReduceOp,
-        flip: u64,
-    },
-    /// Sum of doubles.
-    Double,
+    Words(WordMap),
+    Doubles(RealSum),
+}
+
+/// The gates' operator, and the capability for it.
+fn operator(op: WordOp) -> (ReduceOp, u64) {
+    match op {
+        WordOp::And => (ReduceOp::And, UTOFU_BARRIER_CAP_REDUCE_OP_BAND),
+        WordOp::Or => (ReduceOp::Or, UTOFU_BARRIER_CAP_REDUCE_OP_BOR),
+        WordOp::Xor => (ReduceOp::Xor, UTOFU_BARRIER_CAP_REDUCE_OP_BXOR),
+        WordOp::Max => (ReduceOp::Max, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
+        WordOp::Sum => (ReduceOp::Sum, UTOFU_BARRIER_CAP_REDUCE_OP_SUM),
+    }
 }
 
 impl Gates {
-    /// Allocates and connects the gates of all ranks; collective over `exchange`. The ranks of a
-    /// node use different TNIs. If gates cannot be had on some rank, nobody has any, and
-    /// everybody gets the reason.
-    ///
-    /// # Errors
-    /// [`WireError`] if the exchange fails.
-    pub(super) fn open(
-        api: Api,
-        exchange: &mut dyn Exchange,
-        layout: &Layout<'_>,
-    ) -> Result<Result<Gates, String>, WireError> {
-        let Layout { shape, map, place, .. } = *layout;
-        let arrangement = Arrangement::of(shape);
-        let rank = exchange.rank() as u32;
-        let wires = arrangement.wires(shape, map.vertex_of(shape, hopbine_torus::Rank(rank)));
-        let mut mine = allocate(api, place, wires.len());
-        let told = mine.as_ref().map(|(set, ..)| {
-            set.ids().iter().flat_map(|id| id.0.to_le_bytes()).collect::<Vec<u8>>()
-        });
-        let all = match exchange.agree(told.as_deref().map_err(|reason| (*reason).clone())) {
-            Ok(Ok(all)) => all,
-            Ok(Err(refusal)) => return Ok(Err(refusal.to_string())),
-            Err(error) => return Err(lost(error)),
-        };
-        let id_of = |(node, gate): (Vertex, usize)| {
-            let (ids, _) = all[map.rank_of(shape, node).index()].as_chunks::<8>();
-            GateId(u64::from_le_bytes(ids[gate]))
-        };
-        let connected = mine.as_mut().map_err(|reason| reason.clone()).and_then(|(set, ..)| {
-            let own = set.ids();
-            let link = |wires: &Wires| GateLink {
-                from_local: wires.from_local.map(|gate| own[gate]),
-                from_remote: wires.from_remote.map(id_of),
-                to_local: wires.to_local.map(|gate| own[gate]),
-                to_remote: wires.to_remote.map(id_of),
-                path: None,
-            };
-            let links: Vec<GateLink> = wires.iter().map(link).collect();
-            set.connect(&links).map_err(|error| error.to_string())
-        });
-        if let Err(refusal) = exchange.agree(connected.map(|()| [].as_slice())).map_err(lost)? {
-            return Ok(Err(refusal.to_string()));
-        }
-        Ok(mine.map(|(set, caps, tni)| Gates { set: Mutex::new(set), caps, tni, arrangement }))
-    }
-
-    /// What to do for a call; the reason if it cannot be done. With `any_bits` the result may
+    /// What to do for a call; the reason if it cannot be done. With `any_rounding` the result may
     /// differ in the last bits from that of a plan.
-    fn task(&self, call: &Call, any_bits: bool) -> Result<Task, Refusal> {
+    fn task(&self, call: &Call, any_rounding: bool) -> Result<Task, Refusal> {
         if call.form != Form::Regular {
             return Err(Refusal::Sizes);
         }
@@ -112,47 +73,36 @@ impl Gates {
             0 => Err(Refusal::Lacks { interface: self.tni, operation }),
             _ => Ok(()),
         };
-        match call.collective {
-            Collective::Barrier => {
+        let (op, dtype) = match (call.collective, call.op) {
+            (Collective::Barrier, _) => {
                 can(UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER)?;
                 return Ok(Task::Barrier);
             }
-            Collective::Allreduce => {}
-            other => return Err(Refusal::Collective(other)),
-        }
-        let (task, most) = match (call.dtype, call.op) {
-            (Dtype::U64 | Dtype::I64, Some(op)) => {
-                let offset = if call.dtype == Dtype::I64 { SIGN } else { 0 };
-                let (op, flip, cap) = match op {
-                    Op::Sum => (ReduceOp::Sum, 0, UTOFU_BARRIER_CAP_REDUCE_OP_SUM),
-                    Op::Max => (ReduceOp::Max, offset, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
-                    Op::Min => (ReduceOp::Max, !offset, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
-                    Op::BitAnd => (ReduceOp::And, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BAND),
-                    Op::BitOr => (ReduceOp::Or, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BOR),
-                    Op::BitXor => (ReduceOp::Xor, 0, UTOFU_BARRIER_CAP_REDUCE_OP_BXOR),
-                    _ => return Err(Refusal::Elements { op: call.op, dtype: call.dtype }),
-                };
-                can(cap)?;
-                (Task::Uint64 { op, flip }, self.caps.max_uint64_reduction)
-            }
-            (Dtype::F64, Some(Op::Sum)) if any_bits => {
-                can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
-                (Task::Double, self.caps.max_double_reduction)
-            }
-            (dtype, op) => return Err(Refusal::Elements { op, dtype }),
+            (Collective::Allreduce, Some(op)) => (op, call.dtype),
+            (Collective::Allreduce, None) => return Err(Refusal::Operator),
+            (other, _) => return Err(Refusal::Collective(other)),
         };
-        let most = most.min(MOST_ELEMENTS) as u64;
-        if (1..=most).contains(&call.count) {
-            Ok(task)
+        let (task, most) = if let Some(map) = WordMap::new(dtype, op, self.n_ranks) {
+            can(operator(map.op()).1)?;
+            (Task::Words(map), map.most(self.caps.max_uint64_reduction.min(MOST_WORDS)))
+        } else if let (Op::Sum, Some(sum)) = (op, RealSum::new(dtype)) {
+            can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
+            (Task::Doubles(sum), sum.most(self.caps.max_double_reduction.min(MOST_DOUBLES)))
         } else {
-            Err(Refusal::Count { most, count: call.count })
+            return Err(Refusal::Elements { op, dtype });
+        };
+        let is_rounded = matches!(task, Task::Doubles(_));
+        match call.count {
+            count if !(1..=most).contains(&count) => Err(Refusal::Count { most, count }),
+            _ if is_rounded && !any_rounding => Err(Refusal::Rounding(dtype)),
+            _ => Ok(task),
         }
     }
 }
 
 impl SmallCollectives for Gates {
-    fn serves(&self, call: &Call, always: bool) -> Result<(), Refusal> {
-        self.task(call, always).map(drop)
+    fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal> {
+        self.task(call, terms.any_rounding).map(drop)
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
@@ -191,75 +141,41 @@ impl SmallCollectives for Gates {
         };
         let mut wait = |poll: &mut dyn FnMut() -> Result<bool, GateError>| {
             while !poll().map_err(failed)? {
-                if let Err(error) = waiter.idle(None) {
+                if let Err(error) = waiter.idle(self.next) {
                     // What has come while the cause was looked for is no failure.
                     return if poll().map_err(failed)? { Ok(()) } else { Err(error) };
                 }
             }
             Ok(())
         };
-        let count = call.count as usize;
+        let len = call.count as usize * call.dtype.size_bytes();
         let input = if call.in_place { call.recv.cast_const() } else { call.send };
+        // SAFETY: by the caller's promise the input holds `count` elements, which is read before anything is written.
+        let input = || unsafe { std::slice::from_raw_parts(input, len) };
+        // SAFETY: the same for the output, once the input is not needed any more.
+        let output = || unsafe { std::slice::from_raw_parts_mut(call.recv, len) };
         match task {
             Task::Barrier => {
                 set.barrier().map_err(failed)?;
                 wait(&mut || set.poll_barrier())?;
             }
-            Task::Uint64 { op, flip } => {
-                let mut values = [0; MOST_ELEMENTS];
-                // SAFETY: by the caller's promise the input holds `count` elements of 8 bytes,
-                // which `task` has found to be few enough.
-                unsafe { load(input, &mut values[..count]) };
-                values.iter_mut().for_each(|value| *value ^= flip);
-                set.reduce_u64(op, &values[..count]).map_err(failed)?;
-                wait(&mut || set.poll_reduce_u64(&mut values))?;
-                values.iter_mut().for_each(|value| *value ^= flip);
-                // SAFETY: as above, for the output.
-                unsafe { store(call.recv, &values[..count]) };
+            Task::Words(map) => {
+                let mut words = [0; MOST_WORDS];
+                let words = &mut words[..map.n_words(call.count)];
+                map.encode(input(), words);
+                set.reduce_u64(operator(map.op()).0, words).map_err(failed)?;
+                wait(&mut || set.poll_reduce_u64(words))?;
+                map.decode(words, output());
             }
-            Task::Double => {
-                let mut values = [0.0; MOST_ELEMENTS];
-                // SAFETY: as above.
-                unsafe { load(input, &mut values[..count]) };
-                set.sum_f64(&values[..count]).map_err(failed)?;
-                wait(&mut || set.poll_sum_f64(&mut values))?;
-                // SAFETY: as above.
-                unsafe { store(call.recv, &values[..count]) };
+            Task::Doubles(sum) => {
+                let mut doubles = [0.0; MOST_DOUBLES];
+                let doubles = &mut doubles[..sum.n_doubles(call.count)];
+                sum.encode(input(), doubles);
+                set.sum_f64(doubles).map_err(failed)?;
+                wait(&mut || set.poll_sum_f64(doubles))?;
+                sum.decode(doubles, output());
             }
         }
         Ok(true)
     }
-}
-
-/// # Safety
-/// `from` must be valid for reads of as many elements as `to` has; it need not be aligned.
-unsafe fn load<T: Copy>(from: *const u8, to: &mut [T]) {
-    // SAFETY: the caller's promise; `to` is no memory of the user.
-    unsafe {
-        from.copy_to_nonoverlapping(to.as_mut_ptr().cast(), size_of_val(to));
-    }
-}
-
-/// # Safety
-/// `to` must be valid for writes of as many elements as `from` has; it need not be aligned.
-unsafe fn store<T: Copy>(to: *mut u8, from: &[T]) {
-    // SAFETY: the caller's promise; `from` is no memory of the user.
-    unsafe {
-        from.as_ptr().cast::<u8>().copy_to_nonoverlapping(to, size_of_val(from));
-    }
-}
-
-fn allocate(api: Api, place: usize, n_gates: usize) -> Result<(GateSet, BarrierCaps, Tni), String> {
-    let tnis = api.barrier_tnis().map_err(|error| error.to_string())?;
-    let Some(&tni) = tnis.get(place % tnis.len().max(1)) else {
-        return Err("no TNI has barrier gates".to_owned());
-    };
-    let caps = api.barrier_caps(tni).map_err(|error| error.to_string())?;
-    let set = GateSet::alloc(api, tni, n_gates)
-        .map_err(|error| format!("{n_gates} gates on TNI {tni}: {error}"))?;
-    Ok((set, caps, tni))
-}
-
-fn lost(error: hopbine_meet::BootstrapError) -> WireError {
-    WireError { call: "connecting the barrier gates", reason: error.to_string(), peer: None }
 }

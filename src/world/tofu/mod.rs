@@ -1,5 +1,6 @@
 //! uTofu devices as backends: the vendor's library, and the device in software.
 
+mod chains;
 #[cfg(feature = "emu")]
 mod emulated;
 #[cfg(not(feature = "emu"))]
@@ -19,12 +20,12 @@ use super::backend::{Backend, Layout, Opened};
 use super::info::{Barrier, DeviceInfo, Onesided};
 use super::near::beside;
 use crate::comm::choice::tuning::Tuning;
-use crate::comm::state::small::{CacheFigures, SmallCollectives};
+use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
 use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;
 use crate::memory::CacheConfig;
-use gates::Gates;
+use chains::Chains;
 
 /// A device.
 #[derive(Clone)]
@@ -85,11 +86,12 @@ impl Backend for Tofu {
         };
         let ports = connect(self.api, exchange, layout.place, registrars, &Time::default())?;
         let (endpoints, reading) = beside(layout.near, ports, exchange)?;
-        let small = Gates::open(self.api, exchange, layout)?;
+        let small = chains::of_world(self.api, exchange, layout)?;
+        let chains = small.is_ok().then(|| Chains::new(self.api, layout.place));
         Ok(Opened {
             endpoints,
             small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
-            places: None,
+            places: chains.map(|chains| Box::new(chains) as Box<dyn SmallPlaces>),
             cache,
             reading,
         })

@@ -51,6 +51,18 @@ impl Arrangement {
         }
     }
 
+    /// The most gates that a node may have in it.
+    pub(super) fn most_gates(self, shape: &Shape) -> usize {
+        let most_children = |size: u32| (size - 1).min(2) as usize;
+        match self {
+            _ if shape.n_ranks() == 1 => 1,
+            Arrangement::Butterfly => shape.n_ranks().trailing_zeros() as usize,
+            Arrangement::Tree => {
+                2 * shape.sizes().into_iter().map(most_children).sum::<usize>() + 1
+            }
+        }
+    }
+
     /// The wires of a node's gates, in order.
     pub(super) fn wires(self, shape: &Shape, node: Vertex) -> Vec<Wires> {
         match self {
@@ -219,10 +231,14 @@ mod tests {
             let shape: Shape = shape.parse().unwrap();
             let full = u128::MAX >> (128 - shape.n_ranks());
             assert_eq!(run(&shape, Arrangement::Tree), vec![full; shape.n_ranks() as usize]);
+            let n_gates = shape.vertices().map(|node| Arrangement::Tree.wires(&shape, node).len());
+            assert!(n_gates.max() <= Some(Arrangement::Tree.most_gates(&shape)), "{shape}");
         }
         for shape in ["1", "2", "4", "8x2", "4x4x4"] {
             let shape: Shape = shape.parse().unwrap();
             assert_eq!(Arrangement::of(&shape), Arrangement::Butterfly);
+            let n_gates = Arrangement::Butterfly.wires(&shape, Vertex(0)).len();
+            assert_eq!(n_gates, Arrangement::Butterfly.most_gates(&shape));
             let full = u128::MAX >> (128 - shape.n_ranks());
             assert_eq!(run(&shape, Arrangement::Butterfly), vec![full; shape.n_ranks() as usize]);
         }

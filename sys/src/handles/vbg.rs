@@ -135,7 +135,8 @@ impl fmt::Display for InFlight {
     }
 }
 
-/// A start/end gate and its relay gates on one TNI. May move to another thread; freed on drop.
+/// A start/end gate and its relay gates on one TNI. May move to another thread; freed on drop, unless an
+/// operation is in flight: signals of other ranks may still come, and would reach whoever has the gates next.
 #[derive(Debug)]
 pub struct GateSet {
     api: Api,
@@ -333,6 +334,9 @@ impl GateSet {
 
 impl Drop for GateSet {
     fn drop(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
         // SAFETY: these are the gates of one allocation, freed once. A failure cannot be reported
         // from here.
         let _ = unsafe { (self.api.utofu_free_vbg)(self.ids.as_mut_ptr(), self.ids.len()) };

@@ -39,6 +39,9 @@ variables! {
         "the table that is built in for what messages travel through", Program, "tuned.toml",
         "A decision table in place of the library's: which algorithm serves a call that names none, on how many \
          ports and in which pieces. The same on all ranks; `hopbine tune` writes such tables.";
+    GATE_SUM: Switch, "off", Program, "on",
+        "Whether short sums of floats may go by the network's barrier gates, which round them once: the last bits \
+         may differ from those of the library's algorithms. The same on all ranks.";
     DRIVE: Words(&["auto", "workers", "worker", "inline"]),
         "auto: a worker for each port where cores are left for all beside the program's threads, one where one \
          is left; inline under LD_PRELOAD", Program, "inline",

@@ -1,0 +1,183 @@
+//! Chains of barrier gates: those of the world, and of further communicators as long as gates last.
+//!
+//! A rank has its gates on one TNI, and tells the names of all to the others, who connect theirs with them. If some rank
+//! finds none, or cannot connect them, nobody has any, and those that were taken are free again.
+
+use std::sync::Mutex;
+
+use hopbine_meet::{BootstrapError, Exchange};
+use hopbine_torus::geometry::{RankMap, Shape, Vertex};
+use utofu::handles::{GateId, GateLink, GateSet};
+use utofu::{Api, BarrierCaps, Tni};
+
+use super::gates::Gates;
+use super::topology::{Arrangement, Wires};
+use crate::comm::state::members::Members;
+use crate::comm::state::small::{Allgather, SmallCollectives, SmallPlaces};
+use crate::error::{Error, WireError};
+use crate::world::backend::Layout;
+
+/// The most words that the names of a communicator's gates may take on each rank (4 MiB): larger ones go by plan.
+const MOST_NAMES: usize = 1 << 19;
+/// In the place of a name: its rank has none.
+const NONE: u64 = u64::MAX;
+
+/// The gates of one rank for one communicator, before they are connected.
+struct Chain {
+    set: GateSet,
+    caps: BarrierCaps,
+    tni: Tni,
+    wires: Vec<Wires>,
+}
+
+impl Chain {
+    /// Takes gates on the first of `tnis` that has enough.
+    fn take(api: Api, tnis: impl Iterator<Item = Tni>, wires: Vec<Wires>) -> Result<Self, String> {
+        let mut reason = "no TNI has barrier gates".to_owned();
+        for tni in tnis {
+            let caps = api.barrier_caps(tni).map_err(|error| error.to_string())?;
+            match GateSet::alloc(api, tni, wires.len()) {
+                Ok(set) => return Ok(Chain { set, caps, tni, wires }),
+                Err(error) => reason = format!("{} gates on TNI {tni}: {error}", wires.len()),
+            }
+        }
+        Err(reason)
+    }
+
+    fn names(&self) -> impl Iterator<Item = u64> {
+        self.set.ids().into_iter().map(|GateId(name)| name)
+    }
+
+    /// Connects them with those of other nodes, whose names `name_of` gives.
+    fn connect(&mut self, name_of: impl Fn(Vertex, usize) -> u64) -> Result<(), String> {
+        let own = self.set.ids();
+        let id_of = |(node, gate)| GateId(name_of(node, gate));
+        let link = |wires: &Wires| GateLink {
+            from_local: wires.from_local.map(|gate| own[gate]),
+            from_remote: wires.from_remote.map(id_of),
+            to_local: wires.to_local.map(|gate| own[gate]),
+            to_remote: wires.to_remote.map(id_of),
+            path: None,
+        };
+        let links: Vec<GateLink> = self.wires.iter().map(link).collect();
+        self.set.connect(&links).map_err(|error| error.to_string())
+    }
+
+    fn gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
+        let Chain { set, caps, tni, .. } = self;
+        Gates { set: Mutex::new(set), caps, tni, arrangement, n_ranks, next }
+    }
+}
+
+/// The gates of all ranks of the world; collective over `exchange`. The ranks of a node use different TNIs. If
+/// gates cannot be had on some rank, nobody has any, and everybody gets the reason.
+///
+/// # Errors
+/// [`WireError`] if the exchange fails.
+pub(super) fn of_world(
+    api: Api,
+    exchange: &mut dyn Exchange,
+    layout: &Layout<'_>,
+) -> Result<Result<Gates, String>, WireError> {
+    let Layout { shape, map, place, .. } = *layout;
+    let arrangement = Arrangement::of(shape);
+    let wires = wires(arrangement, (shape, map), exchange.rank() as u32);
+    let tnis = api.barrier_tnis().map_err(|error| error.to_string());
+    let mut mine = tnis.and_then(|tnis| Chain::take(api, from(&tnis, place).take(1), wires));
+    let told = mine.as_ref().map(|chain| chain.names().flat_map(u64::to_le_bytes).collect());
+    let told: Result<Vec<u8>, _> = told.map_err(|reason: &String| reason.clone());
+    let all = match exchange.agree(told.as_deref().map_err(Clone::clone)).map_err(lost)? {
+        Ok(all) => all,
+        Err(refusal) => return Ok(Err(refusal.to_string())),
+    };
+    let name_of = |node, gate: usize| {
+        let (names, _) = all[map.rank_of(shape, node).index()].as_chunks::<8>();
+        u64::from_le_bytes(names[gate])
+    };
+    let connected = match &mut mine {
+        Ok(chain) => chain.connect(name_of),
+        Err(reason) => Err(reason.clone()),
+    };
+    if let Err(refusal) = exchange.agree(connected.map(|()| [].as_slice())).map_err(lost)? {
+        return Ok(Err(refusal.to_string()));
+    }
+    Ok(mine.map(|chain| chain.gates(arrangement, shape.n_ranks(), None)))
+}
+
+/// The gates that are left for further communicators.
+pub(super) struct Chains {
+    api: Api,
+    /// This rank's number among those of its node.
+    place: usize,
+}
+
+impl Chains {
+    pub(super) fn new(api: Api, place: usize) -> Self {
+        Chains { api, place }
+    }
+}
+
+impl SmallPlaces for Chains {
+    fn take(&self) -> Option<u32> {
+        // Each rank has its own: only all together find out whether there are enough.
+        Some(0)
+    }
+
+    fn give_back(&self, _: u32) {}
+
+    fn open(
+        &self,
+        _: u32,
+        members: &Members,
+        allgather: Allgather<'_>,
+    ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
+        let Members { shape, map, caller, .. } = members;
+        let n_ranks = caller.n_ranks as usize;
+        let arrangement = Arrangement::of(shape);
+        let most = arrangement.most_gates(shape);
+        if n_ranks == 1 {
+            return Ok(Err("a rank alone needs none".to_owned()));
+        }
+        if n_ranks * most > MOST_NAMES {
+            return Ok(Err(format!("the gates of {n_ranks} ranks have too many names")));
+        }
+        let wires = wires(arrangement, (shape, map), caller.rank);
+        let tnis = self.api.barrier_tnis().map_err(|error| error.to_string());
+        let mut mine = tnis.and_then(|tnis| Chain::take(self.api, from(&tnis, self.place), wires));
+        let mut names = vec![NONE; most];
+        let given = mine.iter().flat_map(Chain::names);
+        names.iter_mut().zip(given).for_each(|(name, given)| *name = given);
+        let all = allgather(&names)?;
+        let without =
+            |told: &[u64], width| told.iter().step_by(width).position(|&told| told == NONE);
+        if let Some(rank) = without(&all, most) {
+            let reason = mine.err().map_or_else(String::new, |reason| format!(" ({reason})"));
+            return Ok(Err(format!("rank {rank} of this communicator has none left{reason}")));
+        }
+        let name_of = |node, gate| all[map.rank_of(shape, node).index() * most + gate];
+        let connected = match &mut mine {
+            Ok(chain) => chain.connect(name_of),
+            Err(reason) => Err(reason.clone()),
+        };
+        let all = allgather(&[connected.as_ref().map_or(NONE, |()| 0)])?;
+        if let Some(rank) = without(&all, 1) {
+            let reason = connected.err().map_or_else(String::new, |reason| format!(" ({reason})"));
+            return Ok(Err(format!("rank {rank} could not connect its own{reason}")));
+        }
+        let next = (caller.rank as usize + 1) % n_ranks;
+        Ok(mine.map(|chain| Box::new(chain.gates(arrangement, caller.n_ranks, Some(next))) as _))
+    }
+}
+
+/// All TNIs, from this rank's own on.
+fn from(tnis: &[Tni], place: usize) -> impl Iterator<Item = Tni> {
+    tnis.iter().copied().cycle().skip(place % tnis.len().max(1)).take(tnis.len())
+}
+
+fn wires(arrangement: Arrangement, (shape, map): (&Shape, &RankMap), rank: u32) -> Vec<Wires> {
+    arrangement.wires(shape, map.vertex_of(shape, hopbine_torus::Rank(rank)))
+}
+
+fn lost(error: BootstrapError) -> WireError {
+    WireError { call: "connecting the barrier gates", reason: error.to_string(), peer: None }
+}
