@@ -207,6 +207,25 @@ static int is_pair(MPI_Datatype type) {
            type == MPI_2DOUBLE_PRECISION;
 }
 
+/* Whether MPI's logical operators do to Fortran's LOGICAL what hopbine's do to an int: all but 0 is true, and true is 1.
+ * What a true value looks like is the compiler's business, so MPI is asked, when the program first has such a call. */
+static int is_int_like(MPI_Datatype logical) {
+    static int known = -1;
+    int like = __atomic_load_n(&known, __ATOMIC_RELAXED), bytes = 0;
+    if (like >= 0) return like;
+    like = PMPI_Type_size(logical, &bytes) == MPI_SUCCESS && bytes == sizeof(int32_t);
+    const MPI_Op ops[] = {MPI_LAND, MPI_LOR, MPI_LXOR};
+    const int32_t values[] = {0, 1, 2, -1};
+    for (int at = 0; like && at < 3 * 4 * 4; at++) {
+        const int32_t a = values[at / 4 % 4], b = values[at % 4];
+        const int32_t right[] = {a && b, a || b, !a != !b};
+        int32_t got = b;
+        like = PMPI_Reduce_local(&a, &got, 1, logical, ops[at / 16]) == MPI_SUCCESS && got == right[at / 16];
+    }
+    __atomic_store_n(&known, like, __ATOMIC_RELAXED);
+    return like;
+}
+
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element) {
     *number = operator_of(op);
     if (*number >= 0) {
@@ -217,8 +236,11 @@ enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *elemen
         *element = HOPBINE_UINT8;
         if (datatype == MPI_BYTE) return is_bitwise ? OURS : NOBODY;
         if (datatype == MPI_C_BOOL) return is_logical ? OURS : NOBODY;
-        /* What a true value looks like is the compiler's business. */
-        if (datatype == MPI_LOGICAL) return is_logical ? IN_ORDER : NOBODY;
+        if (datatype == MPI_LOGICAL && is_logical) {
+            *element = HOPBINE_INT32;
+            return is_int_like(datatype) ? OURS : IN_ORDER;
+        }
+        if (datatype == MPI_LOGICAL) return NOBODY;
         return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? IN_ORDER : NOBODY;
     }
     if (op == MPI_MINLOC || op == MPI_MAXLOC) return is_pair(datatype) ? IN_ORDER : NOBODY;

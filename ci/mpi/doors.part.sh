@@ -47,6 +47,7 @@ build_doors() {
   for name in mpif mpi mpi_f08; do
     beside "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" capi/tests/mpi/calls.f90 -o "$programs/calls-$name"
   done
+  beside "$f90" -O1 -w -fallow-argument-mismatch capi/tests/mpi/short.f90 -o "$programs/short"
   for name in mpif mpi mpi_f08; do
     for counts in PLAIN THREAD; do
       beside "$f90" -O1 -Wall -cpp "-DUSE_$name" "-D$counts" -I"$programs" capi/tests/mpi/starts.f90 "${module[@]}" \
@@ -208,6 +209,15 @@ run_doors() {
   for name in mpif mpi mpi_f08; do
     served 3 "$programs/calls-$name" barrier bcast allreduce allgather alltoall ibcast iallreduce || status=1
   done
+  # Short reductions in Fortran: all by barrier gates where there are some, and the same without.
+  for name in shm mpi emu; do
+    said=$(export "${preload?}" HOPBINE_REPORT=1 HOPBINE_BACKEND=$name; apart 4 "$programs/short") || status=1
+    [[ $said == *"all correct"* ]] || { printf 'FAILED: short with %s\n%s\n' "$name" "$said"; status=1; }
+  done
+  if [[ $said != *$'\nallreduce '* ]] || grep -E '^(allreduce|barrier) ' <<<"$said" | grep -vq ' gates: the network'; then
+    printf 'FAILED: short reductions that are not by the gates\n%s\n' "$said"
+    status=1
+  fi
   passed=(MPI_Alltoallw MPI_Ialltoallw MPI_Alltoallw_init)
   for name in {mpi,mpi_f08}-{DEFAULT,LARGE}; do
     # MPICH 4.0's own persistent allgather is right only once.
