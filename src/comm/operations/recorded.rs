@@ -8,7 +8,7 @@ use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
 use crate::endpoint::Tag;
 use crate::error::Error;
-use crate::timeline::Label;
+use crate::timeline::{Label, Tracer};
 
 /// The name of an operation as records have it.
 fn id((context, operation): (u64, u32)) -> u64 {
@@ -37,17 +37,23 @@ impl Communicator {
         call: &Call,
         make: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let begun = self.inner.begun();
-        let outcome = make();
-        if let Some(begun) = begun {
-            self.record(call, begun);
+        match self.inner.of_world.engine.tracer() {
+            None => make(),
+            Some(tracer) => self.made_and_recorded(tracer, call, make),
         }
-        outcome
     }
 
+    /// Apart, so that the other way is inlined.
     #[cold]
-    fn record(&self, call: &Call, (start, operation): (u64, u32)) {
-        let Some(tracer) = self.inner.of_world.engine.tracer() else { return };
+    #[inline(never)]
+    fn made_and_recorded(
+        &self,
+        tracer: &Tracer,
+        call: &Call,
+        make: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (start, operation) = (tracer.now(), self.inner.next_operation());
+        let outcome = make();
         let context = self.inner.context();
         let options = std::ptr::from_ref(&*self.options).addr();
         let (collective, bytes) = (call.collective, call.bytes());
@@ -55,15 +61,15 @@ impl Communicator {
         tracer.call(start, label, id((context, operation)), || {
             self.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string())
         });
+        outcome
     }
 }
 
 impl Inner {
-    /// The time in ticks and the number of the next operation, if a timeline is recorded: a call begins.
+    /// The time in ticks, if a timeline is recorded: a call begins.
     #[inline]
-    pub(crate) fn begun(&self) -> Option<(u64, u32)> {
-        let tracer = self.of_world.engine.tracer()?;
-        Some((tracer.now(), self.next_operation()))
+    pub(crate) fn begun(&self) -> Option<u64> {
+        self.of_world.engine.tracer().map(Tracer::now)
     }
 
     /// A call that was started at this time has ended, as far as its owner knows; its first operation had these

@@ -210,7 +210,7 @@ impl Stages {
         if self.active.is_some() {
             return Err(Error::Active);
         }
-        self.started = self.prepared.inner.begun().map(|(now, _)| now);
+        self.started = self.prepared.inner.begun();
         self.hold()?;
         self.begin()
     }

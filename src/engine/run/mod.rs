@@ -9,6 +9,7 @@ pub(super) mod memories;
 pub(super) mod operation;
 pub(super) mod port;
 mod port_failure;
+mod port_recorded;
 pub(super) mod port_run;
 mod progress;
 mod ready;

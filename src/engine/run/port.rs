@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::numbered::Numbered;
 use crate::planted::{self, Planted};
 use crate::sync::lock;
-use crate::timeline::{Kind, Record, Ring, Sink};
+use crate::timeline::Ring;
 
 use super::failure::Failure;
 use super::hints::Hints;
@@ -105,10 +105,10 @@ pub(super) type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
 impl State {
     /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
     #[inline]
-    fn put(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
+    fn put<const RECORDED: bool>(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
         let State { runs, due, windows, ring, .. } = self;
         let number = runs.next();
-        if let Some(ring) = ring {
+        if RECORDED && let Some(ring) = ring {
             records::begun(ring, number, &run);
         }
         // One that may not is on the list as soon as it may.
@@ -120,20 +120,12 @@ impl State {
 
     /// Polls the endpoint.
     #[inline]
-    fn poll(&mut self) -> Result<(), WireError> {
-        let State { endpoint, events, ring: None, .. } = self else { return self.poll_recorded() };
-        endpoint.poll(events)
-    }
-
-    #[cold]
-    fn poll_recorded(&mut self) -> Result<(), WireError> {
+    fn poll<const RECORDED: bool>(&mut self) -> Result<(), WireError> {
         let State { endpoint, events, ring, .. } = self;
-        let start = ring.as_ref().map_or(0, Ring::now);
-        let polled = endpoint.poll(events);
-        if let Some(ring) = ring.as_mut().filter(|_| !events.is_empty()) {
-            ring.note(|end| Record { start, end, kind: Kind::Poll, ..Record::default() });
+        match ring {
+            Some(ring) if RECORDED => records::polled(ring, endpoint.as_mut(), events),
+            _ => endpoint.poll(events),
         }
-        polled
     }
 }
 
@@ -192,13 +184,27 @@ impl Port {
             drop(guard);
             return owner.give_back(self.index, run, Some(&Error::Closed));
         }
-        state.put(run, owner);
+        match state.ring {
+            None => self.launch_in::<false>(guard, run, owner, push),
+            Some(_) => self.launch_recorded(guard, run, owner, push),
+        }
+    }
+
+    #[inline]
+    pub(super) fn launch_in<const RECORDED: bool>(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        run: Box<PortRun>,
+        owner: Arc<dyn Completion>,
+        push: Push,
+    ) {
+        state.put::<RECORDED>(run, owner);
         let has_others = self.hints.add_run(self.has_worker);
-        if drives {
+        if push != Push::Nowhere {
             // Nothing has come for a run that has posted nothing.
             let polls = has_others && !self.failure.is_set();
-            let polled = if polls { state.poll() } else { Ok(()) };
-            self.move_on(guard, polled, push == Push::AllTheWay);
+            let polled = if polls { state.poll::<RECORDED>() } else { Ok(()) };
+            self.move_on::<RECORDED>(state, polled, push == Push::AllTheWay);
         }
     }
 
@@ -223,18 +229,27 @@ impl Port {
         self.drive_locked(lock(&self.state))
     }
 
-    pub(crate) fn drive_locked(&self, mut guard: MutexGuard<'_, State>) -> bool {
+    /// Whether a timeline is recorded is asked once, here and in [`launch`](Port::launch): without one, what follows
+    /// has no part of it.
+    pub(crate) fn drive_locked(&self, guard: MutexGuard<'_, State>) -> bool {
+        match guard.ring {
+            None => self.drive_in::<false>(guard),
+            Some(_) => self.drive_recorded(guard),
+        }
+    }
+
+    pub(super) fn drive_in<const RECORDED: bool>(&self, mut guard: MutexGuard<'_, State>) -> bool {
         let has_failed = self.failure.is_set();
-        let polled = if has_failed { Ok(()) } else { guard.poll() };
+        let polled = if has_failed { Ok(()) } else { guard.poll::<RECORDED>() };
         let State { events, due, .. } = &*guard;
         if due.is_empty() && !has_failed && events.is_empty() && polled.is_ok() {
             return false;
         }
-        self.move_on(guard, polled, false)
+        self.move_on::<RECORDED>(guard, polled, false)
     }
 
     /// Moves every run on after a poll, and once more after another one if `again`.
-    fn move_on(
+    fn move_on<const RECORDED: bool>(
         &self,
         mut state: MutexGuard<'_, State>,
         mut polled: Result<(), WireError>,
@@ -249,7 +264,7 @@ impl Port {
                 break;
             }
             let stepped = match polled {
-                Ok(()) => self.step(&mut state, &mut ended),
+                Ok(()) => self.step::<RECORDED>(&mut state, &mut ended),
                 Err(source) => Err(self.wire_error(None, source)),
             };
             match stepped {
@@ -262,7 +277,7 @@ impl Port {
             if !std::mem::take(&mut again) {
                 break;
             }
-            polled = state.poll();
+            polled = state.poll::<RECORDED>();
         }
         if moved {
             // Release: see `n_moves`; nobody else writes it meanwhile.
@@ -280,10 +295,14 @@ impl Port {
     }
 
     #[inline]
-    fn step(&self, state: &mut State, ended: &mut Ended) -> Result<bool, Error> {
+    fn step<const RECORDED: bool>(
+        &self,
+        state: &mut State,
+        ended: &mut Ended,
+    ) -> Result<bool, Error> {
         let mut moved = !state.events.is_empty();
         if moved {
-            self.heard(state)?;
+            self.heard::<RECORDED>(state)?;
         }
         let State { endpoint, runs, due, windows, n_recvs, ring, .. } = state;
         let (mut at, mut n_kept) = (0, 0);
@@ -296,8 +315,8 @@ impl Port {
             let own = run.recvs_open();
             let room = own + USUAL_RECVS.saturating_sub(*n_recvs);
             let advanced = match ring {
-                None => run.advance(endpoint.as_mut(), number, room, &mut ()),
-                Some(ring) => records::advanced(run, endpoint.as_mut(), number, room, ring),
+                Some(ring) if RECORDED => run.advance(endpoint.as_mut(), number, room, ring),
+                _ => run.advance(endpoint.as_mut(), number, room, &mut ()),
             };
             moved |= advanced
                 .map_err(|(task, source)| self.wire_error(Some(run.step_of(task)), source))?;
@@ -313,7 +332,7 @@ impl Port {
                     windows.leave(id, |held| due.push(held));
                 }
                 let failure = run.differing().map(|peer| self.elsewhere(peer));
-                if let Some(ring) = ring {
+                if RECORDED && let Some(ring) = ring {
                     records::ended(ring, number);
                 }
                 if let Some(active) = runs.remove(number) {
@@ -328,9 +347,9 @@ impl Port {
 
     /// Tells the runs what has happened to their messages.
     #[inline]
-    fn heard(&self, state: &mut State) -> Result<(), Error> {
+    fn heard<const RECORDED: bool>(&self, state: &mut State) -> Result<(), Error> {
         let State { runs, due, n_recvs, events, ring, .. } = state;
-        if let Some(ring) = ring {
+        if RECORDED && let Some(ring) = ring {
             records::done(ring, events);
         }
         for event in events.drain(..) {

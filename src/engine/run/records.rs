@@ -12,17 +12,19 @@ pub(super) fn begun(ring: &mut Ring, number: u32, run: &PortRun) {
     ring.note(|start| Record { start, id, run: number, ..Record::default() });
 }
 
-/// A run moves on, with a record of what it does. Apart, so that the other way is inlined.
+/// Polls the endpoint, with a record if that brings something.
 #[cold]
-#[inline(never)]
-pub(super) fn advanced(
-    run: &mut PortRun,
-    endpoint: &mut dyn Endpoint,
-    number: u32,
-    room: u32,
+pub(super) fn polled(
     ring: &mut Ring,
-) -> Result<bool, (u32, WireError)> {
-    run.advance(endpoint, number, room, ring)
+    endpoint: &mut dyn Endpoint,
+    events: &mut Vec<Event>,
+) -> Result<(), WireError> {
+    let start = ring.now();
+    let polled = endpoint.poll(events);
+    if !events.is_empty() {
+        ring.note(|end| Record { start, end, kind: Kind::Poll, ..Record::default() });
+    }
+    polled
 }
 
 /// A run has ended.

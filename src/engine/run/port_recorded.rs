@@ -1,0 +1,28 @@
+//! Driving a port where a timeline is wanted.
+
+use std::sync::{Arc, MutexGuard};
+
+use super::port::{Completion, Port, Push, State};
+use super::port_run::PortRun;
+
+impl Port {
+    /// [`launch`](Port::launch) with records. Apart, so that the other way is inlined.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn launch_recorded(
+        &self,
+        state: MutexGuard<'_, State>,
+        run: Box<PortRun>,
+        owner: Arc<dyn Completion>,
+        push: Push,
+    ) {
+        self.launch_in::<true>(state, run, owner, push);
+    }
+
+    /// [`drive_locked`](Port::drive_locked) with records.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn drive_recorded(&self, state: MutexGuard<'_, State>) -> bool {
+        self.drive_in::<true>(state)
+    }
+}
