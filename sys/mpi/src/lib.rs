@@ -10,7 +10,7 @@
 //! pass its communicators.
 
 /// Has hopbine use this MPI, for messages and for ranks to meet.
-#[cfg(feature = "linked")]
+#[cfg(any(feature = "linked", docsrs))]
 pub fn provide() {
     unsafe extern "C" {
         /// `functions.c`.
