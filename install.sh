@@ -41,6 +41,8 @@ case $prefix in
 /*) ;;
 *) echo "install.sh: PREFIX must be an absolute path, not $prefix" >&2; exit 2 ;;
 esac
+[ "$(realpath -m "$prefix")" != "$PWD" ] ||
+  { echo "install.sh: PREFIX must be another directory than this one, the source" >&2; exit 2; }
 case $libdir in
 "$prefix"/*) ;;
 *) echo "install.sh: LIBDIR must be a path below PREFIX ($prefix), not $libdir" >&2; exit 2 ;;
@@ -166,6 +168,7 @@ install_doors() {
   build_door_libraries "$lib" -O2
   sed "s|/\.\./lib/|/../${libdir#"$prefix/"}/|" capi/preload/hopbine-preload >"$work/hopbine-preload"
   install -m 755 "$work/hopbine-preload" "$to/bin/hopbine-preload"
+  install -Dm 644 capi/preload/hopbine-preload.1 -t "$to/share/man/man1"
   variant=$(mpi_variant)
   for name in libhopbine_hb.so{,".$hopbine_soversion"}; do ln -sfn "hopbine/$variant/$name" "$lib/$name"; done
   install_pc hopbine-hb "HB_ calls beside MPI, served by hopbine" -lhopbine_hb "Requires: hopbine"

@@ -36,8 +36,8 @@ Examples:
   hopbine bench allreduce --ranks 4 --algorithms bine,direct --mpicc none --plot times.svg
   hopbine bench alltoall --mpicc mpicc.mpich --mpiexec mpiexec.mpich --show ratio --plot ratio.svg
 
-Collectives: allreduce reduce-scatter allgather bcast reduce alltoall barrier, and alltoallv-uniform,
-alltoallv-skewed, alltoallv-sparse. A size is what a rank holds in all: its vector, or all its blocks; sizes
+Collectives: allreduce reduce-scatter allgather bcast reduce alltoall barrier, and alltoallv-uniform, \
+alltoallv-skewed, alltoallv-sparse. A size is what a rank holds in all: its vector, or all its blocks; sizes \
 that do not divide into blocks are left out.")]
 pub struct Args {
     /// Names, with commas between
@@ -64,7 +64,7 @@ pub struct Args {
     /// Its launcher. Open MPI's gets options for this host's cores if none are given
     #[arg(long, value_name = "COMMAND", default_value = "mpiexec")]
     mpiexec: String,
-    /// The library to preload; if not given the one installed with this command
+    /// The library to preload; if not given, the one of `hopbine-preload --path` beside this command
     #[arg(long, value_name = "FILE")]
     preload: Option<PathBuf>,
     /// Draw it, as SVG

@@ -86,8 +86,8 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
         match args.preload.clone().or_else(installed) {
             Some(library) => sides.push(Side::Preload(library)),
             None => notes.push(
-                "libhopbine_preload.so is not beside this command: ./install.sh puts both there; --preload \
-                 names another."
+                "hopbine-preload is not installed beside this command (./install.sh with MPICC does that): \
+                 --preload names libhopbine_preload.so elsewhere."
                     .to_owned(),
             ),
         }
@@ -95,11 +95,11 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
     Ok(Sides { all: sides, mpi, notes })
 }
 
-/// The library to preload that was installed with this command.
+/// The library to preload that was installed with this command, as the script beside it says: it knows LIBDIR.
 fn installed() -> Option<PathBuf> {
-    let command = std::env::current_exe().ok()?;
-    let library = command.parent()?.parent()?.join("lib/libhopbine_preload.so");
-    library.exists().then_some(library)
+    let script = std::env::current_exe().ok()?.with_file_name("hopbine-preload");
+    let said = output(Command::new(script).arg("--path")).ok()?;
+    Some(PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end()))
 }
 
 /// What a command has said, if it ended well.

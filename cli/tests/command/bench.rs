@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use hopbine_testing::processes::OutputInTime;
 
@@ -85,6 +86,31 @@ fn an_mpi_is_the_reference_without_and_with_hopbine_preloaded() {
     assert_eq!(of("MPI, hopbine preloaded"), [(2.0, 4.0); 2]);
     assert_eq!(of("hopbine").len(), 2);
     assert!(words(&picture).iter().any(|word| word == "time of MPI over a side's"));
+}
+
+/// The script that is installed beside the command knows where the library is.
+#[test]
+fn the_installed_library_is_preloaded() {
+    let directory = tempfile::tempdir().unwrap();
+    let [mpicc, mpiexec] = mpi(directory.path());
+    let installed = directory.path().join("hopbine");
+    std::fs::copy(env!("CARGO_BIN_EXE_hopbine"), &installed).unwrap();
+    let sides = || {
+        let args = format!(
+            "bench bcast --ranks 2 --bytes 8 --rounds 1 --budget 1 --mpicc {mpicc} --mpiexec {mpiexec} --format json"
+        );
+        let output = Command::new(&installed).args(args.split(' ')).output_in_time();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).matches("MPI, hopbine preloaded").count()
+    };
+    assert_eq!(sides(), 0);
+    let library = directory.path().join("libhopbine_preload.so");
+    let script = "#!/bin/sh\n[ \"$1\" = --path ] && echo \"${0%/*}/libhopbine_preload.so\"\n";
+    std::fs::write(&library, "").unwrap();
+    let path = directory.path().join("hopbine-preload");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    assert!(sides() > 0);
 }
 
 #[test]
