@@ -813,7 +813,8 @@ int hopbine_init(hopbine_comm_t *world);
 // an address to write to.
 int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *world);
 
-// As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
+// Starts hopbine from an MPI_Comm, without the library libhopbine_hb, whose hopbine_comm_from_mpi() takes an
+// MPI_Comm itself: as hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
 // messages over MPI where there is nothing faster. `functions` is what hopbine_mpi_functions()
 // returns, of hopbine's source sys/mpi/functions.c, which the program has compiled with its MPI; that of
 // the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
@@ -827,6 +828,14 @@ int hopbine_init_mpi(const void *functions,
                      void (*progress)(void *argument),
                      void *argument,
                      hopbine_comm_t *world);
+
+// Makes a communicator of the ranks of the intracommunicator whose MPI_Comm is at `comm`, in its order. All of them
+// call it; all must be ranks of the world, which must have been made over the same MPI: by hopbine_init_mpi(), or
+// in MPI_Init by libhopbine_hb or libhopbine_preload. From then on the two have nothing in common.
+//
+// `comm` is null or the address of an MPI_Comm; `made` is null or an address to write to.
+int hopbine_comm_of_mpi(const void *comm,
+                        hopbine_comm_t *made);
 
 // From now on, a call that another rank makes with another count, type or operator fails alone
 // (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.

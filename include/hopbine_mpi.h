@@ -11,6 +11,7 @@
 #ifndef HOPBINE_MPI_H
 #define HOPBINE_MPI_H
 
+#include <hopbine.h>
 #include <mpi.h>
 
 #ifdef __cplusplus
@@ -19,6 +20,12 @@ extern "C" {
 
 /* Starts hopbine, if it has not started yet; all ranks of MPI_COMM_WORLD call it, after MPI_Init. */
 int HB_Init(void);
+
+/* hopbine's communicator of the ranks of `comm`, for the calls of hopbine.h: hopbine_allreduce() and so on. All ranks of
+ * the intracommunicator `comm` call it. It starts hopbine if that has not started, where `comm` has all ranks of
+ * MPI_COMM_WORLD. hopbine_comm_free() frees the communicator, MPI_Finalize ends hopbine. Returns HOPBINE_SUCCESS or
+ * another of hopbine.h's codes. */
+int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made);
 
 int HB_Barrier(MPI_Comm comm);
 int HB_Allreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,

@@ -14,6 +14,14 @@ static void start_at_init(void) {
     if (all) HB_Init();
 }
 
+DOOR_OUT int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made) {
+    int is_started = 0, compared = MPI_UNEQUAL;
+    hopbine_initialized(&is_started);
+    if (!is_started && comm != MPI_COMM_NULL) PMPI_Comm_compare(comm, MPI_COMM_WORLD, &compared);
+    if (compared != MPI_UNEQUAL) HB_Init();
+    return hopbine_comm_of_mpi(&comm, made);
+}
+
 __attribute__((constructor)) static void add_start(void) { library.start_at_init = start_at_init; }
 
 #define DOOR(NAME, FORM, COLLECTIVE, PARAMETERS, ARGUMENTS, ...)                                   \

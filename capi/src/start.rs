@@ -1,7 +1,7 @@
 //! Joining and leaving the world.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use hopbine::{CallOptions, World};
@@ -12,7 +12,7 @@ use crate::handles::{COMMS, comm as find, hopbine_comm_t};
 use crate::report;
 
 /// The world of this process, and its communicator's handle.
-static WORLD: Mutex<Option<(World, hopbine_comm_t)>> = Mutex::new(None);
+static WORLD: RwLock<Option<(World, hopbine_comm_t)>> = RwLock::new(None);
 
 /// How ranks that have found each other by other means tell each other what hopbine needs to
 /// start, and what it shares its waiting with.
@@ -103,7 +103,7 @@ fn join(
     // SAFETY: the promise of both callers' callers.
     let handle = unsafe { out(world, "communicator") }?;
     *handle = 0;
-    let joined = &mut *WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let joined = &mut *WORLD.write().unwrap_or_else(PoisonError::into_inner);
     if joined.is_some() {
         return Err(Failure::new(HOPBINE_ERR_STATE, "hopbine has been started already"));
     }
@@ -167,7 +167,8 @@ pub unsafe extern "C" fn hopbine_init_exchange(
     })
 }
 
-/// As hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
+/// Starts hopbine from an MPI_Comm, without the library libhopbine_hb, whose hopbine_comm_from_mpi() takes an
+/// MPI_Comm itself: as hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
 /// messages over MPI where there is nothing faster. `functions` is what hopbine_mpi_functions()
 /// returns, of hopbine's source sys/mpi/functions.c, which the program has compiled with its MPI; that of
 /// the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
@@ -204,6 +205,35 @@ pub unsafe extern "C" fn hopbine_init_mpi(
     })
 }
 
+/// Makes a communicator of the ranks of the intracommunicator whose MPI_Comm is at `comm`, in its order. All of them
+/// call it; all must be ranks of the world, which must have been made over the same MPI: by hopbine_init_mpi(), or
+/// in MPI_Init by libhopbine_hb or libhopbine_preload. From then on the two have nothing in common.
+///
+/// # Safety
+/// `comm` is null or the address of an MPI_Comm; `made` is null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hopbine_comm_of_mpi(
+    comm: *const c_void,
+    made: *mut hopbine_comm_t,
+) -> c_int {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let made = unsafe { out(made, "communicator") }?;
+        *made = 0;
+        if comm.is_null() {
+            return Err(Failure::new(HOPBINE_ERR_ARG, "the address of the MPI_Comm is null"));
+        }
+        let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
+        let Some((world, _)) = joined else {
+            return Err(Failure::new(HOPBINE_ERR_STATE, "hopbine has not been started"));
+        };
+        // SAFETY: the caller's promise.
+        let of_mpi = unsafe { world.communicator_of(hopbine::mpi::ffi::comm_at(comm)) }?;
+        *made = COMMS.insert(of_mpi);
+        Ok(())
+    })
+}
+
 /// From now on, a call that another rank makes with another count, type or operator fails alone
 /// (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.
 /// Otherwise the world fails, and every rank learns of it. It also fails, in any case, where the calls
@@ -222,7 +252,7 @@ pub extern "C" fn hopbine_spare() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_finalize() -> c_int {
     entry(|| {
-        let joined = WORLD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let joined = WORLD.write().unwrap_or_else(PoisonError::into_inner).take();
         let Some((world, handle)) = joined else {
             return Err(Failure::new(HOPBINE_ERR_STATE, "hopbine has not been started"));
         };
@@ -241,7 +271,7 @@ pub unsafe extern "C" fn hopbine_initialized(started: *mut c_int) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
         let started = unsafe { out(started, "answer") }?;
-        let is_some = WORLD.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_some = WORLD.read().unwrap_or_else(PoisonError::into_inner).is_some();
         *started = c_int::from(is_some);
         Ok(())
     })
@@ -250,7 +280,7 @@ pub unsafe extern "C" fn hopbine_initialized(started: *mut c_int) -> c_int {
 /// The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_comm_world() -> hopbine_comm_t {
-    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
     joined.as_ref().map_or(0, |(_, handle)| *handle)
 }
 
@@ -258,7 +288,7 @@ pub extern "C" fn hopbine_comm_world() -> hopbine_comm_t {
 /// started. Never null, always valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_backend() -> *const c_char {
-    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
     let name: &CStr = match joined.as_ref().map(|(world, _)| world.backend()) {
         Some("tofu") => c"tofu",
         Some("shm") => c"shm",
@@ -273,7 +303,7 @@ pub extern "C" fn hopbine_backend() -> *const c_char {
 /// at once, since ranks outnumber cores, or if hopbine has not been started.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_own_cores() -> c_int {
-    let joined = &*WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
     c_int::from(joined.as_ref().is_some_and(|(world, _)| world.has_own_cores()))
 }
 

@@ -22,7 +22,7 @@ build_doors() {
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared capi/tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
   beside "$MPICC" "${flags[@]}" capi/tests/mpi/leftovers.c sys/mpi/functions.c -o "$programs/leftovers" "${link[@]}"
-  for name in place disagree starts passed large; do
+  for name in place disagree starts passed large comm; do
     beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name" "${link[@]}"
   done
   for name in calls threads recover requests; do
@@ -257,6 +257,10 @@ run_doors() {
   said=$(export HOPBINE_START=later; launch_within "$limit" 4 "$programs/starts" 2>&1) || status=1
   [[ $(grep -c 'HOPBINE_START: `later` is not valid; it must be one of init, call' <<<"$said") == 1 && $said == *"the sums are right"* ]] ||
     { printf 'FAILED: a wrong HOPBINE_START\n%s\n' "$said"; status=1; }
+  # hopbine's communicators of MPI's; also where both libraries are there.
+  ranks 4 "$programs/comm" || status=1
+  ranks 4 HOPBINE_START=call "$programs/comm" late || status=1
+  ranks 4 "$preload" "$programs/comm" || status=1
   # Counts of 64 bits in calls that MPI serves.
   for n in 2 4; do
     ranks $n "$programs/large" || status=1

@@ -37,11 +37,12 @@ impl World {
     /// in common. All ranks of `comm` must call it, and nobody else need.
     ///
     /// # Safety
-    /// `comm` must be an intracommunicator of the MPI that this world was made over.
+    /// `comm` must be a communicator of the MPI that this world was made over, or `MPI_COMM_NULL`.
     ///
     /// # Errors
     /// [`Error::Group`] if the world was not made over MPI, if a rank of `comm` is not in it, or if
-    /// there are a million communicators already; [`Error::Wire`] if MPI fails.
+    /// there are a million communicators already; [`Error::Wire`] if MPI fails, or `comm` is no
+    /// intracommunicator.
     pub unsafe fn communicator_of(&self, comm: ffi::MPI_Comm) -> Result<Communicator, Error> {
         let refused = |reason: &str| Error::Group { reason: reason.to_owned() };
         let all = self.communicator();

@@ -238,6 +238,7 @@ pub fn header() -> String {
 #ifndef HOPBINE_MPI_H
 #define HOPBINE_MPI_H
 
+#include <hopbine.h>
 #include <mpi.h>
 
 #ifdef __cplusplus
@@ -246,6 +247,12 @@ extern \"C\" {{
 
 /* Starts hopbine, if it has not started yet; all ranks of MPI_COMM_WORLD call it, after MPI_Init. */
 int HB_Init(void);
+
+/* hopbine's communicator of the ranks of `comm`, for the calls of hopbine.h: hopbine_allreduce() and so on. All ranks of
+ * the intracommunicator `comm` call it. It starts hopbine if that has not started, where `comm` has all ranks of
+ * MPI_COMM_WORLD. hopbine_comm_free() frees the communicator, MPI_Finalize ends hopbine. Returns HOPBINE_SUCCESS or
+ * another of hopbine.h's codes. */
+int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made);
 
 {blocking}
 /* Non-blocking: served where libhopbine_preload.so is loaded (LD_PRELOAD), which serves waiting for them; else

@@ -49,18 +49,9 @@ impl Session {
     pub(crate) unsafe fn over(comm: Comm, is_ours: bool) -> Result<Arc<Self>, WireError> {
         let library = Library::get()?;
         let inside = library.enter()?;
-        let mut is_inter = 0;
-        // SAFETY: a constant of MPI's, and the caller's promise.
-        unsafe {
-            if comm.0 == ffi::comm_null() {
-                return Err(no_world("MPI_COMM_NULL"));
-            }
-            check("MPI_Comm_test_inter", ffi::PMPI_Comm_test_inter(comm.0, &mut is_inter))?;
-        }
-        if is_inter != 0 {
-            return Err(no_world("an intercommunicator"));
-        }
         // SAFETY: the caller's promise.
+        unsafe { is_intracommunicator(comm) }?;
+        // SAFETY: as above.
         let comm = unsafe { duplicate(comm) }?;
         // SAFETY: as above.
         let roll = unsafe { duplicate(comm) }?;
@@ -116,9 +107,14 @@ impl Session {
     /// are not of this session.
     ///
     /// # Safety
-    /// `comm` must be an intracommunicator of this process.
+    /// `comm` must be a communicator, or `MPI_COMM_NULL`.
+    ///
+    /// # Errors
+    /// [`WireError`]; also if it is no intracommunicator.
     pub(crate) unsafe fn members(&self, comm: Comm) -> Result<Option<Vec<Rank>>, WireError> {
         let _inside = self.library.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { is_intracommunicator(comm) }?;
         let mut size = 0;
         // SAFETY: the caller's promise; groups are freed below.
         unsafe {
@@ -194,6 +190,20 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// # Safety
+/// `comm` must be a communicator, or `MPI_COMM_NULL`.
+unsafe fn is_intracommunicator(comm: Comm) -> Result<(), WireError> {
+    let mut is_inter = 0;
+    // SAFETY: a constant of MPI's, and the caller's promise.
+    unsafe {
+        if comm.0 == ffi::comm_null() {
+            return Err(no_world("MPI_COMM_NULL"));
+        }
+        check("MPI_Comm_test_inter", ffi::PMPI_Comm_test_inter(comm.0, &mut is_inter))?;
+    }
+    if is_inter != 0 { Err(no_world("an intercommunicator")) } else { Ok(()) }
 }
 
 /// All ranks of the program.

@@ -6,7 +6,7 @@ use crate::error::{BootstrapError, Refusal};
 use crate::records::Records;
 
 /// Collective exchange of small messages. All ranks make the same calls in the same order.
-pub trait Exchange: Send {
+pub trait Exchange: Send + Sync {
     /// This rank.
     fn rank(&self) -> usize;
 
