@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages fuzz coverage
+#   STAGE       only these of: lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages fuzz coverage)
+stages=(lints api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -199,6 +199,16 @@ packages() {
   need debhelper lintian dpkg-dev fakeroot man-db pkg-config gfortran python3-venv
   ! $install || ci/mpi.sh --install || return 1
   limited 2h ci/packages.sh
+}
+
+crates() { limited 2h ci/crates.sh; }
+
+# The pages as a book.
+book() {
+  need python3-minimal
+  ! $install || command -v mdbook >/dev/null ||
+    cargo install --quiet --locked mdbook --no-default-features --features search || return 1
+  limited 1h ci/book.sh
 }
 
 fuzz() { limited 2h ci/fuzz.sh; }
