@@ -66,7 +66,9 @@ pub enum Error {
         needed: u64,
     },
     /// An in-place alltoall, reduce-scatter, allgather or gather needs one block per rank.
-    #[error("{collective}: {found} elements are no whole number of blocks for {n_ranks} ranks")]
+    #[error(
+        "{collective}: {found} elements cannot be divided into equal blocks for {n_ranks} ranks"
+    )]
     UnevenBlocks {
         /// The collective called.
         collective: Collective,
@@ -119,7 +121,7 @@ pub enum Error {
         n_ranks: u32,
     },
     /// A buffer that holds something is null, or would end beyond the address space.
-    #[error("{collective}: there are no {bytes} B of memory at {address:#x}, the {which} buffer")]
+    #[error("{collective}: the {which} buffer, {bytes} B at {address:#x}, is not mapped memory")]
     Address {
         /// The collective called.
         collective: Collective,

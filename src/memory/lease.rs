@@ -12,7 +12,7 @@ use super::stats::Counted;
 pub enum CacheError<E> {
     /// It is no range of addresses.
     #[error(
-        "{len} bytes at {addr:#x} are no range of addresses: it is empty or leaves the address space"
+        "{len} bytes at {addr:#x} are not a valid range of addresses: it is empty or leaves the address space"
     )]
     NoRange {
         /// Its address.

@@ -153,11 +153,11 @@ fn mistakes_are_named() {
         (vec![1.0; 3], vec![], "3 sizes of blocks for 4 ranks"),
         (vec![0.0; 4], vec![], "not all 0"),
         (vec![1.0, 1.0, 1.0, -1.0], vec![], "none negative"),
-        (vec![], fault(port(4, 0), 0.5).to_vec(), "interface 0 of node 4 is not there"),
-        (vec![], fault(port(0, 1), 0.5).to_vec(), "interface 1 of node 0 is not there"),
+        (vec![], fault(port(4, 0), 0.5).to_vec(), "interface 0 of node 4 does not exist"),
+        (vec![], fault(port(0, 1), 0.5).to_vec(), "interface 1 of node 0 does not exist"),
         (vec![], fault(FaultyPart::Link(LinkId(99)), 0.5).to_vec(), "link number 99"),
-        (vec![], fault(port(0, 0), -0.5).to_vec(), "a speed of -0.5"),
-        (vec![], fault(port(0, 0), f64::NAN).to_vec(), "a speed of NaN"),
+        (vec![], fault(port(0, 0), -0.5).to_vec(), "-0.5 is not a factor for a speed"),
+        (vec![], fault(port(0, 0), f64::NAN).to_vec(), "NaN is not a factor for a speed"),
     ] {
         let message = ring.score(&blocks, &faults).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}: {expected}");

@@ -28,7 +28,7 @@ Examples:
   hopbine calibrate --measured timings.csv -o my-machine.toml
   hopbine calibrate --measured timings.csv --shapes 2x2x2,4x4x4
 
-The file has the columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi), algorithm, segment_bytes,
+The file has the columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi), algorithm, segment_bytes, \
 ports and median_us, or is PICO's aggregated_results_summary.csv.")]
 pub struct Args {
     #[command(flatten)]

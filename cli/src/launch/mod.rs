@@ -62,7 +62,7 @@ pub struct Args {
     /// they are terminated
     #[arg(long, value_name = "S", default_value_t = GRACE_SECONDS)]
     grace: u64,
-    /// What ranks are bound to. Of more ranks than cores none is
+    /// What ranks are bound to. With more ranks than cores, ranks are not bound
     #[arg(long, value_enum, default_value_t)]
     bind_to: BindTo,
     /// Let the emulated device have the delays of this machine, as simulate --machine names it

@@ -116,7 +116,7 @@ pub enum RowError {
 
 /// A shape that was asked for and not measured.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no measured time is of the shape {shape}; there are {found}")]
+#[error("there is no measured time for the shape {shape}; the file has {found}")]
 pub struct NoShape {
     /// The shape.
     shape: Shape,
@@ -300,6 +300,6 @@ mod tests {
         assert_eq!(shapes_of(&parse(&text).unwrap()), [shape("2x2"), shape("4x4")]);
         assert_eq!(of_shapes(parse(&text).unwrap(), &[shape("4x4")]).unwrap().len(), 2);
         let error = of_shapes(parse(&text).unwrap(), &[shape("8x8")]).unwrap_err().to_string();
-        assert_eq!(error, "no measured time is of the shape 8x8; there are 2x2, 4x4");
+        assert_eq!(error, "there is no measured time for the shape 8x8; the file has 2x2, 4x4");
     }
 }

@@ -47,8 +47,8 @@ Examples:
   hopbine tune --measure --torus 4 --budget 10min -o this-host.toml
   mpirun -n 8 hopbine tune --measure --torus 8 -o cluster.toml
 
-Shapes that are not tuned for go by the nearest that is. Sizes: bytes of a rank's vector, or of all its
-blocks.")]
+A shape that the table does not name takes the rows of the nearest one. Sizes: bytes of a rank's vector, or of \
+all its blocks.")]
 pub struct Args {
     /// Only these collectives
     collective: Vec<Collective>,

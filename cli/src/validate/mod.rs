@@ -33,8 +33,8 @@ Examples:
   hopbine validate --measured timings.csv --leave-out --plot scatter.svg
   hopbine validate --measured aggregated_results_summary.csv --machine my-machine.toml
 
-The file is what `hopbine run --format csv` prints, or PICO's aggregated_results_summary.csv, or has the
-columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi, hopbine), algorithm, segment_bytes, ports and
+The file is what `hopbine run --format csv` prints, or PICO's aggregated_results_summary.csv, or has the \
+columns shape, collective, bytes, api (utofu, mpi, fujitsu-mpi, hopbine), algorithm, segment_bytes, ports and \
 median_us.")]
 pub struct Args {
     #[command(flatten)]

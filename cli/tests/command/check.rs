@@ -136,7 +136,7 @@ fn foreign_plans_are_refused() {
     let args = plans(directory.path(), |_, plan| plan.replace("send to 3", "send to 17"));
     let output = hopbine(&args);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("17 is no other rank"));
+    assert!(text(&output.stdout).contains("17 is not another rank"));
     let args = plans(directory.path(), |_, plan| plan.replace("rank 3 of 4", "rank 9 of 10"));
     let output = hopbine(&args);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));

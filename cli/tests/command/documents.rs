@@ -195,6 +195,11 @@ fn links_lead_somewhere() {
             let target = root().join(&page).parent().unwrap().join(file);
             let target = if file.is_empty() { root().join(&page) } else { target };
             assert!(target.exists(), "{page}: nothing is at {link}");
+            if page.starts_with("docs/") {
+                let target = target.canonicalize().unwrap();
+                let book = root().join("docs").canonicalize().unwrap();
+                assert!(target.starts_with(book), "{page}: {link} leads out of the book");
+            }
             if !heading.is_empty() {
                 let there = std::fs::read_to_string(&target).unwrap();
                 let mut headings = there.lines().filter(|line| line.starts_with('#'));
@@ -214,8 +219,12 @@ fn pages_are_listed_and_short() {
     let summary = links(&text_of("docs/SUMMARY.md"));
     for page in pages() {
         let most = if page == "README.md" { 150 } else { 410 };
-        let lines = text_of(&page).lines().count();
+        let text = text_of(&page);
+        let lines = text.lines().count();
         assert!(lines <= most, "{page} has {lines} lines");
+        // Without a language mdBook and rustdoc take a block for Rust.
+        let mut fences = text.lines().filter(|line| line.starts_with("```")).step_by(2);
+        assert!(fences.all(|line| line != "```"), "{page}: a block of code names no language");
         if let Some(name) = page.strip_prefix("docs/").filter(|name| *name != "SUMMARY.md") {
             assert!(summary.iter().any(|link| link == name), "docs/SUMMARY.md lacks {name}");
         }

@@ -254,7 +254,7 @@ fn files_that_say_nothing_are_refused() {
         (&format!("calibrate --measured {few}"), "1 measured times do not determine"),
         (
             &format!("validate --measured {few} --shapes 8x8x8"),
-            "no measured time is of the shape 8x8x8; there are 2x2x2",
+            "there is no measured time for the shape 8x8x8; the file has 2x2x2",
         ),
         ("calibrate --measured nothing.csv", "cannot read nothing.csv"),
         (&format!("calibrate --measured {few} --machine ideal-torus"), "has no logarithm"),

@@ -221,11 +221,11 @@ fn bad_tables_are_refused_by_line() {
             "`prime` is `3..2`; it must be a number such as 4, or",
         ),
         ("prime = \"3..\"", "primes = 3", "there is no key `primes` here; known are ranks, nodes,"),
-        ("dims = 1", "dims = 7", "no shape is known that is of class `odd`; give examples"),
+        ("dims = 1", "dims = 7", "no known shape is of class `odd`; give examples"),
         (
             "like = [\"8x8x8\",",
             "dims = 2\nlike = [\"8x8x8\",",
-            "8x8x8 is no shape of class `cubes`: its dims is 3, and not 2",
+            "8x8x8 is not of class `cubes`: its dims is 3; it must be 2",
         ),
         (
             "collective = \"bcast\"\nclass = \"cubes\"",
@@ -316,7 +316,7 @@ fn bad_tables_are_refused_by_line() {
         let error = text.parse::<Tuning>().map(drop).unwrap_err();
         let shown = error.to_string();
         assert!(shown.contains(said), "{to}: {shown}");
-        if !to.is_empty() && !said.contains("no shape is known") {
+        if !to.is_empty() && !said.contains("no known shape") {
             let last = to.lines().last().unwrap();
             let expected = line(&text, last);
             // The line of the key, of its rule or of a row of that, whichever is wrong.

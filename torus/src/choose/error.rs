@@ -148,15 +148,13 @@ pub enum TableProblem {
         reason: String,
     },
     /// A class of which no shape is known.
-    #[error(
-        "no shape is known that is of class `{class}`; give examples, as in `like = [\"8x8x8\"]`"
-    )]
+    #[error("no known shape is of class `{class}`; give examples, as in `like = [\"8x8x8\"]`")]
     EmptyClass {
         /// The class.
         class: String,
     },
     /// An example that is not of its class.
-    #[error("{shape} is no shape of class `{class}`: its {feature} is {found}, and not {valid}")]
+    #[error("{shape} is not of class `{class}`: its {feature} is {found}; it must be {valid}")]
     NoExample {
         /// The class.
         class: String,
@@ -171,7 +169,7 @@ pub enum TableProblem {
     },
     /// A rule for what an earlier rule is for.
     #[error(
-        "for {collective}, the rule of line {by} is for all shapes and ports of this one, so that it is never asked; put this rule before that, or leave it out"
+        "for {collective}, the rule in line {by} already covers all shapes and ports of this rule; move this rule before it, or remove it"
     )]
     NeverAsked {
         /// The collective.

@@ -29,7 +29,7 @@ pub struct Observation {
 pub enum FitError {
     /// Too little was measured.
     #[error(
-        "{observations} measured times do not determine {unknowns} parameters: more are needed than that"
+        "{observations} measured times do not determine {unknowns} parameters: there must be more times than parameters"
     )]
     TooFew {
         /// Observations with a weight.

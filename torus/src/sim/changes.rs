@@ -8,7 +8,7 @@ use super::machine::{Machine, MachineError};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangesError {
     /// No machine of this name is built in.
-    #[error("`{name}` is no machine: there are {}", Machine::NAMES.join(", "))]
+    #[error("`{name}` is not a machine; known are {}", Machine::NAMES.join(", "))]
     Name {
         /// The name.
         name: String,
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn faults_are_named() {
         for (line, expected) in [
-            ("", "`` is no machine: there are tofu-d"),
-            ("tofu", "`tofu` is no machine"),
+            ("", "`` is not a machine; known are tofu-d"),
+            ("tofu", "`tofu` is not a machine"),
             ("tofu-d,hop=50", "`hop=50` must be a parameter"),
             ("tofu-d,network.hop", "such as network.hop=50"),
             ("tofu-d,network.hop=fast", "`network.hop=fast` must be"),

@@ -64,7 +64,7 @@ fn number(asked: usize, folds: usize) -> String {
 /// No name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no network: there are ideal-torus, tofu-d, hamming-mesh:BOARD (such as hamming-mesh:2) and hyperx"
+    "`{0}` is not a network; known are ideal-torus, tofu-d, hamming-mesh:BOARD (such as hamming-mesh:2) and hyperx"
 )]
 pub struct UnknownNetwork(String);
 

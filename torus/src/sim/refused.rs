@@ -50,14 +50,14 @@ pub enum ScoreError {
         collective: Collective,
     },
     /// A fault of what is not there.
-    #[error("{} is not there", name(.part))]
+    #[error("{} does not exist", name(.part))]
     NoPart {
         /// What should have it.
         part: FaultyPart,
     },
     /// No speed.
     #[error(
-        "a speed of {speed} times the usual: it is 0 for what is dead, and less than 1 for what is slow"
+        "{speed} is not a factor for a speed: it must be 0 (dead), or above 0 and below 1 (slow)"
     )]
     Speed {
         /// What was given.

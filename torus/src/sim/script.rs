@@ -133,14 +133,14 @@ pub struct Script {
 pub enum NotModelled {
     /// A schedule that it does not perform.
     #[error(
-        "the software of the papers performs collectives over butterflies, trees and rings (bucket), on as \
-         many ports as it has, an alltoall on one; take --profile hopbine"
+        "the papers' software has butterflies, trees and rings (bucket) only, on all of its ports, and alltoalls on \
+         one port; use --profile hopbine"
     )]
     Schedule,
     /// A call that allocates and registers memory, whose time depends on the system.
     #[error(
-        "a call of so many bytes allocates and registers memory in the software of the papers, which is not \
-         modelled; take fewer bytes, or --profile hopbine"
+        "the papers' software allocates and registers memory for a call of this size, which the model does not \
+         cover; use fewer bytes, or --profile hopbine"
     )]
     Memory,
 }

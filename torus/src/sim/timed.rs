@@ -52,9 +52,7 @@ impl Api {
 
 /// No name of software.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no software whose timings are known: there are utofu, mpi, fujitsu-mpi and hopbine"
-)]
+#[error("`{0}` is not software with known timings; known are utofu, mpi, fujitsu-mpi and hopbine")]
 pub struct UnknownApi(String);
 
 impl FromStr for Api {

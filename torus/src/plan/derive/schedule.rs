@@ -169,7 +169,7 @@ pub enum ScheduleError {
     },
     /// The ranks of a node do not fall into equal groups.
     #[error(
-        "the {per_node} ranks on each node of {shape} are no groups of {group}; groups may have \
+        "the {per_node} ranks on each node of {shape} cannot be divided into groups of {group}; group sizes are \
          {sizes}"
     )]
     Groups {
@@ -209,7 +209,7 @@ pub enum ScheduleError {
     },
     /// The latency form would give different bits on different ranks.
     #[error(
-        "the latency form needs groups that nest, which {kind} has not on a dimension of size \
+        "the latency form needs groups that nest, and {kind} has none on a dimension of size \
          {size}; use the bandwidth form, or doubling, multiplying or direct"
     )]
     NotNested {

@@ -71,7 +71,7 @@ pub enum Defect {
         other: LaneId,
     },
     /// A send or receive names a rank that does not exist, or the rank itself.
-    #[error("{peer} is no other rank")]
+    #[error("{peer} is not another rank")]
     Peer {
         /// The peer named.
         peer: Rank,
