@@ -82,23 +82,6 @@ bindings() {
   sys/abi/regenerate.sh --check
 }
 
-# The oldest compiler that the packages name, with default features and without.
-oldest_rust() {
-  local version
-  version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
-  if ! cargo "+$version" --version >/dev/null 2>&1; then
-    if ! $install || ! limited 300 rustup toolchain install "$version" --profile minimal --no-self-update; then
-      echo "Rust $version is needed: rustup toolchain install $version" >&2
-      return 3
-    fi
-  fi
-  # What the last stage, on aarch64, needs of this machine, such as macros, is then built: with the same settings.
-  local check=(env CARGO_TARGET_DIR=target/oldest CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false
-    CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false cargo "+$version" check --quiet)
-  # The benchmarks are for one who has all of the source, with any compiler.
-  "${check[@]}" "${packages[@]}" && "${check[@]}" -p hopbine -p hopbine-capi --no-default-features
-}
-
 # What only the last stages need is fetched while the first ones compile.
 more_packages() {
   local status=0
@@ -127,7 +110,6 @@ stage "installation" limited 900 env PROFILE=dev ci/install.sh
 stage "job scripts" limited 60 ci/jobscripts.sh
 stage "under MPI" limited 1500 ci/mpi.sh
 stage "generated bindings" bindings
-stage "the oldest Rust" oldest_rust
 stage "address sanitizer" limited 1500 ci/sanitize.sh address
 stage "aarch64" limited 1500 ci/arm.sh
 

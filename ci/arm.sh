@@ -41,8 +41,7 @@ if [ -z "${ARM_RUSTC:-}" ] && has_library rustc "+$oldest"; then
 else
   export RUSTC=${ARM_RUSTC:-/usr/bin/rustc}
 fi
-# What runs on this machine, such as macros, test.sh has built there with the oldest Rust.
-export CARGO_TARGET_DIR=target/oldest
+export CARGO_TARGET_DIR=target/aarch64
 for command in "$RUSTC" aarch64-linux-gnu-gcc qemu-aarch64-static; do
   if ! command -v "$command" >/dev/null; then
     echo "ci/arm.sh: NOTHING WAS CHECKED: there is no $command; on Debian: ci/arm.sh --install" >&2
@@ -59,7 +58,7 @@ export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="timeout 300 qemu-aarch64-static -cpu a64fx"
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
-# The tests of the machine that it runs on have them.
+# The tests of the machine that this runs on have them.
 export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTIONS=false
 export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
 

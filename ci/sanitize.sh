@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs tests under a sanitizer; any report is a failure.
 #
-#   ci/sanitize.sh address         memory errors and leaks, minutes; test.sh runs this too
-#   ci/sanitize.sh address long    with all algorithms, processes, C programs and the command; ci/nightly.sh runs this
+#   ci/sanitize.sh address         memory errors and leaks in the emulated device and the meeting of processes, a
+#                                  minute; test.sh runs this too
+#   ci/sanitize.sh address long    in the library, its ranks, C programs and the command, too; ci/nightly.sh runs this
 #   ci/sanitize.sh thread          data races, about six minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
@@ -132,9 +133,11 @@ probe() {
   done
 }
 
-packages=(-p hopbine-meet -p utofu-emu -p utofu-emu-capi -p utofu -p hopbine)
+packages=(-p hopbine-meet -p utofu-emu -p utofu-emu-capi -p utofu)
 device=(--test atomics --test model --test threads)
-few=(--lib --test bootstrap --test brk --test errors --test gates --test handles --test jtofu)
+few=(--lib --test bootstrap --test errors --test gates --test handles --test jtofu)
+# The library takes longest to compile.
+if $long || [ "$kind" = thread ]; then packages+=(-p hopbine) few+=(--test brk); fi
 failed=0
 log=$made/log
 # Safe code: what is computed there takes little of the time.
@@ -176,23 +179,23 @@ part() {
 }
 
 run_address() {
-  local parts=(units wires) more=() n=9 processes=() skip=()
-  if $long; then
-    packages+=(-p hopbine-cli) n=19
-    parts=(ranks communicators collectives failures units wires conformance commands)
-    more=(--test bootstrap_processes --test conformance --test processes --test command)
-    processes=(--test processes)
-    skip=(--skip collectives:: --skip communicators:: --skip gates:: --skip lost:: --skip chaos:: --skip mismatch::
-      --skip reg_cache:: --skip a_world_that_has_failed)
-  fi
-  build "${few[@]}" "${device[@]}" --test library --test ranks "${more[@]}"
   # What the device does at once on several cores needs them.
-  tests $n "${device[@]}" "${processes[@]}" -- "${skip[@]}"
+  if ! $long; then
+    build "${few[@]}" "${device[@]}"
+    tests 150 "${few[@]}" "${device[@]}"
+    return
+  fi
+  packages+=(-p hopbine-cli)
+  build "${few[@]}" "${device[@]}" --test library --test ranks --test bootstrap_processes --test conformance \
+    --test processes --test command
+  tests 19 "${device[@]}" --test processes -- --skip collectives:: --skip communicators:: --skip gates:: \
+    --skip lost:: --skip chaos:: --skip mismatch:: --skip reg_cache:: --skip a_world_that_has_failed
   # So does what ranks still do in each other's memory when a call has failed; without leaks, as below.
   ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 tests 2 --test ranks -- --exact \
     failures::one_thread_frees_while_another_finds_out failures::nor_do_workers
   # The rest on one core each: ranks are more than cores. What takes longest comes first.
-  each_on_a_core "$made/said" part "${parts[@]}" || failed=1
+  each_on_a_core "$made/said" part ranks communicators collectives failures units wires conformance commands ||
+    failed=1
 }
 
 # Left out: allocation, which counts allocations; matrix, which runs the code of emulated on more shapes;

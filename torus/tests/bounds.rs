@@ -7,9 +7,7 @@ use hopbine_torus::registry;
 use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
 use hopbine_torus::{Collective, Rank, Request};
 
-mod common;
-
-use common::{NODE_SHAPES, SHAPES};
+use crate::common::{NODE_SHAPES, SHAPES};
 
 /// More ranks than these are not followed one by one.
 const MOST_FOLLOWED: u32 = 64;
@@ -95,7 +93,7 @@ fn never_below(collective: Collective) {
     assert!(decided[BoundKind::Bandwidth as usize] > 0 || collective == Collective::Barrier);
 }
 
-for_every_collective!(never_below);
+crate::for_every_collective!(never_below);
 
 #[test]
 fn bounds_are_reached_where_they_are_known_to_be() {

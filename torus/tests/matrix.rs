@@ -6,9 +6,7 @@ use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use hopbine_torus::plan::{Flow, Listed, check, for_each_message, max_ports, n_positions, traffic};
 use hopbine_torus::{Algorithm, Collective, Rank, Request, registry};
 
-mod common;
-
-use common::{NODE_SHAPES, SHAPES};
+use crate::common::{NODE_SHAPES, SHAPES};
 
 /// Rank maps: as numbered, reversed, at random, and as a snake that is embedded in the shape.
 fn maps(shape: &Shape) -> [RankMap; 3] {
@@ -56,7 +54,7 @@ fn check_collective(collective: Collective) {
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test -p hopbine-torus --test matrix -- --ignored"]
+#[ignore = "takes minutes: cargo test -p hopbine-torus --test torus -- --ignored matrix"]
 fn everything_on_large_shapes() {
     for collective in Collective::ALL {
         prove(collective, true);

@@ -1,6 +1,6 @@
 //! Golden plans, round trips of the text forms, and random schedules.
 //!
-//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test plans` rewrites the golden files.
+//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test torus plans` rewrites the golden files.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! What the generalized-radix and the many-core alltoall papers state about steps, messages and
 //! volumes, read from the plans and written to `docs/reproduction-nodes.md`.
 //!
-//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test reproduction_nodes` rewrites the page.
+//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test torus reproduction_nodes` rewrites the page.
 
 use std::fmt::Write;
 use std::path::Path;

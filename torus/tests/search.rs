@@ -9,9 +9,7 @@ use hopbine_torus::search::{Point, Question, QuestionError, Search};
 use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
 use hopbine_torus::{Collective, Rank, Request};
 
-mod common;
-
-use common::{NODE_SHAPES, SHAPES};
+use crate::common::{NODE_SHAPES, SHAPES};
 
 /// Everything is tried on shapes of so many ranks, and some of six.
 const MOST_RANKS: u32 = 4;
@@ -95,7 +93,7 @@ fn equals_trying_everything(collective: Collective) {
     });
 }
 
-for_every_collective!(equals_trying_everything);
+crate::for_every_collective!(equals_trying_everything);
 
 /// What is found within a few hundred predictions is as good as every row of the registry.
 #[test]

@@ -6,9 +6,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{DependsOn, Flow, MessagesKey, StepView, max_ports};
 use hopbine_torus::{Collective, LaneId, Rank, Request, StepId, registry};
 
-mod common;
-
-use common::{NODE_SHAPES, SHAPES};
+use crate::common::{NODE_SHAPES, SHAPES};
 
 /// By sender and receiver, the positions of a step's message.
 type Messages = HashMap<(Rank, Rank), u64>;
@@ -152,7 +150,7 @@ fn check_views(collective: Collective) {
     assert!(n_keys > 0 || collective != Collective::Allreduce);
 }
 
-for_every_collective!(check_views);
+crate::for_every_collective!(check_views);
 
 /// A rank sends nothing that it has not: what a step's messages carry and was not there from the start
 /// has arrived by the step that it depends on.

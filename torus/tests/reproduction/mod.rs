@@ -1,7 +1,7 @@
 //! What the papers state about traffic, computed from the plans of all ranks and written to
 //! `docs/reproduction.md`; every statement is asserted here as well.
 //!
-//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test reproduction` rewrites the page.
+//! `HOPBINE_BLESS=1 cargo test -p hopbine-torus --test torus reproduction` rewrites the page.
 
 mod bine;
 mod fan;
