@@ -686,8 +686,8 @@ int hopbine_comm_join(hopbine_comm_t comm,
                       void *argument,
                       hopbine_comm_t *made);
 
-// Makes a handle of the same communicator whose calls use this algorithm of the registry
-// (`hopbine list`), this many ports, and messages of at most this many bytes; null and 0 leave
+// Makes a handle of the same communicator whose calls use this algorithm (a name of `hopbine
+// list`, the text of a schedule, or `search` for what the network model finds best), this many ports, and messages of at most this many bytes; null and 0 leave
 // the choice to hopbine. All ranks must choose alike. Nothing is sent.
 //
 // `algorithm` is null or a string; `made` is null or an address to write to.

@@ -2,6 +2,7 @@
 
 mod blame;
 mod blocks;
+mod schedule;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use hopbine_torus::plan::Defect;
 use crate::reduce::{Dtype, ReduceError};
 pub use blame::{Awaited, Blame, Fault};
 pub use blocks::BlockProblem;
+pub use schedule::ScheduleProblem;
 
 /// A failure at the wire, before it is known which operation it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -166,6 +168,16 @@ pub enum Error {
         name: String,
         /// Why not.
         reason: String,
+    },
+    /// A schedule that the call names does not perform it.
+    #[error("rank {rank}, {collective}: the schedule cannot serve this call: {problem}")]
+    Schedule {
+        /// The calling rank.
+        rank: Rank,
+        /// The collective called.
+        collective: Collective,
+        /// What is wrong with it, and what would be right.
+        problem: Box<ScheduleProblem>,
     },
     /// The engine does not execute the plan.
     #[error("rank {rank}, lane {lane}, step {step}: this plan cannot be executed: {source}")]

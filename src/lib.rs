@@ -48,11 +48,11 @@ mod memory;
 pub mod memory;
 
 pub use comm::{
-    Blocks, Call, CallOptions, Communicator, Explanation, Form, GatesInfo, Hardware, Persistent,
-    Preferred, Registered, Repeated, Request, Scope, Short, Started, Tuning,
+    Asked, Blocks, Call, CallOptions, Communicator, Explanation, Form, GatesInfo, Hardware,
+    Persistent, Preferred, Registered, Repeated, Request, Scope, Short, Started, Tuning, Wanted,
 };
 pub use endpoint::shm::Reading;
-pub use error::{Awaited, Blame, BlockProblem, Error, Fault, WireError};
+pub use error::{Awaited, Blame, BlockProblem, Error, Fault, ScheduleProblem, WireError};
 pub use hopbine_torus as torus;
 pub use hopbine_torus::choose::{Choice, Wire};
 pub use memory::{CacheMode, CacheStats};

@@ -75,9 +75,10 @@ fn code_of(error: &Error) -> c_int {
         Error::Root { .. } => HOPBINE_ERR_ROOT,
         Error::Address { .. } | Error::Overlap { .. } => HOPBINE_ERR_BUFFER,
         Error::NoOperator { .. } | Error::Reduce(_) => HOPBINE_ERR_OP,
-        Error::UnknownAlgorithm { .. } | Error::NotServed { .. } | Error::Plan { .. } => {
-            HOPBINE_ERR_ALGORITHM
-        }
+        Error::UnknownAlgorithm { .. }
+        | Error::NotServed { .. }
+        | Error::Schedule { .. }
+        | Error::Plan { .. } => HOPBINE_ERR_ALGORITHM,
         Error::Timeout { .. } => HOPBINE_ERR_TIMEOUT,
         Error::GatesMismatch { .. }
         | Error::Disagree { .. }

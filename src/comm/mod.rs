@@ -27,6 +27,7 @@ pub use call::blocks::{Blocks, Form};
 pub use call::options::{CallOptions, Hardware};
 pub use choice::preferred::Preferred;
 pub use choice::tuning::Tuning;
+pub use choice::wanted::{Asked, Wanted};
 pub use communicator::Communicator;
 pub use forms::explain::Explanation;
 pub use forms::persistent::Persistent;

@@ -8,6 +8,7 @@ use crate::common::processes::{backend, ranks, run_scenario};
 use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
+use hopbine::torus::{RankMap, Shape, registry};
 use hopbine::{Blame, CallOptions, Communicator, Drive, Error, Fault, Hardware, emulate, init};
 
 /// The rank that thinks differently.
@@ -56,9 +57,9 @@ impl Made {
     }
 }
 
-fn pairs() -> Vec<(&'static str, Made, Made)> {
+fn pairs(shape: &Shape) -> Vec<(&'static str, Made, Made)> {
     let sum = Made::sum;
-    let by = |name| Made { options: sum(0).options.algorithm(name), ..sum(5000) };
+    let by = |name: &str| Made { options: sum(0).options.algorithm(name), ..sum(5000) };
     let mut pairs = vec![
         ("count of few", sum(3), sum(4)),
         ("count, one inside descriptors and one with announced receives", sum(3), sum(30_000)),
@@ -66,6 +67,7 @@ fn pairs() -> Vec<(&'static str, Made, Made)> {
         ("type", sum(1000), Made { dtype: Dtype::I32, ..sum(1000) }),
         ("operator", sum(1000), Made { op: Some(Op::Max), ..sum(1000) }),
         ("algorithm", by("bucket"), by("circulant")),
+        ("schedule", by(&written("bucket", shape)), by(&written("circulant", shape))),
         ("root", Made::bcast(0), Made::bcast(1)),
         (
             "ports",
@@ -82,6 +84,14 @@ fn pairs() -> Vec<(&'static str, Made, Made)> {
     // In shared memory one port is what everybody takes who is not told.
     pairs.retain(|(what, ..)| *what != "ports" || backend() != "shm");
     pairs
+}
+
+/// An algorithm of allreduce as the text of a schedule on one port.
+fn written(name: &str, shape: &Shape) -> String {
+    let algorithm = registry::find(Collective::Allreduce, name).unwrap();
+    let (map, root) = (RankMap::RowMajor, hopbine::torus::Rank(0));
+    let request = registry::Request { shape: shape.clone(), map, root, ports: Some(1) };
+    algorithm.schedule(&request).unwrap().to_string()
 }
 
 /// What a rank comes to when one of them makes another call.
@@ -110,10 +120,10 @@ fn check(what: &str, rank: u32, outcome: Result<(), Error>) {
 #[test]
 fn whatever_differs_is_an_error_everywhere() {
     for drive in [Drive::Inline, Drive::Workers] {
-        for (what, most, odd) in pairs() {
-            // Nobody is to wait that long.
-            let config =
-                config(&[2, 3], drive).with(|config| config.timeout = Duration::from_secs(600));
+        // Nobody is to wait that long.
+        let config =
+            config(&[2, 3], drive).with(|config| config.timeout = Duration::from_secs(600));
+        for (what, most, odd) in pairs(&config.shape) {
             let outcomes = emulate(&config, |comm| outcome(comm, &most, &odd)).unwrap();
             for (rank, outcome) in outcomes.into_iter().enumerate() {
                 check(what, rank as u32, outcome);
@@ -132,16 +142,17 @@ const PAIR: &str = "HOPBINE_TEST_PAIR";
 
 fn differs() {
     let pair = std::env::var(PAIR).unwrap().parse::<usize>().unwrap();
-    let (what, most, odd) = pairs().swap_remove(pair);
     let world = init().unwrap();
     let comm = world.communicator();
+    let (what, most, odd) = pairs(comm.shape()).swap_remove(pair);
     check(what, comm.rank(), outcome(comm, &most, &odd));
 }
 
 /// Processes share nothing: they have to tell each other.
 #[test]
 fn processes_tell_each_other() {
-    for pair in 0..pairs().len() {
+    let n_pairs = pairs(&Shape::torus(&[5]).unwrap()).len();
+    for pair in 0..n_pairs {
         let env = [(PAIR, pair.to_string()), ("HOPBINE_TIMEOUT", "600".to_owned())];
         ranks(5, "differs", &env.each_ref().map(|(name, value)| (*name, value.as_str())));
     }

@@ -28,6 +28,7 @@ mod nodes;
 mod preferred;
 mod regcache;
 mod requests;
+mod schedules;
 mod shm;
 mod stress;
 mod tuning;

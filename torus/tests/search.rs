@@ -5,9 +5,9 @@ use hopbine_torus::collectives::Sums;
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Schedule, max_ports};
 use hopbine_torus::registry;
-use hopbine_torus::search::{Point, Question, QuestionError, Search};
+use hopbine_torus::search::{Point, Question, QuestionError, Search, best_of};
 use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
-use hopbine_torus::{Collective, Rank, Request};
+use hopbine_torus::{Algorithm, Collective, Rank, Request};
 
 use crate::common::{NODE_SHAPES, SHAPES};
 
@@ -119,6 +119,80 @@ fn it_beats_or_equals_the_registry() {
                 assert!(cost.ns >= best - 1e-6, "{which}: {best}, {} {cost:?}", algorithm.name);
             }
         });
+    }
+}
+
+/// Whatever a search may find has a name, by which tables and calls name it.
+#[test]
+fn every_schedule_of_the_space_has_a_name() {
+    let machine = Machine::built_in("ideal-torus").unwrap();
+    for collective in Collective::ALL {
+        let (mut n, mut n_ordered) = (0, 0);
+        for text in ["6", "4x3", "2x2x2", "3x2+2", "4+2", "1"] {
+            let question = question(collective, text, 1024.0);
+            let network = Network::new(machine.network, &question.shape, 0).unwrap();
+            let search = Search::new(&question, &network, &machine).unwrap();
+            for Point { schedule, .. } in search.all() {
+                let name = registry::name_of(&schedule).unwrap_or_else(|| panic!("{schedule}"));
+                let named = registry::find(collective, &name).unwrap();
+                let algorithm = Algorithm::of_schedule(&schedule);
+                assert_eq!((&named.name, &algorithm.name), (&name.into(), &named.name));
+                let Schedule { shape, map, root, ports, .. } = schedule.clone();
+                let request = Request { shape, map, root, ports: Some(ports) };
+                assert_eq!(algorithm.schedule(&request).as_ref(), Ok(&schedule));
+                n += 1;
+                n_ordered += u32::from(algorithm.name.contains('@'));
+            }
+        }
+        // Prefixes and alltoalls of one dimension have rows for all.
+        assert!(n > 0, "{collective}");
+        assert!(
+            n_ordered > 0 || collective.sums() != Sums::Everyone,
+            "{collective}: {n} schedules"
+        );
+    }
+}
+
+/// What has no name serves, too, and other recipes go by other names.
+#[test]
+fn a_schedule_without_a_name_is_an_algorithm() {
+    let text = |order: &str| {
+        format!(
+            "schedule allreduce\nform latency\nshape 4x3\nmap row-major\nroot 0\npatterns bine direct\n\
+             order {order}\ninterleave sequential\npositions rank\nports 2\n"
+        )
+    };
+    let [near, far] = ["near-first", "far-first"].map(|order| {
+        let schedule: Schedule = text(order).parse().unwrap();
+        assert_eq!(registry::name_of(&schedule), None);
+        let algorithm = Algorithm::of_schedule(&schedule);
+        let Schedule { shape, map, root, ports, .. } = schedule.clone();
+        let request = Request { shape, map, root, ports: Some(ports) };
+        assert_eq!(algorithm.schedule(&request), Ok(schedule));
+        assert!(algorithm.summary().contains("as it is written"));
+        algorithm.name
+    });
+    assert!(near.starts_with("schedule:") && far.starts_with("schedule:") && near != far);
+}
+
+/// A search that counts what it does finds the same again, and nothing worse than the registry.
+#[test]
+fn a_search_that_counts_is_the_same_again() {
+    let machine = Machine::built_in("tofu-d").unwrap();
+    let question = question(Collective::Allreduce, "4x4x3", 4096.0);
+    let network = Network::new(machine.network, &question.shape, 0).unwrap();
+    let place = (&network, &machine);
+    let found = |more| best_of(&question, place, more).unwrap().unwrap();
+    let (rows, more) = (found(0), found(40));
+    assert!(more.0.cost.ns <= rows.0.cost.ns && more.1.predicted > rows.1.predicted);
+    let again = found(40);
+    assert_eq!((again.0.schedule, again.0.cost, again.1), (more.0.schedule, more.0.cost, more.1));
+    for algorithm in registry::algorithms(Collective::Allreduce) {
+        let Question { ref shape, ref map, root, ports, .. } = question;
+        let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
+        let Ok(schedule) = algorithm.schedule(&request) else { continue };
+        let cost = Point::of_schedule(schedule).cost(&question, place, f64::INFINITY);
+        assert!(cost.ns >= rows.0.cost.ns - 1e-6, "{}: {cost:?}", algorithm.name);
     }
 }
 

@@ -60,6 +60,7 @@ Examples:
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
   hopbine run allreduce --torus 2x2 --bytes 8..64KiB:x8 --algorithm all --plot run.svg
   hopbine run barrier --torus 4x4
+  hopbine run allreduce --torus 4x4x3 --bytes 64KiB --schedule found.txt
   mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
 
 Sizes: bytes of a rank's vector, or of all its blocks (those are rounded up to whole blocks).
@@ -80,9 +81,14 @@ pub struct Args {
     /// Operator of a reduction
     #[arg(long, value_name = "OP", default_value = "sum")]
     op: Op,
-    /// One algorithm, all that serve the shape, or what the library chooses
-    #[arg(long, value_name = "NAME|all|auto", default_value = "auto")]
+    /// One algorithm, all that serve the shape, what the library chooses, or the best that a search finds under the
+    /// network model of Tofu-D or another built-in machine
+    #[arg(long, value_name = "NAME|all|auto|search[:MACHINE]", default_value = "auto")]
     algorithm: String,
+    /// Take the schedule written in a file (as from `search --format schedule`), which must be for this collective
+    /// and torus; it is proved first
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["algorithm", "leaders", "group", "radix", "block_count"])]
+    schedule: Option<PathBuf>,
     #[command(flatten)]
     numbers: Numbers,
     /// Number of ports; if not given as many as the shape has directions, 6 at most (and what
@@ -186,6 +192,9 @@ fn checked(mut args: Args) -> Result<Args, CliError> {
     args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     args::existing_rank(args.root, shape)?;
+    // What is wrong with it all ranks say together, later.
+    let written = args.schedule.as_ref().and_then(|path| args::read_schedule(path).ok());
+    args.ports = args.ports.or(written.map(|schedule| schedule.ports));
     if args.collective.is_reduction() && !args.op.defined_for(args.dtype) {
         let undefined = ReduceError::Undefined { op: args.op, dtype: args.dtype };
         return Err(CliError::Usage(undefined.to_string()));
@@ -207,7 +216,7 @@ fn checked(mut args: Args) -> Result<Args, CliError> {
 /// Runs and reports all rows.
 fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let config = &ranks.config;
-    let (tasks, mut notes) = tasks(args, config)?;
+    let (tasks, mut notes) = tasks(args, ranks)?;
     let cases = cases(args, &mut notes)?;
     notes.extend(ranks.unread());
     if ranks.simulation.is_some() {
@@ -229,7 +238,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let mut chosen = vec![];
     for case in &cases {
         for task in &tasks {
-            chosen.push(task.chosen(case, args, config)?);
+            chosen.push(task.chosen(case, args, ranks)?);
         }
     }
     let bar = progress::bar(chosen.len() as u64, "running");

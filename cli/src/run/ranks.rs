@@ -8,7 +8,7 @@ use hopbine_meet::variables::{
 };
 
 use super::Args;
-use crate::args::{Backend, Place, default_ports};
+use crate::args::{Backend, Place, default_ports, read_schedule};
 use crate::error::CliError;
 
 /// See the module documentation.
@@ -73,7 +73,10 @@ impl Ranks {
     }
 
     fn processes(args: &Args) -> Result<Self, CliError> {
-        Ok(Ranks::joined(join(&args.place, args.ports, args.drive, args.backend)?))
+        let world = join(&args.place, args.ports, args.drive, args.backend);
+        let unread = || args.schedule.as_ref().and_then(|path| read_schedule(path).err());
+        // Without the schedule this rank knows of fewer settings than the others, which is not to the point.
+        world.map(Ranks::joined).map_err(|error| unread().unwrap_or(error))
     }
 
     /// Those of a world.
@@ -92,7 +95,12 @@ impl Ranks {
 
     /// Whether this process is the one that says what comes of it.
     pub fn reports(&self) -> bool {
-        self.world.as_ref().is_none_or(|world| world.communicator().rank() == 0)
+        self.own() == 0
+    }
+
+    /// The rank that this process is; 0 if all are here.
+    pub fn own(&self) -> u32 {
+        self.world.as_ref().map_or(0, |world| world.communicator().rank())
     }
 
     /// A remark on variables of the environment that have no say here: these are for ranks that are processes.

@@ -1,6 +1,9 @@
 //! What is run: algorithms and ports, named by the user or chosen by the library.
 
-use hopbine::EmulationConfig;
+use std::path::Path;
+
+use hopbine::{Asked, Wanted};
+use hopbine_meet::fnv;
 use hopbine_torus::plan::{Flow, Traffic, traffic};
 use hopbine_torus::{Collective, Rank, Request, registry};
 
@@ -8,6 +11,7 @@ use super::super::args::{self, DEFAULT_PORTS};
 use super::super::error::CliError;
 use super::super::volumes::Volumes;
 use super::Args;
+use super::ranks::Ranks;
 use super::reference::Case;
 
 /// With more ranks than this, a row does not say how many messages its plan has;
@@ -18,7 +22,7 @@ const MOST_WEIGHED: u32 = 1024;
 /// A row that is to be run.
 #[derive(Clone)]
 pub(super) struct Task {
-    /// `None` if the library chooses.
+    /// As calls name it ([`Wanted`]); `None` if the library chooses.
     pub(super) algorithm: Option<String>,
     /// `None` if the library chooses.
     pub(super) ports: Option<u32>,
@@ -39,8 +43,9 @@ impl Task {
         &self,
         case: &Case,
         args: &Args,
-        config: &EmulationConfig,
+        ranks: &Ranks,
     ) -> Result<Chosen, CliError> {
+        let config = &ranks.config;
         let shape = &args.place.torus;
         let most = config.ports.unwrap_or(DEFAULT_PORTS);
         let tuning = config.tuning.as_ref().unwrap_or(config.table());
@@ -57,12 +62,23 @@ impl Task {
             tuning.choose(case.collective, shape, bytes, most)
         };
         let preferred = config.preferred.serving(case.collective, shape);
-        let algorithm = match &self.algorithm {
-            None => preferred.cloned().unwrap_or(choice.algorithm),
-            Some(name) => registry::find(case.collective, name)?,
-        };
-        let ports = self.ports.unwrap_or(choice.ports);
         let map = config.map.clone();
+        let (algorithm, said) = match &self.algorithm {
+            None => (preferred.cloned().unwrap_or(choice.algorithm), None),
+            Some(text) => {
+                let asked = Asked::new(case.collective, shape.clone(), most);
+                let root = map.vertex_of(shape, Rank(args.root)).0;
+                let bytes = (!case.is_learnt()).then(|| whole_blocks(case, shape.n_ranks()));
+                let asked = asked.with(root, self.ports, bytes);
+                let refused = |error: hopbine::Error| match &args.schedule {
+                    Some(path) => CliError::Text { path: path.clone(), message: error.to_string() },
+                    None => CliError::Usage(error.to_string()),
+                };
+                let wanted = Wanted::new(text, &asked, ranks.own()).map_err(refused)?;
+                (wanted.algorithm, wanted.ports)
+            }
+        };
+        let ports = said.or(self.ports).unwrap_or(choice.ports);
         let request =
             Request { shape: shape.clone(), map, root: Rank(args.root), ports: Some(ports) };
         let unserved = |error| args::unserved(case.collective, &algorithm.name, error, shape);
@@ -84,16 +100,48 @@ impl Task {
     }
 }
 
+/// Bytes of all data of a rank in blocks that are all as long as the average one.
+fn whole_blocks(case: &Case, n_ranks: u32) -> u64 {
+    let blocks = u64::from(case.collective.n_blocks(n_ranks));
+    let element = case.data.dtype.size_bytes() as u64;
+    case.total_bytes() / element / blocks * blocks * element
+}
+
+/// The schedule in a file, which must be the same on all ranks.
+fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
+    let read = args::read_schedule(path).map(|schedule| schedule.to_string());
+    let Some(world) = &ranks.world else { return read };
+    let comm = world.communicator();
+    // A rank that cannot read it says so before all learn of it.
+    let own = read.as_ref().map_or(0, |text| fnv::of_bytes(text.bytes()));
+    let mut all = vec![0; comm.size() as usize];
+    comm.allgather(&[own], &mut all)?;
+    let text = read?;
+    match all.iter().position(|&other| other != own) {
+        None => Ok(text),
+        Some(other) => Err(CliError::Usage(format!(
+            "rank {}: rank {other} has not the schedule that is in {} here; all ranks need the same",
+            comm.rank(),
+            path.display()
+        ))),
+    }
+}
+
 /// The algorithms to run, and remarks on those that are not.
-pub(super) fn tasks(
-    args: &Args,
-    config: &EmulationConfig,
-) -> Result<(Vec<Task>, Vec<String>), CliError> {
+pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String>), CliError> {
+    let config = &ranks.config;
     let (collective, shape) = (args.collective, &args.place.torus);
     let ports = config.ports;
     let request =
         Request { shape: shape.clone(), map: config.map.clone(), root: Rank(args.root), ports };
     let mut notes = vec![];
+    let as_called = |text: String| {
+        let task = Task { algorithm: Some(text), ports: args.ports };
+        Ok((vec![task], vec![]))
+    };
+    if let Some(path) = &args.schedule {
+        return as_called(written(path, ranks)?);
+    }
     let algorithms = match args.algorithm.as_str() {
         "auto" if args.numbers.are_of_algorithms() => {
             return Err(CliError::Usage(
@@ -106,6 +154,7 @@ pub(super) fn tasks(
             args::first_served(collective, registry::algorithms(collective), &request)?;
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
+        name if Wanted::is_search(name) => return as_called(name.to_owned()),
         "all" => args.numbers.serving(collective, shape, &mut notes)?,
         name => args.numbers.algorithms(collective, Some(name))?,
     };

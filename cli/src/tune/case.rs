@@ -1,6 +1,7 @@
 //! Algorithms on a shape, ready to be played at any size.
 
 use hopbine_torus::plan::{Expansion, Schedule};
+pub use hopbine_torus::search::SEGMENTS;
 use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
 use hopbine_torus::{Algorithm, Rank, RankMap, Request, Shape};
 use rayon::prelude::*;
@@ -8,9 +9,6 @@ use rayon::prelude::*;
 use crate::args::unserved;
 use crate::error::CliError;
 use crate::progress::Bar;
-
-/// The longest messages that are tried, the one that is taken where nothing is cut first.
-pub const SEGMENTS: [u64; 3] = [1 << 20, 256 << 10, 64 << 10];
 
 /// An algorithm on a number of ports.
 pub struct Case {

@@ -1,8 +1,12 @@
 //! `hopbine search`.
 
-use hopbine::torus::Schedule;
+use std::path::Path;
+use std::process::Output;
 
-use super::{hopbine, json, refused, text, well};
+use hopbine::torus::{Collective, Schedule};
+use hopbine_testing::processes::OutputInTime;
+
+use super::{command, hopbine, json, refused, text, well};
 
 /// On a small shape all of the space is searched, and what is found is proved, is read again, and is no worse than a row of
 /// the registry.
@@ -52,6 +56,101 @@ fn a_search_says_how_good_it_is() {
     assert!(csv.starts_with("what,algorithm,form,patterns,"), "{csv}");
 }
 
+fn found(search: &str, directory: &Path, name: &str) -> String {
+    let path = directory.join(name).display().to_string();
+    assert_eq!(well(&format!("search {search} --budget 2s --format schedule -o {path}")), "");
+    path
+}
+
+/// With real data, through everything that ranks speak through.
+#[test]
+fn a_found_schedule_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = found("reduce --torus 3x4 --bytes 2KiB --root 3", directory.path(), "found.txt");
+    let written: Schedule = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+    let run = format!(
+        "run reduce --torus 3x4 --bytes 2KiB..4KiB --root 5 --iterations 2 --format json --schedule {path}"
+    );
+    for backend in ["emu", "shm", "sim", "sim-utofu"] {
+        let value = json(&format!("{run} --backend {backend}"));
+        assert_eq!(value["verified"], true, "{backend}");
+        let row = &value["rows"][1];
+        assert_eq!(row["ports"], written.ports, "{row}");
+        assert_ne!(row["algorithm"], "auto", "{row}");
+    }
+    for backend in ["emu", "shm"] {
+        let program = env!("CARGO_BIN_EXE_hopbine");
+        let value = json(&format!("launch -n 12 -- {program} {run} --backend {backend}"));
+        assert_eq!((&value["verified"], &value["backend"]), (&true.into(), &backend.into()));
+    }
+}
+
+#[test]
+fn every_collective_is_searched_for() {
+    for collective in Collective::ALL {
+        let bytes = if collective == Collective::Barrier { "" } else { "--bytes 1200" };
+        let run = format!(
+            "run {collective} --torus 3x4 {bytes} --type i32 --root 7 --iterations 1 --format json"
+        );
+        for (machine, backend) in [("", "sim"), (":ideal-torus", "shm")] {
+            let run = format!("{run} --algorithm search{machine} --backend {backend}");
+            assert_eq!(json(&run)["verified"], true, "{run}");
+        }
+    }
+}
+
+/// Of ranks that are processes, each reading a file of its own: by its rank.
+fn on_ranks(run: &str, directory: &Path) -> Output {
+    let run = format!(
+        "{} {run} --schedule {}/$HOPBINE_RANK.txt",
+        env!("CARGO_BIN_EXE_hopbine"),
+        directory.display()
+    );
+    let mut job = command("launch -n 4 -- sh -c");
+    job.arg(run).output_in_time()
+}
+
+#[test]
+fn a_schedule_of_something_else_is_refused_on_every_rank() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = "run allreduce --torus 4 --bytes 2KiB --iterations 1";
+    let write = |rank: usize, text: &str| {
+        std::fs::write(directory.path().join(format!("{rank}.txt")), text).unwrap();
+    };
+    let plan = |what: &str| well(&format!("plan {what} --rank 0 --format schedule"));
+    let own = plan("allreduce --torus 4 --algorithm bine --ports 2");
+    for (text, said) in [
+        (
+            plan("allreduce --torus 5 --ports 1"),
+            "for a torus of 5, and the communicator is one of 4",
+        ),
+        (plan("bcast --torus 4 --ports 1"), "it performs bcast"),
+        (own.replace("ports 2", "ports 7"), "7 ports on shape 4: use 1 to 2"),
+        (own.replace("bine", "binary"), "line 6, `patterns binary`"),
+    ] {
+        (0..4).for_each(|rank| write(rank, &text));
+        let output = on_ranks(run, directory.path());
+        let errors = text_of(&output);
+        assert_eq!(errors.matches(said).count(), 4, "{said}: {errors}");
+    }
+    (0..4).for_each(|rank| write(rank, &own));
+    assert!(on_ranks(run, directory.path()).status.success());
+    // One that is as good, but not the same.
+    write(2, &own.replace("bine", "doubling"));
+    let errors = text_of(&on_ranks(run, directory.path()));
+    assert_eq!(errors.matches("all ranks need the same").count(), 4, "{errors}");
+    assert!(errors.contains("rank 0: rank 2 has not the schedule"), "{errors}");
+    std::fs::remove_file(directory.path().join("1.txt")).unwrap();
+    let errors = text_of(&on_ranks(run, directory.path()));
+    assert!(errors.contains("1.txt: No such file") && errors.contains("rank 3: "), "{errors}");
+}
+
+/// What is said on standard error of a job that fails.
+fn text_of(output: &Output) -> String {
+    assert!(!output.status.success(), "{}", text(&output.stdout));
+    text(&output.stderr).to_owned()
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused() {
     refused(&[
@@ -61,5 +160,15 @@ fn what_cannot_be_searched_is_refused() {
         ("search allreduce --torus 4 --budget soon", "such as 90s or 10min"),
         ("search allreduce --torus 4 --machine tofu-e", "neither a machine"),
         ("search allreduce --torus 5x7x11", "shape 5x7x11 has no fold"),
+        (
+            "run allreduce --torus 4 --bytes 8 --algorithm search:k",
+            "there is no machine `k`; there are tofu-d,",
+        ),
+        (
+            "run alltoall --torus 4 --counts zipf --bytes 1KiB --algorithm search",
+            "sizes that all ranks know",
+        ),
+        ("run allreduce --torus 4 --bytes 8 --schedule /nonexistent", "/nonexistent"),
+        ("run allreduce --torus 4 --bytes 8 --schedule f --algorithm bine", "cannot be used with"),
     ]);
 }

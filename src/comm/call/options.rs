@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// The algorithm's name in the registry.
+    /// The algorithm: its name in the registry, a schedule's text, or `search`; see [`Wanted`](crate::Wanted).
     pub algorithm: Option<Arc<str>>,
     /// Number of ports.
     pub ports: Option<u32>,
@@ -54,7 +54,10 @@ impl CallOptions {
         CallOptions::default()
     }
 
-    /// With this algorithm.
+    /// With this algorithm: a name of the registry, the text of a schedule, as from
+    /// [`Schedule`](hopbine_torus::plan::Schedule)'s `Display` or `hopbine search --format schedule`, or `search`, or
+    /// `search:MACHINE`, for the best that is found under the network model when the call is made first.
+    /// [`Wanted::new`](crate::Wanted::new) says what is refused.
     #[must_use]
     pub fn algorithm(mut self, name: &str) -> Self {
         self.algorithm = Some(name.into());

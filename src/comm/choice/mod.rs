@@ -1,4 +1,5 @@
-//! Which algorithm performs a call: what decision tables say ([`tuning`]), unless the user prefers another.
+//! Which algorithm performs a call: what decision tables say ([`tuning`]), unless the user prefers another, or the call
+//! names one ([`wanted`]).
 
 pub(crate) mod preferred;
 #[cfg(test)]
@@ -7,3 +8,4 @@ mod recorded;
 mod tests;
 mod text;
 pub(crate) mod tuning;
+pub(crate) mod wanted;

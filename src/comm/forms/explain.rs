@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hopbine_torus::choose::{Choice, Wire};
+use hopbine_torus::choose::Wire;
 use hopbine_torus::collectives::Collective;
 
 use crate::comm::call::Call;
@@ -85,31 +85,30 @@ impl Communicator {
     /// # Errors
     /// As the call itself, where that is not served at all.
     pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
-        Ok(self.inner.explained(&Key::new(&call.normalized(self.caller()), &self.options)))
+        self.inner.explained(&Key::new(&call.normalized(self.caller()), &self.options))
     }
 }
 
 impl Inner {
     /// What serves a call by plan.
-    pub(crate) fn explained(&self, key: &Key) -> Explanation {
+    ///
+    /// # Errors
+    /// Where the call names an algorithm that there is not.
+    pub(crate) fn explained(&self, key: &Key) -> Result<Explanation, Error> {
         let options = &key.options;
-        let choice = self.choice(key);
-        let choice = Choice {
-            ports: options.ports.unwrap_or(choice.ports),
-            segment_bytes: options.segment_bytes.unwrap_or(choice.segment_bytes),
-            ..choice
-        };
-        let (by, why) = match &options.algorithm {
-            Some(name) => (name.to_string(), "the call names it".to_owned()),
-            None if self.preferred(key).is_some() => {
-                (choice.algorithm.name.to_string(), "HOPBINE_ALGORITHM names it".to_owned())
+        let wanted = self.wanted(key)?;
+        let why = match &options.algorithm {
+            Some(_) if wanted.as_ref().is_some_and(|wanted| wanted.is_written) => {
+                "the schedule that the call names".to_owned()
             }
-            None => {
-                let found = self.found(key);
-                (choice.algorithm.name.to_string(), format!("{found}, on {}", self.members.shape))
+            Some(name) if wanted.as_ref().is_some_and(|wanted| wanted.ports.is_some()) => {
+                format!("found by the {name} that the call names")
             }
+            Some(_) => "the call names it".to_owned(),
+            None if self.preferred(key).is_some() => "HOPBINE_ALGORITHM names it".to_owned(),
+            None => format!("{}, on {}", self.found(key), self.members.shape),
         };
-        let how = choice.how();
-        Explanation { by, how, why }
+        let choice = self.decided(key, wanted);
+        Ok(Explanation { by: choice.algorithm.name.to_string(), how: choice.how(), why })
     }
 }

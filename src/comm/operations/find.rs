@@ -6,12 +6,13 @@ use std::sync::Arc;
 use hopbine_torus::choose::{Choice, Found, Knowledge};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::segments::MIN_SEPARATE_RUN_BYTES;
-use hopbine_torus::plan::{Flow, Plan};
-use hopbine_torus::registry::{self, Algorithm};
+use hopbine_torus::plan::{Expect, Flow, Plan, check};
+use hopbine_torus::registry::Algorithm;
 use hopbine_torus::{Collective, Request};
 
 use crate::Rank;
 use crate::comm::call::blocks::Form;
+use crate::comm::choice::wanted::{Asked, Wanted};
 use crate::comm::programs::cache::KEPT_PLANS;
 use crate::comm::programs::key::{Key, PlanKey};
 use crate::comm::programs::ready::{Compiled, How, Then};
@@ -20,7 +21,7 @@ use crate::comm::state::members::Members;
 use crate::engine::{
     CheckedPlan, CompileFailure, Geometry, Program, Sizes, compile, compile_sizes,
 };
-use crate::error::Error;
+use crate::error::{Error, ScheduleProblem};
 use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
 
@@ -44,14 +45,42 @@ impl Inner {
         }
     }
 
+    /// What a call names as its algorithm, if it does.
+    pub(crate) fn wanted(&self, key: &Key) -> Result<Option<Wanted>, Error> {
+        let Some(text) = &key.options.algorithm else { return Ok(None) };
+        let Members { shape, map, caller, .. } = &*self.members;
+        let n_ports = self.of_world.engine.n_ports() as u32;
+        let all = u64::from(key.collective.n_blocks(shape.n_ranks()));
+        let root = map.vertex_of(shape, hopbine_torus::Rank(key.root)).0;
+        let bytes = key.bytes().map(|bytes| bytes.saturating_mul(all));
+        let asked = Asked::new(key.collective, shape.clone(), n_ports);
+        let asked = asked.with(root, key.options.ports, bytes);
+        Wanted::new(text, &asked, caller.rank).map(Some)
+    }
+
+    /// What serves a call that names this: in the end, whatever is left open by the choice.
+    pub(crate) fn decided(&self, key: &Key, wanted: Option<Wanted>) -> Choice {
+        let choice = self.choice(key);
+        let options = &key.options;
+        let segment_bytes = options.segment_bytes.or(self.members.segment_bytes);
+        let Some(wanted) = wanted else {
+            let ports = options.ports.unwrap_or(choice.ports);
+            let segment_bytes = segment_bytes.unwrap_or(choice.segment_bytes);
+            return Choice { ports, segment_bytes, ..choice };
+        };
+        Choice {
+            algorithm: wanted.algorithm,
+            ports: wanted.ports.or(options.ports).unwrap_or(choice.ports),
+            segment_bytes: segment_bytes.or(wanted.segment_bytes).unwrap_or(choice.segment_bytes),
+        }
+    }
+
     /// What the decision table says of a call.
     pub(crate) fn found(&self, key: &Key) -> Found<'_> {
         let collective = key.collective;
-        let (knowledge, bytes) = if key.form.is_known(collective) {
-            let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
-            (Knowledge::Known, bytes)
-        } else {
-            (Knowledge::Unknown, 0)
+        let (knowledge, bytes) = match key.bytes() {
+            Some(bytes) => (Knowledge::Known, bytes),
+            None => (Knowledge::Unknown, 0),
         };
         self.found_in_table(collective, knowledge, bytes)
     }
@@ -93,15 +122,10 @@ impl Inner {
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
         let n_ports = of_world.engine.n_ports() as u32;
-        let Choice { algorithm: chosen, ports, segment_bytes } = self.choice(key);
-        let algorithm = match &key.options.algorithm {
-            None => chosen,
-            Some(name) => registry::find(collective, name).map_err(|unknown| {
-                Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
-            })?,
-        };
+        let wanted = self.wanted(key)?;
+        let is_written = wanted.as_ref().is_some_and(|wanted| wanted.is_written);
+        let Choice { algorithm, ports, segment_bytes } = self.decided(key, wanted);
         let learns = !key.form.is_known(collective) && !algorithm.is_straight();
-        let ports = key.options.ports.unwrap_or(ports);
         if ports > n_ports {
             return Err(Error::Setting {
                 setting: "ports",
@@ -109,9 +133,7 @@ impl Inner {
                 valid: format!("1 to {n_ports}, the number of ports of the communicator"),
             });
         }
-        let plan = self.plan(&algorithm, key.root, ports)?;
-        let segment_bytes =
-            key.options.segment_bytes.or(members.segment_bytes).unwrap_or(segment_bytes);
+        let plan = self.plan(&algorithm, key.root, ports, is_written)?;
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
         let how = How { algorithm, ports, segment_bytes, plan };
         if !learns {
@@ -124,7 +146,9 @@ impl Inner {
         let given = given(&sizes);
         let sizes = match how.plan.turned_back() {
             Some(back) => Arc::new(back),
-            None => self.plan(&how.algorithm.for_sizes(), key.root, ports)?.plan().clone(),
+            None => {
+                self.plan(&how.algorithm.for_sizes(), key.root, ports, is_written)?.plan().clone()
+            }
         };
         let program = compile_sizes(&sizes);
         let call = (&how.algorithm.name, ports, members.fingerprint, "sizes");
@@ -171,12 +195,13 @@ impl Inner {
         Error::Plan { rank: self.members.caller.rank, lane, step, source: error }
     }
 
-    /// This rank's plan.
+    /// This rank's plan. One that was written is proved first.
     fn plan(
         &self,
         algorithm: &Algorithm,
         root: Rank,
         ports: u32,
+        is_written: bool,
     ) -> Result<Arc<CheckedPlan>, Error> {
         let Members { shape, map, caller, programs, .. } = &*self.members;
         let (collective, name) = (algorithm.collective, &algorithm.name);
@@ -193,9 +218,17 @@ impl Inner {
         let request = Request { shape: shape.clone(), map: map.clone(), root, ports: Some(ports) };
         let expand = || {
             let schedule = algorithm.schedule(&request);
-            schedule
+            let expansion = schedule
                 .and_then(|schedule| schedule.expand())
-                .map_err(|error| refused(error.to_string()))
+                .map_err(|error| refused(error.to_string()))?;
+            if is_written && shape.n_ranks() <= MOST_PROVED {
+                proved(&expansion).map_err(|problem| Error::Schedule {
+                    rank: caller.rank,
+                    collective,
+                    problem: Box::new(problem),
+                })?;
+            }
+            Ok::<_, Error>(expansion)
         };
         let expansion = match &self.of_world.expansions {
             None => Arc::new(expand()?),
@@ -210,6 +243,16 @@ impl Inner {
         plans.push((key, plan.clone()));
         Ok(plan)
     }
+}
+
+/// Of more ranks, plans of a schedule that somebody has written are not proved: that would take minutes.
+const MOST_PROVED: u32 = 1024;
+
+/// Whether all ranks' plans perform their collective.
+fn proved(flow: &dyn Flow) -> Result<(), ScheduleProblem> {
+    let violations = check(flow, Expect::default());
+    let wrong = violations.first().map(|first| ScheduleProblem::Wrong(first.to_string()));
+    wrong.map_or(Ok(()), Err)
 }
 
 /// The sizes that a rank sends to others: by rank, the bytes of the block for it, and of the

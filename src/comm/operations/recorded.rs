@@ -87,7 +87,11 @@ impl Inner {
         let options = std::ptr::from_ref(&*key.options).addr();
         let (collective, context) = (key.collective, first.0);
         let label = Label { collective, bytes, context, form, options };
-        tracer.call(start, label, id(first), || self.explained(key).to_string());
+        let by = || match self.explained(key) {
+            Ok(explanation) => explanation.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracer.call(start, label, id(first), by);
     }
 }
 

@@ -117,6 +117,12 @@ impl Key {
         }
     }
 
+    /// Bytes of the vector, or of the average block, if all ranks know them.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let bytes = || self.mean_count().saturating_mul(self.dtype.size_bytes() as u64);
+        self.form.is_known(self.collective).then(bytes)
+    }
+
     /// What an element counts as in the sizes of a vector form: what moves data without looking
     /// at them moves bytes.
     pub(crate) fn unit(&self) -> u64 {

@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 
 use super::numbers::with_numbers;
 use super::rows::ROWS;
-use super::{Algorithm, FUSED, Patterns, Request, fewest, rows_of};
+use super::{Algorithm, FUSED, IN_ORDER, Patterns, Request, fewest, rows_of};
 use crate::collectives::Collective;
 use crate::patterns::PatternKind;
 use crate::plan::{Interleave, Recipe, Schedule, WalkRecipe};
+
+/// The family whose names have a pattern for each dimension.
+const MIXED: &str = "mixed";
 
 /// The algorithm of a collective by name: a row's, or a row's with other numbers or patterns in it.
 ///
@@ -26,7 +29,8 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
         })
 }
 
-/// A name of a schedule, if it has one: a row's, or `mixed`'s with a pattern for each dimension.
+/// A name of a schedule, if it has one: a row's, or a pattern for each dimension and, unless it is `mixed`'s, their
+/// order.
 pub fn name_of(schedule: &Schedule) -> Option<String> {
     let request = Request {
         shape: schedule.shape.clone(),
@@ -39,44 +43,63 @@ pub fn name_of(schedule: &Schedule) -> Option<String> {
     if let Some(row) = rows_of(&ROWS, collective).find(|row| is_it(row)) {
         return Some(row.name.to_string());
     }
-    let Recipe::Walk(WalkRecipe { patterns, interleave, .. }) = &schedule.recipe else {
-        return None;
+    let names: Vec<String> = match &schedule.recipe {
+        Recipe::Walk(WalkRecipe { patterns, interleave, .. }) => {
+            let kinds: Vec<String> = patterns.iter().map(PatternKind::to_string).collect();
+            let kinds = kinds.join("/");
+            let ends: BTreeSet<&str> = rows_of(&ROWS, collective).filter_map(end).collect();
+            let fused = match interleave {
+                Interleave::Fused { messages } => Some(format!("{FUSED}:{messages}")),
+                _ => None,
+            };
+            let begins =
+                fused.into_iter().chain([kinds.clone(), format!("{kinds}{IN_ORDER}{interleave}")]);
+            begins.flat_map(|begin| ends.iter().map(move |end| begin.clone() + end)).collect()
+        }
+        _ => Vec::new(),
     };
-    if let Interleave::Fused { messages } = interleave {
-        let name = format!("{FUSED}:{messages}-l");
-        return find(collective, &name).ok().filter(is_it).map(|_| name);
-    }
-    let kinds: Vec<String> = patterns.iter().map(PatternKind::to_string).collect();
-    let ends: BTreeSet<String> = rows_of(&ROWS, collective)
-        .map(|row| row.name[row.name.find('-').unwrap_or(row.name.len())..].to_owned())
-        .collect();
-    let mut names = ends.into_iter().map(|end| kinds.join("/") + &end);
-    names.find(|name| find(collective, name).is_ok_and(|algorithm| is_it(&algorithm)))
+    names.into_iter().find(|name| find(collective, name).is_ok_and(|algorithm| is_it(&algorithm)))
+}
+
+/// What stands behind the patterns in a row's name, if its family is over patterns.
+fn end(row: &Algorithm) -> Option<&str> {
+    matches!(row.recipe, Recipe::Walk(_))
+        .then(|| &row.name[row.name.find('-').unwrap_or(row.name.len())..])
 }
 
 /// A family with another parameter, or one pattern for each dimension: `multiplying:4,4,2-l`,
-/// `fused:4-l`, `bine/ring/direct-tree`.
+/// `fused:4-l`, `bine/ring/direct-tree`, `bine/ring/direct@sequential-tree`.
 fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
-    let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
-    let (family, patterns) = match patterns.strip_prefix(FUSED).and_then(|it| it.strip_prefix(':'))
-    {
-        Some(messages) => {
+    let (patterns, interleave, suffix) = match name.split_once(IN_ORDER) {
+        Some((patterns, order)) => {
+            let (interleave, suffix) = Interleave::leading(order)?;
+            (patterns, Some(interleave), suffix)
+        }
+        None => {
+            let (patterns, suffix) = name.split_at(name.find('-').unwrap_or(name.len()));
+            (patterns, None, suffix)
+        }
+    };
+    let kinds = || patterns.split('/').map(|kind| kind.parse().ok()).collect::<Option<Vec<_>>>();
+    let fused = patterns.strip_prefix(FUSED).and_then(|it| it.strip_prefix(':'));
+    let (family, patterns) = match (interleave, fused) {
+        (Some(interleave), _) => (MIXED, Patterns::Each(kinds()?, interleave)),
+        (None, Some(messages)) => {
             let messages = messages.parse().ok();
             let messages =
                 messages.filter(|messages| (1..=fewest::MOST_MESSAGES).contains(messages));
             (FUSED, Patterns::Fewest { messages: messages? })
         }
-        None => {
-            let kinds = patterns.split('/').map(|kind| kind.parse().ok());
-            let kinds: Vec<PatternKind> = kinds.collect::<Option<_>>()?;
-            match &kinds[..] {
-                [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
-                _ => ("mixed", Patterns::Each(kinds)),
-            }
-        }
+        (None, None) => match &kinds()?[..] {
+            [kind] => (patterns.split(':').next()?, Patterns::Only(kind.clone())),
+            kinds => (MIXED, Patterns::Each(kinds.to_vec(), Interleave::RoundRobin)),
+        },
     };
-    let mut rows = rows_of(&ROWS, collective);
-    let row = rows.find(|row| row.name.strip_prefix(family) == Some(suffix))?;
+    let is_each = matches!(patterns, Patterns::Each(..));
+    let rows = || rows_of(&ROWS, collective);
+    let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix));
+    // Of all that end so the first, where none has the best pattern for each size.
+    let row = row.or_else(|| rows().find(|row| is_each && end(row) == Some(suffix)))?;
     Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..row.clone() })
 }
 
@@ -94,9 +117,10 @@ pub struct UnknownAlgorithm {
 
 /// What names with parameters may hold.
 fn hint(name: &str) -> &'static str {
-    if name.contains([':', '/']) {
+    if name.contains([':', '/', IN_ORDER]) {
         ". Radices and groups behind a `:` are 2 or more, leaders and messages at a time 1 or more, \
-         messages of fused steps 1 to 12; patterns with `/` between them are one for each dimension"
+         messages of fused steps 1 to 12; patterns with `/` between them are one for each dimension, and \
+         behind an `@` stands the order of their steps, such as `@sequential`"
     } else {
         ""
     }

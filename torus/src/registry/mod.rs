@@ -7,7 +7,8 @@
 //! A row is a collective, a family (which pattern in which dimension) and a way to use it. The
 //! same name with other patterns in it is an algorithm too: `multiplying:4,4,2-l` is the row
 //! `multiplying-l` with these radices, `bine/ring/direct-tree` is `mixed-tree` with a
-//! pattern for each dimension. Alltoalls through leaders or groups take their number in the same
+//! pattern for each dimension, and `bine/ring/direct@sequential-tree` the same with another order of the
+//! dimensions, as schedules write it. A schedule is an algorithm, too ([`Algorithm::of_schedule`]). Alltoalls through leaders or groups take their number in the same
 //! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`.
 
 mod fewest;
@@ -36,8 +37,8 @@ enum Patterns {
     Only(PatternKind),
     /// The best for each size: see [`best_pattern`].
     Best,
-    /// One for each dimension.
-    Each(Vec<PatternKind>),
+    /// One for each dimension, and the order in which their steps alternate.
+    Each(Vec<PatternKind>, Interleave),
     /// Those with which fused steps need the fewest rounds: see [`fewest`].
     Fewest {
         /// The most messages of a rank in a round.
@@ -97,6 +98,9 @@ const NONBLOCKING: &str = "-nonblocking";
 /// Behind the name of an alltoall, before how many messages are sent at a time.
 const BATCHED: &str = "-batched:";
 
+/// In a name, between the patterns of all dimensions and the order in which their steps alternate.
+const IN_ORDER: char = '@';
+
 /// The family of latency forms whose steps are fused.
 const FUSED: &str = "fused";
 
@@ -145,6 +149,14 @@ fn tree_radix(kind: &PatternKind, size: u32) -> Option<u32> {
 }
 
 impl Algorithm {
+    /// What a schedule performs, wherever else it serves: the algorithm that has a name for it, or one named after a
+    /// hash of it.
+    pub fn of_schedule(schedule: &Schedule) -> Self {
+        let collective = schedule.collective;
+        let named = name_of(schedule).and_then(|name| find(collective, &name).ok());
+        named.unwrap_or_else(|| rows::unnamed(schedule))
+    }
+
     /// One line on what it does.
     pub fn summary(&self) -> String {
         let used = match &self.recipe {
@@ -242,6 +254,7 @@ impl Algorithm {
     fn interleave(&self) -> Interleave {
         match self.patterns {
             Patterns::Fewest { messages } => Interleave::Fused { messages },
+            Patterns::Each(_, interleave) => interleave,
             _ => self.family.interleave,
         }
     }
@@ -260,7 +273,7 @@ impl Algorithm {
             Patterns::Only(kind) => on_axis(&|_| kind.clone()),
             Patterns::Best if form == WalkForm::Latency => on_axis(&best_nesting_pattern),
             Patterns::Best => on_axis(&best_pattern),
-            Patterns::Each(kinds) => kinds.clone(),
+            Patterns::Each(kinds, _) => kinds.clone(),
             Patterns::Fewest { messages } => fewest::patterns(shape, *messages),
         }
     }

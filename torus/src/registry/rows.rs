@@ -1,6 +1,7 @@
 //! The rows of the registry.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use super::numbers::with_numbers;
@@ -14,7 +15,9 @@ use crate::patterns::PatternKind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Placement::{self, Path, Rank, Resend};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
-use crate::plan::{ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, WalkRecipe};
+use crate::plan::{
+    ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, Schedule, WalkRecipe,
+};
 
 const fn family(
     patterns: Patterns,
@@ -91,6 +94,7 @@ static LEADERS_AND_NODES: Family =
 static INSIDE_FIRST: Family =
     best("inside nodes by digits of radix 4, then between nodes", PARLINNA_PAPER);
 static ALL: Family = best("every block straight to its owner", OURS);
+static UNNAMED: Family = best("a schedule", "the user's");
 
 const fn usage(
     form: WalkForm,
@@ -169,6 +173,27 @@ static SWEEPS: Variant =
     without_walk(Recipe::Prefix(PrefixSteps::Sweeps), "up and down a binomial tree");
 static ALONG_TREES: Variant = without_walk(Recipe::Trees, "one tree per port, pipelined");
 
+static AS_WRITTEN: Variant = without_walk(Recipe::Linear, "as it is written");
+
+/// What a schedule that no row has a name for performs.
+pub(super) fn unnamed(schedule: &Schedule) -> Algorithm {
+    let mut hasher = DefaultHasher::new();
+    schedule.recipe.hash(&mut hasher);
+    let patterns = match &schedule.recipe {
+        Recipe::Walk(walk) => Patterns::Each(walk.patterns.clone(), walk.interleave),
+        _ => UNNAMED.patterns.clone(),
+    };
+    Algorithm {
+        collective: schedule.collective,
+        name: Cow::Owned(format!("schedule:{:016x}", hasher.finish())),
+        alias_of: None,
+        family: &UNNAMED,
+        variant: &AS_WRITTEN,
+        patterns,
+        recipe: schedule.recipe.clone(),
+    }
+}
+
 /// Names of alltoalls that are listed, too, though other rows and numbers make them.
 static LISTED: [&str; 8] = [
     "pairwise-nonblocking",
@@ -200,9 +225,10 @@ static OVER_PATTERNS: [(&str, &Family); 13] = [
 ];
 
 /// The family that an algorithm belongs to, by name: `bine` of `bine-l`, `multiplying` of `multiplying:8-two`,
-/// `multi-leader` of `multi-leader:4-batched:8`; `mixed` of one pattern for each dimension.
+/// `multi-leader` of `multi-leader:4-batched:8`; `mixed` of one pattern for each dimension; `schedule` of a schedule
+/// without a name.
 pub fn family_of(algorithm: &str) -> &str {
-    if algorithm.contains('/') {
+    if algorithm.contains(['/', super::IN_ORDER]) {
         return OVER_PATTERNS[0].0;
     }
     let pattern = algorithm.split(['-', ':']).next().unwrap_or(algorithm);
@@ -307,6 +333,7 @@ mod tests {
             ("bine-l", "bine"),
             ("knomial:8-tree-near", "knomial"),
             ("bine/ring/direct-tree", "mixed"),
+            ("knomial:3@sequential-tree", "mixed"),
             ("multi-leader:4-batched:8", "multi-leader"),
             ("multi-leader-node-aware-nonblocking", "multi-leader-node-aware"),
             ("pairwise-nonblocking", "pairwise"),

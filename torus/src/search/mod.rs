@@ -20,13 +20,16 @@
 //! all, and all are too many to be followed, of trees and rooted collectives only the registry's own rows count.
 //!
 //! The search has no clock: it hands out one schedule after the other ([`Search::next`]) and is told their costs
-//! ([`Search::learn`]), so that its caller may stop at any time, or have several predicted at once.
+//! ([`Search::learn`]), so that its caller may stop at any time, or have several predicted at once. [`best_of`] stops
+//! after so many predictions, so that all who ask the same get the same answer.
 
 mod bound;
+mod counted;
 mod question;
 mod space;
 mod steps;
 mod tree;
 
-pub use question::{Certificate, Cost, Found, Point, Question, QuestionError};
+pub use counted::best_of;
+pub use question::{Certificate, Cost, Found, Point, Question, QuestionError, SEGMENTS};
 pub use tree::Search;

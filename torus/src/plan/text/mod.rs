@@ -114,6 +114,15 @@ impl fmt::Display for Interleave {
 }
 
 impl Interleave {
+    /// An interleaving at the beginning of a text, and what is behind it: nothing, or what begins with `-`.
+    pub(crate) fn leading(text: &str) -> Option<(Self, &str)> {
+        let ends = text.match_indices('-').map(|(at, _)| at).chain([text.len()]);
+        // The longest: one of the names begins with another.
+        let mut found =
+            ends.filter_map(|end| Some((Interleave::from_name(&text[..end]).ok()?, &text[end..])));
+        found.next_back()
+    }
+
     fn from_name(name: &str) -> Result<Self, String> {
         let fused = || name.strip_prefix(FUSED)?.parse().ok().filter(|&messages| messages >= 1);
         match name {

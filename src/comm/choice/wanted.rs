@@ -1,0 +1,263 @@
+//! What calls name as their algorithm: a name, a schedule as text, or a search for one.
+
+use std::sync::Mutex;
+
+use hopbine_torus::collectives::Collective;
+use hopbine_torus::geometry::{RankMap, Shape};
+use hopbine_torus::plan::{Schedule, max_ports};
+use hopbine_torus::registry::{self, Algorithm};
+use hopbine_torus::search::{Question, SEGMENTS, best_of};
+use hopbine_torus::sim::{Machine, Network, NetworkKind};
+
+use crate::Rank;
+use crate::error::{Error, ScheduleProblem};
+use crate::sync::lock;
+
+/// The name that asks for a search, on the first machine; on another with its name behind a colon.
+const SEARCH: &str = "search";
+/// How the text of a schedule begins.
+const SCHEDULE: &str = "schedule";
+/// Schedules that a search predicts beside the rows of the registry.
+const SEARCHED: u64 = 48;
+/// Searches whose answers are kept.
+const KEPT: usize = 32;
+
+/// A call, as far as what serves it depends on it: the same on all ranks.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The collective.
+    pub collective: Collective,
+    /// The shape of the communicator.
+    pub shape: Shape,
+    /// The vertex of the root in row-major order; 0 for collectives without one.
+    pub root: u32,
+    /// Ports that there are.
+    pub n_ports: u32,
+    /// Ports that the call asks for.
+    pub ports: Option<u32>,
+    /// Bytes of all data of a rank, if all ranks know them.
+    pub bytes: Option<u64>,
+}
+
+impl Asked {
+    /// A call from or to the first vertex of which nothing else is known, on all ports that there are.
+    pub fn new(collective: Collective, shape: Shape, n_ports: u32) -> Self {
+        Asked { collective, shape, root: 0, n_ports, ports: None, bytes: None }
+    }
+
+    /// With a root, the ports that the call asks for, and the bytes of all data of a rank.
+    #[must_use]
+    pub fn with(self, root: u32, ports: Option<u32>, bytes: Option<u64>) -> Self {
+        Asked { root, ports, bytes, ..self }
+    }
+}
+
+/// What a call names as its algorithm.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// On how many ports, where that is said with it.
+    pub ports: Option<u32>,
+    /// The longest message in bytes, where that is said with it.
+    pub segment_bytes: Option<u64>,
+    /// Whether it was written, and neither the registry's nor found by a search.
+    pub is_written: bool,
+}
+
+impl Wanted {
+    /// Whether a call that names this asks for a search.
+    pub fn is_search(text: &str) -> bool {
+        searches_on(text).is_some()
+    }
+
+    /// The algorithm of this name; that of a schedule, if this is its text; or for `search` and `search:MACHINE` the
+    /// best that a search finds under the network model of Tofu-D, or of another built-in machine; a shape that has no
+    /// place there is taken for rings of the machine's links. A schedule's map and root are of no account: those of
+    /// the call hold.
+    ///
+    /// # Errors
+    /// On `rank`, [`Error::UnknownAlgorithm`], [`Error::Schedule`] for a schedule of something else, or
+    /// [`Error::NotServed`] where nothing can be searched.
+    pub fn new(text: &str, asked: &Asked, rank: Rank) -> Result<Self, Error> {
+        let collective = asked.collective;
+        if text.split_whitespace().next() == Some(SCHEDULE) || text.contains('\n') {
+            let refused =
+                |problem| Error::Schedule { rank, collective, problem: Box::new(problem) };
+            return Wanted::written(text, asked).map_err(refused);
+        }
+        if let Some(machine) = searches_on(text) {
+            let name = text.to_owned();
+            let refused = |reason| Error::NotServed { collective, name, reason };
+            return searched(machine, asked).map_err(refused);
+        }
+        let algorithm = registry::find(collective, text).map_err(|unknown| {
+            Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
+        })?;
+        Ok(Wanted { algorithm, ports: None, segment_bytes: None, is_written: false })
+    }
+
+    fn written(text: &str, asked: &Asked) -> Result<Self, ScheduleProblem> {
+        let schedule: Schedule = text.parse().map_err(ScheduleProblem::Text)?;
+        if schedule.collective != asked.collective {
+            return Err(ScheduleProblem::Collective { found: schedule.collective });
+        }
+        if schedule.shape != asked.shape {
+            let [found, here] = [&schedule.shape, &asked.shape].map(Shape::to_string);
+            return Err(ScheduleProblem::Shape { found, here });
+        }
+        let found = schedule.ports;
+        let valid = match asked.ports {
+            Some(ports) if ports != found => Some(ports.to_string()),
+            _ if found > asked.n_ports => Some(format!("1 to {}", asked.n_ports)),
+            _ => None,
+        };
+        if let Some(valid) = valid {
+            return Err(ScheduleProblem::Ports { found, valid });
+        }
+        let root = hopbine_torus::Rank(asked.root);
+        let here = Schedule { map: RankMap::RowMajor, root, ..schedule };
+        here.validate().map_err(ScheduleProblem::Refused)?;
+        let algorithm = Algorithm::of_schedule(&here);
+        Ok(Wanted { algorithm, ports: Some(found), segment_bytes: None, is_written: true })
+    }
+}
+
+/// The machine that a search is asked for on.
+fn searches_on(text: &str) -> Option<&str> {
+    match text.split_once(':') {
+        None => (text == SEARCH).then_some(Machine::NAMES[0]),
+        Some((name, machine)) => (name == SEARCH).then_some(machine),
+    }
+}
+
+/// What has been searched, by whom it was asked, the last one at the end.
+static FOUND: Mutex<Vec<(String, Asked, Wanted)>> = Mutex::new(Vec::new());
+
+/// The best that a search finds. It has no clock, so that all ranks find the same.
+fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
+    // Under the lock: other ranks of this process want the same.
+    let kept = &mut *lock(&FOUND);
+    let is_same = |(of, call, _): &&(String, Asked, Wanted)| of == machine && call == asked;
+    if let Some((.., wanted)) = kept.iter().find(is_same) {
+        return Ok(wanted.clone());
+    }
+    let bytes = asked.bytes.ok_or(
+        "a search needs sizes that all ranks know, which they do not in this call; name an algorithm",
+    )?;
+    let (name, known) = (machine, Machine::NAMES.join(", "));
+    let machine = Machine::built_in(name)
+        .ok_or_else(|| format!("there is no machine `{name}`; there are {known}"))?;
+    let network = Network::new(machine.network, &asked.shape, machine.fold)
+        .or_else(|_| Network::new(NetworkKind::IdealTorus, &asked.shape, 0))
+        .map_err(|error| error.to_string())?;
+    let question = Question {
+        collective: asked.collective,
+        shape: asked.shape.clone(),
+        map: RankMap::RowMajor,
+        root: hopbine_torus::Rank(asked.root),
+        ports: asked.ports.unwrap_or(asked.n_ports.min(max_ports(&asked.shape))),
+        bytes: bytes as f64,
+        segments: SEGMENTS.to_vec(),
+    };
+    let found = best_of(&question, (&network, &machine), SEARCHED);
+    let found = found.map_err(|error| error.to_string())?;
+    let (found, _) = found.ok_or("no schedule was predicted exactly enough")?;
+    let wanted = Wanted {
+        algorithm: Algorithm::of_schedule(&found.schedule),
+        ports: Some(found.schedule.ports),
+        segment_bytes: Some(found.cost.segment_bytes),
+        is_written: false,
+    };
+    if kept.len() == KEPT {
+        kept.remove(0);
+    }
+    kept.push((name.to_owned(), asked.clone(), wanted.clone()));
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(shape: &str) -> Asked {
+        let shape: Shape = shape.parse().unwrap();
+        Asked::new(Collective::Allreduce, shape, 4)
+    }
+
+    fn schedule(name: &str, shape: &str, ports: u32) -> String {
+        let algorithm = registry::find(Collective::Allreduce, name).unwrap();
+        let (map, root) = (RankMap::RowMajor, hopbine_torus::Rank(0));
+        let shape = shape.parse().unwrap();
+        let request = registry::Request { shape, map, root, ports: Some(ports) };
+        algorithm.schedule(&request).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_schedule_is_an_algorithm() {
+        let text = schedule("bine/direct@sequential", "4x3", 2);
+        let wanted = Wanted::new(&text, &asked("4x3"), 0).unwrap();
+        assert_eq!((&*wanted.algorithm.name, wanted.ports), ("bine/direct@sequential", Some(2)));
+        assert!(wanted.is_written);
+        let by_name = Wanted::new("bine", &asked("4x3"), 0).unwrap();
+        assert!(by_name.ports.is_none() && !by_name.is_written);
+    }
+
+    #[test]
+    fn a_schedule_of_something_else_is_refused() {
+        let text = schedule("mixed", "4x3", 2);
+        let with = |from: &str, to: &str| text.replacen(from, to, 1);
+        let refused = |text: &str, asked: &Asked| {
+            let error = Wanted::new(text, asked, 7).unwrap_err().to_string();
+            assert!(error.starts_with("rank 7, allreduce: the schedule cannot"), "{error}");
+            error
+        };
+        let here = asked("4x3");
+        for (text, asked, said) in [
+            (text.clone(), asked("3x4"), "for a torus of 4x3, and the communicator is one of 3x4"),
+            (
+                with("allreduce\nform two-phase", "allgather\nform butterfly"),
+                here.clone(),
+                "it performs allgather",
+            ),
+            (
+                text.clone(),
+                Asked { n_ports: 1, ..here.clone() },
+                "on 2 ports, and the call has 1 to 1",
+            ),
+            (text.clone(), Asked { ports: Some(3), ..here.clone() }, "2 ports, and the call has 3"),
+            (with("bine", "bin"), here.clone(), "cannot be read: line "),
+            (with("ports 2", "ports 9"), here.clone(), "9 ports on shape 4x3: use 1 to 4"),
+            ("plan\nof mine".to_owned(), here.clone(), "cannot be read: line 1, `plan`"),
+            ("schedule".to_owned(), here.clone(), "cannot be read: line 1"),
+        ] {
+            let error = refused(&text, &asked);
+            assert!(error.contains(said), "{said}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_search_needs_what_all_ranks_know() {
+        let here = Asked { bytes: Some(4096), ..asked("4x3") };
+        let found = Wanted::new("search", &here, 0).unwrap();
+        let Wanted { algorithm, ports: Some(ports), segment_bytes: Some(_), .. } = found else {
+            panic!("{found:?}")
+        };
+        assert!((1..=4).contains(&ports) && algorithm.serves(&here.shape).is_ok());
+        let again = Wanted::new("search", &here, 5).unwrap();
+        assert_eq!(again.algorithm.name, algorithm.name);
+        let refused = |text, asked: &Asked| Wanted::new(text, asked, 0).unwrap_err().to_string();
+        let said = refused("search", &asked("4x3"));
+        assert!(said.contains("needs sizes that all ranks know"), "{said}");
+        let said = refused("search:fugaku", &here);
+        assert!(said.contains("no machine `fugaku`; there are tofu-d, "), "{said}");
+        // It has no place on Tofu.
+        let odd = Asked { bytes: Some(8), ..asked("5x7") };
+        assert!(Wanted::new("search", &odd, 0).is_ok());
+        assert!(Wanted::new("search:ideal-torus", &odd, 0).is_ok());
+        let said = refused("searched", &here);
+        assert!(said.contains("unknown algorithm `searched`"), "{said}");
+    }
+}
