@@ -12,10 +12,12 @@ module hopbine_c
   integer(c_int), parameter :: HOPBINE_UINT32 = 6, HOPBINE_UINT64 = 7, HOPBINE_FLOAT16 = 8
   integer(c_int), parameter :: HOPBINE_BFLOAT16 = 9, HOPBINE_FLOAT = 10, HOPBINE_DOUBLE = 11
   integer(c_int), parameter :: HOPBINE_FLOAT_COMPLEX = 12, HOPBINE_DOUBLE_COMPLEX = 13
+  integer(c_int), parameter :: HOPBINE_PAIR_INT32 = 14, HOPBINE_PAIR_INT64 = 15, HOPBINE_PAIR_FLOAT = 16
+  integer(c_int), parameter :: HOPBINE_PAIR_DOUBLE = 17, HOPBINE_PAIR_FLOAT_INT32 = 18
   ! Operators.
   integer(c_int), parameter :: HOPBINE_SUM = 0, HOPBINE_PROD = 1, HOPBINE_MIN = 2, HOPBINE_MAX = 3
   integer(c_int), parameter :: HOPBINE_LAND = 4, HOPBINE_LOR = 5, HOPBINE_LXOR = 6, HOPBINE_BAND = 7
-  integer(c_int), parameter :: HOPBINE_BOR = 8, HOPBINE_BXOR = 9
+  integer(c_int), parameter :: HOPBINE_BOR = 8, HOPBINE_BXOR = 9, HOPBINE_MINLOC = 10, HOPBINE_MAXLOC = 11
   ! Codes.
   integer(c_int), parameter :: HOPBINE_SUCCESS = 0, HOPBINE_ERR_COMM = 1, HOPBINE_ERR_REQUEST = 2
   integer(c_int), parameter :: HOPBINE_ERR_COUNT = 3, HOPBINE_ERR_TYPE = 4, HOPBINE_ERR_OP = 5

@@ -75,6 +75,21 @@
 // Two doubles, real part first: double _Complex, complex(8).
 #define HOPBINE_DOUBLE_COMPLEX 13
 
+// A value and its location, both int32_t: MPI_2INT, MPI_2INTEGER. Pairs are for HOPBINE_MINLOC and HOPBINE_MAXLOC.
+#define HOPBINE_PAIR_INT32 14
+
+// A value and its location, both int64_t.
+#define HOPBINE_PAIR_INT64 15
+
+// A value and its location, both float: MPI_2REAL.
+#define HOPBINE_PAIR_FLOAT 16
+
+// A value and its location, both double: MPI_2DOUBLE_PRECISION.
+#define HOPBINE_PAIR_DOUBLE 17
+
+// A value, float, and its location, int32_t: MPI_FLOAT_INT.
+#define HOPBINE_PAIR_FLOAT_INT32 18
+
 // Sum; integers wrap around.
 #define HOPBINE_SUM 0
 
@@ -104,6 +119,12 @@
 
 // Bits set in exactly one.
 #define HOPBINE_BXOR 9
+
+// Of pairs the one with the smallest value and, where values are equal, the lowest location; NaN before all.
+#define HOPBINE_MINLOC 10
+
+// The same with the largest value.
+#define HOPBINE_MAXLOC 11
 
 // The colour of a rank that takes part in no communicator.
 #define HOPBINE_UNDEFINED -1

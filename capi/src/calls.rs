@@ -40,6 +40,16 @@ pub const HOPBINE_DOUBLE: c_int = 11;
 pub const HOPBINE_FLOAT_COMPLEX: c_int = 12;
 /// Two doubles, real part first: double _Complex, complex(8).
 pub const HOPBINE_DOUBLE_COMPLEX: c_int = 13;
+/// A value and its location, both int32_t: MPI_2INT, MPI_2INTEGER. Pairs are for HOPBINE_MINLOC and HOPBINE_MAXLOC.
+pub const HOPBINE_PAIR_INT32: c_int = 14;
+/// A value and its location, both int64_t.
+pub const HOPBINE_PAIR_INT64: c_int = 15;
+/// A value and its location, both float: MPI_2REAL.
+pub const HOPBINE_PAIR_FLOAT: c_int = 16;
+/// A value and its location, both double: MPI_2DOUBLE_PRECISION.
+pub const HOPBINE_PAIR_DOUBLE: c_int = 17;
+/// A value, float, and its location, int32_t: MPI_FLOAT_INT.
+pub const HOPBINE_PAIR_FLOAT_INT32: c_int = 18;
 
 /// Sum; integers wrap around.
 pub const HOPBINE_SUM: c_int = 0;
@@ -61,6 +71,10 @@ pub const HOPBINE_BAND: c_int = 7;
 pub const HOPBINE_BOR: c_int = 8;
 /// Bits set in exactly one.
 pub const HOPBINE_BXOR: c_int = 9;
+/// Of pairs the one with the smallest value and, where values are equal, the lowest location; NaN before all.
+pub const HOPBINE_MINLOC: c_int = 10;
+/// The same with the largest value.
+pub const HOPBINE_MAXLOC: c_int = 11;
 
 /// HOPBINE_IN_PLACE of the header.
 const IN_PLACE: usize = usize::MAX;
@@ -243,16 +257,16 @@ impl Arguments {
 
 /// The element type of a number.
 pub(crate) fn dtype(number: c_int) -> Result<Dtype, Failure> {
-    let dtype = usize::try_from(number).ok().and_then(|at| Dtype::ALL.get(at));
-    dtype.copied().ok_or_else(|| {
+    let all = || Dtype::ALL.into_iter().chain(Dtype::PAIRS);
+    usize::try_from(number).ok().and_then(|at| all().nth(at)).ok_or_else(|| {
         Failure::new(HOPBINE_ERR_TYPE, format!("{number} is not an element type of hopbine's"))
     })
 }
 
 /// The operator of a number.
 pub(crate) fn operator(number: c_int) -> Result<Op, Failure> {
-    let op = usize::try_from(number).ok().and_then(|at| Op::ALL.get(at));
-    op.copied().ok_or_else(|| {
+    let all = || Op::ALL.into_iter().chain(Op::LOCATIONS);
+    usize::try_from(number).ok().and_then(|at| all().nth(at)).ok_or_else(|| {
         Failure::new(HOPBINE_ERR_OP, format!("{number} is not an operator of hopbine's"))
     })
 }
@@ -278,6 +292,11 @@ mod tests {
             (HOPBINE_DOUBLE, "f64"),
             (HOPBINE_FLOAT_COMPLEX, "c32"),
             (HOPBINE_DOUBLE_COMPLEX, "c64"),
+            (HOPBINE_PAIR_INT32, "i32i32"),
+            (HOPBINE_PAIR_INT64, "i64i64"),
+            (HOPBINE_PAIR_FLOAT, "f32f32"),
+            (HOPBINE_PAIR_DOUBLE, "f64f64"),
+            (HOPBINE_PAIR_FLOAT_INT32, "f32i32"),
         ] {
             assert_eq!(dtype(number).ok().map(Dtype::name), Some(name));
         }
@@ -292,9 +311,11 @@ mod tests {
             (HOPBINE_BAND, "band"),
             (HOPBINE_BOR, "bor"),
             (HOPBINE_BXOR, "bxor"),
+            (HOPBINE_MINLOC, "minloc"),
+            (HOPBINE_MAXLOC, "maxloc"),
         ] {
             assert_eq!(operator(number).ok().map(Op::name), Some(name));
         }
-        assert!(dtype(14).is_err() && dtype(-1).is_err() && operator(10).is_err());
+        assert!(dtype(19).is_err() && dtype(-1).is_err() && operator(12).is_err());
     }
 }

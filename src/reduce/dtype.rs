@@ -5,6 +5,8 @@ use std::fmt;
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use super::pair::Pair;
+
 /// The type of one element of a vector.
 ///
 /// Elements are held in the machine's own byte order, as Rust, C and Fortran hold them.
@@ -38,10 +40,20 @@ pub enum Dtype {
     ComplexF32,
     /// Two `f64`, real part first: 16 bytes, Fortran's `complex(8)`.
     ComplexF64,
+    /// A value and its location, both `i32`: MPI's `MPI_2INT`, `MPI_2INTEGER`.
+    PairI32,
+    /// A value and its location, both `i64`.
+    PairI64,
+    /// A value and its location, both `f32`: MPI's `MPI_2REAL`.
+    PairF32,
+    /// A value and its location, both `f64`: MPI's `MPI_2DOUBLE_PRECISION`.
+    PairF64,
+    /// A value, `f32`, and its location, `i32`: MPI's `MPI_FLOAT_INT`.
+    PairF32I32,
 }
 
 impl Dtype {
-    /// Every element type, in the order in which lists and errors name them.
+    /// Every element type that is a number, in the order in which lists and errors name them.
     pub const ALL: [Dtype; 14] = [
         Dtype::I8,
         Dtype::I16,
@@ -59,6 +71,11 @@ impl Dtype {
         Dtype::ComplexF64,
     ];
 
+    /// The pairs of a value and its location, for [`Op::MinLoc`](super::Op::MinLoc) and
+    /// [`Op::MaxLoc`](super::Op::MaxLoc).
+    pub const PAIRS: [Dtype; 5] =
+        [Dtype::PairI32, Dtype::PairI64, Dtype::PairF32, Dtype::PairF64, Dtype::PairF32I32];
+
     /// Bytes of one element.
     pub const fn size_bytes(self) -> usize {
         match self {
@@ -67,6 +84,8 @@ impl Dtype {
             Dtype::I32 | Dtype::U32 | Dtype::F32 => 4,
             Dtype::I64 | Dtype::U64 | Dtype::F64 | Dtype::ComplexF32 => 8,
             Dtype::ComplexF64 => 16,
+            Dtype::PairI32 | Dtype::PairF32 | Dtype::PairF32I32 => 8,
+            Dtype::PairI64 | Dtype::PairF64 => 16,
         }
     }
 
@@ -90,6 +109,11 @@ impl Dtype {
             Dtype::F64 => "f64",
             Dtype::ComplexF32 => "c32",
             Dtype::ComplexF64 => "c64",
+            Dtype::PairI32 => "i32i32",
+            Dtype::PairI64 => "i64i64",
+            Dtype::PairF32 => "f32f32",
+            Dtype::PairF64 => "f64f64",
+            Dtype::PairF32I32 => "f32i32",
         }
     }
 
@@ -97,6 +121,18 @@ impl Dtype {
     pub const fn is_integer(self) -> bool {
         use Dtype::*;
         matches!(self, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
+    }
+
+    /// The types of value and location, if this is a pair of them.
+    pub const fn pair(self) -> Option<(Dtype, Dtype)> {
+        match self {
+            Dtype::PairI32 => Some((Dtype::I32, Dtype::I32)),
+            Dtype::PairI64 => Some((Dtype::I64, Dtype::I64)),
+            Dtype::PairF32 => Some((Dtype::F32, Dtype::F32)),
+            Dtype::PairF64 => Some((Dtype::F64, Dtype::F64)),
+            Dtype::PairF32I32 => Some((Dtype::F32, Dtype::I32)),
+            _ => None,
+        }
     }
 
     /// Whether this is a complex type, which has no order.
@@ -136,4 +172,6 @@ datatypes! {
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
     Complex<f32> => ComplexF32, Complex<f64> => ComplexF64,
+    Pair<i32, i32> => PairI32, Pair<i64, i64> => PairI64, Pair<f32, f32> => PairF32,
+    Pair<f64, f64> => PairF64, Pair<f32, i32> => PairF32I32,
 }

@@ -17,7 +17,7 @@ pub enum ReduceError {
     /// The operator has no meaning for elements of this type.
     #[error(
         "operator {op} is not defined for elements of type {dtype}; defined are: {valid}",
-        valid = list(Op::ALL.into_iter().filter(|op| op.defined_for(*dtype)))
+        valid = list(Op::ALL.into_iter().chain(Op::LOCATIONS).filter(|op| op.defined_for(*dtype)))
     )]
     Undefined {
         /// The operator asked for.
@@ -35,7 +35,7 @@ fn list(names: impl IntoIterator<Item = impl Display>) -> String {
 impl FromStr for Dtype {
     type Err = ReduceError;
 
-    /// Reads a [`name`](Dtype::name), exactly as written there.
+    /// Reads a [`name`](Dtype::name) of a number's type, exactly as written there.
     ///
     /// # Errors
     /// [`ReduceError::UnknownDtype`], which lists the valid names.
@@ -48,7 +48,7 @@ impl FromStr for Dtype {
 impl FromStr for Op {
     type Err = ReduceError;
 
-    /// Reads a [`name`](Op::name), exactly as written there.
+    /// Reads a [`name`](Op::name) of an operator on numbers, exactly as written there.
     ///
     /// # Errors
     /// [`ReduceError::UnknownOp`], which lists the valid names.

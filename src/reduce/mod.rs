@@ -6,6 +6,8 @@
 //! # Semantics
 //! - Integers wrap around. Logical operators take any nonzero value for true and yield 1 or 0.
 //! - Minimum and maximum of floats are NaN if either operand is NaN, and order -0 before +0.
+//! - Of pairs the one with the smallest or largest value wins, NaN before all, and of equal values (-0 equals +0, which is
+//!   the result) the lowest location, where -0 is before +0 and NaN last.
 //! - 16-bit floats: each operation is computed in `f32` and rounded once, to nearest, ties to even.
 //! - Complex product: `(ac - bd) + (ad + bc)i`, each product rounded on its own.
 //! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice.
@@ -19,9 +21,12 @@ mod error;
 mod fold;
 mod half_float;
 mod kernels;
+mod locations;
 mod loops;
 mod op;
 mod operators;
+mod order;
+mod pair;
 #[cfg(target_arch = "aarch64")]
 mod sve;
 mod table;
@@ -34,6 +39,7 @@ mod x86;
 pub use dtype::{Datatype, Dtype};
 pub use error::ReduceError;
 pub use op::Op;
+pub use pair::Pair;
 
 use kernels::Kernels;
 

@@ -8,8 +8,10 @@ use half::bf16;
 use num_complex::Complex;
 
 use super::kernels::{Baseline, Kernels, Version};
+use super::locations::{MaxLoc, MinLoc};
 use super::loops::block_lanes;
 use super::operators;
+use super::pair::Pair;
 #[cfg(target_arch = "aarch64")]
 use super::sve::Sve;
 #[cfg(target_arch = "x86_64")]
@@ -45,6 +47,16 @@ pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Ke
                 Op::Sum | Op::Product | Op::Min | Op::Max => select!($t: Sum Product Min Max),
                 Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor => select!($t: LogicalAnd LogicalOr LogicalXor),
                 Op::BitAnd | Op::BitOr | Op::BitXor => select!($t: BitAnd BitOr BitXor),
+                Op::MinLoc | Op::MaxLoc => return None,
+            }
+        };
+    }
+    macro_rules! pair {
+        ($value:ident, $location:ident) => {
+            match op {
+                Op::MinLoc => version.kernels::<Pair<$value, $location>, MinLoc, { block_lanes::<Pair<$value, $location>>() }>(),
+                Op::MaxLoc => version.kernels::<Pair<$value, $location>, MaxLoc, { block_lanes::<Pair<$value, $location>>() }>(),
+                _ => return None,
             }
         };
     }
@@ -72,6 +84,11 @@ pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Ke
         Dtype::ComplexF64 if op == Op::Sum => select!(f64: Sum),
         Dtype::ComplexF32 => select!(Complex<f32>: Product),
         Dtype::ComplexF64 => select!(Complex<f64>: Product),
+        Dtype::PairI32 => pair!(i32, i32),
+        Dtype::PairI64 => pair!(i64, i64),
+        Dtype::PairF32 => pair!(f32, f32),
+        Dtype::PairF64 => pair!(f64, f64),
+        Dtype::PairF32I32 => pair!(f32, i32),
     };
     Some(kernels)
 }

@@ -29,8 +29,19 @@ fn by(comm: &Communicator, hardware: Hardware) -> Communicator {
     comm.with(CallOptions::new().hardware(hardware))
 }
 
+/// Pairs of which many have equal values.
+fn pairs(value: Dtype, location: Dtype, count: u64, rank: u32, seed: u64) -> Vec<u8> {
+    let of = |dtype, seed| vector(dtype, count, rank, seed);
+    let (values, locations) = (of(value, seed), of(location, seed + 1));
+    let size = value.size_bytes();
+    values.chunks(size).zip(locations.chunks(size)).flat_map(|(v, l)| [v, l].concat()).collect()
+}
+
 /// Vectors of every type with what is awkward in it, the same on whoever asks for the same.
 fn vector(dtype: Dtype, count: u64, rank: u32, seed: u64) -> Vec<u8> {
+    if let Some((value, location)) = dtype.pair() {
+        return pairs(value, location, count, rank, seed);
+    }
     let float = |width: u32, fraction: u32| {
         let (sign, one) = (1u64 << (width - 1), 1u64 << fraction);
         let infinity = (sign - 1) >> fraction << fraction;
@@ -89,7 +100,9 @@ fn allreduce(
 /// the bits of a plan.
 fn compare(comm: &Communicator) {
     let (gates, plan) = (by(comm, Hardware::Always), by(comm, Hardware::Never));
-    let all = Dtype::ALL.into_iter().flat_map(|dtype| Op::ALL.map(|op| (dtype, op)));
+    let ops = || Op::ALL.into_iter().chain(Op::LOCATIONS);
+    let all = Dtype::ALL.into_iter().chain(Dtype::PAIRS);
+    let all = all.flat_map(|dtype| ops().map(move |op| (dtype, op)));
     for (dtype, op) in all.filter(|(dtype, op)| op.defined_for(*dtype)) {
         let call = |count| Call { op: Some(op), ..Call::new(Collective::Allreduce, count, dtype) };
         let is_served =

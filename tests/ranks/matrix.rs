@@ -109,6 +109,7 @@ fn on_integers(op: Op, values: &[i64]) -> i64 {
         Op::BitAnd => values.fold(-1, |a, b| a & b),
         Op::BitOr => values.fold(0, |a, b| a | b),
         Op::BitXor => values.fold(0, |a, b| a ^ b),
+        location => unreachable!("{location} of numbers"),
     }
 }
 

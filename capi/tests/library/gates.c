@@ -17,7 +17,7 @@
     } while (0)
 
 enum { MOST = 6 };
-static const int bytes_of[] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+static const int bytes_of[] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 8, 16, 8, 16, 8};
 
 /* Whether barrier gates perform it, by what hopbine says. */
 static int by_gates(hopbine_comm_t comm, int64_t count, int element, int op) {
@@ -36,7 +36,10 @@ static void fill(unsigned char *vector, int bytes, int seed) {
         vector[i] = (unsigned char)(state >> 16);
     }
     const int kind = seed % 8;
-    if (kind < 6 && bytes >= 8) {
+    if (seed % 3 == 0) {
+        /* Of pairs values that are equal. */
+        for (int i = 0; i < bytes; i++) vector[i] = (unsigned char)(i % 4 == 0 ? i + seed / 31 % 2 * (i / 4 % 2) : 0);
+    } else if (kind < 6 && bytes >= 8) {
         memset(vector, 0, 8);
         vector[7] = special[kind], vector[6] = next[kind];
     }
@@ -48,10 +51,12 @@ static int compare(hopbine_comm_t comm) {
     CHECK(hopbine_comm_rank(comm, &rank));
     CHECK(hopbine_comm_size(comm, &size));
     CHECK(hopbine_comm_with(comm, NULL, 1, 0, &plan));
-    for (int element = HOPBINE_INT8; element <= HOPBINE_DOUBLE_COMPLEX; element++)
-        for (int op = HOPBINE_SUM; op <= HOPBINE_BXOR; op++) {
+    for (int element = HOPBINE_INT8; element <= HOPBINE_PAIR_FLOAT_INT32; element++)
+        for (int op = HOPBINE_SUM; op <= HOPBINE_MAXLOC; op++) {
             const int is_float = element >= HOPBINE_FLOAT16, is_complex = element >= HOPBINE_FLOAT_COMPLEX;
-            if ((is_float && op >= HOPBINE_LAND) || (is_complex && op >= HOPBINE_MIN)) continue;
+            const int is_pair = element >= HOPBINE_PAIR_INT32, is_location = op >= HOPBINE_MINLOC;
+            if (is_pair != is_location) continue;
+            if (!is_pair && ((is_float && op >= HOPBINE_LAND) || (is_complex && op >= HOPBINE_MIN))) continue;
             if (by_gates(comm, 1, element, op) != (op != HOPBINE_PROD && !(is_float && op == HOPBINE_SUM))) {
                 fprintf(stderr, "rank %d: operator %d on type %d\n", rank, op, element);
                 exit(1);

@@ -73,7 +73,7 @@ impl Data {
         let few_bits = if (random >> 32).is_multiple_of(n / bits + 1) { one_bit } else { 0 };
         let Some(op) = self.op else { return random };
         match op {
-            Op::Sum | Op::Min | Op::Max | Op::BitXor => random,
+            Op::Sum | Op::Min | Op::Max | Op::BitXor | Op::MinLoc | Op::MaxLoc => random,
             // Even factors would soon make every product 0.
             Op::Product => random | 1,
             Op::LogicalAnd => u64::from(!rarely) * one_bit,

@@ -39,6 +39,7 @@ impl Number {
             Dtype::F64 => (Number::F64, 1),
             Dtype::ComplexF32 => (Number::F32, 2),
             Dtype::ComplexF64 => (Number::F64, 2),
+            pair => unreachable!("{pair} cannot be asked for"),
         }
     }
 

@@ -292,6 +292,7 @@ pub type Call = fn(&Communicator, &Case, &Lists, &[u8], &mut [u8]) -> Result<(),
 /// The call on elements of a type.
 pub fn typed(dtype: Dtype) -> Call {
     use half::{bf16, f16};
+    use hopbine::reduce::Pair;
     use num_complex::Complex;
     match dtype {
         Dtype::I8 => call::<i8>,
@@ -308,6 +309,11 @@ pub fn typed(dtype: Dtype) -> Call {
         Dtype::F64 => call::<f64>,
         Dtype::ComplexF32 => call::<Complex<f32>>,
         Dtype::ComplexF64 => call::<Complex<f64>>,
+        Dtype::PairI32 => call::<Pair<i32, i32>>,
+        Dtype::PairI64 => call::<Pair<i64, i64>>,
+        Dtype::PairF32 => call::<Pair<f32, f32>>,
+        Dtype::PairF64 => call::<Pair<f64, f64>>,
+        Dtype::PairF32I32 => call::<Pair<f32, i32>>,
     }
 }
 

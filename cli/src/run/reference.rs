@@ -271,6 +271,7 @@ fn combine_integers(number: Number, op: Op, a: u64, b: u64) -> u64 {
         Op::BitAnd => a & b,
         Op::BitOr => a | b,
         Op::BitXor => a ^ b,
+        location => unreachable!("{location} cannot be asked for"),
     })
 }
 

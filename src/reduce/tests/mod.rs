@@ -16,8 +16,8 @@ use super::{Dtype, Op, Reducer};
 /// A reducer for every defined pair in every version of the loops that this processor can run, with a label.
 fn all_reducers() -> Vec<(String, Reducer)> {
     let mut reducers = Vec::new();
-    for dtype in Dtype::ALL {
-        for op in Op::ALL.into_iter().filter(|op| op.defined_for(dtype)) {
+    for dtype in all_dtypes() {
+        for op in all_ops().filter(|op| op.defined_for(dtype)) {
             let baseline = find_in(Baseline, dtype, op).expect("a defined pair has loops");
             reducers
                 .push((format!("{dtype} {op} baseline"), Reducer { dtype, op, kernels: baseline }));
@@ -34,6 +34,14 @@ fn all_reducers() -> Vec<(String, Reducer)> {
         }
     }
     reducers
+}
+
+fn all_dtypes() -> impl Iterator<Item = Dtype> {
+    Dtype::ALL.into_iter().chain(Dtype::PAIRS)
+}
+
+fn all_ops() -> impl Iterator<Item = Op> {
+    Op::ALL.into_iter().chain(Op::LOCATIONS)
 }
 
 fn reducer(dtype: Dtype, op: Op) -> Reducer {

@@ -50,6 +50,9 @@ fn element(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
             let bits = if result.is_nan() { 0x7fc0 } else { bf16::from_f32(result).to_bits() };
             bits.to_ne_bytes().to_vec()
         }
+        Dtype::PairI32 | Dtype::PairI64 | Dtype::PairF32 | Dtype::PairF64 | Dtype::PairF32I32 => {
+            located(dtype, op, a, b)
+        }
         Dtype::F32 => single_bytes(single(op, read!(f32, a), read!(f32, b))),
         Dtype::F64 => double_bytes(double(op, read!(f64, a), read!(f64, b))),
         Dtype::ComplexF32 => {
@@ -61,6 +64,48 @@ fn element(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
             complex(op, a, b, double, double_bytes)
         }
     }
+}
+
+/// The pair that is wanted, by what MPI says of `MPI_MINLOC` and `MPI_MAXLOC`, and by what it leaves open: NaN.
+fn located(dtype: Dtype, op: Op, a: &[u8], b: &[u8]) -> Vec<u8> {
+    use std::cmp::Ordering::{self, Equal, Greater, Less};
+    let (value, location) = dtype.pair().expect("a pair");
+    let half = dtype.size_bytes() / 2;
+    let compare = |dtype: Dtype, a: &[u8], b: &[u8], floats: fn(f64, f64) -> Ordering| match dtype {
+        Dtype::I32 => read!(i32, a).cmp(&read!(i32, b)),
+        Dtype::I64 => read!(i64, a).cmp(&read!(i64, b)),
+        Dtype::F32 => floats(read!(f32, a).into(), read!(f32, b).into()),
+        _ => floats(read!(f64, a), read!(f64, b)),
+    };
+    let is_nan = |bytes: &[u8]| match value {
+        Dtype::F32 => read!(f32, bytes).is_nan(),
+        Dtype::F64 => read!(f64, bytes).is_nan(),
+        _ => false,
+    };
+    let values = match (is_nan(&a[..half]), is_nan(&b[..half])) {
+        (true, true) => Equal,
+        (true, false) => Greater,
+        (false, true) => Less,
+        (false, false) => {
+            let ieee = |a: f64, b: f64| a.partial_cmp(&b).expect("no NaN");
+            let order = compare(value, &a[..half], &b[..half], ieee);
+            if op == Op::MinLoc { order.reverse() } else { order }
+        }
+    };
+    let nan_last = |a: f64, b: f64| {
+        a.is_nan().cmp(&b.is_nan()).then(if a.is_nan() { Equal } else { a.total_cmp(&b) })
+    };
+    let locations = compare(location, &b[half..], &a[half..], nan_last);
+    let wanted = if values.then(locations) == Less { b } else { a };
+    // Zeros have one sign, NaN one form.
+    let plain = |dtype: Dtype, bytes: &[u8], has_one_zero: bool| match dtype {
+        Dtype::F32 if has_one_zero => single_bytes(read!(f32, bytes) + 0.0),
+        Dtype::F64 if has_one_zero => double_bytes(read!(f64, bytes) + 0.0),
+        Dtype::F32 => single_bytes(read!(f32, bytes)),
+        Dtype::F64 => double_bytes(read!(f64, bytes)),
+        _ => bytes.to_vec(),
+    };
+    [plain(value, &wanted[..half], true), plain(location, &wanted[half..], false)].concat()
 }
 
 /// Wide enough for every result but a product of two `u64`, whose low half is right all the same.
@@ -77,6 +122,7 @@ fn wide(op: Op, a: i128, b: i128) -> i128 {
         Op::BitAnd => !(!a | !b),
         Op::BitOr => !(!a & !b),
         Op::BitXor => (a & !b) | (!a & b),
+        other => unreachable!("{other} of integers"),
     }
 }
 

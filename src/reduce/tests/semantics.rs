@@ -3,7 +3,7 @@
 use num_complex::Complex;
 
 use super::reducer;
-use crate::reduce::{Datatype, Op, Operand};
+use crate::reduce::{Datatype, Op, Operand, Pair};
 
 /// `a op b` through the bytes, in both forms, long enough that blocks and remainders both take part.
 fn apply<T: Datatype + std::fmt::Debug>(op: Op, a: T, b: T) -> T {
@@ -39,6 +39,22 @@ fn integers_wrap() {
     assert_eq!(apply(Op::Sum, u64::MAX, 2), 1);
     assert_eq!(apply(Op::Product, i64::MIN, -1), i64::MIN);
     assert_eq!(apply(Op::Product, 0x1_0001_u32, 0x1_0001), 0x2_0001);
+}
+
+#[test]
+fn of_pairs_the_lowest_location_of_the_furthest_value_wins() {
+    let pair = |value: f64, location: f64| Pair { value, location };
+    assert_eq!(apply(Op::MaxLoc, pair(1.0, 5.0), pair(2.0, 9.0)), pair(2.0, 9.0));
+    assert_eq!(apply(Op::MinLoc, pair(1.0, 5.0), pair(1.0, 3.0)), pair(1.0, 3.0));
+    let zero = apply(Op::MaxLoc, pair(-0.0, 1.0), pair(0.0, 2.0));
+    assert_eq!((zero.value.to_bits(), zero.location), (0, 1.0));
+    for op in Op::LOCATIONS {
+        let nan = apply(op, pair(-f64::NAN, 7.0), pair(f64::INFINITY, 2.0));
+        assert_eq!((nan.value.to_bits(), nan.location), (0x7ff8 << 48, 7.0));
+    }
+    let one = |value, location| Pair::<i32, i32> { value, location };
+    assert_eq!(apply(Op::MinLoc, one(i32::MIN, 1), one(3, -1)), one(i32::MIN, 1));
+    assert_eq!(apply(Op::MaxLoc, one(-1, 0), one(-1, -4)), one(-1, -4));
 }
 
 #[test]

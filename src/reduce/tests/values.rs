@@ -11,6 +11,15 @@ fn one_of<T: Copy>(random: &mut SmallRng, values: &[T]) -> T {
     *values.choose(random).expect("there are some")
 }
 
+fn small(dtype: Dtype, number: u8, bytes: &mut Vec<u8>) {
+    match dtype {
+        Dtype::I32 => bytes.extend(i32::from(number).to_ne_bytes()),
+        Dtype::I64 => bytes.extend(i64::from(number).to_ne_bytes()),
+        Dtype::F32 => bytes.extend(f32::from(number).to_ne_bytes()),
+        _ => bytes.extend(f64::from(number).to_ne_bytes()),
+    }
+}
+
 /// `count` elements of type `dtype`.
 pub fn vector(dtype: Dtype, count: usize, seed: u64) -> Vec<u8> {
     let mut random = SmallRng::seed_from_u64(seed);
@@ -21,8 +30,17 @@ pub fn vector(dtype: Dtype, count: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// One number; a complex element is two of them.
+/// One number; a complex element is two of them. A pair: mostly of small ones, of which many are equal.
 fn number(dtype: Dtype, random: &mut SmallRng, bytes: &mut Vec<u8>) {
+    if let Some((value, location)) = dtype.pair() {
+        for part in [value, location] {
+            match random.random_range(0..3) {
+                0 => number(part, random, bytes),
+                _ => small(part, random.random_range(0..3), bytes),
+            }
+        }
+        return;
+    }
     let kind = random.random_range(0..4);
     let moderate = (random.random::<i64>() >> 40) as f64 / 64.0;
     let arbitrary = random.random::<u64>();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::values::vector;
-use super::{Dtype, Op, reducer};
+use super::{Dtype, Op, all_dtypes, all_ops, reducer};
 use crate::reduce::words::{RealSum, WordMap, WordOp};
 
 const WORDS: usize = 6;
@@ -15,7 +15,17 @@ fn combine(op: WordOp, a: u64, b: u64) -> u64 {
         WordOp::Xor => a ^ b,
         WordOp::Max => a.max(b),
         WordOp::Sum => a.wrapping_add(b),
+        WordOp::MaxLoc => unreachable!("of pairs"),
     }
+}
+
+/// Two packets.
+fn merge(op: WordOp, a: &[u64], b: &[u64]) -> Vec<u64> {
+    if op != WordOp::MaxLoc {
+        return a.iter().zip(b).map(|(&a, &b)| combine(op, a, b)).collect();
+    }
+    let pairs = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
+    pairs.flat_map(|(a, b)| if (b[0], !b[1]) > (a[0], !a[1]) { *b } else { *a }).collect()
 }
 
 /// The result by words, combined pair by pair as `pairs` says.
@@ -37,8 +47,7 @@ fn by_words(map: &WordMap, operands: &[Vec<u8>], count: u64, pairs: &[usize]) ->
         }
         let one = words.remove(pair % words.len());
         let at = pair / 7 % words.len();
-        let both = words[at].iter().zip(&one).map(|(&a, &b)| combine(map.op(), a, b));
-        words[at] = both.collect();
+        words[at] = merge(map.op(), &words[at], &one);
     }
     let mut result = vec![0xa5; operands[0].len()];
     map.decode(&words[0], &mut result);
@@ -53,7 +62,7 @@ fn folded(dtype: Dtype, op: Op, operands: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn pair() -> impl Strategy<Value = (Dtype, Op)> {
-    let all = Dtype::ALL.into_iter().flat_map(|dtype| Op::ALL.map(|op| (dtype, op)));
+    let all = all_dtypes().flat_map(|dtype| all_ops().map(move |op| (dtype, op)));
     let all: Vec<_> = all.filter(|(dtype, op)| op.defined_for(*dtype)).collect();
     proptest::sample::select(all)
 }
@@ -122,6 +131,7 @@ fn packing_is_as_dense_as_bits_allow() {
         (Dtype::U16, Op::Sum, 257, Some(12)),
         (Dtype::F64, Op::Sum, 2, None),
         (Dtype::ComplexF64, Op::Sum, 1, Some(3)),
+        (Dtype::PairF32I32, Op::MinLoc, 5, Some(3)),
     ] {
         assert_eq!(most(dtype, op, n), expected, "{dtype} {op} of {n}");
     }

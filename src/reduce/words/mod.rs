@@ -3,19 +3,18 @@
 //!
 //! - What keeps bits apart (bitwise and logical operators) packs elements side by side, logical ones as single bits.
 //! - A sum of integers packs them with room for carries between.
-//! - Minimum and maximum take a word for each element, whose unsigned order is that of the elements (`order`).
+//! - Minimum and maximum take a word for each number, whose unsigned order is that of the numbers (`order`).
 //!
 //! Words are combined in any order: each of these operators is associative on them.
 
 mod bits;
-mod order;
 mod real;
 
 pub(crate) use real::RealSum;
 
+use super::order::{Order, of_pair};
 use super::{Dtype, Op};
 use bits::{read, write};
-use order::Order;
 
 /// How two words become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +27,13 @@ pub(crate) enum WordOp {
     Xor,
     /// The larger one, unsigned.
     Max,
+    /// Of pairs of words the one with the larger first word; where these are equal, with the smaller second one.
+    MaxLoc,
     /// Sum modulo 2^64.
     Sum,
 }
 
-/// What stands in a word for an element.
+/// What stands in a word for a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
     /// Its bits.
@@ -47,31 +48,33 @@ enum Code {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordMap {
     op: WordOp,
-    code: Code,
-    /// Bytes of a number; a complex element is two.
-    number_bytes: u32,
-    /// Numbers of an element.
-    numbers: u32,
+    /// Of an element's first number, and of its second if it has one.
+    codes: [Code; 2],
+    /// Numbers of an element: 1 or 2.
+    numbers: usize,
+    /// Bytes of a number.
+    number_bytes: usize,
     /// Bits from one number of a word to the next.
     stride: u32,
     /// Numbers in a word.
-    lanes: u32,
+    lanes: usize,
 }
 
 impl WordMap {
     /// That of `op` on `n_operands` vectors of type `dtype`; `None` if there is none.
     pub(crate) fn new(dtype: Dtype, op: Op, n_operands: u32) -> Option<WordMap> {
-        let numbers = if dtype.is_complex() { 2 } else { 1 };
-        let number_bytes = dtype.size_bytes() as u32 / numbers;
-        let width = 8 * number_bytes;
-        let with = |code, op, bits: u32, stride: u32| {
-            let lanes = 1 + (u64::BITS - bits) / stride;
-            Some(WordMap { op, code, number_bytes, numbers, stride, lanes })
+        let pair = dtype.pair();
+        let numbers = if pair.is_some() || dtype.is_complex() { 2 } else { 1 };
+        let number_bytes = dtype.size_bytes() / numbers;
+        let width = 8 * number_bytes as u32;
+        let with = |codes, op, bits: u32, stride: u32| {
+            let lanes = 1 + ((u64::BITS - bits) / stride) as usize;
+            Some(WordMap { op, codes, numbers, number_bytes, stride, lanes })
         };
-        let bits = |op| with(Code::Bits, op, width, width);
-        let truth = |op| with(Code::Truth, op, 1, 1);
-        let order = |is_inverted| {
-            with(Code::Order(Order::of(dtype, is_inverted)), WordOp::Max, width, u64::BITS)
+        let bits = |op| with([Code::Bits; 2], op, width, width);
+        let truth = |op| with([Code::Truth; 2], op, 1, 1);
+        let order = |is_min| {
+            with([Code::Order(Order::of(dtype, is_min)); 2], WordOp::Max, width, u64::BITS)
         };
         // A fold of one operand is that operand, whatever the operator.
         if n_operands == 1 {
@@ -83,7 +86,7 @@ impl WordMap {
         match op {
             Op::Sum if dtype.is_integer() => {
                 let carries = n_operands.next_power_of_two().trailing_zeros();
-                with(Code::Bits, WordOp::Sum, width, width + carries)
+                with([Code::Bits; 2], WordOp::Sum, width, width + carries)
             }
             Op::Sum | Op::Product => None,
             Op::Min => order(true),
@@ -94,6 +97,12 @@ impl WordMap {
             Op::BitAnd => bits(WordOp::And),
             Op::BitOr => bits(WordOp::Or),
             Op::BitXor => bits(WordOp::Xor),
+            Op::MinLoc | Op::MaxLoc => {
+                let (value, location) = pair?;
+                let (values, locations) = of_pair(value, location, op == Op::MinLoc);
+                let codes = [Code::Order(values), Code::Order(locations)];
+                with(codes, WordOp::MaxLoc, width, u64::BITS)
+            }
         }
     }
 
@@ -104,12 +113,12 @@ impl WordMap {
 
     /// The most elements that fit so many words.
     pub(crate) fn most(&self, n_words: usize) -> u64 {
-        n_words as u64 * u64::from(self.lanes) / u64::from(self.numbers)
+        (n_words * self.lanes / self.numbers) as u64
     }
 
     /// Words for so many elements.
     pub(crate) fn n_words(&self, count: u64) -> usize {
-        (count * u64::from(self.numbers)).div_ceil(u64::from(self.lanes)) as usize
+        (count as usize * self.numbers).div_ceil(self.lanes)
     }
 
     /// Writes the words that stand for elements.
@@ -118,14 +127,14 @@ impl WordMap {
     /// If there are fewer words than [`n_words`](WordMap::n_words).
     pub(crate) fn encode(&self, elements: &[u8], words: &mut [u64]) {
         words.fill(0);
-        for (at, number) in elements.chunks_exact(self.number_bytes as usize).enumerate() {
+        for (at, number) in elements.chunks_exact(self.number_bytes).enumerate() {
             let number = read(number);
-            let coded = match self.code {
+            let coded = match self.codes[at % self.numbers] {
                 Code::Bits => number,
                 Code::Truth => u64::from(number != 0),
                 Code::Order(order) => order.place_of(number),
             };
-            words[at / self.lanes as usize] |= coded << self.shift(at);
+            words[at / self.lanes] |= coded << self.shift(at);
         }
     }
 
@@ -134,10 +143,10 @@ impl WordMap {
     /// # Panics
     /// As [`encode`](WordMap::encode).
     pub(crate) fn decode(&self, words: &[u64], elements: &mut [u8]) {
-        for (at, number) in elements.chunks_exact_mut(self.number_bytes as usize).enumerate() {
-            let coded = words[at / self.lanes as usize] >> self.shift(at);
+        for (at, number) in elements.chunks_exact_mut(self.number_bytes).enumerate() {
+            let coded = words[at / self.lanes] >> self.shift(at);
             // What is left above is cut off.
-            let value = match self.code {
+            let value = match self.codes[at % self.numbers] {
                 Code::Bits => coded,
                 Code::Truth => coded & 1,
                 Code::Order(order) => order.number_at(coded),
@@ -147,6 +156,6 @@ impl WordMap {
     }
 
     fn shift(&self, at: usize) -> u32 {
-        at as u32 % self.lanes * self.stride
+        (at % self.lanes) as u32 * self.stride
     }
 }

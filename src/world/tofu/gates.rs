@@ -11,7 +11,7 @@ use utofu::abi::{
     UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
     UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
     UTOFU_BARRIER_CAP_REDUCE_OP_BXOR, UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
-    UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
+    UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC, UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
 };
 use utofu::handles::{GateError, GateSet, ReduceOp};
 use utofu::{BarrierCaps, Tni};
@@ -58,6 +58,7 @@ fn operator(op: WordOp) -> (ReduceOp, u64) {
         WordOp::Or => (ReduceOp::Or, UTOFU_BARRIER_CAP_REDUCE_OP_BOR),
         WordOp::Xor => (ReduceOp::Xor, UTOFU_BARRIER_CAP_REDUCE_OP_BXOR),
         WordOp::Max => (ReduceOp::Max, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
+        WordOp::MaxLoc => (ReduceOp::MaxLoc, UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC),
         WordOp::Sum => (ReduceOp::Sum, UTOFU_BARRIER_CAP_REDUCE_OP_SUM),
     }
 }
