@@ -35,7 +35,7 @@ build_door_libraries() {
   esac
   mkdir -p "$into/hopbine/$variant"
   objects=$(mktemp -d)
-  common=(behind init types names comms buffers rows serve again movement reduction ordered vector large kept)
+  common=(behind init types names comms buffers rows serve again movement reduction ordered pairs vector large kept)
   flags=(-std=gnu11 -fPIC -fvisibility=hidden -Iinclude "$@")
   # Without an MPI among what it needs, the library for programs that bring theirs takes theirs. The wrapper would add
   # its own; the compiler that it names does not.

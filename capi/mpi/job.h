@@ -90,7 +90,9 @@ void close_job(struct job *job);
 int serve_movement(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 int serve_vector(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 int serve_reduction(struct call *call, const struct state *state, struct job *job, int *code, int *error);
-/* By calls of its own, so that it serves blocking ones only. */
+/* By calls of their own, so that they serve blocking ones only; the first leaves all but pairs of MPI's, in an allreduce
+ * or reduce, to the second. */
+int serve_pairs(struct call *call, const struct state *state, int *code, int *error);
 int serve_ordered(struct call *call, const struct state *state, int *code, int *error);
 
 /* hopbine's function for a form. */

@@ -31,7 +31,7 @@ int serve_reduction(struct call *call, const struct state *state, struct job *jo
     } else if (refuses_aliases && is_root && call->send == call->recv) {
         call->reason = "argument";
     } else if (kernel == IN_ORDER) {
-        served = serve_ordered(call, state, code, error);
+        served = serve_pairs(call, state, code, error) || serve_ordered(call, state, code, error);
     } else {
         served = 1;
         /* hopbine gets a copy of what lies where the result will be. */

@@ -226,6 +226,18 @@ static int is_int_like(MPI_Datatype logical) {
     return like;
 }
 
+/* The element of a pair without holes, or -1: what lies between is the program's. */
+static int pair_of(MPI_Datatype type) {
+    int bytes = 0;
+    const int is_real = type == MPI_2REAL || type == MPI_2DOUBLE_PRECISION;
+    if (type == MPI_DATATYPE_NULL) return -1;
+    if (type == MPI_FLOAT_INT) return HOPBINE_PAIR_FLOAT_INT32;
+    if ((!is_real && type != MPI_2INT && type != MPI_2INTEGER) || PMPI_Type_size(type, &bytes) != MPI_SUCCESS) return -1;
+    if (bytes == 8) return is_real ? HOPBINE_PAIR_FLOAT : HOPBINE_PAIR_INT32;
+    if (bytes == 16) return is_real ? HOPBINE_PAIR_DOUBLE : HOPBINE_PAIR_INT64;
+    return -1;
+}
+
 enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *element) {
     *number = operator_of(op);
     if (*number >= 0) {
@@ -243,6 +255,10 @@ enum kernel kernel_of(MPI_Op op, MPI_Datatype datatype, int *number, int *elemen
         if (datatype == MPI_LOGICAL) return NOBODY;
         return datatype == MPI_LONG_DOUBLE && !is_logical && !is_bitwise ? IN_ORDER : NOBODY;
     }
-    if (op == MPI_MINLOC || op == MPI_MAXLOC) return is_pair(datatype) ? IN_ORDER : NOBODY;
+    if (op == MPI_MINLOC || op == MPI_MAXLOC) {
+        *number = op == MPI_MINLOC ? HOPBINE_MINLOC : HOPBINE_MAXLOC;
+        *element = pair_of(datatype);
+        return *element >= 0 ? OURS : is_pair(datatype) ? IN_ORDER : NOBODY;
+    }
     return op == MPI_REPLACE || op == MPI_NO_OP || op == MPI_OP_NULL ? NOBODY : IN_ORDER;
 }

@@ -91,6 +91,17 @@ static void pairs(void) {
     for (int i = 0; i < 50; i++) EXPECT(best[i].x == size - 1 && best[i].at == (size - 1 - i % size + size) % size);
     MPI_Reduce(&low, &lowest, 1, MPI_FLOAT_INT, MPI_MINLOC, 0, MPI_COMM_WORLD);
     EXPECT(rank != 0 || (lowest.x == 0 && lowest.at == size - 1));
+    /* What lies beside a pair is not touched. */
+    struct { double x; int at, own; } real = {-rank / 2, rank, 7}, last = {0, 0, 8};
+    struct { long x; int at, own; } whole = {1L << 40, size - rank, 7};
+    struct { short x, own; int at; } small = {rank % 2, 7, -rank};
+    MPI_Allreduce(&real, &last, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
+    EXPECT(last.x == -(size - 1) / 2 && last.at == 2 * ((size - 1) / 2) && last.own == 8);
+    MPI_Allreduce(MPI_IN_PLACE, &whole, 1, MPI_LONG_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    EXPECT(whole.x == 1L << 40 && whole.at == 1 && whole.own == 7);
+    MPI_Reduce(rank == size - 1 ? MPI_IN_PLACE : (void *)&small, &small, 1, MPI_SHORT_INT, MPI_MAXLOC, size - 1, MPI_COMM_WORLD);
+    if (rank == size - 1)
+        EXPECT(small.x == (size > 1) && small.own == 7 && small.at == (size > 1 ? -(size / 2 * 2 - 1) : 0));
     long double l = rank + 1, most = 0;
     MPI_Allreduce(&l, &most, 1, MPI_LONG_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     EXPECT(most == size);

@@ -24,6 +24,10 @@ contains
     double precision :: double_got(n)
     real :: real_got(n)
     logical :: truth(n)
+    ! Pairs, as values and their locations.
+    integer :: pairs(2, n / 2), pair_got(2, n / 2)
+    double precision :: doubles(2, n / 2), doubles_got(2, n / 2)
+    real :: reals(2, n / 2), reals_got(2, n / 2)
     ! What each rank gives.
     integer, allocatable :: given(:, :)
     logical, allocatable :: given_truth(:, :)
@@ -62,8 +66,28 @@ contains
     call expect(all(truth .eqv. any(given_truth, 2)), 'MPI_LOR')
     call MPI_Allreduce(given_truth(:, me), truth, n, MPI_LOGICAL, MPI_LXOR, comm, ierror)
     call expect(all(truth .eqv. parity(given_truth, 2)), 'MPI_LXOR')
+    ! Of equal values, which there are many of, the lowest location.
+    pairs(1, :) = mod(given(:n / 2, me), 3)
+    pairs(2, :) = n_ranks - me
+    call MPI_Allreduce(pairs, pair_got, n / 2, MPI_2INTEGER, MPI_MINLOC, comm, ierror)
+    call expect(all(pair_got(1, :) == minval(mod(given(:n / 2, :), 3), 2)), 'MPI_MINLOC')
+    call expect(all([(pair_got(2, i) == lowest(given(i, :), pair_got(1, i)), i=1, n / 2)]), 'a location')
+    doubles = pairs / 4d0
+    call MPI_Allreduce(doubles, doubles_got, n / 2, MPI_2DOUBLE_PRECISION, MPI_MAXLOC, comm, ierror)
+    call expect(all(doubles_got(1, :) == maxval(mod(given(:n / 2, :), 3), 2) / 4d0), 'MPI_MAXLOC')
+    call expect(all([(nint(4 * doubles_got(2, i)) == lowest(given(i, :), nint(4 * doubles_got(1, i))), i=1, n / 2)]), &
+                'a location of MPI_2DOUBLE_PRECISION')
+    reals = pairs / 4.
+    call MPI_Allreduce(reals, reals_got, n / 2, MPI_2REAL, MPI_MAXLOC, comm, ierror)
+    call expect(all(reals_got == real(doubles_got)), 'MPI_MAXLOC of MPI_2REAL')
     call MPI_Barrier(comm, ierror)
   end subroutine
+
+  ! The lowest location, by ranks from the last down, of this value among what they give.
+  integer function lowest(of, value)
+    integer, intent(in) :: of(:), value
+    lowest = size(of) + 1 - findloc(mod(of, 3), value, 1, back=.true.)
+  end function
 
   subroutine expect(condition, what)
     logical, intent(in) :: condition
