@@ -91,3 +91,19 @@ fn gates_say_what_they_are_busy_with_and_what_does_not_fit() {
         x.barrier().expect("both");
     });
 }
+
+/// Signals for them may still come, and must not reach whoever has them next.
+#[test]
+fn gates_with_an_operation_in_flight_are_not_freed() {
+    ranks(2, |x| {
+        let mut gates = pair_of_gates(x);
+        if x.rank() == 0 {
+            gates.barrier().expect("idle");
+        }
+        drop(gates);
+        let next = || GateSet::alloc(Api::emulated(), 0, 1).ok();
+        let left: Vec<GateSet> = std::iter::from_fn(next).collect();
+        assert_eq!(left.len(), if x.rank() == 0 { 15 } else { 16 });
+        x.barrier().expect("both");
+    });
+}
