@@ -166,6 +166,15 @@ impl<'a> WorkingSpace<'a> {
         }
     }
 
+    /// What stands in `run`, cut into what may travel apart ([`Space::travels_apart`](hopbine_torus::plan::Space::travels_apart)).
+    pub(crate) fn units(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
+        let Lane { space, parts, .. } = self.lane;
+        match space.travels_apart(*parts, self.plan.collective) {
+            true => (run.start..run.end()).flat_map(|at| self.filled(Run::new(at, 1))).collect(),
+            false => self.filled(run),
+        }
+    }
+
     /// Whether a message from there is packed first, although it is one region.
     pub(crate) fn packs(&self, from: Region) -> bool {
         matches!(self.home, Home::Work(staged) if staged.packs(from))
@@ -244,12 +253,14 @@ impl<'a> WorkingSpace<'a> {
     }
 
     /// Where in the user's output all of `range` belongs, one position after the other, if the
-    /// space lies elsewhere and the output is no input.
+    /// space lies elsewhere and the output is no input: of one's own block alone, nobody receives any.
     fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
         let Lane { space, .. } = self.lane;
+        let Plan { collective, rank, root, n_ranks, .. } = *self.plan;
+        let gives = collective.gives(rank, root, n_ranks);
         let is_apart = matches!(self.home, Home::Output)
             && matches!(self.base, Some((Buffer::Work, _)))
-            && input_buffer(self.plan, self.geometry) == Buffer::Send;
+            && (input_buffer(self.plan, self.geometry) == Buffer::Send || gives == Share::Own);
         let share = gets(self.plan);
         if !is_apart
             || space.payload == Payload::Vector
@@ -302,8 +313,7 @@ impl<'a> WorkingSpace<'a> {
                 origins.push((self.bytes(Run::new(0, space.n_positions)), self.part_offset()));
             }
             Share::All
-                if space.is_identity()
-                    && self.lane.parts == 1
+                if !space.is_scattered(self.lane.parts)
                     && self.geometry.sizes.are_adjacent(input) =>
             {
                 let all = self.bytes(Run::new(0, space.n_positions));
@@ -374,7 +384,7 @@ fn in_output(
     let gets_all = gets(plan) == Share::All;
     let is_vector = lane.space.payload == Payload::Vector;
     let in_order =
-        lane.parts == 1 && lane.space.is_identity() && geometry.sizes.are_adjacent(Buffer::Recv);
+        !lane.space.is_scattered(lane.parts) && geometry.sizes.are_adjacent(Buffer::Recv);
     let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
     let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
     (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))

@@ -263,5 +263,51 @@ fn alltoall_and_barrier() {
 
 #[test]
 fn long_runs_travel_separately() {
-    every_algorithm(&[Collective::ReduceScatter, Collective::Alltoall], &[&[2, 3]], &[1021]);
+    let collectives = [
+        Collective::ReduceScatter,
+        Collective::Allgather,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::Alltoall,
+    ];
+    // Blocks of 4 KiB or more in each of four parts.
+    every_algorithm(&collectives, &[&[2, 3]], &[2051]);
+}
+
+/// Bytes that a rank's program copies, without folds.
+fn copied(algorithm: &str, collective: Collective, count: usize, in_place: bool) -> u64 {
+    let shape = Shape::torus(&[4, 4]).unwrap();
+    let algorithm = registry::find(collective, algorithm).unwrap();
+    let geometry = Geometry {
+        sizes: Sizes::Equal(count as u64),
+        elem_bytes: 8,
+        in_place,
+        segment_bytes: Some(16 * 1024),
+        staged: None,
+    };
+    let of_rank = |plan: &CheckedPlan| {
+        let program = compile(plan, &geometry).unwrap();
+        let moves = program.ports.iter().flat_map(|port| port.moves.iter());
+        moves.chain(program.closing.iter()).map(|copy| copy.from.len).sum::<u64>()
+    };
+    plans(&algorithm, &shape, 0, None).iter().map(of_rank).max().unwrap()
+}
+
+#[test]
+fn long_blocks_are_copied_nowhere() {
+    // Four ports, each of which has a fourth of every block.
+    let (long, short) = (4 * 512, 4 * 511);
+    let of_one = 8 * long as u64;
+    for name in ["bucket", "mixed", "bine-send"] {
+        assert_eq!(copied(name, Collective::Allgather, long, false), of_one, "{name}");
+        assert_eq!(copied(name, Collective::Allgather, long, true), 0, "{name}");
+        assert!(copied(name, Collective::Allgather, short, false) > 10 * of_one, "{name}");
+    }
+    for (name, collective) in [
+        ("bine", Collective::Gather),
+        ("mixed-near", Collective::Scatter),
+        ("pairwise", Collective::Alltoall),
+    ] {
+        assert_eq!(copied(name, collective, long, false), of_one, "{name}");
+    }
 }

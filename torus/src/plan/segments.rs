@@ -3,7 +3,8 @@
 //! A transfer is the concatenation of its runs, its *packed* bytes. Sender and receiver know
 //! the same lengths of runs (that is the plan's contract), the same segment size and the same
 //! element size, and nothing else may enter here: neither side's addresses, nor whether its
-//! memory happens to be contiguous.
+//! memory happens to be contiguous. Where users have neighbouring positions in separate places, each
+//! position is a run here ([`Space::travels_apart`](crate::plan::Space::travels_apart)).
 
 use std::ops::Range;
 

@@ -232,19 +232,15 @@ impl<'a> Costs<'a> {
         let poll_ns = self.poll_ns(step, facts);
         let is_folded = facts.action == Action::Reduce && !self.is_token;
         let unpacked = work.received.copies(self.n);
-        if !is_folded && unpacked.share == 0.0 {
-            ops.push(Op::Receive { step, to: 1.0, poll_ns: poll_ns * segments });
-            let eager = self.eager(facts);
-            if eager.share > 0.0 {
-                ops.push(self.copy_of(step, facts, false, eager));
-            }
-            return;
-        }
+        let is_left = !is_folded && unpacked.share == 0.0;
         let mut done = 0.0;
         for pieces in parts(segments as u64, MOST_PARTS).into_iter().map(|pieces| pieces as f64) {
             done += pieces;
             let (to, share) = ((done / segments) as f32, (pieces / segments) as f32);
             ops.push(Op::Receive { step, to, poll_ns: poll_ns * pieces });
+            if is_left {
+                continue;
+            }
             if !is_folded {
                 let pieces = if to == 1.0 { unpacked.pieces } else { 0 };
                 let share = unpacked.share * f64::from(share);
@@ -254,6 +250,10 @@ impl<'a> Costs<'a> {
             let bytes = f64::from(share) * facts.share * self.n;
             let start_ns = self.machine.reduce_start_ns(bytes, pieces);
             ops.push(Op::Fold { step, share, ns_per_byte: self.fold_ns, start_ns });
+        }
+        let eager = self.eager(facts);
+        if is_left && eager.share > 0.0 {
+            ops.push(self.copy_of(step, facts, false, eager));
         }
     }
 
@@ -336,8 +336,9 @@ impl<'a> Costs<'a> {
         if let Some(last) = facts.len().checked_sub(1) {
             ops.push(Op::Sent { step: last, to: 1.0, ack_ns: self.machine.ack_ns });
         }
-        if work.closing.share > 0.0 {
-            ops.push(Op::Spend { ns: self.copy_time(work.closing), part: Part::Copy });
+        let closing = work.closing.copies(self.n);
+        if closing.share > 0.0 {
+            ops.push(Op::Spend { ns: self.copy_time(closing), part: Part::Copy });
         }
     }
 }

@@ -3,16 +3,16 @@
 //! As `src/engine/compile` lays a call out whose input and output are apart. A vector, and blocks in the
 //! user's order, are worked on in the user's output; other blocks in memory of the call. Nothing is copied in
 //! advance: what has not been written yet is read where the user has it. A message whose bytes lie in one
-//! piece is sent from there and received there; otherwise it is packed before, or unpacked behind. What a
-//! step both sends and receives lands apart and is copied. In the end what is not where the user wants it is
-//! copied there.
+//! piece is sent from there and received there; otherwise it is packed before, or unpacked behind: long parts of
+//! blocks are messages of their own ([`segments`](crate::plan::segments)). What a step both sends and receives
+//! lands apart and is copied. In the end what is not where the user wants it is copied there.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::collectives::{Action, Collective, Payload, Share};
 use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::segments::MIN_SEPARATE_RUN_BYTES;
-use crate::plan::{Flow, Lane, Plan, Run};
+use crate::plan::{Flow, Lane, Plan, Run, Transfer};
 
 /// Positions of a vector that are followed one by one.
 const MOST_FOLLOWED: u32 = 4096;
@@ -26,12 +26,12 @@ pub struct Copies {
     pub pieces: u32,
 }
 
-/// What a rank sends, or receives, in a step.
+/// What a rank sends or receives in a step, or has in the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moved {
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// Runs of positions.
+    /// Runs of positions, or positions that the user has in separate places.
     pub runs: u32,
     /// Copies where runs are short, and those of a message travel together.
     pub together: Copies,
@@ -68,7 +68,7 @@ pub struct LaneWork {
     /// By step.
     pub steps: Vec<StepWork>,
     /// When all steps are done.
-    pub closing: Copies,
+    pub closing: Moved,
 }
 
 /// What one rank does, by lane: the root, or rank 0.
@@ -94,25 +94,39 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
     let lanes = plan.lanes.iter().enumerate().map(|(number, lane)| {
         let met = met.entry(lane.port).or_default();
         let is_first = !plan.lanes[..number].iter().any(|other| other.part == lane.part);
-        let mut places = Places::new(&plan, lane, share(number));
+        let mut places =
+            [false, true].map(|is_apart| Places::new(&plan, lane, share(number), is_apart));
         let steps = lane.steps.iter().map(|step| {
             let (sends, recvs) = (&step.sends, &step.recvs);
             let peers = sends.iter().chain(recvs).map(|transfer| transfer.peer);
             let new_peers = peers.filter(|&peer| met.insert(peer)).count() as u32;
-            places.step += 1;
-            let mut work = StepWork { new_peers, ..StepWork::default() };
-            sends.iter().for_each(|send| places.send(&send.runs, &mut work.sent));
-            let received = &mut work.received;
-            recvs.iter().for_each(|recv| places.receive(&recv.runs, step.action, received));
-            work
+            let [together, apart] = places.each_mut().map(|places| {
+                places.step += 1;
+                let sent = sends.iter().map(|send| places.send(&send.runs));
+                let sent = sent.fold(Copies::default(), Copies::and);
+                let received = recvs.iter().map(|recv| places.receive(&recv.runs, step.action));
+                (sent, received.fold(Copies::default(), Copies::and))
+            });
+            let moved = |transfers: &[Transfer], copies| {
+                let runs = transfers.iter().flat_map(|transfer| &transfer.runs).copied();
+                places[1].moved(runs, copies)
+            };
+            StepWork {
+                sent: moved(sends, [together.0, apart.0]),
+                received: moved(recvs, [together.1, apart.1]),
+                new_peers,
+            }
         });
         let steps = steps.collect();
         let all = &arrives.get(&lane.part);
-        let closing = places.closing(|position| {
-            let of_others = all.is_some_and(|all| all[position as usize]);
-            is_first && !of_others
+        let copies = places.each_ref().map(|places| {
+            places.closing(|position| {
+                let of_others = all.is_some_and(|all| all[position as usize]);
+                is_first && !of_others
+            })
         });
-        LaneWork { steps, closing }
+        let all = std::iter::once(Run::new(0, lane.space.n_positions));
+        LaneWork { steps, closing: places[1].moved(all, copies) }
     });
     lanes.collect()
 }
@@ -140,6 +154,8 @@ struct Places<'a> {
     lane: &'a Lane,
     /// Bytes of a position, as a multiple of n.
     share: f64,
+    /// Whether runs are messages of their own.
+    is_apart: bool,
     gets: Share,
     /// Positions are the user's blocks in order, in the output.
     is_home: bool,
@@ -152,14 +168,13 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(plan: &'a Plan, lane: &'a Lane, share: f64) -> Self {
+    fn new(plan: &'a Plan, lane: &'a Lane, share: f64, is_apart: bool) -> Self {
         let Plan { collective, rank, root, n_ranks, .. } = *plan;
         let (gives, gets) =
             (collective.gives(rank, root, n_ranks), collective.gets(rank, root, n_ranks));
         let space = &lane.space;
         let is_vector = space.payload == Payload::Vector;
-        let in_order = is_vector || lane.parts == 1 && space.is_identity();
-        let is_home = gets == Share::All && in_order;
+        let is_home = gets == Share::All && (is_vector || !space.is_scattered(lane.parts));
         let home = |position| match is_home {
             true => Place::Output(position),
             false => Place::Work(position),
@@ -182,7 +197,27 @@ impl<'a> Places<'a> {
         let n_output = if is_plain { 0 } else { n_ranks.max(n) as usize };
         let read = [vec![0; n_output], vec![0; at.len()]];
         let arrived = vec![false; at.len()];
-        Places { plan, lane, share, gets, is_home, at, step: 0, read, arrived }
+        Places { plan, lane, share, is_apart, gets, is_home, at, step: 0, read, arrived }
+    }
+
+    /// What may travel apart of a run.
+    fn units(&self, run: Run) -> impl Iterator<Item = Run> + use<> {
+        let is_cut = self.lane.space.travels_apart(self.lane.parts, self.plan.collective);
+        let len = if is_cut { 1 } else { run.len.max(1) };
+        (run.start..run.end()).step_by(len as usize).map(move |start| Run::new(start, len))
+    }
+
+    fn moved(&self, runs: impl Iterator<Item = Run>, [together, apart]: [Copies; 2]) -> Moved {
+        let count = |(n, units): (u32, u32), run: Run| {
+            (n + run.len, units + self.units(run).count() as u32)
+        };
+        match self.lane.space.payload {
+            Payload::Token => Moved::default(),
+            _ => {
+                let (n, runs) = runs.fold((0, 0), count);
+                Moved { share: f64::from(n) * self.share, runs, together, apart }
+            }
+        }
     }
 
     /// Whether a place lies right behind another. Parts of blocks of the user's do not.
@@ -211,45 +246,45 @@ impl<'a> Places<'a> {
     }
 
     /// A message is sent, packed before.
-    fn send(&mut self, runs: &[Run], moved: &mut Moved) {
+    fn send(&mut self, runs: &[Run]) -> Copies {
         if self.at.is_empty() {
-            return self.move_plain(runs, true, moved);
+            return self.copies_plain(runs, true);
         }
         let place = |position: u32| self.at[position as usize];
-        let all = runs.iter().flat_map(|run| run.start..run.end());
-        let pieces = self.pieces(all.clone().map(place));
-        for run in runs {
-            let pieces = self.pieces((run.start..run.end()).map(place));
-            if pieces > 1 {
-                moved.apart = moved.apart.and(self.copies(run.len as usize, pieces));
+        let all = || runs.iter().flat_map(|run| run.start..run.end());
+        let copies = match self.is_apart {
+            true => {
+                let units = runs.iter().flat_map(|&run| self.units(run));
+                let of_unit =
+                    |unit: Run| (unit.len, self.pieces((unit.start..unit.end()).map(place)));
+                let packed = units.map(of_unit).filter(|&(_, pieces)| pieces > 1);
+                packed.fold(Copies::default(), |all, (len, pieces)| {
+                    all.and(self.copies(len as usize, pieces))
+                })
             }
-        }
-        let n = all.clone().count();
-        for position in all {
+            false => match self.pieces(all().map(place)) {
+                pieces if pieces > 1 => self.copies(all().count(), pieces),
+                _ => Copies::default(),
+            },
+        };
+        for position in all() {
             match self.at[position as usize] {
                 Place::Input(_) => {}
                 Place::Output(at) => self.read[0][at as usize] = self.step,
                 Place::Work(at) => self.read[1][at as usize] = self.step,
             }
         }
-        if pieces > 1 {
-            moved.together = moved.together.and(self.copies(n, pieces));
-        }
-        moved.runs += runs.len() as u32;
-        moved.share += n as f64 * self.share;
+        copies
     }
 
     /// A message of a vector's pieces is copied if it has several runs.
-    fn move_plain(&self, runs: &[Run], is_copied: bool, moved: &mut Moved) {
-        if self.lane.space.payload == Payload::Token {
-            return;
+    fn copies_plain(&self, runs: &[Run], is_copied: bool) -> Copies {
+        let is_token = self.lane.space.payload == Payload::Token;
+        if is_token || self.is_apart || !is_copied || runs.len() <= 1 {
+            return Copies::default();
         }
         let n: u32 = runs.iter().map(|run| run.len).sum();
-        if is_copied && runs.len() > 1 {
-            moved.together = moved.together.and(self.copies(n as usize, runs.len() as u32));
-        }
-        moved.runs += runs.len() as u32;
-        moved.share += f64::from(n) * self.share;
+        self.copies(n as usize, runs.len() as u32)
     }
 
     /// Where the user wants a position in the end.
@@ -267,21 +302,26 @@ impl<'a> Places<'a> {
     }
 
     /// A message is received, and unpacked behind. What is combined is read where it has landed.
-    fn receive(&mut self, runs: &[Run], action: Action, moved: &mut Moved) {
-        if self.at.is_empty() {
-            return self.move_plain(runs, action == Action::Copy, moved);
-        }
+    fn receive(&mut self, runs: &[Run], action: Action) -> Copies {
         let is_stored = action == Action::Copy;
+        if self.at.is_empty() {
+            return self.copies_plain(runs, is_stored);
+        }
+        let mut apart = Copies::default();
         let mut is_direct = runs.len() <= 1;
-        for run in runs {
+        let units: Vec<Run> = match self.is_apart {
+            true => runs.iter().flat_map(|&run| self.units(run)).collect(),
+            false => runs.to_vec(),
+        };
+        for unit in units {
             let ends: Option<Vec<Place>> = match self.is_home {
                 true => None,
-                false => (run.start..run.end()).map(|position| self.end(position)).collect(),
+                false => (unit.start..unit.end()).map(|position| self.end(position)).collect(),
             };
-            // In the output if all of the run belongs there in order, else in the memory of the call.
+            // In the output if all of it belongs there in order, else in the memory of the call.
             let ends = ends.filter(|ends| self.pieces(ends.iter().copied()) == 1);
             let mut is_read = false;
-            for (index, position) in (run.start..run.end()).enumerate() {
+            for (index, position) in (unit.start..unit.end()).enumerate() {
                 let home = match self.is_home {
                     true => Place::Output(position),
                     false => Place::Work(position),
@@ -295,17 +335,18 @@ impl<'a> Places<'a> {
                 self.at[position as usize] = place;
                 self.arrived[position as usize] = true;
             }
-            if is_stored && is_read {
-                moved.apart = moved.apart.and(self.copies(run.len as usize, 1));
+            if is_read {
+                apart = apart.and(self.copies(unit.len as usize, 1));
             }
             is_direct &= !is_read;
         }
         let n: u32 = runs.iter().map(|run| run.len).sum();
-        if is_stored && !is_direct {
-            moved.together = moved.together.and(self.copies(n as usize, runs.len() as u32));
+        match self.is_apart {
+            _ if !is_stored => Copies::default(),
+            true => apart,
+            false if is_direct => Copies::default(),
+            false => self.copies(n as usize, runs.len() as u32),
         }
-        moved.runs += runs.len() as u32;
-        moved.share += f64::from(n) * self.share;
     }
 
     /// What is left to be copied: of the positions that have arrived here, and of those that are `left` to

@@ -148,7 +148,7 @@ impl<'a> PortCompiler<'a> {
 
     fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
         let mut at = 0;
-        let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().filled(run)).collect();
+        let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().units(run)).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
         let pieces = if self.space().is_token() || !self.geometry.sizes.are_known() {
             // One message, which says "I am here", or how much there is.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::grid::Grid;
 use super::runs::{Run, Runs};
 use super::torus::Torus;
-use crate::collectives::{Payload, Share};
+use crate::collectives::{Collective, Payload, Share};
 use crate::geometry::Vertex;
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
@@ -250,6 +250,20 @@ impl Space {
     /// True if positions are the user's blocks in order, at the start and in the end.
     pub fn is_identity(&self) -> bool {
         matches!(self.order, BlockOrder::Identity)
+    }
+
+    /// Whether the user has neighbouring positions in separate places, if each holds one of the `parts` of a
+    /// block: parts of blocks, and blocks in another order. All ranks agree.
+    pub fn is_scattered(&self, parts: u32) -> bool {
+        let is_block = matches!(self.payload, Payload::Blocks | Payload::Pairs);
+        is_block && (parts > 1 || !self.is_identity())
+    }
+
+    /// Whether each position is a run of its own where messages are cut
+    /// ([`segments`](crate::plan::segments)): the user has them in separate places, from which and to which they can
+    /// go without a copy. What is combined lands elsewhere anyway, and longer messages cost less.
+    pub fn travels_apart(&self, parts: u32, collective: Collective) -> bool {
+        !collective.is_reduction() && self.is_scattered(parts)
     }
 
     /// Checks that the order fits what positions are: pieces of a vector and tokens stand in

@@ -32,7 +32,7 @@ pub fn play(
         let start = before + wake;
         let mut trail = vec![(Part::Setup, before, None), (Part::Threads, wake, None)];
         trail.extend(tree.slowest(trees, start));
-        let closing = score.work()[lane.index()].closing;
+        let closing = score.work()[lane.index()].closing.copies(of_call.1);
         trail.push((Part::Copy, tree.costs.copy_time(closing), None));
         trail
     });
