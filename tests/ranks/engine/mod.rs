@@ -270,8 +270,8 @@ fn long_runs_travel_separately() {
         Collective::Scatter,
         Collective::Alltoall,
     ];
-    // Blocks of 4 KiB or more in each of four parts.
-    every_algorithm(&collectives, &[&[2, 3]], &[2051]);
+    // Blocks of 4 KiB or more in each of two parts.
+    every_algorithm(&collectives, &[&[2, 2], &[3]], &[1027]);
 }
 
 /// Bytes that a rank's program copies, without folds.
