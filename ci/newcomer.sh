@@ -37,6 +37,8 @@ if [ ! -e "$debian/etc/debian_version" ]; then
   debootstrap --variant=minbase --include=ca-certificates bookworm "$debian" >"$debian.log" 2>&1 || { tail "$debian.log" >&2; exit 1; }
 fi
 cp /etc/resolv.conf "$debian/etc/"
+# This machine's network may have a proxy with a certificate of its own.
+cp /etc/ssl/certs/ca-certificates.crt "$debian/etc/ssl/certs/"
 mkdir -p "$debian/home/root"
 [ -d "$debian/home/newcomer" ] || within root 'useradd --create-home newcomer' || exit 1
 # Git, a C compiler, an MPI: what a user of MPI has.
@@ -46,7 +48,8 @@ within root 'cd /; apt-get update -qq && apt-get install -y -qq --no-install-rec
 home=$debian/home/newcomer
 rm -rf "${home:?}"/* "$home/.cargo"
 # What is committed, where the README says URL.
-git clone --quiet --bare . "$debian/srv/hopbine.git" 2>/dev/null || git push --quiet --force "$debian/srv/hopbine.git" HEAD:main
+rm -rf "$debian/srv/hopbine.git"
+git clone --quiet --bare . "$debian/srv/hopbine.git"
 cp examples/mpi/heat.f90 examples/c/cg.c "$home/"
 sed 's/HB_/MPI_/g; s/hopbine_mpi.h/mpi.h/' examples/mpi/heat.c >"$home/heat.c"
 cat >"$home/program.py" <<'END'

@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints oldest api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book fuzz coverage
+#   STAGE       only these of: lints oldest api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints oldest api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book fuzz coverage)
+stages=(lints oldest api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -221,6 +221,12 @@ book() {
   ! $install || command -v mdbook >/dev/null ||
     cargo install --quiet --locked mdbook --no-default-features --features search || return 1
   limited 1h ci/book.sh
+}
+
+# What somebody new does on a bare Debian 12.
+newcomer() {
+  need debootstrap util-linux
+  limited 2h ci/newcomer.sh
 }
 
 fuzz() { limited 2h ci/fuzz.sh; }
