@@ -270,8 +270,8 @@ fn long_runs_travel_separately() {
         Collective::Scatter,
         Collective::Alltoall,
     ];
-    // Blocks of 4 KiB or more in each of two parts.
-    every_algorithm(&collectives, &[&[2, 2], &[3]], &[1027]);
+    // Blocks of 8 KiB or more in each of two parts.
+    every_algorithm(&collectives, &[&[2, 2], &[3]], &[2051]);
 }
 
 /// Bytes that a rank's program copies, without folds.
@@ -296,7 +296,7 @@ fn copied(algorithm: &str, collective: Collective, count: usize, in_place: bool)
 #[test]
 fn long_blocks_are_copied_nowhere() {
     // Four ports, each of which has a fourth of every block.
-    let (long, short) = (4 * 512, 4 * 511);
+    let (long, short) = (4 * 1024, 4 * 1023);
     let of_one = 8 * long as u64;
     for name in ["bucket", "mixed", "bine-send"] {
         assert_eq!(copied(name, Collective::Allgather, long, false), of_one, "{name}");
