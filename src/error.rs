@@ -246,8 +246,10 @@ pub enum Error {
         valid: String,
     },
     /// A decision table cannot be used.
-    #[error("decision table {table}, {source}")]
+    #[error("{}decision table {table}, {source}", .rank.map_or(String::new(), |rank| format!("rank {rank}: ")))]
     Tuning {
+        /// The rank, if it is known.
+        rank: Option<Rank>,
         /// Its file, or its name.
         table: String,
         /// What is wrong, and in which line.

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
+use hopbine_meet::Place;
 use hopbine_meet::variables::{
     ALGORITHM, BACKEND, CORES, DRIVE, GATE_SUM, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
     REG_CACHE_MAX_REGIONS, STAGE_BYTES, TRACE, TRACE_RECORDS, TUNING, UNEXPECTED_BYTES,
@@ -17,6 +18,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 #[cfg(feature = "emu")]
 pub use utofu_emu::Model as Latency;
 
+use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
 use crate::comm::choice::tuning::Tuning;
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
@@ -203,7 +205,12 @@ pub(super) fn tuning(get: Lookup<'_>) -> Result<Option<Tuning>, Error> {
     let text = read_text(&path, LONGEST_TABLE).map_err(|error| {
         TUNING.wrong_here(&path, format!("{} that can be read ({error})", TUNING.values))
     })?;
-    text.parse().map(Some).map_err(|source| Error::Tuning { table: path, source: Box::new(source) })
+    let wrong = |source| {
+        let rank = Place::find(get).ok().filter(|place| place.size > 1);
+        let rank = rank.map(|place| place.rank as Rank);
+        Error::Tuning { rank, table: path.clone(), source: Box::new(source) }
+    };
+    text.parse().map(Some).map_err(wrong)
 }
 
 /// The table that is wanted, if it is for the wire of the built-in one; without it that one.

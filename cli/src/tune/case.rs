@@ -40,6 +40,19 @@ impl Case {
         Ok(Case { algorithm: algorithm.clone(), ports, schedule, flow, score })
     }
 
+    /// With all ranks followed where one does not stand exactly for all: what was searched for is else what is
+    /// predicted worst.
+    fn exact(mut self, network: &Network) -> Self {
+        if !self.score.is_exact() {
+            let Case { schedule, flow, .. } = &self;
+            let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
+            if let Ok(all) = Score::of_all(flow, network, place) {
+                self.score = all;
+            }
+        }
+        self
+    }
+
     /// What a repeated call of `bytes` bytes takes, ns, with messages up to a length.
     pub fn ns(&self, machine: &Machine, bytes: u64, segment_bytes: u64) -> f64 {
         let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
@@ -52,8 +65,9 @@ impl Case {
 /// All of a collective on a shape, played at some sizes.
 pub struct Cases<'a> {
     pub machine: &'a Machine,
-    /// By algorithm, then by ports.
+    /// By algorithm, then by ports; behind these what was found beyond the registry's rows.
     pub all: Vec<Case>,
+    n_rows: usize,
     /// Bytes of all data of a rank.
     pub sizes: Vec<u64>,
     /// Of each case, by size and longest message, what a call takes, ns.
@@ -81,6 +95,34 @@ impl<'a> Cases<'a> {
         let case =
             |&(algorithm, ports): &(&Algorithm, u32)| Case::new(network, shape, algorithm, ports);
         let all: Vec<Case> = wanted.par_iter().map(case).collect::<Result<_, _>>()?;
+        let n_rows = all.len();
+        let mut cases = Cases { machine, all: Vec::new(), n_rows, sizes, times: Vec::new() };
+        cases.play_all(all, bar);
+        Ok(cases)
+    }
+
+    /// Others beside them, with all their ranks followed.
+    ///
+    /// # Errors
+    /// As [`Case::new`].
+    pub fn add(
+        &mut self,
+        network: &Network,
+        shape: &Shape,
+        others: &[(Algorithm, u32)],
+        bar: &Bar,
+    ) -> Result<(), CliError> {
+        bar.expect(others.len() as u64);
+        let case = |(algorithm, ports): &(Algorithm, u32)| {
+            Ok(Case::new(network, shape, algorithm, *ports)?.exact(network))
+        };
+        let others: Vec<Case> = others.par_iter().map(case).collect::<Result<_, CliError>>()?;
+        self.play_all(others, bar);
+        Ok(())
+    }
+
+    fn play_all(&mut self, all: Vec<Case>, bar: &Bar) {
+        let (machine, sizes) = (self.machine, &self.sizes);
         let of_size = |case: &Case, bytes: u64| {
             let whole = case.ns(machine, bytes, SEGMENTS[0]);
             // What is longer than all data cuts nothing.
@@ -94,8 +136,9 @@ impl<'a> Cases<'a> {
             bar.advance(1);
             times
         };
-        let times = all.par_iter().map(of_case).collect();
-        Ok(Cases { machine, all, sizes, times })
+        let times: Vec<_> = all.par_iter().map(of_case).collect();
+        self.times.extend(times);
+        self.all.extend(all);
     }
 
     /// The case of this name on this number of ports.
@@ -116,8 +159,17 @@ impl<'a> Cases<'a> {
 
     /// The case that takes least on up to `ports` ports at a size, and what it takes, ns.
     pub fn best(&self, size: usize, ports: u32) -> (&Case, f64) {
+        self.best_of(&self.all, size, ports)
+    }
+
+    /// Of the registry's rows the one that does.
+    pub fn best_row(&self, size: usize, ports: u32) -> (&Case, f64) {
+        self.best_of(&self.all[..self.n_rows], size, ports)
+    }
+
+    fn best_of<'c>(&'c self, cases: &'c [Case], size: usize, ports: u32) -> (&'c Case, f64) {
         let least = |of: &[f64; SEGMENTS.len()]| of.iter().copied().fold(f64::INFINITY, f64::min);
-        let all = self.all.iter().zip(&self.times).filter(|(case, _)| case.ports <= ports);
+        let all = cases.iter().zip(&self.times).filter(|(case, _)| case.ports <= ports);
         let all = all.map(|(case, times)| (case, least(&times[size])));
         all.reduce(|best, other| if other.1 < best.1 { other } else { best })
             .expect("some algorithm serves every shape")

@@ -24,21 +24,23 @@ const LONG: u64 = 64 << 20;
 pub struct Compared {
     pub collective: Collective,
     pub shape: Shape,
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
 }
 
 /// A call with a number of ports and a size.
-struct Call {
-    ports: u32,
-    bytes: u64,
+pub(super) struct Call {
+    pub(super) ports: u32,
+    pub(super) bytes: u64,
     /// By the table that has been tuned, if there is one; ns, as all below.
     new: Option<f64>,
     before: f64,
-    best: f64,
+    pub(super) best: f64,
+    /// By the best row of the registry, and its name.
+    pub(super) row: (f64, String),
     /// What no algorithm can go below.
     bound: f64,
     /// What the table before chooses, and what is best.
-    names: [String; 2],
+    pub(super) names: [String; 2],
 }
 
 impl Compared {
@@ -81,12 +83,14 @@ impl Compared {
                     }
                 };
                 let (best, best_ns) = cases.best(size, ports);
+                let (row, row_ns) = cases.best_row(size, ports);
                 calls.push(Call {
                     ports,
                     bytes,
                     new: runs.and_then(|runs| runs.iter().find(is_its)).map(by),
                     before,
                     best: best_ns,
+                    row: (row_ns, row.algorithm.name.to_string()),
                     bound: bounds.call(bytes as f64).1,
                     names: [name.to_owned(), best.algorithm.name.to_string()],
                 });

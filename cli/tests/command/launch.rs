@@ -193,15 +193,9 @@ fn ranks_have_one_decision_table() {
     let network = network.unwrap();
     let other = network.replace("\"mixed-l\", ports = 1", "\"bine-l\", ports = 1");
     assert_ne!(other, network);
-    let wrong = network.replacen("version = 1", "version = 9", 1);
-    for (name, table) in [
-        ("same-0", &other),
-        ("same-1", &other),
-        ("odd-0", &network),
-        ("odd-1", &other),
-        ("bad-0", &wrong),
-        ("bad-1", &wrong),
-    ] {
+    for (name, table) in
+        [("same-0", &other), ("same-1", &other), ("odd-0", &network), ("odd-1", &other)]
+    {
         std::fs::write(directory.path().join(name), table).unwrap();
     }
     let with = |tables: &str| {
@@ -223,11 +217,37 @@ fn ranks_have_one_decision_table() {
             && odd.contains("HOPBINE_TUNING=network:"),
         "{odd}"
     );
-    let bad = err("bad");
-    assert!(
-        bad.contains("bad-0, line 14: `version = 9` is not known; tables have version 1"),
-        "{bad}"
-    );
+    // Whatever is wrong, all who have it say which rank they are, which file it is, and which line.
+    let table = "version = 1\nname = \"t\"\nwire = \"network\"\notherwise = \"network\"\n[class.all]\nranks = \"1..\"\n\
+                 [[rule]]\ncollective = \"bcast\"\nclass = \"all\"\nrows = [\n\
+                 { bytes = \"0..8KiB\", algorithm = \"mixed-tree\", ports = 1, segment = \"whole\" },\n\
+                 { bytes = \"8KiB..\", algorithm = \"mixed\", ports = \"all\", segment = \"64KiB\" },\n]\n";
+    for (from, to, said) in [
+        ("version = 1", "version = 9", "1: `version = 9` is not known; tables have version 1"),
+        ("mixed-tree", "mixed-three", "11: `mixed-three` is not an algorithm for bcast"),
+        ("class = \"all\"", "class = \"some\"", "9: there is no class `some`; the table has all"),
+        ("segment = \"64KiB\"", "segments = 3", "12: there is no key `segments` here"),
+        ("8KiB..\"", "9KiB..\"", "12: no row is for sizes above 8192 up to 9216 bytes"),
+        ("8KiB..\"", "7KiB..\"", "12: sizes above 7168 up to 8192 bytes are the row before's, too"),
+        ("8KiB..\"", "8KiB..9KiB\"", "12: "),
+    ] {
+        assert!(table.contains(from), "{from}");
+        for rank in 0..2 {
+            let path = directory.path().join(format!("bad-{rank}"));
+            std::fs::write(path, table.replacen(from, to, 1)).unwrap();
+        }
+        let bad = err("bad");
+        for rank in 0..2 {
+            let path = directory.path().join(format!("bad-{rank}"));
+            let wanted = format!("rank {rank}: decision table {}, line {said}", path.display());
+            // The launcher may have ended the other by then.
+            assert!(
+                bad.contains(&wanted) || bad.contains(&format!("rank {}: decision", 1 - rank)),
+                "{wanted}: {bad}"
+            );
+        }
+        assert!(bad.contains(&format!("line {said}")), "{said}: {bad}");
+    }
 }
 
 #[test]

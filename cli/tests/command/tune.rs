@@ -56,6 +56,44 @@ fn a_table_of_predictions_is_one_and_always_the_same() {
     assert!(value["row"].as_str().unwrap().starts_with("table tofu-d, line "), "{value}");
 }
 
+/// What a search finds beyond the registry's rows stands in tables by its name, and runs.
+#[test]
+fn a_table_has_what_a_search_finds() {
+    let tune =
+        "tune reduce-scatter --search --torus 4x4x3 --bytes 512..8KiB:x4 --ports 1,6 --quiet";
+    let table = well(tune);
+    assert_eq!(well(tune), table);
+    let tuning: Tuning = table.parse().unwrap();
+    let shape = "4x4x3".parse().unwrap();
+    let found = tuning.choose(Collective::ReduceScatter, &shape, 2048 / 48, 6);
+    assert!(found.algorithm.name.contains('/'), "{table}");
+    // Shapes that it does not serve have something that does.
+    let other = "7x5".parse().unwrap();
+    let behind = tuning.choose(Collective::ReduceScatter, &other, 2048 / 35, 6);
+    assert!(behind.algorithm.serves(&other).is_ok() && !behind.algorithm.name.contains('/'));
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("found.toml");
+    std::fs::write(&path, &table).unwrap();
+    let program = env!("CARGO_BIN_EXE_hopbine");
+    let run = format!(
+        "{program} run reduce-scatter --torus 4x4x3 --bytes 2KiB --iterations 1 --ports 6 --format json"
+    );
+    for run in [run.strip_prefix(program).unwrap(), &format!("launch -n 48 -- {run}")] {
+        let out = command(run).env("HOPBINE_TUNING", &path).output_in_time();
+        let said = text(&out.stdout);
+        let wanted = format!("\"algorithm\": \"{}\"", found.algorithm.name);
+        assert!(out.status.success() && said.contains(&wanted), "{said}\n{}", text(&out.stderr));
+    }
+
+    let gains = json(&tune.replace("--quiet", "--judge --format json"));
+    let row = &gains["rows"][0];
+    assert_eq!((row["cells"].as_u64(), row["torus"].as_str()), (Some(6), Some("4x4x3")));
+    let [gain, row_us, found_us] =
+        ["gain", "row_us", "found_us"].map(|key| row[key].as_f64().unwrap());
+    assert!(gain > 1.03 && (row_us / found_us - gain).abs() < 1e-9, "{row}");
+}
+
 /// A table is judged by what it chooses, not by what it was made of.
 #[test]
 fn a_table_is_judged_by_the_best_algorithm() {
@@ -181,6 +219,7 @@ fn what_is_chosen_is_explained() {
 fn what_cannot_be_tuned_or_explained_is_refused() {
     refused(&[
         ("tune allreduce --torus 5x7x11", "nothing was tuned; 5x7x11: shape 5x7x11 has no fold"),
+        ("tune --measure --search --torus 4 -o t.toml", "cannot be used with"),
         ("tune allreduce --torus 4 --ports 0", "calls have at least 1 port"),
         ("tune allreduce --torus 4 --budget 10", "such as 90s or 10min"),
         ("tune allreduce --torus 4 --machine tofu-e", "neither a machine"),

@@ -1,0 +1,74 @@
+//! Schedules that no row of the registry is, and that beat all rows: what a search adds to a table.
+
+use hopbine_torus::plan::max_ports;
+use hopbine_torus::search::{Found, Question, best_of};
+use hopbine_torus::sim::{Machine, Network};
+use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Shape};
+use rayon::prelude::*;
+
+use super::case::{Cases, SEGMENTS};
+use crate::error::CliError;
+use crate::progress::Bar;
+
+/// How much longer the best row must take for something else to be worth a line that is harder to read.
+const WORTH: f64 = 1.03;
+/// Schedules that a search predicts beside the rows.
+const SEARCHED: u64 = 256;
+
+/// What beats all rows of the registry, of which `cases` are, by over 3 % at some size and on some of these numbers of
+/// ports; with the ports that it is on. A search goes by what it has done, and not by time: it finds the same again.
+///
+/// # Errors
+/// [`CliError::Usage`].
+pub fn winners(
+    (machine, network): (&Machine, &Network),
+    (collective, shape): (Collective, &Shape),
+    cases: &Cases<'_>,
+    counts: &[u32],
+    bar: &Bar,
+) -> Result<Vec<(Algorithm, u32)>, CliError> {
+    let limits = machine.limits(network);
+    let mut asked: Vec<(u32, usize)> = Vec::new();
+    for &ports in counts {
+        let bounds = hopbine_torus::bounds::Bounds::new(collective, ports, &limits);
+        for (size, &bytes) in cases.sizes.iter().enumerate() {
+            // Where the best row is as near the bound there is nothing to be found.
+            if cases.best(size, ports).1 > WORTH * bounds.call(bytes as f64).1 {
+                asked.push((ports, size));
+            }
+        }
+    }
+    bar.expect(asked.len() as u64);
+    let beats = |&(ports, size): &(u32, usize)| {
+        let question = Question {
+            collective,
+            shape: shape.clone(),
+            map: RankMap::default(),
+            root: Rank(0),
+            ports: ports.min(max_ports(shape)),
+            bytes: cases.sizes[size] as f64,
+            segments: SEGMENTS.to_vec(),
+        };
+        let found = best_of(&question, (network, machine), SEARCHED)
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+        bar.advance(1);
+        let is_better = |found: &Found| {
+            found.cost.is_exact && WORTH * found.cost.ns < cases.best(size, ports).1
+        };
+        Ok(found.map(|(found, _)| found).filter(is_better))
+    };
+    let found: Vec<Option<Found>> = asked.par_iter().map(beats).collect::<Result<_, CliError>>()?;
+    let mut winners: Vec<(Algorithm, u32)> = Vec::new();
+    for Found { schedule, .. } in found.into_iter().flatten() {
+        let algorithm = Algorithm::of_schedule(&schedule);
+        let is_its = |name: &str| name == algorithm.name;
+        // Rows on other numbers of ports are no more than that.
+        let is_row = cases.all.iter().any(|case| is_its(&case.algorithm.name));
+        let is_known =
+            |(other, ports): &(Algorithm, u32)| is_its(&other.name) && *ports == schedule.ports;
+        if !is_row && !winners.iter().any(is_known) {
+            winners.push((algorithm, schedule.ports));
+        }
+    }
+    Ok(winners)
+}
