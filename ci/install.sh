@@ -113,6 +113,20 @@ EOF
   done
 fi
 
+# The library to preload is found from any place, and by the command; its benchmark has all sides.
+if [ -n "$mpi" ]; then
+  ln -s "$prefix/bin/hopbine-preload" "$work/preload"
+  [ "$("$work/preload" --path)" = "$(realpath "$lib/libhopbine_preload.so")" ] || { echo "hopbine-preload --path: $("$work/preload" --path)"; exit 1; }
+  [ -s "$prefix/share/man/man1/hopbine-preload.1" ] || { echo "there is no man page of hopbine-preload"; exit 1; }
+  said=$(timeout 300 "$prefix/bin/hopbine" bench allreduce,alltoallv-sparse --bytes 8..4KiB:x512 --rounds 1 --budget 1 --cc cc \
+    --mpicc "$MPICC" --mpiexec "$MPIEXEC" --format csv 2>&1) || { echo "hopbine bench: $said"; exit 1; }
+  for side in hopbine "hopbine in C" MPI '"MPI, hopbine preloaded"'; do
+    # Two sizes of both.
+    [ "$(grep -c ",$side,[0-9]" <<<"$said")" = 4 ] || { echo "hopbine bench has no $side: $said"; exit 1; }
+  done
+  echo "hopbine bench, with $mpi: well"
+fi
+
 # Only names of the interface leave the libraries: any other could stand before a name of the program.
 for library in "$lib"/libhopbine.so "$lib"/libtofucom_emu.so "$lib"/libhopbine_preload.so "$lib"/hopbine/*/libhopbine_*.so; do
   [ -e "$library" ] || continue

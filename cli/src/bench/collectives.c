@@ -14,7 +14,12 @@
  * call comes behind a barrier, and is timed alone: the median call of those of the slowest ranks. With `written` what is
  * sent is written anew before that barrier.
  */
+#ifdef INTERFACE
+#include "interface.h"
+#else
 #include <mpi.h>
+typedef int number_t;
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +32,7 @@ static int is_each, is_written;
 /* Lengths that calls have in turn. */
 static long n_lengths = 1;
 /* Of alltoallv: by rank, bytes sent and received, and where they start. */
-static int *sent, *sent_at, *received, *received_at;
+static number_t *sent, *sent_at, *received, *received_at;
 
 /* Whether all ranks have the same list. */
 static int is_alike(const char *what)
@@ -84,6 +89,8 @@ static int last_root(void)
     return n_ranks - 1;
 }
 
+/* What `hopbine bench` does not time. */
+#ifndef INTERFACE
 static void start(const char *what, size_t bytes, int root, MPI_Request *request)
 {
     int doubles = (int)(bytes / 8), block = (int)(bytes / n_ranks);
@@ -98,6 +105,34 @@ static void start(const char *what, size_t bytes, int root, MPI_Request *request
     else
         MPI_Ibarrier(MPI_COMM_WORLD, request);
 }
+
+static int call_other(const char *what, size_t bytes, int root)
+{
+    int block = (int)(bytes / n_ranks);
+    if (*what == 'i') {
+        MPI_Request request;
+        start(what, bytes, root, &request);
+        return MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(what, "gather"))
+        return MPI_Gather(out, block, MPI_BYTE, in, block, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (!strcmp(what, "scatter"))
+        return MPI_Scatter(out, block, MPI_BYTE, in, block, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (!strcmp(what, "gatherv-uniform"))
+        return MPI_Gatherv(out, received[rank], MPI_BYTE, in, received, received_at, MPI_BYTE, root, MPI_COMM_WORLD);
+    if (!strcmp(what, "scatterv-uniform"))
+        return MPI_Scatterv(out, received, received_at, MPI_BYTE, in, received[rank], MPI_BYTE, root, MPI_COMM_WORLD);
+    if (is_alike(what))
+        return MPI_Allgatherv(out, sent[rank], MPI_BYTE, in, received, received_at, MPI_BYTE, MPI_COMM_WORLD);
+    return MPI_Barrier(MPI_COMM_WORLD);
+}
+#else
+static int call_other(const char *what, size_t bytes, int root)
+{
+    (void)what, (void)bytes, (void)root;
+    return MPI_Barrier(MPI_COMM_WORLD);
+}
+#endif
 
 static int call(const char *what, size_t bytes, long round)
 {
@@ -119,24 +154,9 @@ static int call(const char *what, size_t bytes, long round)
         return MPI_Reduce(out, in, doubles, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
     if (!strcmp(what, "alltoall"))
         return MPI_Alltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD);
-    if (*what == 'i') {
-        MPI_Request request;
-        start(what, bytes, root, &request);
-        return MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    if (!strcmp(what, "gather"))
-        return MPI_Gather(out, block, MPI_BYTE, in, block, MPI_BYTE, root, MPI_COMM_WORLD);
-    if (!strcmp(what, "scatter"))
-        return MPI_Scatter(out, block, MPI_BYTE, in, block, MPI_BYTE, root, MPI_COMM_WORLD);
-    if (!strcmp(what, "gatherv-uniform"))
-        return MPI_Gatherv(out, received[rank], MPI_BYTE, in, received, received_at, MPI_BYTE, root, MPI_COMM_WORLD);
-    if (!strcmp(what, "scatterv-uniform"))
-        return MPI_Scatterv(out, received, received_at, MPI_BYTE, in, received[rank], MPI_BYTE, root, MPI_COMM_WORLD);
-    if (is_alike(what))
-        return MPI_Allgatherv(out, sent[rank], MPI_BYTE, in, received, received_at, MPI_BYTE, MPI_COMM_WORLD);
-    if (is_vector(what))
+    if (!strncmp(what, "alltoallv", 9))
         return MPI_Alltoallv(out, sent, sent_at, MPI_BYTE, in, received, received_at, MPI_BYTE, MPI_COMM_WORLD);
-    return MPI_Barrier(MPI_COMM_WORLD);
+    return call_other(what, bytes, root);
 }
 
 /* All inputs are the same byte again and again, so all results are known. */

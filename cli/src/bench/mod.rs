@@ -26,7 +26,7 @@ const MPICC: &str = "mpicc";
 /// Time collectives on this host, in turn with an MPI where one is there
 ///
 /// Each round runs every side once: hopbine as it chooses, by the algorithms that are named, the MPI of `mpicc`, and
-/// its program with hopbine preloaded. So all of them see the same machine. A row has the median over the rounds, and
+/// its program with hopbine preloaded; with --cc the C interface as well. So all of them see the same machine. A row has the median over the rounds, and
 /// the least and the largest round. Results are verified. Ranks are processes that speak through shared memory, or
 /// through what HOPBINE_BACKEND says.
 #[derive(Debug, clap::Args)]
@@ -58,6 +58,9 @@ pub struct Args {
     /// Milliseconds for each size in each round
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     budget: u32,
+    /// Time the library's C interface, too: the C compiler, for what ./install.sh has put beside this command
+    #[arg(long, value_name = "COMMAND")]
+    cc: Option<String>,
     /// The compiler of the MPI to compare with; `none`: with none
     #[arg(long, value_name = "COMMAND", default_value = MPICC)]
     mpicc: String,
@@ -134,7 +137,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.plot.is_some() && args.bytes.sizes().filter(|&bytes| bytes > 0).count() < 2 {
         return Err(picture::needs_sizes());
     }
-    let Sides { all: sides, mpi, mut notes } = sides::sides(&args)?;
+    let Sides { all: sides, mpi, mut notes, directory: _directory } = sides::sides(&args)?;
     let sizes: Vec<String> = args.bytes.sizes().map(|bytes| bytes.to_string()).collect();
     let bar = progress::bar_or_lines(u64::from(args.rounds) * sides.len() as u64, "measuring");
     let mut measured = Measured::new();

@@ -1,4 +1,5 @@
-//! What is compared: the library itself, by what it chooses or by an algorithm, an MPI, and that with hopbine preloaded.
+//! What is compared: the library itself, by what it chooses or by an algorithm, its C interface, an MPI, and that with
+//! hopbine preloaded.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,12 +13,16 @@ use crate::error::CliError;
 
 /// Times an MPI's collectives: what `hopbine bench-rank` does with hopbine.
 const PROGRAM: &str = include_str!("collectives.c");
+/// Puts hopbine's C interface under that.
+const INTERFACE: &str = include_str!("interface.h");
 
 /// One of what is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The library, by an algorithm if one is named.
     Hopbine(Option<String>),
+    /// The program by the library's C interface, where it has been compiled.
+    Interface(PathBuf),
     /// The MPI.
     Mpi,
     /// The MPI's program with this library preloaded.
@@ -30,6 +35,7 @@ impl Side {
         match self {
             Side::Hopbine(None) => "hopbine".to_owned(),
             Side::Hopbine(Some(algorithm)) => format!("hopbine {algorithm}"),
+            Side::Interface(_) => "hopbine in C".to_owned(),
             Side::Mpi => "MPI".to_owned(),
             Side::Preload(_) => "MPI, hopbine preloaded".to_owned(),
         }
@@ -57,6 +63,8 @@ pub struct Sides {
     pub all: Vec<Side>,
     /// If there is one, and it is wanted.
     pub mpi: Option<Mpi>,
+    /// The program by the C interface is there as long as this.
+    pub directory: Option<TempDir>,
     /// Remarks on what is left out.
     pub notes: Vec<String>,
 }
@@ -64,11 +72,13 @@ pub struct Sides {
 /// The sides that are asked for, as far as they are there.
 ///
 /// # Errors
-/// [`CliError::Bench`] if the MPI that was asked for does not compile the program.
+/// [`CliError::Bench`] if the MPI or the C compiler that was asked for does not compile the program.
 pub fn sides(args: &Args) -> Result<Sides, CliError> {
     let mut notes = Vec::new();
     let mut sides = vec![Side::Hopbine(None)];
     sides.extend(args.algorithms.iter().map(|name| Side::Hopbine(Some(name.clone()))));
+    let directory = args.cc.as_deref().map(in_c).transpose()?;
+    sides.extend(directory.iter().map(|directory| Side::Interface(program(directory))));
     let mpi = match &args.mpicc[..] {
         "none" => None,
         mpicc => match Mpi::find(mpicc, args) {
@@ -92,7 +102,7 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
             ),
         }
     }
-    Ok(Sides { all: sides, mpi, notes })
+    Ok(Sides { all: sides, mpi, notes, directory })
 }
 
 /// The library to preload that was installed with this command, as the script beside it says: it knows LIBDIR.
@@ -100,6 +110,52 @@ fn installed() -> Option<PathBuf> {
     let script = std::env::current_exe().ok()?.with_file_name("hopbine-preload");
     let said = output(Command::new(script).arg("--path")).ok()?;
     Some(PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end()))
+}
+
+/// The program by the C interface of the library that was installed with this command.
+fn in_c(cc: &str) -> Result<TempDir, CliError> {
+    let prefix = std::env::current_exe().ok();
+    let prefix = prefix.as_deref().and_then(|command| command.parent()?.parent());
+    let prefix = prefix.unwrap_or(Path::new("/"));
+    // Distributions have a directory for each architecture in lib.
+    let lib = prefix.join("lib");
+    let below = std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut places = std::iter::once(lib.clone()).chain(below);
+    let Some(lib) = places.find(|place| place.join("libhopbine.so").exists()) else {
+        let lib = lib.display();
+        let reason =
+            format!("no libhopbine.so below {lib}: ./install.sh puts it beside this command");
+        return Err(CliError::Bench(reason));
+    };
+    let include = prefix.join("include");
+    let flag = |flag: &str, path: &Path| format!("{flag}{}", path.display());
+    compiled(
+        cc,
+        &["-DINTERFACE".to_owned(), flag("-I", &include)],
+        &[flag("-L", &lib), flag("-Wl,-rpath,", &lib), "-lhopbine".to_owned()],
+    )
+}
+
+/// Compiles the program, in a directory of its own, with these flags before and behind it.
+fn compiled(compiler: &str, before: &[String], behind: &[String]) -> Result<TempDir, CliError> {
+    let directory = tempfile::tempdir()
+        .map_err(|error| CliError::Bench(format!("a directory for the program: {error}")))?;
+    let source = directory.path().join("collectives.c");
+    for (path, text) in
+        [(source.clone(), PROGRAM), (source.with_file_name("interface.h"), INTERFACE)]
+    {
+        std::fs::write(&path, text).map_err(|source| CliError::Write { path, source })?;
+    }
+    let mut words = compiler.split_whitespace();
+    let mut compile = Command::new(words.next().unwrap_or_default());
+    compile.args(words).args(before).args(["-O3", "-o"]).arg(program(&directory));
+    output(compile.arg(&source).args(behind))?;
+    Ok(directory)
+}
+
+/// Where it is then.
+fn program(directory: &TempDir) -> PathBuf {
+    directory.path().join("collectives")
 }
 
 /// What a command has said, if it ended well.
@@ -119,17 +175,7 @@ fn output(command: &mut Command) -> Result<Output, CliError> {
 impl Mpi {
     /// Compiles the program.
     fn find(mpicc: &str, args: &Args) -> Result<Self, CliError> {
-        let directory = tempfile::tempdir()
-            .map_err(|error| CliError::Bench(format!("a directory for the program: {error}")))?;
-        let source = directory.path().join("collectives.c");
-        std::fs::write(&source, PROGRAM).map_err(|source_error| CliError::Write {
-            path: source.clone(),
-            source: source_error,
-        })?;
-        let mut words = mpicc.split_whitespace();
-        let mut compile = Command::new(words.next().unwrap_or(super::MPICC));
-        compile.args(words).args(["-O3", "-o"]).arg(directory.path().join("collectives"));
-        output(compile.arg(&source))?;
+        let directory = compiled(mpicc, &[], &[])?;
         let mut launcher: Vec<String> =
             args.mpiexec.split_whitespace().map(str::to_owned).collect();
         let program = launcher.first().cloned().unwrap_or_default();
@@ -141,10 +187,6 @@ impl Mpi {
         }
         let about = said.lines().next().unwrap_or(&program).trim().to_owned();
         Ok(Mpi { about, launcher, directory })
-    }
-
-    fn program(&self) -> PathBuf {
-        self.directory.path().join("collectives")
     }
 }
 
@@ -179,12 +221,18 @@ pub fn run(
     let ranks = args.ranks.to_string();
     let what = [args.collectives.join(","), sizes.to_owned(), args.budget.to_string()];
     let mut command = match (side, mpi) {
-        (Side::Hopbine(algorithm), _) => {
+        (Side::Hopbine(_) | Side::Interface(_), _) => {
             let hopbine = std::env::current_exe()
                 .map_err(|error| CliError::Bench(format!("this command: {error}")))?;
             let mut command = Command::new(&hopbine);
-            command.args(["launch", "-n", &ranks]).arg(&hopbine).arg("bench-rank").args(&what);
-            command.args(algorithm);
+            command.args(["launch", "-n", &ranks]);
+            match side {
+                Side::Interface(program) => command.arg(program).args(&what),
+                Side::Hopbine(algorithm) => {
+                    command.arg(&hopbine).arg("bench-rank").args(&what).args(algorithm)
+                }
+                _ => unreachable!("both have been told apart from the others"),
+            };
             if BACKEND.get(&from_environment).is_none() {
                 command.env(BACKEND.name, "shm");
             }
@@ -197,7 +245,7 @@ pub fn run(
                 // Of the ranks, not of the launcher.
                 command.args(["env", &format!("LD_PRELOAD={}", absolute(library).display())]);
             }
-            command.arg(mpi.program()).args(&what);
+            command.arg(program(&mpi.directory)).args(&what);
             command
         }
         (_, None) => unreachable!("sides of an MPI are there with it only"),

@@ -113,6 +113,41 @@ fn the_installed_library_is_preloaded() {
     assert!(sides() > 0);
 }
 
+/// The C interface of what is installed.
+#[test]
+fn the_c_interface_is_a_side() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    for name in ["bin", "lib/architecture"] {
+        std::fs::create_dir_all(place(name)).unwrap();
+    }
+    let installed = place("bin/hopbine");
+    std::fs::copy(env!("CARGO_BIN_EXE_hopbine"), &installed).unwrap();
+    let bench = |more: &str| {
+        let args =
+            format!("bench allreduce --bytes 8 --rounds 1 --budget 1 --mpicc none --cc {more}");
+        Command::new(&installed).args(args.split(' ')).output_in_time()
+    };
+    let output = bench("cc");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no libhopbine.so below"), "{}", text(&output.stderr));
+    // A compiler of a script: what it makes says a time.
+    std::fs::write(place("lib/architecture/libhopbine.so"), "").unwrap();
+    let compiler = "#!/bin/sh\nfor word; do [ \"$last\" = -o ] && into=$word; last=$word; done\n\
+                    case \"$*\" in *-DINTERFACE*include*/lib/architecture*-lhopbine*) ;; *) exit 1 ;; esac\n\
+                    printf '#!/bin/sh\\necho allreduce 8 3\\n' >\"$into\"\nchmod +x \"$into\"\n";
+    std::fs::write(place("cc"), compiler).unwrap();
+    std::fs::set_permissions(place("cc"), PermissionsExt::from_mode(0o755)).unwrap();
+    let output = bench(&format!("{} --format json", place("cc").display()));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = value["rows"].as_array().unwrap();
+    assert!(
+        rows.iter().any(|row| row["side"] == "hopbine in C" && row["median_us"] == 3.0),
+        "{value}"
+    );
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused() {
     let output = command("bench --mpicc no-such-mpicc").output_in_time();
