@@ -217,7 +217,7 @@ fn ranks_have_one_decision_table() {
             && odd.contains("HOPBINE_TUNING=network:"),
         "{odd}"
     );
-    // Whatever is wrong, all who have it say which rank they are, which file it is, and which line.
+    // Whatever is wrong, who finds it says which rank it is, which file, and which line.
     let table = "version = 1\nname = \"t\"\nwire = \"network\"\notherwise = \"network\"\n[class.all]\nranks = \"1..\"\n\
                  [[rule]]\ncollective = \"bcast\"\nclass = \"all\"\nrows = [\n\
                  { bytes = \"0..8KiB\", algorithm = \"mixed-tree\", ports = 1, segment = \"whole\" },\n\
@@ -237,16 +237,12 @@ fn ranks_have_one_decision_table() {
             std::fs::write(path, table.replacen(from, to, 1)).unwrap();
         }
         let bad = err("bad");
-        for rank in 0..2 {
+        // The launcher may have ended the other by then.
+        let is_said = |rank: u32| {
             let path = directory.path().join(format!("bad-{rank}"));
-            let wanted = format!("rank {rank}: decision table {}, line {said}", path.display());
-            // The launcher may have ended the other by then.
-            assert!(
-                bad.contains(&wanted) || bad.contains(&format!("rank {}: decision", 1 - rank)),
-                "{wanted}: {bad}"
-            );
-        }
-        assert!(bad.contains(&format!("line {said}")), "{said}: {bad}");
+            bad.contains(&format!("rank {rank}: decision table {}, line {said}", path.display()))
+        };
+        assert!((0..2).any(is_said), "{said}: {bad}");
     }
 }
 
