@@ -307,7 +307,7 @@ fn bad_tables_are_refused_by_line() {
         (
             "class = \"odd\"",
             "class = \"cubes\"\nports = 3",
-            "for bcast, the rule of line 13 is for all shapes and ports of this one",
+            "for bcast, the rule in line 13 already covers all shapes and ports of this rule",
         ),
         ("name = \"small\"", "name = \"small", "invalid basic string"),
     ] {
