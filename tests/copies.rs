@@ -40,7 +40,7 @@ fn copied(
         let of_step = |step: &hopbine_torus::sim::StepWork| {
             step.sent.copies(n).share + step.received.copies(n).share
         };
-        work.steps.iter().map(of_step).sum::<f64>() + work.closing.share
+        work.steps.iter().map(of_step).sum::<f64>() + work.closing.copies(n).share
     };
     Some((bytes as f64 / n, score.work().iter().map(of_steps).sum()))
 }
