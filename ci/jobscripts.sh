@@ -50,7 +50,7 @@ for script in jobscripts/fugaku-*.sh; do
   ran=$(cat "$job/${out}1.out") || { fail "$script: there is no ${out}1.out"; continue; }
   [[ $ran == *"report: $job/hopbine-report.%j; threads: "[1-9]* ]] || fail "$script: $ran"
   [[ $ran == *"/system/libpmix.so"* ]] || fail "$script drops what the batch system preloads: $ran"
-  [[ $script != *-preload.sh || $ran == *"libpmix.so:$prefix/bin/../lib/libhopbine_preload.so;"* ]] ||
+  [[ $script != *-preload.sh || $ran == *"libpmix.so:$(realpath "$prefix")/lib/libhopbine_preload.so;"* ]] ||
     fail "$script does not preload hopbine: $ran"
   rm -r "$job/${out}1.out" "$job"/output.*
 done

@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-/// Every pair of numbers of 16 bits, which the awkward ones of wider types are like.
+/// Every number of 16 bits, which the awkward ones of wider types are like, with some of all kinds.
 #[test]
 fn sixteen_bits_are_ordered_as_minimum_and_maximum_order_them() {
     for dtype in [Dtype::F16, Dtype::Bf16, Dtype::I16, Dtype::U16] {
@@ -105,12 +105,12 @@ fn sixteen_bits_are_ordered_as_minimum_and_maximum_order_them() {
             };
             let places: Vec<u64> = (0..=u16::MAX).map(place).collect();
             let all: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect();
-            for one in (0..=u16::MAX).step_by(257).chain([1, 0x7c00, 0xfc00, 0x7f80, 0x7fc1]) {
+            for one in (0..=u16::MAX).step_by(4099).chain([1, 0x7c00, 0xfc00, 0x7f80, 0x7fc1]) {
                 let mut fold = one.to_ne_bytes().repeat(1 << 16);
                 reducer(dtype, op).fold(&mut fold, &[&all], 0);
                 for (other, expected) in (0..).zip(fold.as_chunks::<2>().0) {
                     let mut got = [0; 2];
-                    map.decode(&[place(one).max(places[other])], &mut got);
+                    map.decode(&[places[usize::from(one)].max(places[other])], &mut got);
                     assert_eq!(got, *expected, "{dtype} {op} of {one:#x} and {other:#x}");
                 }
             }
