@@ -44,7 +44,7 @@ oldest() {
   version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
   ! $install || rustup toolchain install "$version" --profile minimal --no-self-update || return 1
   cargo "+$version" --version >/dev/null || return 3
-  local check=(env CARGO_TARGET_DIR=target/oldest limited 30m cargo "+$version" check --quiet)
+  local check=(limited 30m env CARGO_TARGET_DIR=target/oldest cargo "+$version" check --quiet)
   # The benchmarks are for one who has all of the source, with any compiler.
   "${check[@]}" --workspace --exclude hopbine-benches && "${check[@]}" -p hopbine -p hopbine-capi --no-default-features
 }
