@@ -1,20 +1,8 @@
 /* Every collective in its three forms, in place where it can be, on a communicator and its parts;
  * then what must be refused. Prints "all correct" on rank 0. */
-#include <hopbine.h>
+#include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != HOPBINE_SUCCESS) {                                                            \
-            fprintf(stderr, "%s:%d: %s: %s: %s\n", __FILE__, __LINE__, #call,                      \
-                    hopbine_error_name(code_), hopbine_last_error());                              \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \

@@ -1,20 +1,8 @@
 /* Every operator on every type by the barrier gates of the emulated device, against the same by plan: on the world, on
  * a duplicate, and on a part of it. Prints "all correct" on rank 0. */
-#include <hopbine.h>
+#include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != HOPBINE_SUCCESS) {                                                            \
-            fprintf(stderr, "%s:%d: %s: %s: %s\n", __FILE__, __LINE__, #call,                      \
-                    hopbine_error_name(code_), hopbine_last_error());                              \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 enum { MOST = 6 };
 static const int bytes_of[] = {1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 8, 16, 8, 16, 8};

@@ -166,7 +166,8 @@ impl<'a> WorkingSpace<'a> {
         }
     }
 
-    /// What stands in `run`, cut into what may travel apart ([`Space::travels_apart`](hopbine_torus::plan::Space::travels_apart)).
+    /// What stands in `run`, cut into what may travel apart
+    /// ([`Space::travels_apart`](hopbine_torus::plan::Space::travels_apart)).
     pub(crate) fn units(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
         let Lane { space, parts, .. } = self.lane;
         match space.travels_apart(*parts, self.plan.collective) {
@@ -256,11 +257,10 @@ impl<'a> WorkingSpace<'a> {
     /// space lies elsewhere and the output is no input: of one's own block alone, nobody receives any.
     fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
         let Lane { space, .. } = self.lane;
-        let Plan { collective, rank, root, n_ranks, .. } = *self.plan;
-        let gives = collective.gives(rank, root, n_ranks);
         let is_apart = matches!(self.home, Home::Output)
             && matches!(self.base, Some((Buffer::Work, _)))
-            && (input_buffer(self.plan, self.geometry) == Buffer::Send || gives == Share::Own);
+            && (input_buffer(self.plan, self.geometry) == Buffer::Send
+                || gives(self.plan) == Share::Own);
         let share = gets(self.plan);
         if !is_apart
             || space.payload == Payload::Vector
@@ -303,9 +303,9 @@ impl<'a> WorkingSpace<'a> {
     fn find_origins(&mut self) {
         let Some((home, base)) = self.base else { return };
         let input = input_buffer(self.plan, self.geometry);
-        let Plan { collective, rank, root, n_ranks, .. } = *self.plan;
+        let rank = self.plan.rank;
         let space = &self.lane.space;
-        let share = collective.gives(rank, root, n_ranks);
+        let share = gives(self.plan);
         let mut origins = Vec::new();
         match share {
             Share::Nothing => {}
@@ -356,6 +356,11 @@ fn len_at(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at: u32, at
     let Some(block) = block else { return 0 };
     let part = extent.part_of(counts.of(block));
     part.end - part.start
+}
+
+/// What the rank has at the start.
+fn gives(plan: &Plan) -> Share {
+    plan.collective.gives(plan.rank, plan.root, plan.n_ranks)
 }
 
 /// What the rank has in the end.

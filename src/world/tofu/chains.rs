@@ -151,8 +151,8 @@ impl SmallPlaces for Chains {
         let without =
             |told: &[u64], width| told.iter().step_by(width).position(|&told| told == NONE);
         if let Some(rank) = without(&all, most) {
-            let reason = mine.err().map_or_else(String::new, |reason| format!(" ({reason})"));
-            return Ok(Err(format!("rank {rank} of this communicator has none left{reason}")));
+            let own = in_brackets(mine.err());
+            return Ok(Err(format!("rank {rank} of this communicator has none left{own}")));
         }
         let name_of = |node, gate| all[map.rank_of(shape, node).index() * most + gate];
         let connected = match &mut mine {
@@ -161,12 +161,17 @@ impl SmallPlaces for Chains {
         };
         let all = allgather(&[connected.as_ref().map_or(NONE, |()| 0)])?;
         if let Some(rank) = without(&all, 1) {
-            let reason = connected.err().map_or_else(String::new, |reason| format!(" ({reason})"));
-            return Ok(Err(format!("rank {rank} could not connect its own{reason}")));
+            let own = in_brackets(connected.err());
+            return Ok(Err(format!("rank {rank} could not connect its own{own}")));
         }
         let next = (caller.rank as usize + 1) % n_ranks;
         Ok(mine.map(|chain| Box::new(chain.gates(arrangement, caller.n_ranks, Some(next))) as _))
     }
+}
+
+/// This rank's own reason, behind what is said of another.
+fn in_brackets(reason: Option<String>) -> String {
+    reason.map_or_else(String::new, |reason| format!(" ({reason})"))
 }
 
 /// All TNIs, from this rank's own on.

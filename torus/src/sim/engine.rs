@@ -232,27 +232,24 @@ impl<'a> Costs<'a> {
         let poll_ns = self.poll_ns(step, facts);
         let is_folded = facts.action == Action::Reduce && !self.is_token;
         let unpacked = work.received.copies(self.n);
-        let is_left = !is_folded && unpacked.share == 0.0;
+        let is_unpacked = !is_folded && unpacked.share > 0.0;
         let mut done = 0.0;
         for pieces in parts(segments as u64, MOST_PARTS).into_iter().map(|pieces| pieces as f64) {
             done += pieces;
             let (to, share) = ((done / segments) as f32, (pieces / segments) as f32);
             ops.push(Op::Receive { step, to, poll_ns: poll_ns * pieces });
-            if is_left {
-                continue;
-            }
-            if !is_folded {
+            if is_unpacked {
                 let pieces = if to == 1.0 { unpacked.pieces } else { 0 };
                 let share = unpacked.share * f64::from(share);
                 ops.push(self.copy_of(step, facts, false, Copies { share, pieces }));
-                continue;
+            } else if is_folded {
+                let bytes = f64::from(share) * facts.share * self.n;
+                let start_ns = self.machine.reduce_start_ns(bytes, pieces);
+                ops.push(Op::Fold { step, share, ns_per_byte: self.fold_ns, start_ns });
             }
-            let bytes = f64::from(share) * facts.share * self.n;
-            let start_ns = self.machine.reduce_start_ns(bytes, pieces);
-            ops.push(Op::Fold { step, share, ns_per_byte: self.fold_ns, start_ns });
         }
         let eager = self.eager(facts);
-        if is_left && eager.share > 0.0 {
+        if !is_folded && !is_unpacked && eager.share > 0.0 {
             ops.push(self.copy_of(step, facts, false, eager));
         }
     }

@@ -245,28 +245,26 @@ impl<'a> Places<'a> {
         Copies { share: positions as f64 * self.share, pieces }
     }
 
-    /// A message is sent, packed before.
+    /// The messages of a transfer: one, or one for each unit.
+    fn messages(&self, runs: &[Run]) -> Vec<Vec<Run>> {
+        match self.is_apart {
+            true => runs.iter().flat_map(|&run| self.units(run)).map(|unit| vec![unit]).collect(),
+            false => vec![runs.to_vec()],
+        }
+    }
+
+    /// What a transfer sends is packed before.
     fn send(&mut self, runs: &[Run]) -> Copies {
+        let messages = self.messages(runs);
+        messages.iter().fold(Copies::default(), |all, runs| all.and(self.send_message(runs)))
+    }
+
+    fn send_message(&mut self, runs: &[Run]) -> Copies {
         if self.at.is_empty() {
             return self.copies_plain(runs, true);
         }
-        let place = |position: u32| self.at[position as usize];
         let all = || runs.iter().flat_map(|run| run.start..run.end());
-        let copies = match self.is_apart {
-            true => {
-                let units = runs.iter().flat_map(|&run| self.units(run));
-                let of_unit =
-                    |unit: Run| (unit.len, self.pieces((unit.start..unit.end()).map(place)));
-                let packed = units.map(of_unit).filter(|&(_, pieces)| pieces > 1);
-                packed.fold(Copies::default(), |all, (len, pieces)| {
-                    all.and(self.copies(len as usize, pieces))
-                })
-            }
-            false => match self.pieces(all().map(place)) {
-                pieces if pieces > 1 => self.copies(all().count(), pieces),
-                _ => Copies::default(),
-            },
-        };
+        let pieces = self.pieces(all().map(|position| self.at[position as usize]));
         for position in all() {
             match self.at[position as usize] {
                 Place::Input(_) => {}
@@ -274,13 +272,13 @@ impl<'a> Places<'a> {
                 Place::Work(at) => self.read[1][at as usize] = self.step,
             }
         }
-        copies
+        if pieces > 1 { self.copies(all().count(), pieces) } else { Copies::default() }
     }
 
     /// A message of a vector's pieces is copied if it has several runs.
     fn copies_plain(&self, runs: &[Run], is_copied: bool) -> Copies {
         let is_token = self.lane.space.payload == Payload::Token;
-        if is_token || self.is_apart || !is_copied || runs.len() <= 1 {
+        if is_token || !is_copied || runs.len() <= 1 {
             return Copies::default();
         }
         let n: u32 = runs.iter().map(|run| run.len).sum();
@@ -301,27 +299,29 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// A message is received, and unpacked behind. What is combined is read where it has landed.
+    /// What a transfer brings is unpacked behind. What is combined is read where it has landed.
     fn receive(&mut self, runs: &[Run], action: Action) -> Copies {
+        let messages = self.messages(runs);
+        messages
+            .iter()
+            .fold(Copies::default(), |all, runs| all.and(self.receive_message(runs, action)))
+    }
+
+    fn receive_message(&mut self, runs: &[Run], action: Action) -> Copies {
         let is_stored = action == Action::Copy;
         if self.at.is_empty() {
             return self.copies_plain(runs, is_stored);
         }
-        let mut apart = Copies::default();
         let mut is_direct = runs.len() <= 1;
-        let units: Vec<Run> = match self.is_apart {
-            true => runs.iter().flat_map(|&run| self.units(run)).collect(),
-            false => runs.to_vec(),
-        };
-        for unit in units {
+        for run in runs {
             let ends: Option<Vec<Place>> = match self.is_home {
                 true => None,
-                false => (unit.start..unit.end()).map(|position| self.end(position)).collect(),
+                false => (run.start..run.end()).map(|position| self.end(position)).collect(),
             };
-            // In the output if all of it belongs there in order, else in the memory of the call.
+            // In the output if all of the run belongs there in order, else in the memory of the call.
             let ends = ends.filter(|ends| self.pieces(ends.iter().copied()) == 1);
             let mut is_read = false;
-            for (index, position) in (unit.start..unit.end()).enumerate() {
+            for (index, position) in (run.start..run.end()).enumerate() {
                 let home = match self.is_home {
                     true => Place::Output(position),
                     false => Place::Work(position),
@@ -335,18 +335,13 @@ impl<'a> Places<'a> {
                 self.at[position as usize] = place;
                 self.arrived[position as usize] = true;
             }
-            if is_read {
-                apart = apart.and(self.copies(unit.len as usize, 1));
-            }
             is_direct &= !is_read;
         }
-        let n: u32 = runs.iter().map(|run| run.len).sum();
-        match self.is_apart {
-            _ if !is_stored => Copies::default(),
-            true => apart,
-            false if is_direct => Copies::default(),
-            false => self.copies(n as usize, runs.len() as u32),
+        if !is_stored || is_direct {
+            return Copies::default();
         }
+        let n: u32 = runs.iter().map(|run| run.len).sum();
+        self.copies(n as usize, runs.len() as u32)
     }
 
     /// What is left to be copied: of the positions that have arrived here, and of those that are `left` to
