@@ -58,12 +58,12 @@ api() {
   limited 30m ci/api.sh
 }
 
-# Tests that are ignored: proofs of large shapes, and tests of ranks. Those of regcache::events are run by
-# another test, in processes of their own.
+# Tests that are ignored: proofs of large shapes, and tests of ranks. What another test runs, in a process of its own,
+# says so.
 long() {
   local elsewhere=
-  elsewhere=$(grep -rl "^ *#\[ignore" --include="*.rs" src sys torus capi benches tests |
-    grep -Ev "^(tests/(ranks|processes)/|torus/tests/matrix.rs$)") || true
+  elsewhere=$(grep -r "^ *#\[ignore" --include="*.rs" --exclude-dir={target,vendor} . | grep -v 'ignore = "run by ' | cut -d: -f1 |
+    grep -Ev "^./(tests/(ranks|processes)/|torus/tests/matrix.rs$)") || true
   [ -z "$elsewhere" ] || { echo "nobody runs the ignored tests of $elsewhere" >&2; return 1; }
   at_least 1 limited 1h cargo test -p hopbine-torus --test torus -- --ignored matrix &&
     at_least 5 limited 4h cargo test -p hopbine --test ranks --test processes --no-fail-fast -- --ignored \

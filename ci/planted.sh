@@ -16,6 +16,7 @@ cargo build --release --quiet
 hopbine=target/planted/release/hopbine
 [ $# != 0 ] || mapfile -t faults < <(sed -n 's/^        Planted::\([A-Za-z]*\),$/\1/p' src/planted.rs)
 [ $# = 0 ] || faults=("$@")
+[ $# != 0 ] || [ ${#faults[@]} -ge 12 ] || { echo "src/planted.rs is read wrongly: ${faults[*]}" >&2; exit 1; }
 
 failed=0 said=$(mktemp)
 trap 'rm -f "$said"' EXIT

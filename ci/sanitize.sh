@@ -75,6 +75,9 @@ thread() {
   command -v llvm-symbolizer >/dev/null ||
     cannot "llvm-symbolizer (package llvm) is needed: suppressions are by function name"
   edges
+  # Suppressions are by functions that are inlined, and by the standard library's: without line tables cargo strips
+  # those, too.
+  export CARGO_PROFILE_TEST_DEBUG=line-tables-only CARGO_PROFILE_DEV_DEBUG=line-tables-only
   # Generic code is compiled here, not taken from precompiled crates.
   RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer -Zshare-generics=n"
   export RUSTFLAGS="$RUSTFLAGS -Clink-arg=@$made/link-$edges_sum.args"

@@ -10,16 +10,8 @@ export HOPBINE_TEST_SKIPPED=$logs/left-out
 say() { printf '\n== %s\n' "$*"; }
 limited() { timeout --kill-after=10 "$@"; }
 
-# at_least N COMMAND...: cargo test in some way. Fewer tests than that are a failure, since a name that has
-# changed would otherwise go unnoticed.
-at_least() {
-  local n=$1 said passed
-  shift
-  said=$(mktemp -p "$logs")
-  "$@" 2>&1 | tee "$said" || return 1
-  passed=$(awk '/^test result: / { n += $4 } END { print n + 0 }' "$said")
-  [ "$passed" -ge "$n" ] || { echo "$passed tests passed, not $n at least" >&2; return 1; }
-}
+# shellcheck source=/dev/null
+. ci/at-least.sh
 
 # Sets $processor to the seconds of the processors' time that this shell's children have used. (A subshell,
 # as of $(...), has no children yet.)
