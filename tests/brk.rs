@@ -6,22 +6,30 @@ use std::os::unix::process::CommandExt;
 
 use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, page_bytes};
 
-/// By the kernel's events, and where it gives none: in processes of their own, as only there nobody else allocates
-/// meanwhile, and what is forbidden stays so.
+/// In a process of its own: only there nobody else allocates meanwhile, and what is forbidden stays so.
+fn alone(forbids: bool) {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "the_heap_shrinks", "--nocapture"]);
+    if forbids {
+        // SAFETY: the filter allocates nothing.
+        unsafe { command.pre_exec(hopbine_testing::forbidden::userfaultfd) };
+    }
+    let ended = hopbine_testing::processes::run(&mut command);
+    let text = ended.text();
+    assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+    assert!(!forbids || !text.contains("SKIPPED"), "{text}");
+}
+
+/// By the kernel's events.
 #[test]
 fn a_shrinking_heap_is_noticed() {
-    for forbids in [false, true] {
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--ignored", "the_heap_shrinks", "--nocapture"]);
-        if forbids {
-            // SAFETY: the filter allocates nothing.
-            unsafe { command.pre_exec(hopbine_testing::forbidden::userfaultfd) };
-        }
-        let ended = hopbine_testing::processes::run(&mut command);
-        let text = ended.text();
-        assert!(ended.status.success() && text.contains("1 passed"), "{text}");
-        assert!(!forbids || !text.contains("SKIPPED"), "{text}");
-    }
+    alone(false);
+}
+
+/// By the C library's functions, changed.
+#[test]
+fn a_shrinking_heap_is_noticed_without_userfaultfd() {
+    alone(true);
 }
 
 #[test]

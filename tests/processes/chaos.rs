@@ -265,6 +265,7 @@ fn ranks_survive_thousands_of_random_failures() {
     let seeds = std::env::var("HOPBINE_TEST_SEEDS").unwrap_or_else(|_| "1000..3000".to_owned());
     let (from, to) = seeds.split_once("..").expect("from..to");
     let seeds = from.parse().unwrap()..to.parse().unwrap();
+    assert!(!seeds.is_empty(), "no seeds in {from}..{to}");
     for backend in ["emu", "shm"] {
         four_at_a_time(seeds.clone(), |seed| survive(seed, backend));
     }
