@@ -68,9 +68,10 @@ begin() {
   (launch "$@" </dev/null >"$work/said" 2>&1) &
   job=$!
 }
-# SECONDS PATTERN: waits for the end, or, if programs do not end, for what is to be said.
+# SECONDS PATTERN: waits for the end, or, if programs do not end, for what is to be said. $hangs: it had to be ended.
 await() {
   local end=$((SECONDS + $1)) said_at=0
+  hangs=no
   while kill -0 "$job" 2>/dev/null && [ $SECONDS -lt $end ]; do
     # shellcheck disable=SC2053
     if [ $ends = no ] && [ $said_at = 0 ] && [[ $(<"$work/said") == $2 ]]; then
@@ -79,7 +80,7 @@ await() {
     fi
     sleep 0.05
   done
-  kill "$job" 2>/dev/null || true
+  ! kill "$job" 2>/dev/null || hangs=yes
   wait "$job" 2>/dev/null || true
 }
 # NAME PATTERN PER_HOST [NAME=VALUE]... PROGRAM ...: what it prints must fit the pattern.
@@ -97,10 +98,10 @@ expect() {
 }
 judge() {
   # shellcheck disable=SC2053
-  if [[ $(<"$work/said") == $2 ]]; then
+  if [[ $(<"$work/said") == $2 ]] && [ $hangs-$ends != yes-yes ]; then
     printf '   %3s s  %s\n' "$((SECONDS - $3))" "$1"
   else
-    printf 'FAILED: %s\n' "$1"
+    printf 'FAILED: %s (%s s, hangs: %s)\n' "$1" "$((SECONDS - $3))" $hangs
     cat "$work/said"
     failed=1
   fi

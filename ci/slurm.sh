@@ -73,7 +73,7 @@ failed=0 ran=0
 # its own MPI_Finalize more often than not, plain programs as well (ci/hosts.sh says how): with it,
 # $ends is no, and a command that has printed what it should has two seconds more to end.
 expect() {
-  local name=$1 pattern=$2 started=$SECONDS job end
+  local name=$1 pattern=$2 started=$SECONDS job end status=0
   shift 2
   ran=$((ran + 1))
   : >$conf/said
@@ -86,7 +86,7 @@ expect() {
     while kill -0 $job 2>/dev/null && [ $SECONDS -le $end ]; do sleep 0.1; done
     kill $job 2>/dev/null || true
   fi
-  wait $job || true
+  wait $job || status=$?
   # What hangs would keep the hosts from what comes next.
   [ -z "$(squeue -h)" ] || scancel --full --user=root
   for _ in $(seq 100); do
@@ -94,10 +94,10 @@ expect() {
     sleep 0.1
   done
   # shellcheck disable=SC2053
-  if [[ $(<$conf/said) == $pattern ]]; then
+  if [[ $(<$conf/said) == $pattern && $ends-$status != yes-124 && $ends-$status != yes-137 ]]; then
     printf '   %3s s  %s\n' "$((SECONDS - started))" "$name"
   else
-    printf 'FAILED: %s\n%s\n' "$name" "$(<$conf/said)"
+    printf 'FAILED: %s (exit status %s)\n%s\n' "$name" "$status" "$(<$conf/said)"
     failed=1
   fi
 }
