@@ -48,7 +48,7 @@ plain() {
 # The report goes to a file: what a program says stays as it is.
 preloaded() { (export LD_PRELOAD=$library HOPBINE_REPORT=$work/report; plain "$@"); }
 
-failed=0 ran=0
+failed=0 ran=0 all_served=0
 # NAME REASON: what was not compared is named, and counted where a script counts that (ci/stages.sh).
 left_out() {
   echo "$1: NOT RUN: $2"
@@ -70,8 +70,13 @@ both() {
   [ ! -f hpccoutf.txt ] || a=$(cat hpccoutf.txt)
   rm -f hpccoutf.txt report
   b=$(preloaded "$@") || { echo "$name: FAILED under hopbine: $b"; failed=1; return; }
-  local report=
-  [ ! -f report ] || report=$(<report)
+  if [ ! -s report ]; then
+    echo "$name: FAILED: hopbine has not started under it"
+    failed=1
+    return
+  fi
+  local report
+  report=$(<report)
   [ ! -f hpccoutf.txt ] || b=$(cat hpccoutf.txt)
   a=$($filter <<<"$a") b=$($filter <<<"$b")
   if [ -z "$a" ] || [ "$a" != "$b" ]; then
@@ -82,6 +87,7 @@ both() {
   local served passed
   served=$(awk '!/MPI: / { for (i = 2; i <= NF; i++) if ($i == "B" || $i ~ /iB$/) { n += $(i + 1); break } } END { print n + 0 }' <<<"$report")
   passed=$(awk '/MPI: / { for (i = 2; i <= NF; i++) if ($i == "B" || $i ~ /iB$/) { n += $(i + 1); break } } END { print n + 0 }' <<<"$report")
+  all_served=$((all_served + served))
   echo "$name on $1 ranks: the same; rank 0's calls: $served by hopbine, $passed by MPI"
 }
 
@@ -505,4 +511,5 @@ both "h5py" right 3 /usr/bin/python3 h5.py
 fi
 
 [ $ran -gt 0 ] || exit 3
+[ $all_served -gt 0 ] || { echo "hopbine has served no call of any of them" >&2; exit 1; }
 exit $failed
