@@ -13,18 +13,30 @@ use super::monitor::ProcessEvents;
 use super::regions::Regions;
 use super::span::Span;
 use super::stats::{CacheMode, CacheStats, Counted, Counts};
+use super::trust;
 
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
 /// How long the announcement of an unmapping may take. After that lookups find nothing.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// Which registrations a cache keeps by itself, beside those that the user has asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepRule {
+    /// None: every call registers and releases its memory.
+    Off,
+    /// All, where memory that goes is announced.
+    #[default]
+    Events,
+    /// All: where nothing is announced, memory is trusted to stay.
+    Trust,
+}
+
 /// How a registration cache behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Keep registrations by itself. Without, every call registers and releases what the user
-    /// has not registered.
-    pub enabled: bool,
+    /// What is kept.
+    pub keep: KeepRule,
     /// Most bytes to keep registered; `None`: as many as the regions have.
     pub max_bytes: Option<u64>,
     /// Most regions to keep registered.
@@ -38,12 +50,26 @@ pub struct CacheConfig {
 /// there and back.
 const STAGE_BYTES: u64 = 256 << 10;
 
+impl KeepRule {
+    /// Where a cache of this process hears of memory events.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn source(self) -> Result<Arc<dyn EventSource>, String> {
+        match self {
+            KeepRule::Off => Err("nothing is kept".to_owned()),
+            KeepRule::Events => ProcessEvents::shared(),
+            KeepRule::Trust => ProcessEvents::shared().or_else(trust::source),
+        }
+    }
+}
+
 impl Default for CacheConfig {
     /// At most 1024 regions: well below the 6144 registrations that one command queue of Tofu hands
     /// out, as several caches may share a queue.
     fn default() -> Self {
         let max_regions = NonZeroU32::new(1024).expect("not zero");
-        Self { enabled: true, max_bytes: None, max_regions, stage_bytes: STAGE_BYTES }
+        Self { keep: KeepRule::default(), max_bytes: None, max_regions, stage_bytes: STAGE_BYTES }
     }
 }
 
@@ -102,8 +128,8 @@ impl<H> Cache<H> {
         source: Result<Arc<dyn EventSource>, String>,
     ) -> Self {
         let (mode, source) = match source {
-            _ if !config.enabled => (CacheMode::Off, None),
-            Ok(source) => (CacheMode::Events { source: source.name() }, Some(source)),
+            _ if config.keep == KeepRule::Off => (CacheMode::Off, None),
+            Ok(source) => (source.mode(), Some(source)),
             Err(reason) => (CacheMode::NoEvents { reason }, None),
         };
         let listen = |source: Arc<dyn EventSource>| {
@@ -124,11 +150,7 @@ impl<H> Cache<H> {
 
     /// A cache on the events of this process, or without events where the system offers none.
     pub fn with_process_events(config: CacheConfig, n_ports: usize) -> Self {
-        let source = match config.enabled {
-            true => ProcessEvents::shared(),
-            false => Err(String::new()),
-        };
-        Self::new(config, n_ports, source)
+        Self::new(config, n_ports, config.keep.source())
     }
 
     /// Waits until every range that was taken away before this call is announced.

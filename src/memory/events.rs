@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::span::Span;
+use super::stats::CacheMode;
 
 /// Added to the word while an announcement is under way.
 const BUSY: usize = 1;
@@ -25,6 +26,11 @@ const POSTED: usize = 2;
 pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// Name for statistics.
     fn name(&self) -> &'static str;
+
+    /// How caches are said to keep what they keep.
+    fn mode(&self) -> CacheMode {
+        CacheMode::Events { source: self.name() }
+    }
 
     /// The log of all events. Who has it is a listener, until it is dropped.
     fn log(&self) -> Arc<EventLog>;

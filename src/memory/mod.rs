@@ -6,7 +6,8 @@
 //! unmapped and mapped again has other pages under the same address, and a kept
 //! registration still leads to the old ones. An [`EventSource`] therefore
 //! announces every range that loses its pages; [`ProcessEvents`] is the real one.
-//! Where no source works (neither userfaultfd nor changed functions of the C library: see [`ProcessEvents`]), calls on little data leave the user's memory off the wire ([`CacheConfig::stage_bytes`]);
+//! Where no source works (neither userfaultfd nor changed functions of the C library: see [`ProcessEvents`]) and the
+//! program is not trusted either ([`KeepRule::Trust`]), calls on little data leave the user's memory off the wire ([`CacheConfig::stage_bytes`]);
 //! for longer ones it is registered for each call, and persistent collectives, which register once, are the way
 //! around that; [`CacheStats`] says which kind this system is.
 //!
@@ -42,9 +43,10 @@ mod pages;
 mod regions;
 mod span;
 mod stats;
+mod trust;
 mod uffd;
 
-pub use cache::{Cache, CacheConfig, Keep, Settled};
+pub use cache::{Cache, CacheConfig, Keep, KeepRule, Settled};
 #[cfg(feature = "internals")]
 pub use events::{EventLog, EventSource};
 pub use lease::{CacheError, Lease};

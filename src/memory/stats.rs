@@ -15,6 +15,11 @@ pub enum CacheMode {
         /// Name of the source.
         source: &'static str,
     },
+    /// They are, although no event source works here: the program is trusted to unmap nothing.
+    Trusted {
+        /// What was tried.
+        reason: String,
+    },
     /// No event source works here: memory is registered for each call and released after it,
     /// except by persistent collectives, which register once.
     NoEvents {
@@ -30,6 +35,10 @@ impl Display for CacheMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CacheMode::Events { source } => write!(f, "kept; events by {source}"),
+            CacheMode::Trusted { reason } => write!(
+                f,
+                "kept; the program is trusted to unmap nothing (HOPBINE_REG_CACHE=trust): {reason}"
+            ),
             CacheMode::NoEvents { reason } => write!(
                 f,
                 "kept for persistent collectives and memory that the program registers: {reason}"

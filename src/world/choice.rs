@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hopbine_meet::variables::{BACKEND, from_environment};
+use hopbine_meet::variables::{BACKEND, REG_CACHE, from_environment};
 use hopbine_meet::{Exchange, Place};
 
 use super::backend::Backend;
@@ -10,7 +10,7 @@ use super::mpi::Session;
 use super::shm::{self, Shm};
 use super::tofu::{Tofu, of_environment};
 use crate::error::Error;
-use crate::memory::CacheConfig;
+use crate::memory::{CacheConfig, KeepRule};
 
 /// Things passed over, with the reason.
 pub(super) type Tried = Vec<(String, String)>;
@@ -29,7 +29,7 @@ pub(super) fn choose(
     match name {
         None | Some("auto") => {
             let reason = match Tofu::vendor(cache) {
-                Ok(device) => return Ok((Box::new(device), Vec::new())),
+                Ok(device) => return Ok((registering(device, cache)?, Vec::new())),
                 Err(reason) => reason,
             };
             let mut tried = vec![("tofu".to_owned(), reason)];
@@ -42,7 +42,7 @@ pub(super) fn choose(
             Ok((Box::new(Shm::from_env()?), tried))
         }
         Some("tofu") => match Tofu::vendor(cache) {
-            Ok(device) => Ok((Box::new(device), Vec::new())),
+            Ok(device) => Ok((registering(device, cache)?, Vec::new())),
             Err(reason) => Err(unusable("tofu", reason)),
         },
         Some("shm") => Ok((Box::new(Shm::from_env()?), Vec::new())),
@@ -51,7 +51,7 @@ pub(super) fn choose(
                 same_ranks(session)?;
             }
             let device = of_environment(cache).map_err(|reason| unusable("emu", reason))?;
-            Ok((Box::new(device), Vec::new()))
+            Ok((registering(device, cache)?, Vec::new()))
         }
         Some("mpi") => match session {
             Some(session) => Ok((session.backend(), Vec::new())),
@@ -66,6 +66,19 @@ pub(super) fn choose(
             Err(BACKEND.wrong_here(other, "tofu, shm, emu, mpi or auto, for ranks that are processes").into())
         }
     }
+}
+
+/// A device, if registrations can be kept there as is wanted.
+///
+/// # Errors
+/// [`Error::Setting`] if memory is to be trusted that the allocator would give back.
+fn registering(device: Tofu, cache: CacheConfig) -> Result<Box<dyn Backend>, Error> {
+    if cache.keep == KeepRule::Trust {
+        let source = cache.keep.source();
+        source
+            .map_err(|reason| REG_CACHE.wrong_here("trust", format!("on or off here: {reason}")))?;
+    }
+    Ok(Box::new(device))
 }
 
 /// The emulated device learns from the environment who a process is.

@@ -24,7 +24,7 @@ use crate::comm::choice::tuning::Tuning;
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
-use crate::memory::CacheConfig;
+use crate::memory::{CacheConfig, KeepRule};
 use crate::timeline::TraceConfig;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -272,12 +272,16 @@ pub(super) fn unexpected_bytes(get: Lookup<'_>) -> Result<usize, Error> {
 /// # Errors
 /// [`Error::Setting`].
 pub(super) fn parse_cache(get: Lookup<'_>) -> Result<CacheConfig, Error> {
-    let enabled = REG_CACHE.switch(get, true)?;
+    let keep = match REG_CACHE.switch_or_word(get, true)? {
+        Some(false) => KeepRule::Off,
+        Some(true) => KeepRule::Events,
+        None => KeepRule::Trust,
+    };
     let max_bytes = REG_CACHE_MAX_BYTES.number(get)?;
     let max_regions = REG_CACHE_MAX_REGIONS.number(get)?.and_then(NonZeroU32::new);
     let max_regions = max_regions.unwrap_or(CacheConfig::default().max_regions);
     let stage_bytes = STAGE_BYTES.number(get)?.unwrap_or(CacheConfig::default().stage_bytes);
-    Ok(CacheConfig { enabled, max_bytes, max_regions, stage_bytes })
+    Ok(CacheConfig { keep, max_bytes, max_regions, stage_bytes })
 }
 
 /// The cores for workers, by the environment; none if it says nothing.
@@ -330,7 +334,8 @@ mod tests {
         let max_regions = NonZeroU32::new(7).unwrap();
         assert_eq!(with("7", "_UNKNOWN"), Ok(default));
         assert_eq!(with("1", ""), Ok(default));
-        assert_eq!(with("0", ""), Ok(CacheConfig { enabled: false, ..default }));
+        assert_eq!(with("0", ""), Ok(CacheConfig { keep: KeepRule::Off, ..default }));
+        assert_eq!(with("trust", ""), Ok(CacheConfig { keep: KeepRule::Trust, ..default }));
         let bytes = CacheConfig { max_bytes: Some(1 << 32), ..default };
         assert_eq!(with("4294967296", "_MAX_BYTES"), Ok(bytes));
         assert_eq!(with("7", "_MAX_REGIONS"), Ok(CacheConfig { max_regions, ..default }));

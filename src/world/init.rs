@@ -17,7 +17,7 @@
 //! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
 //! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
 //! | `HOPBINE_TRACE`, `HOPBINE_TRACE_RECORDS` | the file for the rank's timeline ([`TraceConfig`](crate::TraceConfig)), and how many records each port keeps for it (65536) |
-//! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do |
+//! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do, where memory that goes is announced; `trust`: everywhere |
 //! | `HOPBINE_REG_CACHE_MAX_BYTES`, `HOPBINE_REG_CACHE_MAX_REGIONS` | most bytes (no limit if unset) and most buffers (1024 if unset) to keep registered |
 //!
 //! Without `HOPBINE_TORUS` the torus is the one that Fujitsu MPI says the job has, if that MPI runs;

@@ -9,10 +9,21 @@ use std::io;
 /// # Errors
 /// If the system has no seccomp filters.
 pub fn userfaultfd() -> io::Result<()> {
-    forbid(libc::SYS_userfaultfd as u32)
+    const ALWAYS: u32 = libc::BPF_JA;
+    forbid(libc::SYS_userfaultfd as u32, ALWAYS, 0)
 }
 
-fn forbid(number: u32) -> io::Result<()> {
+/// Refuses `mprotect` where it would make memory executable, as
+/// [`userfaultfd`](fn@userfaultfd) is refused: functions cannot be changed any more.
+///
+/// # Errors
+/// If the system has no seccomp filters.
+pub fn changed_code() -> io::Result<()> {
+    forbid(libc::SYS_mprotect as u32, libc::BPF_JSET | libc::BPF_K, libc::PROT_EXEC as u32)
+}
+
+/// Refuses a system call where its third argument is as `condition` says of `value`.
+fn forbid(number: u32, condition: u32, value: u32) -> io::Result<()> {
     let step = |code: u32, [yes, no]: [u8; 2], k: u32| libc::sock_filter {
         code: code as u16,
         jt: yes,
@@ -20,10 +31,14 @@ fn forbid(number: u32) -> io::Result<()> {
         k,
     };
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // The number is the first word of `struct seccomp_data`. Tests make no calls of other architectures.
+    // Of `struct seccomp_data`: the number, and the lower half of the third argument. Tests make no calls of other
+    // architectures.
+    let load = |at: u32| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, [0, 0], at);
     let mut steps = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, [0, 0], 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, [0, 1], number),
+        load(0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, [0, 3], number),
+        load(32),
+        step(libc::BPF_JMP | condition, [0, 1], value),
         step(libc::BPF_RET | libc::BPF_K, [0, 0], refuse),
         step(libc::BPF_RET | libc::BPF_K, [0, 0], libc::SECCOMP_RET_ALLOW),
     ];

@@ -2,11 +2,12 @@
 
 use std::ptr::NonNull;
 
-use crate::common::processes::{ranks, run_scenario};
+use crate::common::processes::{ranks, run_scenario, start};
 use hopbine::memory::{CacheMode, CacheStats};
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
 use hopbine::{CallOptions, Communicator, EmulationConfig, emulate, init};
+use hopbine_testing::processes::wait;
 
 /// The entry of every rank; see `common::processes`.
 #[test]
@@ -16,6 +17,7 @@ fn scenarios() {
         "address_reuse" => Some(|| address_reuse(init().unwrap().communicator())),
         "steady_without_userfaultfd" => Some(|| without_userfaultfd(steady)),
         "address_reuse_without_userfaultfd" => Some(|| without_userfaultfd(address_reuse)),
+        "trusting" => Some(trusting),
         "off" => Some(|| off(init().unwrap().communicator())),
         "staged" => Some(|| staged(init().unwrap().communicator())),
         "never_staged" => Some(|| never_staged(init().unwrap().communicator())),
@@ -99,6 +101,83 @@ fn the_c_library_tells_of_memory_where_the_kernel_does_not() {
     for scenario in ["steady_without_userfaultfd", "address_reuse_without_userfaultfd"] {
         on_device(4, scenario, &[("HOPBINE_TORUS", "2x2")]);
     }
+}
+
+/// Where neither the kernel nor the C library tells of memory: what the program is trusted with.
+fn trusting() {
+    hopbine_testing::forbidden::userfaultfd().unwrap();
+    hopbine_testing::forbidden::changed_code().unwrap();
+    let world = init().unwrap();
+    let comm = world.communicator();
+    let mode = comm.cache_stats().expect("there is one").mode;
+    assert!(matches!(mode, CacheMode::Trusted { .. }), "{mode}");
+    assert!(
+        mode.to_string().contains("trusted") && mode.to_string().contains("userfaultfd"),
+        "{mode}"
+    );
+    // Buffers that come and go, as programs have them, at the same addresses.
+    let mut made = None;
+    for round in 0..20 {
+        let send: Vec<u64> = (0..600_000).map(|i| i + round).collect();
+        let mut recv = vec![0; 600_000];
+        reduce(comm, &send, &mut recv);
+        let now = registrations(comm);
+        // The first rounds may still cut memory that was free before.
+        assert!(round < 3 || made == Some(now), "{round}: {made:?} {:?}", comm.cache_stats());
+        made = Some(now);
+    }
+    assert_eq!(figures(comm)[2], 0, "nothing is copied instead");
+}
+
+#[test]
+fn a_program_can_be_trusted_where_nobody_tells_of_memory() {
+    let malloc = [("MALLOC_ARENA_MAX", "1"), ("MALLOC_MMAP_MAX_", "0")];
+    on_device(3, "trusting", &[&[("HOPBINE_REG_CACHE", "trust")], &malloc[..]].concat());
+}
+
+/// With events they are used, whatever the program promises.
+#[test]
+fn events_serve_programs_that_are_trusted() {
+    let trust = ("HOPBINE_REG_CACHE", "trust");
+    for scenario in ["steady_without_userfaultfd", "address_reuse_without_userfaultfd"] {
+        on_device(2, scenario, &[trust]);
+    }
+}
+
+/// What a rank says that is not to be trusted.
+fn distrusted(env: &[(&str, &str)]) -> String {
+    let trust = [("HOPBINE_BACKEND", "emu"), ("HOPBINE_REG_CACHE", "trust")];
+    let (_dir, processes) = start(1, "trusting", &[&trust, env].concat());
+    let ended = wait(processes).remove(0);
+    let text = ended.text();
+    assert!(!ended.status.success(), "{text}");
+    for part in ["HOPBINE_REG_CACHE", "found: \"trust\"", "no memory events"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    text
+}
+
+/// Tests have threads, and these have heaps, unless the C library is told at the start.
+#[test]
+fn trust_is_refused_where_threads_have_heaps() {
+    let text = distrusted(&[]);
+    assert!(text.contains("heaps of threads") && text.contains("MALLOC_ARENA_MAX=1"), "{text}");
+}
+
+/// An allocator of which nothing is known may give memory back.
+#[test]
+fn trust_is_refused_with_an_unknown_allocator() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, library) = (dir.path().join("count.c"), dir.path().join("libcount.so"));
+    let code = "#include <stddef.h>\nvoid *__libc_malloc(size_t);\n\
+                void *malloc(size_t n) { return __libc_malloc(n); }\n";
+    std::fs::write(&source, code).unwrap();
+    let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut command = std::process::Command::new(cc);
+    command.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
+    assert!(command.status().unwrap().success());
+    let text = distrusted(&[("LD_PRELOAD", library.to_str().unwrap())]);
+    assert!(text.contains("libcount.so"), "{text}");
 }
 
 fn off(comm: &Communicator) {

@@ -107,6 +107,7 @@ fn registrations(info: &Info) -> Finding {
     };
     match &cache.mode {
         CacheMode::Events { source } => well(what, format!("kept, watched by {source}")),
+        mode @ CacheMode::Trusted { .. } => well(what, mode.to_string()),
         CacheMode::NoEvents { reason } => slow(
             what,
             format!("not kept beyond a call: {reason}"),

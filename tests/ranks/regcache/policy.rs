@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hopbine::memory::{CacheConfig, CacheError, CacheMode, EventSource, page_bytes};
+use hopbine::memory::{CacheConfig, CacheError, CacheMode, EventSource, KeepRule, page_bytes};
 
 use super::device::{ByHand, Device, Full, Shared};
 
@@ -341,7 +341,7 @@ fn memory_that_cannot_be_watched_is_not_kept() {
 
 #[test]
 fn switched_off_keeps_nothing() {
-    let config = CacheConfig { enabled: false, ..CacheConfig::default() };
+    let config = CacheConfig { keep: KeepRule::Off, ..CacheConfig::default() };
     let cache = cache_with(Device::default(), config, &ByHand::new(4));
     drop(cache.get(page(0), 1).unwrap());
     drop(cache.get(page(0), 1).unwrap());

@@ -47,6 +47,8 @@ pub enum Values {
     Switch,
     /// A switch, or the path of a file, with a `.` or a `/` in it so that a mistyped word is none.
     SwitchOrPath,
+    /// A switch, or this word.
+    SwitchOr(&'static str),
     /// A whole number, from the first to the last.
     Number(u64, u64),
     /// A number of seconds, whole or not, above 0.
@@ -66,6 +68,7 @@ impl Display for Values {
             Values::SwitchOrPath => {
                 write!(f, "{}, or the path of a file with a `.` or a `/` in it", Values::Switch)
             }
+            Values::SwitchOr(word) => write!(f, "{}, or {word}", Values::Switch),
             Values::Number(least, u64::MAX) => write!(f, "a whole number from {least}"),
             Values::Number(least, most) => write!(f, "a whole number from {least} to {most}"),
             Values::Seconds => write!(f, "a number of seconds above 0, up to {LONGEST_SECONDS}"),
@@ -166,6 +169,21 @@ impl Variable {
                 Ok((true, Some(text)))
             }
             _ => Ok((self.switch(get, unset)?, None)),
+        }
+    }
+
+    /// Whether it is on, or `unset`; `None` if it is the word of its row.
+    ///
+    /// # Errors
+    /// [`VariableError`].
+    pub fn switch_or_word(
+        &self,
+        get: Lookup<'_>,
+        unset: bool,
+    ) -> Result<Option<bool>, VariableError> {
+        match (self.values, self.get(get)) {
+            (Values::SwitchOr(word), Some(text)) if text.trim() == word => Ok(None),
+            _ => self.switch(get, unset).map(Some),
         }
     }
 
@@ -276,6 +294,11 @@ mod tests {
         assert_eq!(REPORT.switch_or_path(&set("true"), false), Ok((true, None)));
         assert_eq!(REPORT.switch_or_path(&|_| None, false), Ok((false, None)));
         assert!(REPORT.switch_or_path(&set("onn"), false).is_err());
+        for (text, value) in [("trust", None), ("off", Some(false))] {
+            assert_eq!(REG_CACHE.switch_or_word(&set(text), true), Ok(value));
+        }
+        assert_eq!(REG_CACHE.switch_or_word(&|_| None, true), Ok(Some(true)));
+        assert!(REG_CACHE.switch_or_word(&set("trusted"), true).is_err());
         assert_eq!(EMU_BUSY.number::<u8>(&set("255")), Ok(Some(255)));
         assert!(EMU_BUSY.number::<u8>(&set("256")).is_err());
     }
@@ -290,6 +313,7 @@ mod tests {
                 Values::Words(_) => variable.word(&get).is_ok(),
                 Values::Switch => variable.switch(&get, true).is_ok(),
                 Values::SwitchOrPath => variable.switch_or_path(&get, true).is_ok(),
+                Values::SwitchOr(_) => variable.switch_or_word(&get, true) == Ok(None),
                 Values::Number(..) => variable.number::<u64>(&get).is_ok(),
                 Values::Seconds => timeout(&get).is_ok(),
                 Values::Text(_) => !variable.example.is_empty(),

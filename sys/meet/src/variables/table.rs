@@ -1,7 +1,7 @@
 //! The table of environment variables.
 
 use super::Reader::{EmulatedDevice, MpiProgram, Process, Program};
-use super::Values::{Number, Seconds, Switch, SwitchOrPath, Text, Words};
+use super::Values::{Number, Seconds, Switch, SwitchOr, SwitchOrPath, Text, Words};
 use super::Variable;
 
 /// Longest time of a single cost, a thousand seconds: sums of many of them stay below 2^64 ns.
@@ -85,8 +85,10 @@ variables! {
     SHM_READ: Switch, "on", Process, "off",
         "Whether long messages are read from their sender's memory (cross-memory attach), where the system \
          permits.";
-    REG_CACHE: Switch, "on", Process, "off",
-        "Whether registrations of users' memory are kept for later calls.";
+    REG_CACHE: SwitchOr("trust"), "on", Process, "trust",
+        "Whether registrations of users' memory are kept for later calls. `on` keeps them where the system tells \
+         of memory that goes. With `trust` they are kept elsewhere, too: the program promises to unmap nothing, \
+         and the C library's allocator is told to give nothing back; start-up fails where it would.";
     REG_CACHE_MAX_BYTES: Number(1, u64::MAX), "no bound", Process, "4294967296",
         "Bytes that kept registrations hold at most.";
     REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
