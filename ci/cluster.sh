@@ -10,7 +10,7 @@
 #   $CLUSTER_AGENT    in place of ssh: $CLUSTER_AGENT h2 COMMAND [ARGUMENT]...
 #   $CLUSTER_SUBNET   the network's addresses
 # and may cut a host off with `ip link set h2 down`. All files but those in /tmp, /run and /dev/shm are
-# the same on all hosts.
+# the same on all hosts; so are this tree and $CARGO_TARGET_DIR, wherever they are.
 #
 # Needs unshare and nsenter (util-linux), ip (iproute2), and a system that allows namespaces, to root at least.
 # Exit code: that of the command; 3 if there can be no such hosts here, with the reason.
@@ -56,26 +56,35 @@ ip link set lo up
 ip link add bridge type bridge
 ip addr add 10.77.0.254/24 dev bridge
 ip link set bridge up
+# What is in /tmp on all hosts, too.
+kept=()
+for directory in "$CLUSTER_ROOT" "$(realpath -m "${CARGO_TARGET_DIR:-$CLUSTER_ROOT/target}")"; do
+  [[ $directory != /tmp/* || ! -d $directory ]] || kept+=("$directory")
+done
 # The first process of each host waits for whatever is left to it.
 cat >/mnt/first <<'FIRST'
-hostname "$1"
-if [ "${CLUSTER_ROOT#/tmp/}" != "$CLUSTER_ROOT" ]; then
-  mount -t tmpfs none /srv
-  mkdir /srv/tree && mount --bind "$CLUSTER_ROOT" /srv/tree
-  mount -t tmpfs none /tmp
-  mkdir -p "$CLUSTER_ROOT" && mount --bind /srv/tree "$CLUSTER_ROOT"
-else
-  mount -t tmpfs none /tmp
-fi
+name=$1
+shift
+hostname "$name"
+mount -t tmpfs none /srv
+for kept; do
+  mkdir -p "/srv$kept"
+  mount --bind "$kept" "/srv$kept"
+done
+mount -t tmpfs none /tmp
+for kept; do
+  mkdir -p "$kept"
+  mount --bind "/srv$kept" "$kept"
+done
 cd "$CLUSTER_ROOT"
 mount -t tmpfs none /run
 mount -t tmpfs none /dev/shm
 chmod 1777 /tmp /dev/shm
-echo "$1" >"/mnt/ready.$1"
+echo "$name" >"/mnt/ready.$name"
 while :; do sleep 1000 & wait; done
 FIRST
 for i in $(seq "$n"); do
-  unshare --mount --uts --ipc --net --pid --fork --kill-child --mount-proc bash -eu /mnt/first "h$i" &
+  unshare --mount --uts --ipc --net --pid --fork --kill-child --mount-proc bash -eu /mnt/first "h$i" "${kept[@]}" &
   outer=$!
   until [ -s "/mnt/ready.h$i" ]; do
     kill -0 $outer || { echo "ci/cluster.sh: h$i cannot be made" >&2; exit 3; }
