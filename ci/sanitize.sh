@@ -136,15 +136,19 @@ probe() {
   done
 }
 
-packages=(-p hopbine-meet -p utofu-emu -p utofu-emu-capi -p utofu)
+packages=(-p hopbine-meet -p hopbine-testing -p utofu-emu -p utofu-emu-capi -p utofu)
 device=(--test atomics --test model --test threads)
-few=(--lib --test bootstrap --test errors --test gates --test handles --test jtofu)
-# The library takes longest to compile.
-if $long || [ "$kind" = thread ]; then packages+=(-p hopbine) few+=(--test brk); fi
+few=(--lib --test bootstrap --test errors --test gates --test handles --test jtofu --test seeds)
 failed=0
 log=$made/log
 # Safe code: what is computed there takes little of the time.
 level=(--config profile.dev.package.hopbine-torus.opt-level=1)
+# The library takes longest to compile, with its tests above all. (Without them the fuzz targets' seeds are played.)
+if $long || [ "$kind" = thread ]; then
+  packages+=(-p hopbine) few+=(--test brk)
+else
+  level+=(--config profile.dev.package.hopbine.opt-level=0)
+fi
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {

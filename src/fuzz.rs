@@ -1,5 +1,5 @@
-//! What `fuzz` calls, and a test that plays its seeds: whatever another process writes, this one reports
-//! it, or takes it as what it says.
+//! What `fuzz` and `testing/tests/seeds.rs` call: whatever another process writes, this one reports it, or takes it as
+//! what it says.
 
 use crate::endpoint::hostile;
 use crate::world;
@@ -40,21 +40,4 @@ fn cards(bytes: &[u8]) {
 pub fn play(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.0 == name);
     target.unwrap_or_else(|| panic!("no target {name}")).1(bytes);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    /// Those that are checked in: some of each target's, and what has failed once.
-    #[test]
-    fn seeds_do_no_harm() {
-        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
-        for (name, play) in super::TARGETS {
-            let files = std::fs::read_dir(seeds.join(name)).expect(name);
-            let seeds = files.map(|file| std::fs::read(file.unwrap().path()).unwrap());
-            let played = seeds.map(|seed| play(&seed)).count();
-            assert!(played > 0, "no seed of {name}");
-        }
-    }
 }

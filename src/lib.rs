@@ -19,7 +19,7 @@
 
 mod comm;
 mod error;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz;
 mod numbered;

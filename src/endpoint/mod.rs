@@ -33,7 +33,7 @@ mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 /// What needs no MPI of it.
-#[cfg(all(any(test, feature = "fuzzing"), not(feature = "mpi")))]
+#[cfg(all(feature = "fuzzing", not(feature = "mpi")))]
 #[allow(dead_code, reason = "headers are written and used by what needs an MPI")]
 #[path = "mpi/header.rs"]
 mod mpi_header;
@@ -48,7 +48,7 @@ pub mod unexpected;
 pub mod utofu;
 
 /// What takes any bytes of other processes, for fuzzing.
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) mod hostile {
     #[cfg(feature = "mpi")]
     pub(crate) use super::mpi::play_headers;

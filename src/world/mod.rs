@@ -29,7 +29,7 @@ mod symbols;
 mod threads;
 mod tofu;
 
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) use card::check_card;
 #[cfg(feature = "emu")]
 pub use config::Latency;

@@ -277,7 +277,7 @@ pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
     if n_parts == 1 { len } else { len.div_ceil(n_parts).min(len - at) }
 }
 
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 /// Headers of a peer that sends what it likes, one after the other: parts of messages are copied to where
 /// a port would.
 pub(crate) fn play(bytes: &[u8]) {

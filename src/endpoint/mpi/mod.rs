@@ -75,7 +75,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "internals")]
 pub use header::EAGER_BYTES;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) use header::play as play_headers;
 pub use library::{Comm, Library, check, is_running};
 

@@ -22,7 +22,7 @@ mod copy_costs;
 mod descriptor;
 mod flat_buffer;
 mod flat_buffers;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) mod hostile;
 mod inbound;
 mod layout;
@@ -46,7 +46,7 @@ use crate::Rank;
 
 pub use flat_buffer::{Contribution, FlatBuffer};
 pub use flat_buffers::{FlatBufferLease, FlatBuffers};
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};
 

@@ -54,7 +54,7 @@ mod channel;
 mod channels;
 mod credits;
 mod fence;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) mod hostile;
 mod inbound;
 mod matching;
