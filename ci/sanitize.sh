@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests under a sanitizer; any report is a failure.
 #
-#   ci/sanitize.sh address         memory errors and leaks in the emulated device and the meeting of processes, a
-#                                  minute; test.sh runs this too
+#   ci/sanitize.sh address         memory errors and leaks in the emulated device and the meeting of processes, and where
+#                                  the fuzz targets' seeds are played, a minute; test.sh runs this too
 #   ci/sanitize.sh address long    in the library, its ranks, C programs and the command, too; ci/nightly.sh runs this
 #   ci/sanitize.sh thread          data races, about six minutes
 #
