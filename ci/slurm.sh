@@ -109,11 +109,11 @@ for programs in "$target"/{openmpi,mpich}/programs; do
   every=(srun "--mpi=$way" -N "${#hosts[@]}" --ntasks-per-node=2)
   echo "== srun --mpi=$way"
   # Programs without MPI meet by themselves, on one host; on several they say what they need.
-  expect "ranks of shared memory" "*allreduce 8*" srun "--mpi=$way" -N1 -n3 "$programs/plain" allreduce 8 1
+  expect "ranks of shared memory" "*allreduce 8*" srun "--mpi=$way" -N1 -n3 "$programs/plain" bench-rank allreduce 8 1
   HOPBINE_BACKEND=emu expect "ranks of the emulated device" "*allreduce 8*" \
-    srun "--mpi=$way" -N1 -n3 "$programs/plain" allreduce 8 1
+    srun "--mpi=$way" -N1 -n3 "$programs/plain" bench-rank allreduce 8 1
   expect "several hosts without MPI are refused" "*not all $all ranks are on this host*HOPBINE_RENDEZVOUS*" \
-    "${every[@]}" "$programs/plain" allreduce 8 1
+    "${every[@]}" "$programs/plain" bench-rank allreduce 8 1
   # Over MPI, and without the way by which MPI would meet.
   [ $way = pmix ] || expect "ranks that MPI keeps apart are refused" "*$all ranks were started, of which MPI sees 1*" \
     srun --mpi=none -N "${#hosts[@]}" --ntasks-per-node=2 "$programs/bin/hopbine" info
