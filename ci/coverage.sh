@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 files='^src/(engine/.*|endpoint/[a-z_]+|endpoint/router/.*)[.]rs$'
 
-[ $# != 0 ] || set -- "cargo test -p hopbine --lib --test simulated" \
+[ $# != 0 ] || set -- "cargo test -p hopbine -p hopbine-testing --lib --test simulated --test seeds" \
   "cargo run -- chaos --seeds 1..3000" \
   "cargo run -- chaos --seeds 1..600 --backend sim-utofu"
 if ! cargo llvm-cov --version >/dev/null 2>&1; then
