@@ -20,10 +20,10 @@ if [ -z "$program" ]; then
 fi
 listed=$(sed -n '/^## The way of a call/,/^## Words/p' ARCHITECTURE.md)
 
-# WIRE BYTES FUNCTION: the files on the stack, from the wire's function that takes a message up to the call. The
+# WIRE BYTES FILE:FUNCTION: the files on the stack, from the wire's function that takes a message up to the call. The
 # first calls differ, so 400 messages pass.
 files_on_the_way() {
-  timeout 120 gdb -batch -nx -ex 'set pagination off' -ex "rbreak ^$3\$" -ex 'ignore 1 400' \
+  timeout 120 gdb -batch -nx -ex 'set pagination off' -ex "break $3" -ex 'ignore 1 400' \
     -ex "run $1 allreduce blocking $2 300" -ex bt "$program" 2>/dev/null |
     awk '/^#/ && match($0, / at (src|sys)\/[^:]*/) {
       file = substr($0, RSTART + 4, RLENGTH - 4)
@@ -42,7 +42,7 @@ is_listed() {
 }
 
 status=0
-for wire in 'shm 65536 push' 'utofu 8 put_together'; do
+for wire in 'shm 65536 queue.rs:push' 'utofu 8 together.rs:put_together'; do
   read -r name bytes function <<<"$wire"
   mapfile -t files < <(files_on_the_way "$name" "$bytes" "$function")
   echo "$name: ${#files[@]} files: ${files[*]}"

@@ -81,13 +81,18 @@ impl Communicator {
         }
         let call = &short.call;
         let memory = short.memory();
-        if !short.is_by_hardware {
-            // SAFETY: the caller's promise; `move_to` has checked the buffers.
-            return Some(self.recorded(call, || unsafe { self.run_by_plan(call, memory) }));
-        }
-        let small = self.small_collectives().ok()?;
-        // SAFETY: the caller's promise. Blocks of one size are never handed back.
-        Some(self.recorded(call, || unsafe { self.by_hardware(small, call) }.map(drop)))
+        let small = if short.is_by_hardware { Some(self.small_collectives().ok()?) } else { None };
+        // SAFETY: the caller's promise; `move_to` has checked the buffers. Blocks of one size are never handed back.
+        let make = || unsafe {
+            match small {
+                Some(small) => self.by_hardware(small, call).map(drop),
+                None => self.run_by_plan(call, memory),
+            }
+        };
+        Some(match self.tracer() {
+            None => make(),
+            Some(tracer) => self.recorded(tracer, call, make),
+        })
     }
 
     /// Starts a call like that of `short`, which is this handle's, as [`again`](Communicator::again)

@@ -30,23 +30,16 @@ impl Call<'_> {
 }
 
 impl Communicator {
-    /// Makes a normalized call, with a record of it if a timeline is wanted.
+    /// What records calls, if a timeline is wanted.
     #[inline]
-    pub(crate) fn recorded(
-        &self,
-        call: &Call,
-        make: impl FnOnce() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        match self.inner.of_world.engine.tracer() {
-            None => make(),
-            Some(tracer) => self.made_and_recorded(tracer, call, make),
-        }
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.inner.of_world.engine.tracer()
     }
 
-    /// Apart, so that the other way is inlined.
+    /// Makes a normalized call, and records it. Apart, so that the other way is inlined.
     #[cold]
     #[inline(never)]
-    fn made_and_recorded(
+    pub(crate) fn recorded(
         &self,
         tracer: &Tracer,
         call: &Call,

@@ -45,7 +45,11 @@ impl Communicator {
     #[inline]
     pub(crate) unsafe fn call_normalized(&self, call: &Call) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        self.recorded(call, || unsafe { self.perform(call) })
+        let make = || unsafe { self.perform(call) };
+        match self.tracer() {
+            None => make(),
+            Some(tracer) => self.recorded(tracer, call, make),
+        }
     }
 
     /// # Safety
