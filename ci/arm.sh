@@ -13,7 +13,7 @@
 #
 # Left out: ranks as processes and C programs on the emulated device, as qemu's process_vm_readv
 # and process_vm_writev answer ENOSYS; mutexes that outlive their owner, which it does not know
-# either; a test that starts itself again; whatever needs userfaultfd, which it does not know: memory events come
+# either; tests that start themselves again; whatever needs userfaultfd, which it does not know: memory events come
 # from the C library's changed functions there. The tests of the long matrix are x86's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -86,7 +86,7 @@ few=(--lib --test allocation --test atomics --test errors --test handles --test 
 run --no-run "${packages[@]}" "${few[@]}" --test simulated "${ranks[@]}" || exit 1
 failed=0
 at_least 200 run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
-  --skip what_was_read_from_a_stranger --skip the_dead_hold_nothing \
+  --skip the_allocator_can_be_told --skip what_was_read_from_a_stranger --skip the_dead_hold_nothing \
   --skip memory::monitor:: --skip memory::uffd::tests::unread_reports || failed=1
 [ ${#ranks[@]} = 0 ] ||
   at_least 50 run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \

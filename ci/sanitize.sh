@@ -219,7 +219,7 @@ address_ranks() {
 
 address_communicators() {
   tests 30 --test processes -- communicators:: gates:: mismatch:: reg_cache:: \
-    --skip memory_comes_back --skip processes_tell_each_other
+    --skip memory_comes_back --skip processes_tell_each_other --skip can_be_trusted --skip trust_is_refused
 }
 
 address_collectives() { tests 14 --test processes -- collectives::; }
@@ -238,10 +238,11 @@ address_failures() {
     ending::a_panic_in_a_worker_is_a_failure_of_its_rank
 }
 
-address_units() { tests 200 "${few[@]}" --test library -- --skip what_the_allocator_gives_back; }
+address_units() { tests 200 "${few[@]}" --test library -- --skip what_the_allocator_gives_back --skip the_allocator_can; }
 
 # Not without_userfaultfd and what_the_allocator_gives_back, here and elsewhere: a sanitizer's allocator makes its
-# system calls itself, past the C library's functions, which are what these tests watch.
+# system calls itself, past the C library's functions, which are what these tests watch. Nor where the C library's
+# allocator is told to keep memory (the_allocator_can_be_told, can_be_trusted, trust_is_refused): a sanitizer has its own.
 address_wires() {
   tests 50 --test ranks -- endpoint:: ending:: regcache:: requests:: shm:: \
     --skip dropped_and_forgotten_requests_complete --skip a_panic_in_a_worker --skip without_userfaultfd
@@ -264,7 +265,8 @@ run_thread() {
   # the C library calls our code at the end of threads, when the sanitizer has forgotten them, and dies of it.
   # One test at a time, and without capture: both keep the harness's own threads out.
   local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used --skip what_the_allocator_gives_back
-    --skip without_userfaultfd --skip the_c_library_tells_of_memory --skip changed_functions_tell)
+    --skip without_userfaultfd --skip the_c_library_tells_of_memory --skip changed_functions_tell
+    --skip the_allocator_can --skip can_be_trusted --skip trust_is_refused)
   tests 150 "${few[@]}" "${device[@]}" -- "${how[@]}"
   tests 90 --test processes --test ranks -- "${how[@]}" \
     communicators:: duplicate_ends:: ending:: endpoint:: engine:: gates:: mismatch:: reg_cache:: \
