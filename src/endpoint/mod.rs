@@ -341,8 +341,8 @@ pub trait Registry {
     /// Messages of up to this many bytes do not use the key of their region. Never changes.
     fn keyless_bytes(&self) -> u64;
 
-    /// Calls whose data have up to this many bytes do better with copies in memory that stays registered
-    /// than with their own: 0 where registrations of the user's memory serve later calls, or cost next to
+    /// Calls whose data have up to this many bytes for each two registrations do better with copies in memory
+    /// that stays registered than with their own: 0 where registrations of the user's memory serve later calls, or cost next to
     /// nothing. Never changes.
     fn stage_bytes(&self) -> u64 {
         0

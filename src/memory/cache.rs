@@ -41,14 +41,14 @@ pub struct CacheConfig {
     pub max_bytes: Option<u64>,
     /// Most regions to keep registered.
     pub max_regions: NonZeroU32,
-    /// Where nothing is kept: calls whose data have up to this many bytes are copied through memory that stays
-    /// registered.
+    /// Where nothing is kept: calls whose data have up to this many bytes for each two registrations that they would
+    /// need are copied through memory that stays registered.
     pub stage_bytes: u64,
 }
 
-/// Two registrations and their ends cost what a core copies in their time: 30 us each, at some 10 bytes a ns,
-/// there and back.
-const STAGE_BYTES: u64 = 256 << 10;
+/// Two registrations and their ends cost what a core copies in their time: 30 us each, at 12 bytes a ns. Of an allreduce
+/// one and a half times the data are copied (`benches/registration.sh`).
+const STAGE_BYTES: u64 = 512 << 10;
 
 impl KeepRule {
     /// Where a cache of this process hears of memory events.
@@ -282,7 +282,7 @@ impl<H> Cache<H> {
         self.regions.close(port);
     }
 
-    /// The longest data that are copied rather than registered; 0 where registrations are kept.
+    /// The longest data that are copied rather than registered twice; 0 where registrations are kept.
     pub fn stage_bytes(&self) -> u64 {
         if self.events.is_some() { 0 } else { self.config.stage_bytes }
     }

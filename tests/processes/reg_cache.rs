@@ -182,8 +182,8 @@ fn trust_is_refused_with_an_unknown_allocator() {
 
 fn off(comm: &Communicator) {
     assert_eq!(comm.cache_stats().expect("there is one").mode, CacheMode::Off);
-    let send: Vec<u64> = (0..60_000).collect();
-    let mut recv = vec![0; 60_000];
+    let send: Vec<u64> = (0..200_000).collect();
+    let mut recv = vec![0; 200_000];
     for _ in 0..3 {
         let before = registrations(comm);
         reduce(comm, &send, &mut recv);
@@ -206,9 +206,10 @@ fn figures(comm: &Communicator) -> [u64; 3] {
 /// Where no registration can be kept, what is short is copied, and registers nothing but for its first call.
 fn staged(comm: &Communicator) {
     assert!(!keeps(comm));
-    let send: Vec<u64> = (0..40_000).collect();
-    let mut recv = vec![0; 40_000];
-    for len in [1, 400, 4_000, 32_768] {
+    let n_ports = comm.n_ports() as usize;
+    let send: Vec<u64> = (0..300_000).collect();
+    let mut recv = vec![0; 300_000];
+    for len in [1, 400, 4_000, 32_768, 65_536 * n_ports] {
         reduce(comm, &send[..len], &mut recv[..len]);
         let [made, ended, copied] = figures(comm);
         let (in_place, mut vector) = (len % 400 == 0, send[..len].to_vec());
@@ -226,9 +227,10 @@ fn staged(comm: &Communicator) {
         comm.bcast(&mut root, 1).unwrap();
         assert_eq!(root, send[..len]);
     }
-    // What is longer than HOPBINE_STAGE_BYTES registers anew: both buffers, at a port at least.
+    // What is longer than HOPBINE_STAGE_BYTES for each port registers anew: both buffers, at a port at least.
     let [made, ended, copied] = figures(comm);
-    reduce(comm, &send, &mut recv);
+    let len = 65_536 * n_ports + 1;
+    reduce(comm, &send[..len], &mut recv[..len]);
     let longer = figures(comm);
     assert!(longer[0] >= made + 2 && longer[1] >= ended + 2 && longer[2] == copied, "{longer:?}");
     // What is registered once is not copied.
@@ -335,9 +337,9 @@ fn memory_that_comes_back_is_registered_again() {
 /// What the user has registered is not registered again by calls, also of a duplicate, whatever
 /// the cache may keep.
 fn explicit(comm: &Communicator) {
-    let mut send: Vec<u64> = (0..60_000).collect();
-    let mut recv = vec![0u64; 60_000];
-    let bytes = 8 * 60_000;
+    let mut send: Vec<u64> = (0..200_000).collect();
+    let mut recv = vec![0u64; 200_000];
+    let bytes = 8 * 200_000;
     let other = comm.duplicate().unwrap();
     // SAFETY: both vectors live longer than the registrations, and no call is under way then.
     let registered = unsafe {

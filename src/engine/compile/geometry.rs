@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopbine_torus::plan::layout::Counts;
 use hopbine_torus::{Block, Collective};
 
-use super::program::{Buffer, PortProgram, Program, Region};
+use super::program::{Buffer, Program, Region};
 use crate::error::CompileError;
 
 /// What a program needs to know of a call besides the plan.
@@ -30,7 +30,7 @@ pub struct Geometry {
 pub struct Staged {
     /// Longer messages need registered memory, in bytes.
     pub keyless_bytes: u64,
-    /// The most bytes of either of the user's buffers for which copies cost less than registrations.
+    /// The most bytes of the longer of the user's buffers for which copies cost less than two registrations.
     pub up_to_bytes: u64,
 }
 
@@ -38,11 +38,15 @@ impl Staged {
     /// Whether a program that works on the user's memory is one of them.
     pub(crate) fn is_for(self, direct: &Program) -> bool {
         const USERS: [usize; 2] = [Buffer::Send as usize, Buffer::Recv as usize];
-        let any = |what: &dyn Fn(&PortProgram, usize) -> bool| {
-            direct.ports.iter().any(|port| USERS.iter().any(|&buffer| what(port, buffer)))
-        };
-        any(&|port, buffer| port.wire_bytes[buffer] > self.keyless_bytes)
-            && !any(&|port, buffer| port.needs[buffer] > self.up_to_bytes)
+        let uses = direct.ports.iter().flat_map(|port| USERS.map(|buffer| (port, buffer)));
+        let (mut n_registrations, mut longest) = (0u64, 0);
+        for (port, buffer) in uses {
+            n_registrations += u64::from(port.wire_bytes[buffer] > self.keyless_bytes);
+            longest = port.needs[buffer].max(longest);
+        }
+        // Each port has registrations of its own, whatever it sends; a call is copied once.
+        n_registrations > 0
+            && longest <= self.up_to_bytes.saturating_mul(n_registrations.div_ceil(2))
     }
 
     /// Whether a message from there would need registered memory of the user's.

@@ -93,9 +93,10 @@ variables! {
         "Bytes that kept registrations hold at most.";
     REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
         "Regions that kept registrations are of at most.";
-    STAGE_BYTES: Number(0, u64::MAX), "262144", Process, "0",
-        "Where no registration of users' memory can be kept: calls with up to so many bytes in either buffer are \
-         copied through memory that stays registered; longer ones register their buffers anew.";
+    STAGE_BYTES: Number(0, u64::MAX), "524288", Process, "0",
+        "Where no registration of users' memory can be kept: bytes that are copied to save two registrations. Calls \
+         whose longer buffer has at most so many for each two that they would make, which are those of a port, go \
+         through memory that stays registered; longer ones register their buffers anew.";
     UTOFU_LIB: Text("a path"),
         "libtofucom.so as the dynamic loader finds it, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
         "Fujitsu's uTofu library.";
