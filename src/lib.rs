@@ -58,8 +58,8 @@ pub use hopbine_torus::choose::{Choice, Wire};
 pub use memory::{CacheMode, CacheStats};
 pub use timeline::TraceConfig;
 pub use world::{
-    Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, Info, OnTimeout, Onesided, World,
-    emulate, init, init_over, n_ranks_said,
+    Attempt, Barrier, DeviceInfo, Drive, EmulationConfig, FreeQueues, Info, OnTimeout, Onesided,
+    World, emulate, init, init_over, n_ranks_said,
 };
 
 #[cfg(feature = "emu")]

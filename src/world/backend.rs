@@ -5,7 +5,7 @@ use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
 
 use super::config::Drive;
-use super::info::DeviceInfo;
+use super::info::{DeviceInfo, FreeQueues};
 use super::near::Near;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
@@ -65,6 +65,11 @@ pub(super) trait Backend: Send + Sync {
 
     /// What there is to tell about it.
     fn describe(&self) -> DeviceInfo;
+
+    /// What is left of its queues; none where there are no such.
+    fn free_queues(&self) -> Vec<FreeQueues> {
+        Vec::new()
+    }
 }
 
 /// Where the ranks are: which share a node, and how those speak with each other.

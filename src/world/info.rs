@@ -77,6 +77,18 @@ pub struct DeviceInfo {
     pub barrier: Option<Barrier>,
 }
 
+/// What is left of a TNI's queues for this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FreeQueues {
+    /// The TNI.
+    pub tni: u16,
+    /// VCQs that can still be made.
+    pub vcqs: usize,
+    /// CQs on which these are.
+    pub cqs: usize,
+}
+
 impl Info {
     /// What carries messages to the other ranks, and between how many hosts; and why long ones within a
     /// host are copied by both sides, if they are.

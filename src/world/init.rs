@@ -43,7 +43,7 @@ use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT, parse_cache};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
-use super::info::{Attempt, Info, environment};
+use super::info::{Attempt, FreeQueues, Info, environment};
 use super::launcher::meet;
 use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
@@ -335,6 +335,12 @@ impl World {
     /// Whether waiting threads have a core of their own, and spin.
     pub fn has_own_cores(&self) -> bool {
         self.about.seating.own_cores
+    }
+
+    /// What is left of each TNI's queues on a Tofu device for this process: it takes them all, one after the other, and
+    /// gives them back. Nobody should open ports meanwhile.
+    pub fn free_queues(&self) -> Vec<FreeQueues> {
+        self.about.backend.free_queues()
     }
 
     /// Backend, device, place, cores, and the state of caches and gates.

@@ -35,7 +35,7 @@ pub(crate) use card::check_card;
 pub use config::Latency;
 pub use config::{Drive, EmulationConfig, OnTimeout};
 pub use emulate::emulate;
-pub use info::{Attempt, Barrier, DeviceInfo, Info, Onesided};
+pub use info::{Attempt, Barrier, DeviceInfo, FreeQueues, Info, Onesided};
 pub use init::{World, init, init_over};
 #[cfg(feature = "mpi")]
 pub use joined::init_mpi;

@@ -1,6 +1,6 @@
 //! What is found, and what follows from it.
 
-use hopbine::{CacheMode, GatesInfo, Info, Reading};
+use hopbine::{CacheMode, FreeQueues, GatesInfo, Info, Reading};
 use hopbine_meet::variables::ALL;
 
 /// What is found about one thing.
@@ -69,6 +69,25 @@ fn device(info: &Info) -> Finding {
         (_, Some(attempt)) => well("device", format!("{found}; no Tofu: {}", attempt.reason)),
         (_, None) => well("device", found),
     }
+}
+
+/// What is left of a device's queues when rank 0 has its ports; nothing where there are no such.
+pub fn queues(free: &[FreeQueues], ports: u32) -> Option<Finding> {
+    let least = free.iter().map(|of_tni| of_tni.vcqs).min()?;
+    let each = free
+        .iter()
+        .map(|FreeQueues { tni, vcqs, cqs, .. }| format!("TNI {tni}: {vcqs} on {cqs} CQs"));
+    let each: Vec<String> = each.collect();
+    let found =
+        format!("{ports} taken, one for each port; VCQs free for rank 0: {}", each.join(", "));
+    Some(match least {
+        0 => slow(
+            "queues",
+            found,
+            "fewer ranks on each node, or HOPBINE_PORTS: what comes later finds no queue",
+        ),
+        _ => well("queues", found),
+    })
 }
 
 fn ranks(info: &Info) -> Finding {

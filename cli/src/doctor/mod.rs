@@ -50,6 +50,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let mut outcome = Outcome::Well;
     if is_first {
         let mut found = findings::of_world(&info);
+        found.extend(findings::queues(&world.free_queues(), info.ports));
         found.extend(findings::of_variables());
         found.extend(pages::findings());
         found.extend(places.findings(&info));

@@ -17,6 +17,7 @@ fn one_rank_is_told_to_start_a_job() {
     assert_eq!(about(&page, "ranks")[0]["verdict"], "slow");
     assert!(about(&page, "ranks")[0]["advice"].as_str().unwrap().contains("mpiexec"));
     let calls = about(&page, "allreduce");
+    assert_eq!(about(&page, "queues").len(), 0, "memory has none");
     assert_eq!(calls.len(), 3);
     assert!(calls.iter().all(|row| row["found"].as_str().unwrap().contains("every element right")));
 }
@@ -34,6 +35,8 @@ fn a_job_gets_one_page_and_an_archive() {
     let page: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(about(&page, "torus")[0]["found"].as_str().unwrap().contains("one hop"), "{page}");
     assert!(about(&page, "short calls")[0]["found"].as_str().unwrap().contains("barrier gates"));
+    let queues = about(&page, "queues")[0]["found"].as_str().unwrap();
+    assert!(queues.contains("TNI 0: ") && queues.contains("TNI 5: "), "{queues}");
     let mut listing = std::process::Command::new("tar");
     let listing = listing.arg("tzf").arg(&archive).output_in_time();
     for name in ["page.txt", "page.json", "info.json", "timings.csv", "environment.txt"] {

@@ -11,13 +11,16 @@ mod topology;
 
 pub(super) use emulated::{Emulation, of_environment};
 
+use std::collections::BTreeSet;
+
 use hopbine_meet::Exchange;
+use utofu::handles::{Vcq, VcqFlags};
 use utofu::{Api, BarrierCaps, OnesidedCaps, UtofuError};
 
 use hopbine_torus::choose::Wire;
 
 use super::backend::{Backend, Layout, Opened};
-use super::info::{Barrier, DeviceInfo, Onesided};
+use super::info::{Barrier, DeviceInfo, FreeQueues, Onesided};
 use super::near::beside;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
@@ -114,7 +117,21 @@ impl Backend for Tofu {
             barrier: barrier.map(barrier_info),
         }
     }
+
+    fn free_queues(&self) -> Vec<FreeQueues> {
+        // uTofu has no question for this.
+        let free = |tni| {
+            let one = || Vcq::create(self.api, tni, VcqFlags::THREAD_SAFE).ok();
+            let taken: Vec<Vcq> = std::iter::from_fn(one).take(MOST_VCQS).collect();
+            let cqs: BTreeSet<u16> = taken.iter().map(|vcq| vcq.id().info().cq).collect();
+            FreeQueues { tni, vcqs: taken.len(), cqs: cqs.len() }
+        };
+        self.api.onesided_tnis().unwrap_or_default().into_iter().map(free).collect()
+    }
 }
+
+/// Of one TNI: 11 CQs of 8 VCQs each.
+const MOST_VCQS: usize = 88;
 
 fn onesided_info(caps: OnesidedCaps) -> Onesided {
     use utofu::abi::{UTOFU_ONESIDED_CAP_FLAG_ARMW, UTOFU_ONESIDED_CAP_FLAG_SESSION_MODE};
