@@ -4,7 +4,7 @@
 #   ci/coverage.sh [COMMAND]...
 #
 # Each COMMAND is one argument, for example "cargo test -p hopbine --lib"; all are run with instrumented
-# code. Default: the unit tests and the simulated wire.
+# code. Default: the unit tests and the simulated wire, also with timelines.
 #
 # COVERAGE_FLOOR is the least that is enough, in percent (default: 95). Unit tests at the ends of files do
 # not count as lines. Needs cargo-llvm-cov (cargo install cargo-llvm-cov) and LLVM's tools, of rustc's LLVM
@@ -17,6 +17,7 @@ cd "$(dirname "$0")/.."
 files='^src/(engine/.*|endpoint/[a-z_]+|endpoint/router/.*)[.]rs$'
 
 [ $# != 0 ] || set -- "cargo test -p hopbine -p hopbine-testing --lib --test simulated --test seeds" \
+  "env HOPBINE_TRACE=$PWD/target/coverage/trace.json cargo run -- run allreduce --backend sim --torus 3x3x3 --bytes 8..1MiB:x64 --seed 7" \
   "cargo run -- chaos --seeds 1..3000" \
   "cargo run -- chaos --seeds 1..600 --backend sim-utofu"
 if ! cargo llvm-cov --version >/dev/null 2>&1; then
