@@ -3,9 +3,12 @@
  * at the same time are forbidden by MPI. */
 #include "job.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { N_KNOWN = 8 };
+/* A call is kept in one of the ways of its set. */
+enum { N_SETS = 8, N_WAYS = 4 };
 
 struct known {
     struct call call;
@@ -15,10 +18,10 @@ struct known {
     int is_set;
 };
 
-/* Calls that a program makes in turn mostly have different places. */
-static struct known *place(struct known *all, const struct call *call) {
-    const unsigned mixed = (unsigned)call->recv_count ^ (unsigned)call->root ^ 3 * (unsigned)call->collective;
-    return &all[mixed % N_KNOWN];
+/* Where calls of this kind are kept. */
+static struct known *set_of(struct known *all, const struct call *call) {
+    const uint64_t kind = (uint64_t)call->collective << 32 | (uint32_t)call->root;
+    return &all[N_WAYS * (((uint64_t)call->recv_count + kind * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 61)];
 }
 
 static int is_in_place(const struct call *call) {
@@ -36,8 +39,9 @@ static int is_like(const struct call *call, const struct call *other, const stru
 
 int serve_again(const struct call *call, const struct state *state, hopbine_request_t *request, int *code) {
     if (!state->known) return 0;
-    const struct known *const known = place(state->known, call);
-    if (!known->is_set || !is_like(call, &known->call, state)) return 0;
+    const struct known *known = set_of(state->known, call), *const end = known + N_WAYS;
+    while (!known->is_set || !is_like(call, &known->call, state))
+        if (++known == end) return 0;
     const int in_place = is_in_place(call);
     *code = issue_call(call, state->comm, request, in_place == 1 ? HOPBINE_IN_PLACE : call->send,
                        in_place == 2 ? HOPBINE_IN_PLACE : call->recv, known->count, known->element, known->op);
@@ -52,6 +56,12 @@ void keep_call(const struct call *call, struct state *state, const struct job *j
     if (job->count < 0 || send->copy || recv->copy || job->nowhere) return;
     /* The program may free its own types, and get others under the same handles. */
     if ((send->n && !is_predefined(send->type)) || (recv->n && !is_predefined(recv->type))) return;
-    if (!state->known) state->known = calloc(N_KNOWN, sizeof *state->known);
-    if (state->known) *place(state->known, call) = (struct known){*call, job->count, job->element, job->op, 1};
+    if (!state->known) state->known = calloc(N_SETS * N_WAYS, sizeof *state->known);
+    if (!state->known) return;
+    /* The same call, or the one kept longest, gives way. */
+    struct known *const set = set_of(state->known, call);
+    int way = 0;
+    while (way < N_WAYS - 1 && !(set[way].is_set && is_like(call, &set[way].call, state))) way++;
+    memmove(set + 1, set, way * sizeof *set);
+    *set = (struct known){*call, job->count, job->element, job->op, 1};
 }

@@ -14,8 +14,10 @@ use crate::handles::{COMMS, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report;
 use crate::requests::{give, give_repeated, give_started, requesting};
 
-/// Calls that a thread knows.
-const N_KNOWN: usize = 8;
+/// The calls that a thread knows: each is in one of the ways of its set.
+type Calls = [[Option<Known>; N_WAYS]; N_SETS];
+const N_SETS: usize = 8;
+const N_WAYS: usize = 4;
 
 /// A call that a thread has made.
 struct Known {
@@ -38,7 +40,8 @@ enum Way {
 }
 
 thread_local! {
-    static KNOWN: RefCell<[Option<Known>; N_KNOWN]> = const { RefCell::new([const { None }; N_KNOWN]) };
+    static KNOWN: RefCell<Calls> =
+        const { RefCell::new([const { [const { None }; N_WAYS] }; N_SETS]) };
 }
 
 impl Known {
@@ -48,11 +51,13 @@ impl Known {
     }
 }
 
-/// Where a thread looks for a call: those that a program makes in turn mostly have different places.
+/// In which set a thread looks for a call.
 #[inline]
-fn place(arguments: &Arguments) -> usize {
+fn set_of(arguments: &Arguments) -> usize {
     let Arguments { collective, count, root, .. } = *arguments;
-    (count as usize ^ root as usize ^ (3 * collective as usize)) % N_KNOWN
+    let kind = (collective as u64) << 32 | u64::from(root.cast_unsigned());
+    let mixed = (count as u64).wrapping_add(kind.wrapping_mul(0xff51_afd7_ed55_8ccd));
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize
 }
 
 /// Has `make` make a call: with what is known of it, or without.
@@ -66,10 +71,8 @@ fn known_or_first(
     // A thread that is ending remembers nothing; nor does a call that is made within another.
     let outcome = KNOWN.try_with(|known| {
         let known = &mut *known.try_borrow_mut().ok()?;
-        let known = known[place(arguments)].as_mut()?;
-        if !known.is_of(handle, n_removed, arguments) {
-            return None;
-        }
+        let mut set = known[set_of(arguments)].iter_mut().flatten();
+        let known = set.find(|known| known.is_of(handle, n_removed, arguments))?;
         let short = match &mut known.way {
             Way::Unknown => return None,
             Way::Long => None,
@@ -96,18 +99,22 @@ fn first(
     make(&comm)?;
     let remembered = KNOWN.try_with(|all| {
         let Ok(mut all) = all.try_borrow_mut() else { return Ok(()) };
-        let entry = &mut all[place(arguments)];
-        let way = match entry {
-            Some(known) if known.is_of(handle, n_removed, arguments) => {
+        let set = &mut all[set_of(arguments)];
+        let is_it = |known: &Known| known.is_of(handle, n_removed, arguments);
+        let at = set.iter().position(|known| known.as_ref().is_some_and(is_it));
+        let way = match at {
+            Some(_) => {
                 // A report wants to know of each call.
                 let is_free = !report::is_wanted();
                 let short = if is_free { comm.short(&arguments.call(&comm)?) } else { None };
                 short.map_or(Way::Long, Way::Short)
             }
-            _ => Way::Unknown,
+            None => Way::Unknown,
         };
+        // In the place of the same call, or of the one known longest.
+        set[..=at.unwrap_or(N_WAYS - 1)].rotate_right(1);
         let (arguments, comm) = (*arguments, Arc::downgrade(&comm));
-        *entry = Some(Known { handle, n_removed, arguments, comm, way });
+        set[0] = Some(Known { handle, n_removed, arguments, comm, way });
         Ok(())
     });
     remembered.unwrap_or(Ok(()))
@@ -184,4 +191,28 @@ pub(crate) unsafe fn prepare(
     };
     // SAFETY: the caller's promise.
     unsafe { requesting(request, body) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopbine::torus::Collective;
+
+    /// Programs that measure make a barrier, a call with rotating roots, and a reduction of one number in turn.
+    #[test]
+    fn calls_in_turn_find_room_in_their_sets() {
+        let of = |collective, count, root| {
+            set_of(&Arguments { count, root, ..Arguments::new(collective) })
+        };
+        for collective in Collective::ALL {
+            for count in (0..24).map(|log| 1 << log) {
+                let mut n_in_set = [0; N_SETS];
+                n_in_set[of(Collective::Barrier, 0, 0)] += 1;
+                n_in_set[of(Collective::Allreduce, 1, 0)] += 1;
+                // Other ranks as roots are alike to each of them but for the set.
+                (0..4).for_each(|root| n_in_set[of(collective, count, root)] += 1);
+                assert!(n_in_set.iter().all(|&n| n <= N_WAYS), "{collective} of {count}");
+            }
+        }
+    }
 }
