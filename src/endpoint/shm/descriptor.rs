@@ -19,7 +19,9 @@ pub(super) enum Kind {
     /// A message in the sender's staging slot `id`.
     Staged,
     /// A message that the receiver may read from the sender's memory at address `words[0]`; it then
-    /// answers `Done` for `id`. Its sender has `words[1]` announced at that time.
+    /// answers `Done` for `id`. Its sender has `words[1]` announced at that time. Its first bytes, as many as the
+    /// lower half of `words[2]` says, follow at once: as `Early`, by the number in the upper half. If that is all
+    /// of it, nothing is answered.
     Rendezvous,
     /// The message announced as `id` has been read.
     Done,
@@ -29,6 +31,8 @@ pub(super) enum Kind {
     Piece,
     /// As `Piece`, in the ring of bytes.
     Fragment,
+    /// As `Piece`, of the message whose announcement gave its first bytes the number `message`.
+    Early,
 }
 
 impl Kind {
@@ -59,7 +63,7 @@ impl Descriptor {
     }
 }
 
-/// The head of a line, and the first two words of its inline bytes: any bytes. The other inline bytes
+/// The head of a line, and the first three words of its inline bytes: any bytes. The other inline bytes
 /// are payload only.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
@@ -72,7 +76,7 @@ pub(super) struct Raw {
     pub(super) len: u64,
     pub(super) message: u32,
     pub(super) id: u32,
-    pub(super) words: [u64; 2],
+    pub(super) words: [u64; 3],
 }
 
 /// Words of a [`Raw`].
@@ -89,6 +93,8 @@ pub(super) enum Said {
     ClearToSend { id: u32, recv: u32 },
     /// A piece of a message.
     Piece(Piece),
+    /// A piece of the first bytes of a message, which it calls by the number in the announcement.
+    Early(Piece),
 }
 
 /// A message that has come, or may be read.
@@ -121,13 +127,35 @@ pub(super) struct Rendezvous {
     pub(super) id: u32,
     /// How many the sender had announced then.
     pub(super) among: u64,
+    pub(super) early: Early,
 }
 
-/// A piece of a message that this rank has asked for.
+/// The first bytes of an announced message, which follow the announcement at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Early {
+    /// Their number among their sender's.
+    pub(super) number: u32,
+    /// How many they are.
+    pub(super) len: usize,
+    /// Whether they are the whole message.
+    pub(super) is_all: bool,
+}
+
+impl Early {
+    /// In the announcement.
+    pub(super) fn word(number: u32, len: usize) -> u64 {
+        u64::from(number) << 32 | len as u64
+    }
+}
+
+/// The most that is sent early: every slot full.
+const MOST_EARLY: usize = SLOTS * SLOT_BYTES;
+
+/// A piece of a message that this rank has asked for, or that has come early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which message, by its number here.
-    pub(super) recv: u32,
+    /// Which message, by its number here; if it is early, by that of its sender.
+    pub(super) of: u32,
     /// Where in the message the piece begins.
     pub(super) at: u64,
     /// Its bytes: at most [`SLOT_BYTES`], in the ring [`EAGER_BYTES`].
@@ -157,7 +185,7 @@ impl Raw {
         let tag = Tag::of_operation(operation, message, call);
         let come = |len, via| Ok(Said::Message(Coming { tag, len, via }));
         let slot = || at_most("a staging slot's number", id.into(), SLOTS - 1).map(|at| at as u32);
-        let piece = |len, slot| Ok(Said::Piece(Piece { recv: message, at: words[0], len, slot }));
+        let piece = |len, slot| Ok(Said::Piece(Piece { of: message, at: words[0], len, slot }));
         match kind {
             1 => come(at_most("the length of a message in a line", len, INLINE_BYTES)?, Via::Line),
             2 => come(at_most("the length of a message in the ring", len, EAGER_BYTES)?, Via::Ring),
@@ -166,10 +194,14 @@ impl Raw {
                 come(len, Via::Slot(slot()?))
             }
             4 => {
-                let [from, among] = words;
+                let [from, among, early] = words;
                 let len = at_most("the length of an announced message", len, isize::MAX as usize)?;
                 within("the address of an announced message", from, (0, u64::MAX - len as u64))?;
-                come(len, Via::Rendezvous(Rendezvous { from, id, among }))
+                let most = len.min(MOST_EARLY);
+                let at_once = at_most("the early bytes of a message", early & 0xffff_ffff, most)?;
+                let is_all = len > 0 && at_once == len;
+                let early = Early { number: (early >> 32) as u32, len: at_once, is_all };
+                come(len, Via::Rendezvous(Rendezvous { from, id, among, early }))
             }
             5 => Ok(Said::Done(id)),
             6 => {
@@ -178,7 +210,12 @@ impl Raw {
             }
             7 => piece(at_most("the length of a piece", len, SLOT_BYTES)?, Some(slot()?)),
             8 => piece(at_most("the length of a piece in the ring", len, EAGER_BYTES)?, None),
-            other => Err(Garbled { field: "the kind", found: other.into(), valid: (1, 8) }),
+            9 => {
+                within("the length of an early piece", len, (1, SLOT_BYTES as u64))?;
+                let slot = Some(slot()?);
+                Ok(Said::Early(Piece { of: message, at: words[0], len: len as usize, slot }))
+            }
+            other => Err(Garbled { field: "the kind", found: other.into(), valid: (1, 9) }),
         }
     }
 }
@@ -196,22 +233,31 @@ mod tests {
         len: 16,
         message: 9,
         id: 3,
-        words: [64, 2],
+        words: [64, 2, 5 << 32 | 16],
     };
 
     #[test]
     fn every_kind_is_read() {
         let coming = |via| Said::Message(Coming { tag: Tag::of_operation(8, 9, 7), len: 16, via });
-        let piece = |slot| Said::Piece(Piece { recv: 9, at: 64, len: 16, slot });
+        let piece = |slot| Said::Piece(Piece { of: 9, at: 64, len: 16, slot });
         let all = [
             (Kind::Inline, coming(Via::Line)),
             (Kind::Eager, coming(Via::Ring)),
             (Kind::Staged, coming(Via::Slot(3))),
-            (Kind::Rendezvous, coming(Via::Rendezvous(Rendezvous { from: 64, id: 3, among: 2 }))),
+            (
+                Kind::Rendezvous,
+                coming(Via::Rendezvous(Rendezvous {
+                    from: 64,
+                    id: 3,
+                    among: 2,
+                    early: Early { number: 5, len: 16, is_all: true },
+                })),
+            ),
             (Kind::Done, Said::Done(3)),
             (Kind::ClearToSend, Said::ClearToSend { id: 3, recv: 64 }),
             (Kind::Piece, piece(Some(3))),
             (Kind::Fragment, piece(None)),
+            (Kind::Early, Said::Early(Piece { of: 9, at: 64, len: 16, slot: Some(3) })),
         ];
         for (kind, said) in all {
             assert_eq!(Raw { kind: kind as u8, ..SOUND }.check(), Ok(said), "{kind:?}");
@@ -224,15 +270,17 @@ mod tests {
         let too_long = |kind, len: usize| (Raw { len: len as u64 + 1, ..of(kind) }, "length");
         for (raw, field) in [
             (Raw { kind: 0, ..SOUND }, "kind"),
-            (Raw { kind: 9, ..SOUND }, "kind"),
+            (Raw { kind: 10, ..SOUND }, "kind"),
             too_long(Kind::Inline, INLINE_BYTES),
             too_long(Kind::Eager, EAGER_BYTES),
             too_long(Kind::Staged, SLOT_BYTES),
             too_long(Kind::Piece, SLOT_BYTES),
             too_long(Kind::Fragment, EAGER_BYTES),
+            too_long(Kind::Early, SLOT_BYTES),
+            (Raw { words: [64, 2, 17], ..of(Kind::Rendezvous) }, "early"),
             (Raw { len: u64::MAX, ..of(Kind::Rendezvous) }, "length"),
-            (Raw { words: [u64::MAX, 0], ..of(Kind::Rendezvous) }, "address"),
-            (Raw { words: [1 << 32, 0], ..of(Kind::ClearToSend) }, "receive"),
+            (Raw { words: [u64::MAX, 0, 0], ..of(Kind::Rendezvous) }, "address"),
+            (Raw { words: [1 << 32, 0, 0], ..of(Kind::ClearToSend) }, "receive"),
             (Raw { id: SLOTS as u32, ..of(Kind::Staged) }, "slot"),
             (Raw { id: u32::MAX, ..of(Kind::Piece) }, "slot"),
         ] {

@@ -245,6 +245,26 @@ mod tests {
     }
 
     #[test]
+    fn early_bytes_that_were_not_announced_are_refused() {
+        let found = one(line(Kind::Early, 8, 0, [0; 2]), Some(8));
+        assert!(found.contains("early bytes 5 that it has not announced"), "{found}");
+        for is_posted in [false, true] {
+            let mut hostile = Hostile::new(true);
+            if is_posted {
+                hostile.receive(TAG, 3000).unwrap();
+            }
+            let mut announced = line(Kind::Rendezvous, 3000, 0, [4096, 1]);
+            announced[44..52].copy_from_slice(&(5u64 << 32 | 3000).to_ne_bytes());
+            hostile.line(&announced);
+            hostile.line(&line(Kind::Early, 2000, 0, [0; 2]));
+            hostile.poll().unwrap();
+            hostile.line(&line(Kind::Early, 2000, 1, [1000, 0]));
+            let error = hostile.poll().unwrap_err().to_string();
+            assert!(error.contains("early bytes 5 that it has not announced"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_peer_that_takes_what_was_not_sent_is_refused() {
         let mut hostile = Hostile::new(false);
         let error = loop {

@@ -4,8 +4,9 @@ use crate::endpoint::matcher::{OtherCall, of_another_call};
 use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
-use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Said, Via};
+use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Rendezvous, Said, Via};
 use super::peer::{Body, Peer, Unexpected, kept_bytes};
+use super::state::Goal;
 use super::{ShmEndpoint, copy};
 
 impl ShmEndpoint {
@@ -27,7 +28,7 @@ impl ShmEndpoint {
     }
 
     /// Where the bytes in a peer's staging slot are.
-    fn staged(&self, peer: usize, slot: u32, len: usize) -> *const u8 {
+    pub(super) fn staged(&self, peer: usize, slot: u32, len: usize) -> *const u8 {
         self.segment.at(self.layout.slot(self.port, peer, slot as usize), len)
     }
 
@@ -39,6 +40,7 @@ impl ShmEndpoint {
                 Said::Message(coming) => self.arrived(peer, &coming, payload)?,
                 Said::Done(id) => self.read_by_peer(peer, id)?,
                 Said::ClearToSend { id, recv } => self.begin_cico(peer, id, recv)?,
+                Said::Early(piece) => self.early_piece(peer, &piece)?,
                 Said::Piece(piece) => {
                     let from = match piece.slot {
                         Some(slot) => self.staged(peer, slot, piece.len),
@@ -46,7 +48,7 @@ impl ShmEndpoint {
                     };
                     self.piece(peer, &piece, from)?;
                     if let Some(slot) = piece.slot {
-                        self.release(peer, slot);
+                        self.release_piece(peer, slot);
                     }
                 }
             }
@@ -64,6 +66,9 @@ impl ShmEndpoint {
         payload: *const u8,
     ) -> Result<(), WireError> {
         let &Coming { tag, len, via } = coming;
+        if let Via::Rendezvous(Rendezvous { early, .. }) = via {
+            self.expect_early(peer, early);
+        }
         let Some(posted) = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?
         else {
             let body = match via {
@@ -172,7 +177,10 @@ impl ShmEndpoint {
         match via {
             Via::Slot(id) => self.release(peer, id),
             Via::Rendezvous(rendezvous) => {
-                self.answer(peer, Descriptor::answer(Kind::Done, rendezvous.id))?
+                self.aim_early(peer, &rendezvous, Goal::Nowhere)?;
+                if !rendezvous.early.is_all {
+                    self.answer(peer, Descriptor::answer(Kind::Done, rendezvous.id))?;
+                }
             }
             Via::Line | Via::Ring => {}
         }

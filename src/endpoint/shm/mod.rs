@@ -7,7 +7,8 @@
 //! | up to 32 KiB, with two ranks 16 KiB; where it is cheap 64 KiB | in a staging slot, where the receiver may read them |
 //! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
 //!
-//! Pieces go through slots. Receivers choose by what both kinds of copies have cost them lately
+//! Pieces go through slots. The first of them follow the announcement at once where the peer had the last long
+//! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately
 //! (`copy_costs`). Where no
 //! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
@@ -20,6 +21,7 @@
 mod bell;
 mod copy_costs;
 mod descriptor;
+mod early;
 mod flat_buffer;
 mod flat_buffers;
 #[cfg(feature = "fuzzing")]
@@ -59,13 +61,13 @@ use super::{
 };
 use crate::error::Blame;
 use crate::numbered::Numbered;
-use descriptor::{Descriptor, INLINE_BYTES, Kind};
+use descriptor::{Descriptor, Early, INLINE_BYTES, Kind, Piece};
 use layout::{Layout, SLOT_BYTES};
 use peer::{Body, Peer};
 use reach::Reads;
 use segment::Segment;
 use staging::Staging;
-use state::{CicoRecv, CicoSend, RendezvousRecv, RendezvousSend};
+use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
@@ -133,6 +135,12 @@ pub struct ShmEndpoint {
     /// Messages that come in pieces.
     cico_recvs: Numbered<CicoRecv>,
     cico_sends: VecDeque<CicoSend>,
+    /// First bytes of announced messages that have not all come, or whose receives are not posted;
+    early_recvs: Vec<EarlyRecv>,
+    /// pieces of the latter, with their peers.
+    early_pieces: Vec<(usize, Piece)>,
+    /// The number of the last message that was announced with early bytes.
+    n_early: u32,
     /// Answers for which there was no room.
     backlog: Vec<(usize, Descriptor)>,
     /// To be reported by the next poll.
@@ -289,13 +297,25 @@ impl Endpoint for ShmEndpoint {
                 return Ok(Taken::Accepted);
             }
         }
-        let id = self.rendezvous_sends.insert(RendezvousSend { peer, is_cico: false, send });
+        let early = self.early_bytes(peer, region.len);
+        let rendezvous = RendezvousSend { peer, is_cico: false, early, send };
+        let id = self.rendezvous_sends.insert(rendezvous);
         (descriptor.kind, descriptor.id) = (Kind::Rendezvous, id);
         let address = region.ptr.expose_provenance() as u64;
-        let words = [address, self.rendezvous_sends.len() as u64];
+        let number = self.n_early.wrapping_add(1);
+        let words = [address, self.rendezvous_sends.len() as u64, Early::word(number, early)];
         if !self.push(peer, &descriptor, bytemuck::bytes_of(&words))? {
             self.rendezvous_sends.remove(id);
             return Ok(Taken::Later);
+        }
+        if early > 0 {
+            self.n_early = number;
+            // SAFETY: the caller's promise; `early_bytes` has counted the slots.
+            unsafe { self.send_early(peer, number, (region, early))? };
+            if early == region.len {
+                self.rendezvous_sends.remove(id);
+                self.events.push(Event::Sent(slot));
+            }
         }
         Ok(Taken::Accepted)
     }
@@ -363,6 +383,8 @@ impl Endpoint for ShmEndpoint {
         self.rendezvous_sends = Numbered::default();
         self.cico_recvs = Numbered::default();
         self.cma_due.clear();
+        self.early_recvs.clear();
+        self.early_pieces.clear();
         self.cico_sends.clear();
         self.backlog.clear();
         self.events.clear();

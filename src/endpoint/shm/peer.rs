@@ -22,6 +22,23 @@ pub(super) struct Peer {
     pub(super) costs: CopyCosts,
     /// It is asked to send no short messages.
     pub(super) is_held: bool,
+    pub(super) habit: Habit,
+}
+
+/// How a peer lately took long messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habit {
+    /// In pieces, and has not read the last one.
+    pub(super) takes_pieces: bool,
+    /// So many messages went to it with early bytes since it has last chosen.
+    pub(super) n_early: u32,
+}
+
+impl Habit {
+    /// Of a peer that has taken none, and that may or may not read others' memory.
+    pub(super) fn of(can_read: bool) -> Self {
+        Habit { takes_pieces: !can_read, n_early: 0 }
+    }
 }
 
 /// A message that waits for its receive.

@@ -11,7 +11,7 @@ use super::descriptor::{Descriptor, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
-use super::state::{CicoRecv, CicoSend, RendezvousRecv, RendezvousSend};
+use super::state::{CicoRecv, CicoSend, Goal, RendezvousRecv, RendezvousSend};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
 
 /// How much is read at a time: little enough for other messages not to wait longer than a
@@ -27,7 +27,7 @@ impl ShmEndpoint {
         recv: RecvPost,
         message: Rendezvous,
     ) -> Result<(), WireError> {
-        let Rendezvous { id, among, .. } = message;
+        let Rendezvous { id, among, early, .. } = message;
         let len = recv.region.len;
         if len == 0 {
             self.events.push(Event::Received(recv.slot));
@@ -39,16 +39,20 @@ impl ShmEndpoint {
         // Of a short one, which this port had no room for, the first piece would come later.
         let is_short = len <= EAGER_BYTES;
         let ratio = among as f32 / incoming as f32;
-        if self.can_read && (is_short || !self.prefers_pieces(peer, ratio)) {
+        if !early.is_all && self.can_read && (is_short || !self.prefers_pieces(peer, ratio)) {
+            if early.len > 0 {
+                return self.aim_early(peer, &message, Goal::Read(rendezvous));
+            }
             self.cma_due.push(rendezvous);
             return Ok(());
         }
         let number =
             self.cico_recvs.insert(CicoRecv { rendezvous, since: Instant::now(), incoming });
-        self.answer(
-            peer,
-            Descriptor { word: u64::from(number), ..Descriptor::answer(Kind::ClearToSend, id) },
-        )
+        if !early.is_all {
+            let word = u64::from(number);
+            self.answer(peer, Descriptor { word, ..Descriptor::answer(Kind::ClearToSend, id) })?;
+        }
+        self.aim_early(peer, &message, Goal::Pieces(number))
     }
 
     /// Whether a message is to be sent in pieces, whose sender has announced `ratio` times as many as this
@@ -108,6 +112,7 @@ impl ShmEndpoint {
     /// Ends a rendezvous: the peer has read the message.
     pub(super) fn read_by_peer(&mut self, peer: usize, id: u32) -> Result<(), WireError> {
         let slot = self.rendezvous_with(peer, id)?.send.slot;
+        self.peers[peer].habit.takes_pieces = false;
         self.rendezvous_sends.remove(id);
         self.events.push(Event::Sent(slot));
         Ok(())
@@ -115,8 +120,11 @@ impl ShmEndpoint {
 
     /// Turns a rendezvous into pieces: the peer does not read this memory.
     pub(super) fn begin_cico(&mut self, peer: usize, id: u32, recv: u32) -> Result<(), WireError> {
-        self.rendezvous_with(peer, id)?.is_cico = true;
-        self.cico_sends.push_back(CicoSend { id, to: (peer, recv), done: 0 });
+        let send = self.rendezvous_with(peer, id)?;
+        send.is_cico = true;
+        let done = send.early;
+        self.peers[peer].habit.takes_pieces = true;
+        self.cico_sends.push_back(CicoSend { id, to: (peer, recv), done });
         Ok(())
     }
 
@@ -167,7 +175,7 @@ impl ShmEndpoint {
         piece: &Piece,
         from: *const u8,
     ) -> Result<(), WireError> {
-        let &Piece { recv: number, at, len, .. } = piece;
+        let &Piece { of: number, at, len, .. } = piece;
         let rank = self.peers[peer].rank;
         let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { rendezvous, .. }| {
             let (end, most) = (at.saturating_add(len as u64), rendezvous.recv.region.len);
@@ -199,6 +207,16 @@ impl ShmEndpoint {
             self.events.push(Event::Received(slot));
         }
         Ok(())
+    }
+
+    /// Gives a peer's staging slot back after taking the piece in it. This port was the only reader: no other
+    /// count is lost, and a store does not wait for the line.
+    pub(super) fn release_piece(&self, peer: usize, slot: u32) {
+        let readers = readers(&self.segment, self.layout, self.port, peer, slot as usize);
+        // Release: pairs with the Acquire in `Staging::free`.
+        readers.store(0, Ordering::Release);
+        // The peer may wait for a slot.
+        self.peers[peer].outbox.ring();
     }
 
     /// Gives a peer's staging slot back after reading it.

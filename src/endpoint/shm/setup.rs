@@ -11,7 +11,7 @@ use super::bell::{self, Doorbell};
 use super::flat_buffer::FlatBuffer;
 use super::flat_buffers::{self, FlatBuffers};
 use super::layout::Layout;
-use super::peer::{Peer, WINDOW_BYTES};
+use super::peer::{Habit, Peer, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
@@ -214,6 +214,7 @@ impl ShmEndpoint {
             inbox: Inbox::new(segment, layout.queue(port, index, me), bell_of(index)),
             costs: Default::default(),
             is_held: false,
+            habit: Habit::of(can_read),
         };
         let mut unexpected = UnexpectedBytes::default();
         unexpected.add_window(locals.len() * WINDOW_BYTES);
@@ -235,6 +236,9 @@ impl ShmEndpoint {
             cma_due: Default::default(),
             cico_recvs: Numbered::default(),
             cico_sends: Default::default(),
+            early_recvs: Vec::new(),
+            early_pieces: Vec::new(),
+            n_early: 0,
             backlog: Default::default(),
             events: Vec::with_capacity(64),
             views: Vec::with_capacity(16),

@@ -9,7 +9,7 @@ use super::segment::Segment;
 
 /// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
 /// fill some while the other reads some, few enough to stay in the cache.
-const KEPT_SLOTS: usize = 4;
+pub(super) const KEPT_SLOTS: usize = 4;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
 
 /// The slots of one port.
@@ -90,6 +90,13 @@ impl Staging {
             // Release: pairs with the Acquire in `free`.
             self.readers(slot).fetch_sub(1, Ordering::Release);
         }
+    }
+
+    /// How many pieces find a slot now.
+    pub(super) fn n_free_for_pieces(&self) -> usize {
+        // Acquire: as in `free`.
+        let is_free = |&slot: &usize| self.readers(slot).load(Ordering::Acquire) == 0;
+        (FIRST_KEPT..SLOTS).filter(is_free).count()
     }
 
     /// As [`put`](Staging::put), for a piece of a message and exactly one reader, that peer.

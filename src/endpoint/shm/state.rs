@@ -13,6 +13,8 @@ pub(super) struct RendezvousSend {
     pub(super) peer: usize,
     /// Whether the peer has cleared it to be sent in pieces.
     pub(super) is_cico: bool,
+    /// Bytes that have been sent right after the announcement.
+    pub(super) early: usize,
     pub(super) send: SendPost,
 }
 
@@ -33,6 +35,30 @@ pub(super) struct CicoRecv {
     pub(super) since: Instant,
     /// Messages that were to come then, this one among them.
     pub(super) incoming: usize,
+}
+
+/// The first bytes of a message that a peer has announced: they come unasked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EarlyRecv {
+    pub(super) peer: usize,
+    /// Their number among the peer's.
+    pub(super) number: u32,
+    /// How many there are still to come.
+    pub(super) left: usize,
+    pub(super) goal: Goal,
+}
+
+/// Where early bytes go.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Goal {
+    /// The receive is not posted: they stay in the peer's slots.
+    Unknown,
+    /// The receive was for something else.
+    Nowhere,
+    /// To the receive with this number, whose other bytes come in pieces.
+    Pieces(u32),
+    /// There, and then the other bytes are read.
+    Read(RendezvousRecv),
 }
 
 /// A message that this port sends in pieces, through staging slots (copy-in copy-out).

@@ -1,0 +1,261 @@
+//! The first bytes of long messages: a peer that has the messages sent in pieces would only ask for them. They
+//! follow the announcement at once, so that question and answer take no time, and a message that is not
+//! much longer than the free slots is on its way before its receiver has heard of it.
+
+use super::descriptor::{Descriptor, Early, Kind, Piece, Rendezvous};
+use super::layout::SLOT_BYTES;
+use super::staging::KEPT_SLOTS;
+use super::state::{EarlyRecv, Goal, RendezvousRecv};
+use super::{EAGER_BYTES, ShmEndpoint, copy};
+use crate::endpoint::{WireError, WireRegion};
+
+/// After so many messages with early bytes a peer may choose again how it takes one.
+const HABITUAL: u32 = 32;
+/// Slots that stay free for other peers, if there are any: a peer may be long in taking its pieces.
+const FOR_OTHERS: usize = KEPT_SLOTS / 2;
+
+impl ShmEndpoint {
+    /// How many bytes of a message that is about to be announced to a peer follow at once.
+    pub(super) fn early_bytes(&mut self, peer: usize, len: usize) -> usize {
+        if len <= EAGER_BYTES || !self.peers[peer].habit.takes_pieces {
+            return 0;
+        }
+        let habit = &mut self.peers[peer].habit;
+        habit.n_early += 1;
+        if habit.n_early > HABITUAL && self.can_read {
+            habit.n_early = 0;
+            return 0;
+        }
+        let kept = if self.peers.len() > 2 { FOR_OTHERS } else { 0 };
+        len.min(self.staging.n_free_for_pieces().saturating_sub(kept) * SLOT_BYTES)
+    }
+
+    /// Sends the first bytes of a message that has just been announced.
+    ///
+    /// # Safety
+    /// The region is valid for reads, and there are slots for them.
+    pub(super) unsafe fn send_early(
+        &mut self,
+        peer: usize,
+        number: u32,
+        (region, early): (WireRegion, usize),
+    ) -> Result<(), WireError> {
+        for at in (0..early).step_by(SLOT_BYTES) {
+            let len = SLOT_BYTES.min(early - at);
+            // SAFETY: within the region, by the caller's promise.
+            let slot = unsafe { self.staging.put_piece(peer, region.ptr.add(at), len) };
+            // Only this port fills slots, and it has counted the free ones.
+            let slot = slot.ok_or_else(|| WireError {
+                call: "shared memory",
+                reason: "a staging slot that was free is in use".to_owned(),
+                peer: None,
+            })?;
+            let (len, word) = (len as u64, at as u64);
+            let piece = Descriptor::answer(Kind::Early, slot as u32);
+            self.answer(peer, Descriptor { message: number, len, word, ..piece })?;
+        }
+        Ok(())
+    }
+
+    /// A message has been announced: its first bytes will come.
+    pub(super) fn expect_early(&mut self, peer: usize, Early { number, len, .. }: Early) {
+        if len > 0 {
+            self.early_recvs.push(EarlyRecv { peer, number, left: len, goal: Goal::Unknown });
+        }
+    }
+
+    /// Says where the first bytes of an announced message go, and takes those that have come.
+    pub(super) fn aim_early(
+        &mut self,
+        peer: usize,
+        message: &Rendezvous,
+        goal: Goal,
+    ) -> Result<(), WireError> {
+        let Early { number, len, .. } = message.early;
+        if len == 0 {
+            return Ok(());
+        }
+        let at = self.early_recv(peer, number)?;
+        self.early_recvs[at].goal = goal;
+        let is_it = |(from, piece): &(usize, Piece)| (*from, piece.of) == (peer, number);
+        while let Some(kept) = self.early_pieces.iter().position(is_it) {
+            let (_, piece) = self.early_pieces.swap_remove(kept);
+            self.take_early(peer, &piece, goal)?;
+        }
+        self.end_early(at);
+        Ok(())
+    }
+
+    fn early_recv(&self, peer: usize, number: u32) -> Result<usize, WireError> {
+        let is_it = |early: &EarlyRecv| (early.peer, early.number) == (peer, number);
+        let found = self.early_recvs.iter().position(is_it);
+        found.ok_or_else(|| self.no_early(peer, number))
+    }
+
+    /// A piece of the first bytes of a message has come.
+    pub(super) fn early_piece(&mut self, peer: usize, piece: &Piece) -> Result<(), WireError> {
+        let at = self.early_recv(peer, piece.of)?;
+        let EarlyRecv { left, goal, .. } = &mut self.early_recvs[at];
+        let Some(rest) = left.checked_sub(piece.len) else {
+            return Err(self.no_early(peer, piece.of));
+        };
+        *left = rest;
+        if let &mut goal @ (Goal::Nowhere | Goal::Pieces(_) | Goal::Read(_)) = goal {
+            self.take_early(peer, piece, goal)?;
+            self.end_early(at);
+        } else {
+            self.early_pieces.push((peer, *piece));
+        }
+        Ok(())
+    }
+
+    /// Copies a piece to where it belongs, and gives its slot back.
+    fn take_early(&mut self, peer: usize, piece: &Piece, goal: Goal) -> Result<(), WireError> {
+        let &Piece { of: number, at, len, slot } = piece;
+        let Some(slot) = slot else { return Ok(()) };
+        let from = self.staged(peer, slot, len);
+        match goal {
+            Goal::Unknown | Goal::Nowhere => {}
+            Goal::Pieces(recv) => self.piece(peer, &Piece { of: recv, ..*piece }, from)?,
+            Goal::Read(RendezvousRecv { of: (_, message), recv, .. }) => {
+                if at.saturating_add(len as u64) > message.early.len as u64 {
+                    return Err(self.no_early(peer, number));
+                }
+                // SAFETY: the early bytes are within the region, whose receive is posted.
+                let into = unsafe { recv.region.ptr.add(at as usize) };
+                // SAFETY: as above; the slot is this port's to read until it is released.
+                let copy = || unsafe { copy(from, into, len) };
+                self.peers[peer].costs.copying(len, copy);
+            }
+        }
+        self.release_piece(peer, slot);
+        Ok(())
+    }
+
+    /// If all first bytes of a message are where they go, they are forgotten, and the others are read that are to be.
+    fn end_early(&mut self, at: usize) {
+        if self.early_recvs[at].left > 0 {
+            return;
+        }
+        if let Goal::Read(rendezvous) = self.early_recvs.swap_remove(at).goal {
+            let done = rendezvous.of.1.early.len;
+            self.cma_due.push(RendezvousRecv { done, ..rendezvous });
+        }
+    }
+
+    #[cold]
+    fn no_early(&self, peer: usize, number: u32) -> WireError {
+        let rank = self.peers[peer].rank;
+        let reason = format!("rank {rank} sent early bytes {number} that it has not announced");
+        WireError { call: "shared memory", reason, peer: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::bell::Doorbell;
+    use super::super::layout::Layout;
+    use super::super::process::{Process, Watch};
+    use super::super::segment::Segment;
+    use super::*;
+    use crate::endpoint::{Arrival, Bell, Endpoint, Event, RecvPost, SendPost, Slot, Tag};
+
+    /// Two ports; the first believes that the second takes messages in pieces.
+    fn ports(can_read: bool) -> [ShmEndpoint; 2] {
+        let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+        let segment = Arc::new(Segment::create(layout.len(), 1).unwrap().0);
+        let locals = [0, 1].map(|rank| (rank, Arc::new(Watch::new(Process::own()))));
+        let mut ports = [0, 1].map(|me| {
+            let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
+            ShmEndpoint::new(&segment, layout, (0, me), (&locals, 2), can_read, &bell)
+        });
+        ports[0].peers[1].habit.takes_pieces = true;
+        ports
+    }
+
+    fn tag(message: u32) -> Tag {
+        Tag { context: 1, operation: 1, message, call: 0x100 }
+    }
+
+    const EARLY: usize = KEPT_SLOTS * SLOT_BYTES;
+
+    /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each; `later`:
+    /// which are posted when everything has come that comes without them. How each receive ended.
+    fn exchange(lens: &[usize], posted: &[usize], (later, can_read): (bool, bool)) -> Vec<String> {
+        let [mut from, mut to] = ports(can_read);
+        let mut sent: Vec<Vec<u8>> =
+            lens.iter().map(|&len| (0..len).map(|at| (at * 7 + len) as u8).collect()).collect();
+        let mut got: Vec<Vec<u8>> = posted.iter().map(|&len| vec![0; len]).collect();
+        let mut events = Vec::new();
+        for (task, bytes) in (0..).zip(&mut sent) {
+            let region = WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 };
+            let send = SendPost { slot: Slot { run: 0, task }, tag: tag(task), region };
+            // SAFETY: the bytes stay until the end of the test.
+            unsafe { from.post_send(1, send) }.map(drop).unwrap();
+        }
+        if later {
+            to.poll(&mut events).unwrap();
+        }
+        for (task, bytes) in (0..).zip(&mut got) {
+            let region = WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 };
+            let slot = Slot { run: 0, task };
+            let recv = RecvPost { slot, tag: tag(task), region, arrival: Arrival::InRegion };
+            // SAFETY: as above; nobody reads them before.
+            unsafe { to.post_recv(0, recv) }.map(drop).unwrap();
+        }
+        let mut of_sender = Vec::new();
+        for _ in 0..100 {
+            to.poll(&mut events).unwrap();
+            from.poll(&mut of_sender).unwrap();
+        }
+        assert_eq!(of_sender.len(), lens.len(), "{of_sender:?}");
+        assert!(to.early_recvs.is_empty() && to.early_pieces.is_empty());
+        assert_eq!(from.staging.n_free_for_pieces(), KEPT_SLOTS);
+        let ended = |task| {
+            let of = |event: &&Event| matches!(event, Event::Received(slot) | Event::Differs(slot, _) if slot.task == task);
+            let found: Vec<_> = events.iter().filter(of).collect();
+            match found[..] {
+                [Event::Received(_)] => {
+                    assert!(got[task as usize] == sent[task as usize], "message {task}");
+                    "received".to_owned()
+                }
+                [Event::Differs(..)] => {
+                    assert!(got[task as usize].iter().all(|&byte| byte == 0));
+                    "differs".to_owned()
+                }
+                _ => format!("{found:?}"),
+            }
+        };
+        (0..lens.len() as u32).map(ended).collect()
+    }
+
+    #[test]
+    fn messages_arrive_whole_whatever_comes_early() {
+        // More than the slots have room for, by themselves and together.
+        for lens in [
+            &[SLOT_BYTES + 1][..],
+            &[EARLY],
+            &[EARLY + 1],
+            &[3 * EARLY + 5],
+            &[SLOT_BYTES + 9, EARLY, 3000, 2 * EARLY],
+            &[EARLY, EARLY, SLOT_BYTES + 1],
+        ] {
+            for (later, can_read) in [(false, false), (false, true), (true, false), (true, true)] {
+                let ended = exchange(lens, lens, (later, can_read));
+                assert_eq!(ended, vec!["received"; lens.len()], "{lens:?} {later} {can_read}");
+            }
+        }
+    }
+
+    #[test]
+    fn early_bytes_of_another_length_are_dropped() {
+        for len in [SLOT_BYTES + 1, 3 * EARLY] {
+            for (later, can_read) in [(false, false), (false, true), (true, false), (true, true)] {
+                let ended = exchange(&[len, EARLY], &[len - 1, EARLY], (later, can_read));
+                assert_eq!(ended, ["differs", "received"], "{len} {later} {can_read}");
+            }
+        }
+    }
+}
