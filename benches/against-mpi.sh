@@ -3,7 +3,7 @@
 # medians with their intervals, the best of the MPIs and who it is, ratios and geometric means as a table and as CSV.
 #
 #   benches/against-mpi.sh [-r ROUNDS] [-n RANKS] [-c COLLECTIVES] [-s SIZES] [-b BUDGET_MS] [-m MPIS] [-o CSV]
-#                          [-d] [-e] [-v] [--written] [-H HOSTS]
+#                          [-d] [-e] [-v] [--written] [--least] [-H HOSTS]
 #
 #   -r  rounds; 5. An interval is from the least to the largest round: it has the median in it with a probability of
 #       94 % with 5 rounds, 75 % with 3
@@ -21,6 +21,9 @@
 #   -e  each call behind a barrier, and the slowest rank's time of each: MPIs without and with libhopbine_preload.so only
 #   --written
 #       the same, with the data to be sent written before each barrier
+#   --least
+#       the least round of each in place of the median: where the host moves the cores of a virtual machine in the
+#       middle of rounds, medians of one side are from cores that are near and those of another from cores that are far
 #   -v  every call has another length than the last: MPIs without and with libhopbine_preload.so only
 #   -H  on so many hosts of ci/cluster.sh, with as many ranks on each as -n says: Open MPI
 #       without and with libhopbine_preload.so only, by TCP between hosts
@@ -33,13 +36,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rounds=5 ranks=2,4,8 budget=20 mpis=openmpi,mpich csv=target/against-mpi.csv
-collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier hosts=
+collectives=allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier hosts='' least=0
 sizes=8,64,512,4096,32768,262144,2097152,16777216,67108864
 doors='' modes=()
 given=("$@")
 arguments=()
 for word; do
-  if [ "$word" = --written ]; then modes+=(written); else arguments+=("$word"); fi
+  case $word in
+    --written) modes+=(written) ;;
+    --least) least=1 ;;
+    *) arguments+=("$word") ;;
+  esac
 done
 set -- "${arguments[@]}"
 while getopts r:n:c:s:b:m:o:H:devh option; do
@@ -48,7 +55,7 @@ while getopts r:n:c:s:b:m:o:H:devh option; do
     b) budget=$OPTARG ;; m) mpis=$OPTARG ;; o) csv=$OPTARG ;; d) doors=yes ;;
     v) modes+=(changing) ;; e) modes+=(each) ;;
     H) hosts=$OPTARG doors=yes mpis=openmpi ;;
-    *) sed -n '2,37s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,40s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
 [ "$mpis" != today ] || mpis=openmpi5,openmpi5-sm,mpich5,mpich5-rg,intel
@@ -177,9 +184,9 @@ for n in ${ranks//,/ }; do
   done
 done
 
-# Medians over the rounds. A ratio is that of the best MPI's median to ours: above 1 we are ahead. Ours are `hopbine` and
+# Medians over the rounds, or the least. A ratio is that of the best MPI's to ours: above 1 we are ahead. Ours are `hopbine` and
 # the sides with a plus.
-awk -v sides="$sides" -v csv="$csv" '
+awk -v sides="$sides" -v csv="$csv" -v least="$least" '
 function sort(list, n,   i, j, t) {
   for (i = 2; i <= n; i++)
     for (j = i; j > 1 && list[j - 1] > list[j]; j--) { t = list[j]; list[j] = list[j - 1]; list[j - 1] = t }
@@ -224,7 +231,7 @@ END {
       n = n_times[cases[c], side[s]]
       for (i = 1; i <= n; i++) list[i] = times[cases[c], side[s], i]
       sort(list, n)
-      value[s] = n == 0 ? 0 : n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
+      value[s] = n == 0 ? 0 : least ? list[1] : n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
       if (!value[s]) is_whole = 0
       if (!is_ours[s] && (!best || value[s] < best)) { best = value[s]; who = side[s] }
       text = text sprintf(" %22s", us(value[s]) (n > 1 ? " (" us(list[1]) "-" us(list[n]) ")" : ""))
