@@ -59,13 +59,13 @@ impl Backend {
 /// Where the ranks are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Place {
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
-    /// the end for K ranks on each node
+    /// Shape of the torus: sizes joined by `x`. `m` after a size: this dimension does not wrap. `+K` at the end: K
+    /// ranks on each node
     #[arg(long, value_name = "SHAPE")]
     pub torus: Shape,
-    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
-    /// it), row-major, or a file with one coordinate per line; for ranks that are processes also
-    /// `hosts`: those of one host are neighbours
+    /// Order of the ranks on the nodes: column-major (first dimension fastest, as the batch system numbers nodes),
+    /// row-major, or a file with one coordinate per line. Ranks that are processes also have `hosts`, which makes
+    /// the ranks of one host neighbours
     #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     pub map: MapArg,
 }
@@ -122,7 +122,7 @@ impl MapArg {
             MapArg::RowMajor => Ok(RankMap::RowMajor),
             MapArg::ColumnMajor => Ok(RankMap::ColumnMajor),
             MapArg::Hosts => Err(CliError::Usage(
-                "a map by hosts is for ranks that are processes (`mpirun ... hopbine run`); give \
+                "--map hosts is for ranks that are processes (`mpirun ... hopbine run`); give \
                  column-major, row-major or a file"
                     .to_owned(),
             )),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What the column of that name says.
 pub const IN_FLIGHT: &str =
-    "In flight: messages that a rank has under way at a time at most; -: as the data allow.";
+    "In flight: most messages that a rank has under way at a time; -: no limit but the data.";
 
 /// One value: what programs get and what people see.
 #[derive(Clone, Debug)]

@@ -71,8 +71,8 @@ pub(super) fn mix(value: u64) -> u64 {
 fn from_file(path: &str) -> Result<CountsArg, String> {
     let text = super::args::read(path.as_ref()).map_err(|error| {
         format!(
-            "`{path}` is no distribution (uniform, normal:SD, power:E, zipf:S, sparse:P), and no \
-             file that can be read: {error}"
+            "`{path}` is not a distribution (uniform, normal:SD, power:E, zipf:S, sparse:P), and it \
+             cannot be read as a file: {error}"
         )
     })?;
     let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(u64::from_str).collect();
@@ -142,8 +142,8 @@ impl CountsArg {
         let all = list.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         if all.saturating_mul(u64::from(n_ranks)) > MOST_ELEMENTS {
             return Err(format!(
-                "the numbers of the file of --counts are elements of a block: together they are more \
-                 than the {} that memory could hold",
+                "the numbers in the file of --counts are elements of a block; their sum is more than \
+                 the {} that memory could hold",
                 MOST_ELEMENTS / u64::from(n_ranks)
             ));
         }

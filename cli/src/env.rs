@@ -96,7 +96,7 @@ fn page(variables: &[&Variable]) -> String {
 # Environment variables
 
 This page is written by `hopbine env --format markdown`, from the table that the library reads its variables by.
-`hopbine env` shows the same with what is set. A variable that is set to nothing counts as unset.
+`hopbine env` shows the same, with the values that are set. An empty variable counts as unset.
 "
     .to_owned();
     for reader in Reader::ALL {

@@ -22,10 +22,11 @@ use super::simulate::{file, network};
 use super::tune::{Case, read_table};
 use super::{host, progress};
 
-/// Say which algorithm a call would take, by which row of which decision table, and how the others compare
+/// Show which algorithm the library chooses for a call, by which row of which decision table, and how the others
+/// compare
 ///
-/// Times are predictions of the network model. Calls that the hardware performs by itself (barrier gates, the flat buffer
-/// of a host) are not looked at: a program asks Communicator::explain.
+/// Times are predictions of the network model. The command does not know which calls go by barrier gates or by the
+/// flat buffer of a host; in a program, Communicator::explain does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,24 +36,24 @@ Examples:
 pub struct Args {
     /// The collective
     collective: Collective,
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
-    /// the end for K ranks on each node
+    /// Shape of the torus: sizes joined by `x`. `m` after a size: this dimension does not wrap. `+K` at the end: K
+    /// ranks on each node
     #[arg(long, value_name = "SHAPE")]
     torus: Shape,
     /// Bytes of a rank's vector, or of all its blocks
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "0")]
     bytes: u64,
-    /// Number of ports; without it as many as the shape has directions, 6 at most
+    /// Number of ports; by default as many as the shape has directions, at most 6
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
-    /// Which built-in table: of Tofu-D, of another network, or of the memory of one host
+    /// The built-in decision table: for Tofu-D, for another network, or for the memory of one host
     #[arg(long, value_parser = Tuning::BUILT_IN.map(|(name, _)| name), default_value = "tofu-d")]
     wire: String,
-    /// A decision table in place of the built-in one
+    /// File of a decision table to use instead of a built-in one
     #[arg(long, value_name = "FILE", conflicts_with = "wire")]
     table: Option<PathBuf>,
-    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
-    /// `hopbine machine NAME`
+    /// A machine: a name, also with changed values (tofu-d,network.hop=50), or a file as `hopbine machine NAME`
+    /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
     /// How to write the rows
@@ -71,7 +72,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let ports = args.ports.unwrap_or(default_ports(shape));
     if !(1..=most).contains(&ports) {
         return Err(CliError::Usage(format!(
-            "--ports is {ports}; on {shape} there are 1 to {most}"
+            "--ports is {ports}; on {shape} it must be 1 to {most}"
         )));
     }
     let tuning = match &args.table {
@@ -166,15 +167,15 @@ fn shown(
     let mut notes = vec![];
     if let Some((kind, ns)) = bound {
         notes.push(format!(
-            "Predicted for {}, not measured: all with {how}, the fastest first behind what is chosen. Bound of \
-             any schedule: {} us ({}); `hopbine search` looks for better ones.",
+            "Predicted for {}, not measured, all with {how}. After the chosen algorithm, the fastest is first. \
+             Lower bound for any schedule: {} us ({}). `hopbine search` looks for faster schedules.",
             machine.name,
             decimal(ns / 1e3, 2),
             kind.name()
         ));
     } else {
         notes.push(
-            "No prediction: the network model knows nothing of the memory of a host.".to_owned(),
+            "No predictions: the network model does not cover the memory of a host.".to_owned(),
         );
     }
     Report {

@@ -9,8 +9,8 @@ use super::output::OutputArg;
 
 /// Show backend, device, place, cores and caches
 ///
-/// Joins the world that the environment describes (one rank, if it describes none), so it can
-/// also be run under `hopbine launch` or a job launcher.
+/// The command joins the world that the environment describes, or is one rank alone. So it also runs under
+/// `hopbine launch` or a job launcher.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -49,8 +49,8 @@ fn bounds_note(algorithms: &[Algorithm], shape: &Shape) -> Option<String> {
     let (kind, load) = least.link();
     (load > 0.0).then(|| {
         format!(
-            "Of any {collective} on {shape} the busiest rank sends {} n at least, and the most loaded link \
-             carries {} n ({}), n the bytes of a rank's vector or of all its blocks: `hopbine check` has \
+            "Lower bounds for any {collective} on {shape}: the busiest rank sends {} n, and the most loaded link \
+             carries {} n ({}). n is the bytes of a rank's vector or of all its blocks. `hopbine check` shows \
              the gap of each algorithm.",
             decimal(least.sent, 4),
             decimal(load, 4),

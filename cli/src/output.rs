@@ -13,8 +13,7 @@ use super::error::CliError;
 /// Where a command writes its result.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct OutputArg {
-    /// Write to a file instead of standard output; a file that exists is replaced once the whole
-    /// text is there
+    /// Write to this file instead of standard output. An existing file is replaced when the whole text is there
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Characters of a line where nothing says how wide it may be; no limit if not given.
@@ -178,7 +177,7 @@ impl Replacement {
         }
         if !may_be_written(directory) {
             let message = format!(
-                "no file can be made in {}, where the text is written before it takes its place",
+                "cannot create a file in {}, where the text is written before it is renamed",
                 directory.display()
             );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
@@ -216,7 +215,7 @@ impl Replacement {
         file.as_file().sync_all()?;
         // What has come there meanwhile is not replaced either.
         if std::fs::symlink_metadata(target).is_ok_and(|found| !found.is_file()) {
-            return Err(io::Error::other("it was no regular file any more at the end"));
+            return Err(io::Error::other("it was not a regular file any more at the end"));
         }
         file.persist(target).map_err(|error| error.error)?;
         Ok(())

@@ -137,8 +137,9 @@ impl Stream {
         let text = match self.format {
             Format::Table => {
                 let left_out = &self.layout.left_out;
-                let left_out = (!left_out.is_empty())
-                    .then(|| format!("Left out for want of room: {}.", left_out.join(", ")));
+                let left_out = (!left_out.is_empty()).then(|| {
+                    format!("Columns left out to fit the width: {}.", left_out.join(", "))
+                });
                 notes.iter().chain(&left_out).map(|note| wrapped(note, self.width)).collect()
             }
             Format::Csv => String::new(),

@@ -16,20 +16,20 @@ pub struct Selection {
     /// The collective
     #[arg(required_unless_present = "schedule")]
     pub collective: Option<Collective>,
-    /// Shape of the torus: sizes joined by `x`, an `m` behind a size that does not wrap, `+K` at
-    /// the end for K ranks on each node
+    /// Shape of the torus: sizes joined by `x`. `m` after a size: this dimension does not wrap. `+K` at the end: K
+    /// ranks on each node
     #[arg(long, value_name = "SHAPE", value_delimiter = ',', required_unless_present = "schedule")]
     pub torus: Vec<Shape>,
-    /// Which rank is on which node: column-major (first dimension fastest, as the batch system has
-    /// it), row-major, or a file with one coordinate per line
+    /// Order of the ranks on the nodes: column-major (first dimension fastest, as the batch system numbers nodes),
+    /// row-major, or a file with one coordinate per line
     #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     map: MapArg,
-    /// An algorithm (several: give it several times), or all that serve the shape
+    /// An algorithm, or all that serve the shape; repeat the option for several algorithms
     #[arg(long, value_name = "NAME|all", default_value = "all")]
     algorithm: Vec<AllOr<String>>,
     #[command(flatten)]
     numbers: Numbers,
-    /// Take the schedule written in a file instead (as from `plan --format schedule`)
+    /// Use the schedule in this file instead, as `plan --format schedule` writes it
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["collective", "torus", "map", "algorithm", "ports", "root"])]
     pub schedule: Option<PathBuf>,
@@ -44,7 +44,7 @@ impl Selection {
         match &self.torus[..] {
             [torus] => self.place_on(torus),
             [] => Err(CliError::Usage("--torus is missing".to_owned())),
-            [..] => Err(CliError::Usage("--torus is one shape here".to_owned())),
+            [..] => Err(CliError::Usage("--torus must be one shape here".to_owned())),
         }
     }
 

@@ -22,10 +22,10 @@ use super::progress;
 use super::report::{Format, Report};
 use super::selection::Selection;
 
-/// Count what schedules put on links, or on the ways out of groups of nodes
+/// Count the bytes that schedules send over links, or out of groups of ranks
 ///
-/// Nothing is run: the messages of all ranks are followed over the routes of the torus, of a
-/// network that it lies in, or across the borders of groups.
+/// Nothing is run. The command routes the messages of all ranks over the links of the torus, or of a network that
+/// contains it, or counts those that leave a group.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,28 +37,28 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Number of ports; as many as the shape has directions if not given
+    /// Number of ports; by default as many as the shape has directions
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
     /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     root: u32,
-    /// Fold the torus onto Tofu's six dimensions: in a machine of so many units along x, y, z,
-    /// such as 24x23x24, or on its own without wrap-around links
+    /// Fold the torus onto Tofu's six dimensions. UNITS is the size of the machine in Tofu units along x, y and z,
+    /// such as 24x23x24; without it the torus is the whole machine, with no links that wrap around
     #[arg(long, value_name = "UNITS", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with_all = ["network", "groups"])]
     tofu: Option<String>,
-    /// A larger network in which the torus is a box
+    /// Shape of a larger network, in which the torus is a box
     #[arg(long, value_name = "SHAPE", conflicts_with = "groups")]
     network: Option<Shape>,
-    /// First corner of the box in the network, or first unit in the Tofu machine
+    /// Coordinate of the box's first corner in the network, or of its first unit in the Tofu machine
     #[arg(long, value_name = "COORD", conflicts_with = "groups")]
     at: Option<Coord>,
-    /// Where in the network each node is: a file with one coordinate per line
+    /// File with the coordinate of each node in the network, one per line
     #[arg(long, value_name = "FILE", requires = "network", conflicts_with = "at")]
     places: Option<PathBuf>,
-    /// Count bytes that leave groups: of so many consecutive ranks, or as a file says with one
-    /// group name per line and rank
+    /// Count the bytes that leave groups of ranks: groups of N consecutive ranks, or those of a file that has each
+    /// rank's group name on a line
     #[arg(long, value_name = "N|FILE")]
     groups: Option<GroupsArg>,
     /// How to write the rows
@@ -97,7 +97,9 @@ struct Network {
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.selection.collective == Some(Collective::Barrier) {
-        return Err(CliError::Usage("a barrier's messages are empty: nothing to count".into()));
+        return Err(CliError::Usage(
+            "a barrier's messages are empty: there are no bytes to count".into(),
+        ));
     }
     let (collective, shape, schedules, notes) =
         args.selection.schedules(args.root, |_| [args.ports])?;
@@ -154,7 +156,7 @@ fn network(args: &Args, shape: &Shape) -> Result<Network, CliError> {
         let name = format!("a box in {network}, from {origin}");
         on(Embedding::sub_box(shape, network.clone(), origin)?, name)
     } else if args.at.is_some() {
-        Err(CliError::Usage("--at is a place in a --network or a --tofu machine".into()))
+        Err(CliError::Usage("--at needs --network or --tofu".into()))
     } else {
         on(Embedding::identity(shape), "the torus itself".to_owned())
     }
@@ -166,7 +168,7 @@ fn tofu(units: &str, shape: &Shape) -> Result<(TofuBox, Shape), CliError> {
     let sizes: Option<[u32; 3]> = shape.sizes()[..linked].try_into().ok();
     let tofu_box = sizes.and_then(TofuBox::from_logical).ok_or_else(|| {
         CliError::Usage(format!(
-            "{shape} is not a box of Tofu units: those have three dimensions, multiples of 2, 3 and 2"
+            "{shape} is not a box of Tofu units: it must have three dimensions, multiples of 2, 3 and 2"
         ))
     })?;
     let machine = match units {
@@ -253,16 +255,16 @@ fn report(
         cells
     };
     let figures = if network.of_ranks {
-        "crossing (by all ranks; share of all that is sent)"
+        "crossing (by all ranks; share: part of all bytes sent)"
     } else {
-        "hop-bytes (per rank; hops: links that a byte crosses)"
+        "hop-bytes (per rank; hops: links that a byte crosses on average)"
     };
     notes.insert(
         0,
         format!(
             "Volume (sent by the busiest rank), {figures} and link load are multiples of n, the \
-             bytes of a rank's vector or of all its blocks; in step: the busiest links of all \
-             steps, added up."
+             bytes of a rank's vector or of all its blocks. In step: the load of each step's busiest \
+             link, added up."
         ),
     );
     if has_windows {

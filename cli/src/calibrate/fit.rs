@@ -169,14 +169,14 @@ fn observations(cases: &[&Case]) -> Vec<Observation> {
 
 fn source(quantity: &Quantity, undetermined: Option<f64>) -> String {
     let alone = |error: f64| match error {
-        error if error > 2.0 => "the times say nothing of it".to_owned(),
-        error => format!("the times leave it {:.0} %", 100.0 * error),
+        error if error > 2.0 => "the times do not tell its value".to_owned(),
+        error => format!("its standard error by the times alone is {:.0} %", 100.0 * error),
     };
     match (quantity.origin, undetermined) {
         (origin, None) => origin.to_string(),
         (Origin::Known { source, .. }, Some(error)) => {
             format!("not determined: {source}; {}", alone(error))
         }
-        (_, Some(error)) => format!("not determined: as it was; {}", alone(error)),
+        (_, Some(error)) => format!("not determined: unchanged; {}", alone(error)),
     }
 }

@@ -20,8 +20,9 @@ use fit::{Calibration, Found, calibrate, most_evaluations};
 
 /// Fit the parameters of the network model to measured times
 ///
-/// The parameters of the network, of a node and of the papers' software are fitted, none for a shape or an
-/// algorithm alone. What the times do not determine is named and keeps the value of its source.
+/// The command fits the parameters of the network, of a node and of the papers' software; no parameter is for one
+/// shape or one algorithm alone. A parameter that the times do not determine is named, and keeps the value of its
+/// source.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,13 +34,13 @@ ports and median_us, or is PICO's aggregated_results_summary.csv.")]
 pub struct Args {
     #[command(flatten)]
     measured: MeasuredArgs,
-    /// The machine that the fit begins with, by name or as a file
+    /// The machine whose parameters the fit starts from: a name or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// Write the machine to a file, for --machine
+    /// Write the fitted machine to this file, for --machine
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How to write what was found
+    /// How to write the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -117,7 +118,7 @@ fn parameters(
         ]
     });
     let mut notes = vec![
-        "Standard errors are of the logarithm; times of an algorithm on a shape with as many ports err together."
+        "Standard errors are of the logarithm. Errors of one algorithm on one shape and number of ports are correlated."
             .to_owned(),
     ];
     notes.extend(cases.notes());
@@ -176,7 +177,7 @@ fn of_residuals(residuals: &[Residual]) -> Report {
     Report {
         about: Vec::new(),
         heading:
-            "\nWhat is left: |predicted / measured - 1|, and the mean of ln(predicted / measured)"
+            "\nResiduals: |predicted / measured - 1|, and the mean of ln(predicted / measured)"
                 .to_owned(),
         columns,
         rows: residuals.iter().map(row).collect(),

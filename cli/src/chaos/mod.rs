@@ -24,14 +24,14 @@ use scenario::{Kind, Limits, Scenario, Way};
 
 /// Make random calls on a simulated wire, with random faults: each seed is a run
 ///
-/// All ranks of a run are in one thread, and its seed decides everything: the torus, the calls (all
-/// collectives and forms, on several communicators), which rank runs next, how long each message takes
-/// and by which way it moves, and what happens to one of the ranks. So a seed that fails, fails again.
-/// It is made smaller first, and shown as the command that repeats it, with what each rank did.
+/// All ranks of a run are in one thread, and the seed decides everything: the torus, the calls (all collectives
+/// and forms, on several communicators), which rank runs next, how long each message takes and by which protocol
+/// it moves, and which fault hits one of the ranks. So a seed that fails always fails. The command then looks for
+/// a smaller run that fails, and prints the command that repeats it, and what each rank did.
 ///
-/// Checked: every result; that every rank returns; that nobody touches a buffer that is in no call; that
-/// after a fault all others name the rank; that nothing is left on the wire. Exit status 1 if anything
-/// is wrong.
+/// The command checks that every result is right, that every rank returns, that buffers change only during their
+/// calls, that all other ranks name the rank that had the fault, and that nothing is left on the wire. The exit
+/// status is 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,10 +39,10 @@ Examples:
   hopbine chaos --seeds 1..100000 --faults kill,stop
   hopbine chaos --seeds 17 --torus 3 --only 2,5 --most-elements 8 --story")]
 pub struct Args {
-    /// One seed, or those from one to another
+    /// One seed, or a range of seeds
     #[arg(long, value_name = "N|FROM..TO", default_value = "1..1000")]
     seeds: Seeds,
-    /// What may happen to a rank; all of it if not given, `--faults none` for nothing
+    /// Faults that may hit a rank; `none` for no faults
     #[arg(
         long,
         value_name = "kill,stop,late,mismatch,memory|none",
@@ -52,32 +52,32 @@ pub struct Args {
     /// What carries the messages: the simulated wire itself, or uTofu's messages over the emulated device
     #[arg(long, value_name = "sim|sim-utofu", value_parser = wire, default_value = "sim")]
     backend: SimulatedWire,
-    /// The torus of all runs; by default each has its own, of 1 to 16 ranks
+    /// The torus of all runs; by default each seed chooses one, of 1 to 16 ranks
     #[arg(long, value_name = "SHAPE")]
     torus: Option<Shape>,
-    /// Only these steps of each run
+    /// Do only these steps of each run
     #[arg(long, value_name = "STEP,...", value_delimiter = ',')]
     only: Option<Vec<usize>>,
     /// Longest vector or block, in elements
     #[arg(long, value_name = "N")]
     most_elements: Option<usize>,
-    /// Another seed for what the wire does
+    /// Another seed for the wire alone
     #[arg(long, value_name = "N")]
     wire_seed: Option<u64>,
-    /// Say all that happens in the runs
+    /// Print all events of the runs
     #[arg(long)]
     story: bool,
     /// Plant a fault in the library, which is to be found
     #[cfg(planted)]
     #[arg(long, value_name = "NAME", value_parser = planted)]
     plant: Option<hopbine::planted::Planted>,
-    /// Stop after so many runs that are wrong
+    /// Stop after N failed runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     failures: usize,
-    /// Threads, each with runs of its own; one for each core if not given
+    /// Threads that share the runs; by default one for each core
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// How to say what came of it
+    /// How to write the summary
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }
@@ -112,7 +112,10 @@ impl FromStr for Seeds {
         let number = |text: &str| text.parse::<u64>().ok();
         match (number(from), number(to)) {
             (Some(from), Some(to)) if from <= to && to < 1 << 48 => Ok(Seeds(from..=to)),
-            _ => Err("it must be a number, or two in order, as 1..1000, below 2^48".to_owned()),
+            _ => {
+                Err("it must be a number below 2^48, or an increasing range such as 1..1000"
+                    .to_owned())
+            }
         }
     }
 }
@@ -251,9 +254,7 @@ impl UnderWay {
             let stuck =
                 self.list().iter().find(|(_, since)| since.elapsed() > LONGEST_RUN).copied();
             if let Some((seed, _)) = stuck {
-                println!(
-                    "seed {seed} is wrong:\n  it does not end, and no rank gives way to others"
-                );
+                println!("seed {seed} is wrong:\n  it does not end, and no rank yields to others");
                 std::process::exit(1);
             }
         }

@@ -18,11 +18,11 @@ use super::report::Format;
 use super::selection::Selection;
 use rows::{CheckRow, report};
 
-/// Prove the plans of all ranks and count what they put on the links
+/// Prove the plans of all ranks, and count the bytes that they send over links
 ///
-/// The plans of all ranks are executed symbolically: every message must meet its receive, no
-/// contribution may be lost or counted twice, and the collective's promise must hold on every
-/// rank. Exit status 1 if anything is wrong.
+/// The command executes the plans of all ranks symbolically: every message must match a receive, no contribution
+/// may be lost or counted twice, and every rank must end with the collective's result. The exit status is 1 if
+/// anything is wrong.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("collective", |arg| arg.required_unless_present("plans")),
@@ -41,25 +41,24 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
+    /// Number of ports: a number, `max` (two per dimension), or `all` numbers from 1 to that
     #[arg(long, value_name = "N|max|all", default_value = "max")]
     ports: PortsArg,
-    /// The root of a rooted collective, or all ranks in turn
+    /// The root of a rooted collective; `all` checks every rank as the root
     #[arg(long, value_name = "RANK|all", default_value = "0")]
     root: AllOr<u32>,
-    /// Count volumes for blocks of different sizes (what is proved holds for all sizes): see
-    /// `hopbine run`
+    /// Count volumes for blocks of different sizes, as `hopbine run` describes them; the proof holds for all sizes
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE",
           conflicts_with_all = ["schedule", "plans"])]
     counts: Option<CountsArg>,
     /// Seed of --counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Check plans from files instead, one file per rank (as from `plan --format text`)
+    /// Check the plans in these files instead: one file per rank, as `plan --format text` writes it
     #[arg(long, value_name = "FILE", num_args = 1..,
           conflicts_with_all = ["collective", "algorithm", "ports", "root", "schedule"])]
     plans: Vec<PathBuf>,
-    /// Violations listed per row of a table; CSV counts them, JSON lists all
+    /// Most violations that a table lists per row; CSV has their number, JSON lists all
     #[arg(long, value_name = "N", default_value_t = 10)]
     violations: usize,
     /// How to write the rows
@@ -141,7 +140,8 @@ fn from_registry(
         counts.check_for(collective, shape.n_ranks())?;
         notes.insert(
             0,
-            "n is the sum of all blocks; of an alltoall, the mean of the ranks.".to_owned(),
+            "n is the sum of all blocks; for an alltoall, the mean of what each rank sends."
+                .to_owned(),
         );
     }
     let (roots, root) = match args.root {

@@ -72,15 +72,14 @@ pub fn report(shape: &Shape, rows: &[CheckRow], mut notes: Vec<String>, n_listed
         notes.insert(
             0,
             "Volume (sent by the busiest rank), hop-bytes (per rank) and link load are multiples \
-             of n, the bytes of a rank's vector or of all its blocks; minimum holds for any \
-             algorithm, fewest (steps) for any with as many messages in a step; the link load of any \
-             algorithm is the least one or more, and the gap is how many times as much it is here."
+             of n, the bytes of a rank's vector or of all its blocks. Lower bounds: minimum, of the \
+             volume of any algorithm; fewest, of the steps of any with as many messages in a step; \
+             least, of the link load of any algorithm. Gap: link load over least."
                 .to_owned(),
         );
         if has_nodes {
             notes.push(
-                "Between, inside: what crosses links, and what stays on a node, per rank."
-                    .to_owned(),
+                "Per rank, between: sent to other nodes; inside: sent on its own node.".to_owned(),
             );
         }
     }

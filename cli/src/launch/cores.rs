@@ -7,10 +7,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// Where the ranks of a job run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum BindTo {
-    /// Each rank on cores of its own, equally many for all, if there are as many as ranks
+    /// Cores of its own for each rank, the same number for all, if there are as many cores as ranks
     #[default]
     Core,
-    /// Wherever the system puts them
+    /// No cores: the system schedules the ranks
     None,
 }
 

@@ -67,7 +67,7 @@ impl Job {
         // SAFETY: threads are started below only.
         let guardian = unsafe { Guardian::start(directory.path(), &directory.rendezvous()) };
         let guardian = guardian.map_err(|error| {
-            CliError::Usage(format!("no process can be started that guards the job: {error}"))
+            CliError::Usage(format!("cannot start the process that guards the job: {error}"))
         })?;
         let libraries = library_path(settings, directory.path())?;
         let (sender, events) = channel();
@@ -347,7 +347,7 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
         let library = library.as_ref().ok_or_else(|| {
             CliError::Usage(format!(
                 "--as-vendor: {LIBRARY} is neither beside this program nor in the lib beside its \
-                 directory. `cargo install` does not bring it: in hopbine's sources, run \
+                 directory. `cargo install` does not install it: in hopbine's sources, run \
                  `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
             ))
         })?;

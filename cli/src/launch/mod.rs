@@ -28,11 +28,12 @@ use job::Job;
 
 /// Run a program as several ranks on this host
 ///
-/// Every rank is a process with HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS, HOPBINE_TORUS and
-/// HOPBINE_RANKS_PER_NODE set, and runs on the emulated Tofu device unless told otherwise. It may be a program of hopbine's or any program written for uTofu:
-/// the emulated library is found through LD_LIBRARY_PATH. Rank 0 reads standard input if that is a
-/// file or a pipe; the others, and all of them at a terminal, read nothing. The first rank that
-/// fails decides the exit status (128 + the signal's number if it was killed by one).
+/// Each rank is a process with HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS, HOPBINE_TORUS and
+/// HOPBINE_RANKS_PER_NODE set. Messages go through the emulated Tofu device, unless --backend or HOPBINE_BACKEND
+/// chooses another. The program uses hopbine or uTofu; LD_LIBRARY_PATH lets it find the emulated uTofu library.
+/// Rank 0 reads standard input if that is a file or a pipe; other ranks read nothing, and at a terminal rank 0
+/// reads nothing either. The exit status is that of the first rank that fails, or 128 + N if signal N has killed
+/// it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,45 +42,41 @@ Examples:
   hopbine launch -n 4 --tag-output --timeout 10 ./program
   hopbine launch -n 2 --as-vendor ./linked_to_libtofucom")]
 pub struct Args {
-    /// Number of ranks; without it, as many as the torus and --ranks-per-node make
+    /// Number of ranks; by default the nodes of the torus times --ranks-per-node
     #[arg(short = 'n', long, value_name = "N", required_unless_present = "torus")]
     ranks: Option<u32>,
-    /// Shape of the torus of nodes; HOPBINE_TORUS, or nearly cubic, if not given
+    /// Shape of the torus of nodes; by default HOPBINE_TORUS, else nearly cubic
     #[arg(long, value_name = "SHAPE")]
     torus: Option<Shape>,
-    /// Ranks on each node; HOPBINE_RANKS_PER_NODE, or 1, if not given
+    /// Ranks on each node; by default HOPBINE_RANKS_PER_NODE, else 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks_per_node: Option<u32>,
-    /// Through what the ranks' messages travel; HOPBINE_BACKEND, or the emulated device, if not
-    /// given
+    /// What carries the ranks' messages; by default HOPBINE_BACKEND, else the emulated device
     #[arg(long, value_enum)]
     backend: Option<Backend>,
-    /// Seconds without progress after which a rank warns, or with HOPBINE_ON_TIMEOUT=fail gives up
-    /// (HOPBINE_TIMEOUT)
+    /// Seconds without progress until a rank warns, or with HOPBINE_ON_TIMEOUT=fail fails; sets HOPBINE_TIMEOUT
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=LONGEST_SECONDS))]
     timeout: Option<u64>,
-    /// Seconds that the other ranks are given to end by themselves when one has failed; then
-    /// they are terminated
+    /// Seconds from the failure of one rank until the other ranks are terminated
     #[arg(long, value_name = "S", default_value_t = GRACE_SECONDS)]
     grace: u64,
     /// What ranks are bound to. With more ranks than cores, ranks are not bound
     #[arg(long, value_enum, default_value_t)]
     bind_to: BindTo,
-    /// Let the emulated device have the delays of this machine, as simulate --machine names it
-    /// (HOPBINE_EMU_MACHINE)
+    /// Give the emulated device the delays of this machine, named as for simulate --machine; sets
+    /// HOPBINE_EMU_MACHINE
     #[arg(long, value_name = "NAME|FILE")]
     machine: Option<String>,
-    /// How many times as long all these delays are (HOPBINE_EMU_SLOWER)
+    /// Multiply all these delays by N; sets HOPBINE_EMU_SLOWER
     #[arg(long, value_name = "N", requires = "machine", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     slower: Option<u32>,
     /// Put `[rank] ` before every line of output
     #[arg(long)]
     tag_output: bool,
-    /// Let the emulated library also be found under the vendor's names, libtofucom.so and
-    /// libtofutop.so
+    /// Provide the emulated library also under the vendor's names, libtofucom.so and libtofutop.so
     #[arg(long)]
     as_vendor: bool,
-    /// The program, and its arguments
+    /// The program and its arguments
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -117,7 +114,7 @@ struct Settings {
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let settings = settings(args)?;
     let mut signals = signals::forwarded()
-        .map_err(|error| CliError::Usage(format!("signals cannot be watched for: {error}")))?;
+        .map_err(|error| CliError::Usage(format!("cannot handle signals: {error}")))?;
     let job = Job::start(&settings, &mut signals)?;
     job.watch(signals)
 }
@@ -159,7 +156,9 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         (None, None) => return Err(CliError::Usage("give -n or --torus".to_owned())),
     };
     if !ranks.is_multiple_of(per_node) {
-        return Err(CliError::Usage(format!("{ranks} ranks cannot be {per_node} on each node")));
+        return Err(CliError::Usage(format!(
+            "{ranks} ranks cannot be distributed with {per_node} on each node"
+        )));
     }
     let nodes = ranks / per_node;
     let is_shared = match args.backend {
@@ -189,11 +188,12 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     host::check_threads(&what, u64::from(ranks) * (1 + THREADS_PER_RANK), instead)?;
     host::check_files(&what, OTHER_FILES + u64::from(ranks) * FILES_PER_RANK, instead)?;
     let mut command = args.command.into_iter();
-    let program = command.next().ok_or_else(|| CliError::Usage("no program".to_owned()))?;
+    let program =
+        command.next().ok_or_else(|| CliError::Usage("the program is missing".to_owned()))?;
     if program.as_encoded_bytes().starts_with(b"-") {
         let program = program.display();
         return Err(CliError::Usage(format!(
-            "launch has no option {program}; a program of that name is ./{program}"
+            "launch has no option {program}; give a program of that name as ./{program}"
         )));
     }
     Ok(Settings {
@@ -221,7 +221,7 @@ fn device(name: &str) -> Result<String, CliError> {
     let machine = file::machine(name)?;
     machine.line().filter(|_| machine.network == NetworkKind::TofuD).ok_or_else(|| {
         CliError::Usage(format!(
-            "--machine {name} is a network of kind {}: the emulated device has the delays of kind tofu-d",
+            "--machine {name} is a network of kind {}; the emulated device needs one of kind tofu-d",
             machine.network
         ))
     })

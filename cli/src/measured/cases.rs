@@ -90,7 +90,7 @@ impl Cases {
                 more => format!(" and {more} more"),
             };
             format!(
-                "Not modelled, {n} rows, the first in line {first_line}, {why} ({}{more}).",
+                "Not modelled: {n} rows, the first in line {first_line}, {why} ({}{more}).",
                 named.join(", ")
             )
         };

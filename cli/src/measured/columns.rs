@@ -102,7 +102,8 @@ impl Columns {
             Layout::Pico => {
                 let many = fields.text("tasks_per_node");
                 if !matches!(many, "" | "1") {
-                    let message = format!("{many} ranks share a node, and one a node is modelled");
+                    let message =
+                        format!("{many} ranks share a node; the model has one rank per node");
                     return Err(RowError::Text { line, column: "tasks_per_node", message });
                 }
                 let Some(name) = pico::parse(fields.text(algorithm)) else {

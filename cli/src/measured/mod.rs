@@ -62,7 +62,7 @@ impl Row {
 pub enum RowError {
     /// Other columns than any known file has.
     #[error(
-        "line 1: the columns are {found}; expected are those of `hopbine run --format csv` ({ours}), of \
+        "line 1: the columns are {found}; they must be those of `hopbine run --format csv` ({ours}), of \
          PICO's aggregated_results_summary.csv ({pico}), or {plain}",
         ours = Layout::Ours.needs().join(", "),
         pico = Layout::Pico.needs().join(", "),
@@ -73,9 +73,7 @@ pub enum RowError {
         found: String,
     },
     /// A line that is no row.
-    #[error(
-        "line {line} has {found} fields: expected are {expected}, as many as line 1 has columns"
-    )]
+    #[error("line {line} has {found} fields; line 1 has {expected} columns")]
     Fields {
         /// The line.
         line: u64,
@@ -127,10 +125,10 @@ pub struct NoShape {
 /// Which measured times are meant.
 #[derive(Debug, clap::Args)]
 pub struct MeasuredArgs {
-    /// Measured times, as CSV; one file or several
+    /// CSV file of measured times, or several
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     measured: Vec<PathBuf>,
-    /// Take only the times of these shapes
+    /// Use only the times of these shapes
     #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
     shapes: Vec<Shape>,
 }
@@ -279,14 +277,14 @@ mod tests {
             ("utofu", "tofu", "column api"),
             (",3,", ",0,", "column ports is not a number of ports"),
             (",0,3", ",x,3", "column segment_bytes"),
-            (",5.5,5", ",5.5", "line 3 has 8 fields: expected are 9"),
+            (",5.5,5", ",5.5", "line 3 has 8 fields; line 1 has 9 columns"),
         ] {
             let text = format!("{PLAIN}{good}\n{}\n", good.replacen(from, to, 1));
             let message = parse(&text).unwrap_err().to_string();
             assert!(message.contains(expected), "{to}: {message}");
         }
         let message = parse("a,b\n1,2\n").unwrap_err().to_string();
-        assert!(message.contains("the columns are a, b; expected are"), "{message}");
+        assert!(message.contains("the columns are a, b; they must be"), "{message}");
         assert!(message.contains("median_us") && message.contains("algo_name"), "{message}");
         assert!(matches!(parse(PLAIN).unwrap_err(), RowError::Empty));
         assert!(parse("").unwrap_err().to_string().contains("the columns are"));

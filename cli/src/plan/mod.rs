@@ -15,9 +15,8 @@ use super::output::OutputArg;
 
 /// Show what one rank does: step by step, port by port
 ///
-/// The text form is a plan that can be read back (`check --plans`); lines that begin with `#`
-/// are remarks. The picture shows the torus (rings, 2-D and 3-D shapes) and the rank's
-/// exchanges, coloured by port and labelled by step.
+/// `check --plans` reads the text form; lines that begin with `#` are comments. The picture shows the torus
+/// (rings, 2-D and 3-D shapes) and the rank's exchanges, coloured by port and labelled by step.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,15 +29,15 @@ pub struct Args {
     collective: Collective,
     #[command(flatten)]
     place: Place,
-    /// The rank whose plan is shown
+    /// The rank whose plan to show
     #[arg(long, value_name = "RANK", allow_negative_numbers = true)]
     rank: u32,
-    /// The algorithm; the first of `hopbine list` that serves the shape if not given
+    /// The algorithm; by default the first of `hopbine list` that serves the shape
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
     #[command(flatten)]
     numbers: Numbers,
-    /// Number of ports; two per dimension if not given
+    /// Number of ports; by default two per dimension
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
     /// The root of a rooted collective
@@ -54,13 +53,13 @@ pub struct Args {
 /// How a plan is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PlanFormat {
-    /// The plan's own text form, with remarks
+    /// The plan as text, with comments
     Text,
-    /// The same for programs, with coordinates and hops
+    /// The plan as one object, with coordinates and hops
     Json,
     /// A picture of the torus with the rank's exchanges
     Svg,
-    /// The schedule that all ranks' plans follow from, for `check --schedule`
+    /// The schedule, of which all ranks' plans are made, for `check --schedule`
     Schedule,
 }
 

@@ -120,7 +120,7 @@ pub struct Args {
     /// workers if there are cores for them
     #[arg(long, value_name = "inline|worker|workers|auto", value_parser = drive)]
     drive: Option<Drive>,
-    /// Through what the ranks' messages travel
+    /// What carries the ranks' messages
     #[arg(long, value_enum)]
     backend: Option<Backend>,
     /// Draw the medians against size, a curve for each algorithm, with lines from the first to the last tenth

@@ -87,7 +87,7 @@ pub fn prove(schedule: &Schedule) -> Result<(), CliError> {
     match verdict.violations.first() {
         None => Ok(()),
         Some((_, violation)) => Err(CliError::Usage(format!(
-            "what was found is wrong ({violation}); please report it with\n{schedule}"
+            "the schedule found is wrong ({violation}); please report it with\n{schedule}"
         ))),
     }
 }

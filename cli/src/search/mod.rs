@@ -21,11 +21,11 @@ use super::{host, progress};
 pub use driver::search;
 use driver::{Searched, prove};
 
-/// Find the best schedule of a call under the network model, and say how good it is known to be
+/// Find the best schedule of a call under the network model, and bound how much better another could be
 ///
-/// Branch and bound over forms, a pattern for each dimension, orders of dimensions, lanes, segments and leaders. The
-/// certificate says what no schedule of any kind is below (bound), what none of the space is below, and whether all of
-/// it was searched. Times are predictions.
+/// The search is branch and bound over forms, a pattern for each dimension, orders of dimensions, lanes, segments
+/// and leaders. Its certificate has a lower bound for any schedule, a lower bound for the schedules of the search
+/// space, and whether the whole space was searched. Times are predictions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,32 +34,32 @@ Examples:
   hopbine search bcast --torus 24x24x24 --bytes 4MiB --budget 1min --format schedule -o found.txt
   hopbine check --schedule found.txt
 
-Searched are all patterns that serve a dimension's size; see docs/model.md for the space.")]
+The search tries all patterns that serve a dimension's size; docs/model.md describes its space.")]
 pub struct Args {
     /// The collective
     collective: Collective,
     #[command(flatten)]
     place: Place,
-    /// The root, of collectives that have one
+    /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0, allow_negative_numbers = true)]
     root: u32,
     /// Bytes of a rank's vector, or of all its blocks
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "0")]
     bytes: u64,
-    /// The most ports; without it as many as the shape has directions, 6 at most
+    /// Largest number of ports; by default as many as the shape has directions, at most 6
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
-    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
-    /// `hopbine machine NAME`
+    /// A machine: a name, also with changed values (tofu-d,network.hop=50), or a file as `hopbine machine NAME`
+    /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// How long it may take, such as 90s or 10min: then the best so far is taken
+    /// Time for the search, such as 90s or 10min. When it is over, the result is the best schedule so far
     #[arg(long, value_name = "TIME", default_value = "8s")]
     budget: Budget,
-    /// Prove what was found for more than 8,192 ranks, too, which takes minutes
+    /// Prove the schedule also if it is for more than 8,192 ranks, which takes minutes
     #[arg(long)]
     prove: bool,
-    /// How to write what was found
+    /// How to write the result
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
@@ -165,19 +165,22 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
     rows.extend(named.iter().map(|(schedule, cost)| line("registry", schedule, *cost, bound_ns)));
     let us = |ns: f64| decimal(ns / 1e3, 2);
     let searched = match certificate.is_exhaustive {
-        true => "all of the space was searched: nothing in it is better".to_owned(),
+        true => "the whole space was searched: it has no better schedule".to_owned(),
         false => {
-            format!("not exhaustive: nothing in the space is below {} us", us(certificate.space_ns))
+            format!(
+                "not exhaustive: no schedule of the space takes less than {} us",
+                us(certificate.space_ns)
+            )
         }
     };
     let uncertain = match certificate.uncertain {
         0 => String::new(),
-        n => format!(", {n} not taken as their predictions are not exact"),
+        n => format!(", {n} not taken because their predictions are not exact"),
     };
     let mut notes = vec![
         format!("Predicted for {}, not measured.", machine.name),
         format!(
-            "Bound of any schedule: {} us ({}). In {:.1} s {searched}.",
+            "Lower bound for any schedule: {} us ({}). In {:.1} s {searched}.",
             us(bound_ns),
             kind.name(),
             elapsed.as_secs_f64()
@@ -189,13 +192,14 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
     ];
     if !(found.cost.is_exact && named.as_ref().is_none_or(|(_, cost)| cost.is_exact)) {
         notes.push(
-            "~: one rank stands for all, with the longest way and the busiest link.".to_owned(),
+            "~: approximate, by the one rank with the longest route and the busiest link."
+                .to_owned(),
         );
     }
     notes.push(match is_proved {
         true => "The schedule is proved; --format schedule writes it.".to_owned(),
         false => {
-            "The schedule is not proved: --prove does that, in minutes; --format schedule writes it."
+            "The schedule is not proved; --prove proves it, in minutes, and --format schedule writes it."
                 .to_owned()
         }
     });

@@ -24,16 +24,14 @@ pub struct BlocksArg(Vec<f64>);
 pub fn parse_fault(text: &str) -> Result<FaultArg, String> {
     let wrong = || {
         format!(
-            "`{text}` must be what is slow and its speed, such as (0,0)+0=0.5 with a link's name as in --show \
-             links, or tni:3.1=0 for interface 1 of node 3, which is dead"
+            "`{text}` must be a part and its speed, such as (0,0)+0=0.5 for a link, named as in --show links, or \
+             tni:3.1=0 for interface 1 of node 3, which is dead"
         )
     };
     let (part, speed) = text.rsplit_once('=').ok_or_else(wrong)?;
     let speed: f64 = speed.trim().parse().map_err(|_| wrong())?;
     if !(0.0..=1.0).contains(&speed) {
-        return Err(format!(
-            "`{text}`: a speed is 0 for what is dead, up to 1 for what is not slow"
-        ));
+        return Err(format!("`{text}`: a speed is a number from 0 (dead) to 1 (full speed)"));
     }
     Ok(FaultArg { part: part.trim().to_owned(), speed })
 }
@@ -47,7 +45,7 @@ pub fn parse_blocks(text: &str) -> Result<BlocksArg, String> {
     let items =
         content.split(|c: char| c == ',' || c.is_whitespace()).filter(|item| !item.is_empty());
     let number = |item: &str| {
-        let wrong = |_| format!("`{item}` is no number: sizes of blocks are such as 1,1,2.5");
+        let wrong = |_| format!("`{item}` is not a number; write sizes of blocks as in 1,1,2.5");
         item.parse::<f64>().map_err(wrong)
     };
     items.map(number).collect::<Result<_, _>>().map(BlocksArg)
@@ -80,7 +78,7 @@ fn part(text: &str, network: &Network) -> Result<FaultyPart, CliError> {
     let example = whole.link_name(LinkId(0));
     let unknown = || {
         let message = format!(
-            "--fault: `{text}` is no link of this network, as --show links names them ({example}), nor an \
+            "--fault: `{text}` is not a link of this network ({example}; --show links names them) nor an \
              interface (tni:3.1)"
         );
         CliError::Usage(message)

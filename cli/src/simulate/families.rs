@@ -47,7 +47,7 @@ pub fn families(predicted: &Predicted) -> Result<Vec<Family<'_>>, CliError> {
     }
     match &found[..] {
         [] | [_] => refuse(format!(
-            "families of algorithms are compared, and on {} there is one: {}",
+            "there is nothing to compare: the only family of algorithms on {} is {}",
             predicted.shape,
             found.first().map_or("none", |family| family.name)
         )),
@@ -169,7 +169,7 @@ pub mod tests {
     fn one_family_is_not_compared() {
         let times: [(&str, &[f64]); 2] = [("bine", &[9.0]), ("bine-l", &[2.0])];
         let message = families(&predicted("4x4", &[8], &times)).err().unwrap().to_string();
-        assert!(message.contains("on 4x4 there is one: bine"), "{message}");
+        assert!(message.contains("the only family of algorithms on 4x4 is bine"), "{message}");
         let times: [(&str, &[f64]); 2] = [("bine", &[9.0]), ("bucket", &[2.0])];
         let message = families(&predicted("4x4", &[0], &times)).err().unwrap().to_string();
         assert!(message.contains("above 0"), "{message}");

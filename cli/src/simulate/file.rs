@@ -83,7 +83,7 @@ fn parse(text: &str) -> Result<Machine, Wrong> {
         let Some(value) = table.get(key) else { return Ok(None) };
         match value.get_ref().as_str() {
             Some(text) => Ok(Some((text.to_owned(), value))),
-            None => Err(wrong(value, format!("`{key}` must be a text in quotes"))),
+            None => Err(wrong(value, format!("`{key}` must be a string in quotes"))),
         }
     };
     let (name, _) = text_of("name")?.ok_or((1, "`name = \"...\"` is missing".to_owned()))?;
@@ -106,7 +106,7 @@ fn parse(text: &str) -> Result<Machine, Wrong> {
             }
             section => {
                 let Some(values) = value.get_ref().as_table() else {
-                    return Err(wrong(value, format!("`{section}` belongs into a section")));
+                    return Err(wrong(value, format!("`{section}` must be in a section")));
                 };
                 for (key, value) in values {
                     let name = key.get_ref().as_ref();

@@ -44,8 +44,8 @@ impl<'a> Gains<'a> {
         }
         let mut notes = vec![
             "Predicted by the network model, not measured. Gain: the time of the best other family over \
-             that of this one, of whose algorithms the fastest counts; families that take as long as \
-             each other are not compared."
+             that of this one. The fastest algorithm of a family counts; families with equal times are \
+             not compared."
                 .to_owned(),
         ];
         notes.extend_from_slice(&predicted.notes);

@@ -69,8 +69,8 @@ pub fn report(predicted: &Predicted, explains: bool) -> Report {
     ];
     if has_bounds && !explains {
         all_notes.push(
-            "Bound: no schedule with as many ports is faster, by what is named; gap: how many times as \
-             long this one takes."
+            "Bound: lower bound for any schedule with as many ports, and what limits it. Gap: predicted time \
+             over bound."
                 .to_owned(),
         );
     }

@@ -136,8 +136,8 @@ impl<'a> Heatmap<'a> {
             }
         }
         let mut notes = vec![
-            "Predicted by the network model, not measured. Gain: the time of the best other family over \
-             that of the best; families that take as long as the best are not others."
+            "Predicted by the network model, not measured. Gain: the time of the best slower family over \
+             that of the best."
                 .to_owned(),
         ];
         for note in self.shapes.iter().flat_map(|predicted| &predicted.notes) {

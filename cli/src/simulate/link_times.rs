@@ -97,8 +97,8 @@ impl<'a> LinkTimes<'a> {
             columns,
             rows: rows.collect(),
             notes: vec![
-                "A message is on all links of its way while it leaves its sender; it arrives later, by the \
-                 latency of its way."
+                "A message is on all links of its route while it leaves its sender. It arrives later, by the \
+                 latency of the route."
                     .to_owned(),
             ],
         }

@@ -86,7 +86,7 @@ impl Loads {
             rows: rows.collect(),
             notes: vec![
                 "Load: bytes as a multiple of n, the bytes of a rank's vector or of all its blocks. \
-                 Busy: their time at the link's speed, of the call's."
+                 Busy: the part of the call's time that they take at the link's speed."
                     .to_owned(),
             ],
         }

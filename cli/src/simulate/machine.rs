@@ -8,7 +8,7 @@ use crate::output::OutputArg;
 
 /// Print the parameters of a machine of the network model
 ///
-/// What is printed is a file for `simulate --machine FILE`.
+/// `simulate --machine FILE` reads what the command prints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,7 +16,8 @@ Examples:
   hopbine machine tofu-d -o my-machine.toml
   hopbine machine tofu-d,network.hop=50,node.post=100")]
 pub struct Args {
-    /// The machine, with changed values if wanted, or a file with one; without it the names of those that are built in
+    /// The machine: a name, also with changed values, or a file. Without it, print the names of the built-in
+    /// machines
     machine: Option<String>,
     #[command(flatten)]
     output: OutputArg,

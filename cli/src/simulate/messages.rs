@@ -77,9 +77,8 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
         columns,
         rows: rows.collect(),
         notes: vec![
-            "Awaits: a rank posts its messages of a step, in order, once all messages to it of that \
-             many steps of the lane have arrived. The messages of one port of a rank leave one after the \
-             other."
+            "Awaits: in how many steps of the lane all messages to a rank must have arrived before it posts \
+             this step's messages, in order. A rank's messages leave each port one after the other."
                 .to_owned(),
         ],
     }

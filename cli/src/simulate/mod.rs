@@ -35,9 +35,9 @@ use one::OneCall;
 use predict::Predicted;
 pub use predict::network;
 
-/// Predict what collectives take on a machine that is not here
+/// Predict how long collectives take on a machine, by the network model
 ///
-/// Plans are played on a model of the network: nothing is run, and every figure is a prediction.
+/// The command plays plans on a model of the network. Nothing is run, and every figure is a prediction.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,48 +52,49 @@ Examples:
   hopbine simulate allgather --torus 4 --bytes 1MiB --blocks 1,1,1,5
 
 Sizes: bytes of a rank's vector, or of all its blocks. `hopbine machine` lists the machines.
-A heatmap takes several shapes with commas between; timelines, links and messages are of one call.")]
+A heatmap takes several shapes, separated by commas; timelines, links and messages show one call.")]
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Number of ports: `max` (two per dimension), `all` from 1 to that, or a number
+    /// Number of ports: a number, `max` (two per dimension), or `all` numbers from 1 to that
     #[arg(long, value_name = "N|max|all", default_value = "max")]
     ports: PortsArg,
     /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     root: u32,
-    /// Bytes: a size, or a range such as 32..2GiB or 1KiB..1GiB:x4
+    /// A size, or a range of sizes such as 32..2GiB or 1KiB..1GiB:x4
     #[arg(long, value_name = "BYTES|RANGE", default_value = "32..512MiB:x4")]
     bytes: SizeRange,
-    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
-    /// `hopbine machine NAME`
+    /// A machine: a name, also with changed values (tofu-d,network.hop=50), or a file as `hopbine machine NAME`
+    /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// Whose software performs them
+    /// The software that performs the collectives
     #[arg(long, value_enum, default_value_t = ProfileArg::Hopbine)]
     profile: ProfileArg,
-    /// Of our software: a first call, which plans, registers memory and meets peers, or one like one before
+    /// With --profile hopbine: a first call, which makes plans, registers memory and connects to peers, or a
+    /// repeated one
     #[arg(long, value_enum, default_value_t = CallArg::Repeated)]
     call: CallArg,
-    /// The longest message, 1 MiB if not given; of the papers' code, the longest piece of a reduction
-    /// or of a tree, whole messages if not given
+    /// Longest message, by default 1 MiB; with --profile paper longest segment of a reduction or a tree, by
+    /// default whole messages
     #[arg(long, value_name = "BYTES", value_parser = sizes::parse_size)]
     segment: Option<u64>,
-    /// Of the papers' code, a bcast over a tree through temporary memory
+    /// With --profile paper: a bcast over a tree goes through temporary memory
     #[arg(long)]
     via_temporary: bool,
-    /// Follow all ranks one by one, with no use of symmetry
+    /// Simulate every rank, without use of symmetry
     #[arg(long)]
     exact: bool,
-    /// A link, by its name in --show links, or an interface of a node that has only so much of its speed; 0 if it is
-    /// dead. All ranks are followed
+    /// Slow a link, named as in --show links, or a node's network interface down to this part of its speed; 0 is
+    /// dead. Every rank is simulated
     #[arg(long, value_name = "LINK=SPEED|tni:NODE.PORT=SPEED", value_parser = conditions::parse_fault)]
     fault: Vec<FaultArg>,
-    /// How long blocks are, as multiples of each other: one for each rank, in an alltoall also one for each pair; all
-    /// ranks are followed
+    /// Relative sizes of the blocks: a number for each rank; an alltoall also takes one for each pair. Every rank
+    /// is simulated
     #[arg(long, value_name = "LIST|@FILE", value_parser = conditions::parse_blocks)]
     blocks: Option<BlocksArg>,
-    /// Say what the time of each row is spent on
+    /// Show what each row's time is spent on
     #[arg(long)]
     explain_time: bool,
     /// What to show
@@ -115,20 +116,20 @@ pub struct Args {
 /// Whose software, as it is named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ProfileArg {
-    /// Ours
+    /// hopbine
     Hopbine,
-    /// The code that the Bine paper was measured with
+    /// The code that was measured for the Bine paper
     Paper,
-    /// MPI's, messages one after the other
+    /// An MPI that sends messages one after the other
     Mpi,
 }
 
 /// Which call, as it is named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum CallArg {
-    /// Plans are made, memory is registered, peers are met
+    /// It makes plans, registers memory and connects to peers
     First,
-    /// All that is kept
+    /// It uses what an earlier call has kept
     Repeated,
 }
 
@@ -184,22 +185,22 @@ impl Args {
             return refuse("--segment is 0: the longest message has at least 1 byte");
         }
         if self.explain_time && self.show != Show::Goodput {
-            return refuse("--explain-time says what the rows of --show goodput are made of");
+            return refuse("--explain-time needs --show goodput");
         }
         if self.plot.is_some() && self.show == Show::Messages {
             return refuse("--show messages has no picture: leave out --plot, or show a timeline");
         }
         if self.trace.is_some() && self.show != Show::Timeline {
-            return refuse("--trace writes what --show timeline shows");
+            return refuse("--trace needs --show timeline");
         }
         if self.selection.torus.len() > 1 && self.show != Show::Heatmap {
             let name = self.show.name();
             return refuse(&format!(
-                "--show {name} is of one --torus; --show heatmap takes several"
+                "--show {name} takes one --torus; --show heatmap takes several"
             ));
         }
         if self.profile != ProfileArg::Hopbine && self.show == Show::Messages {
-            return refuse("--show messages is of our own messages: leave out --profile");
+            return refuse("--show messages needs --profile hopbine, the default");
         }
         Ok(())
     }
@@ -226,7 +227,7 @@ fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Repor
     let is_barrier = all.iter().any(|(collective, ..)| *collective == Collective::Barrier);
     if is_barrier && args.show != Show::Goodput {
         return Err(CliError::Usage(
-            "a barrier has no sizes: --show goodput says what each algorithm takes".to_owned(),
+            "a barrier has no sizes: --show goodput shows the time of each algorithm".to_owned(),
         ));
     }
     let n_schedules: usize = all.iter().map(|(_, _, schedules, _)| schedules.len()).sum();

@@ -36,7 +36,7 @@ impl<'a> OneCall<'a> {
         let [(algorithm, schedule)] = &schedules[..] else {
             let n_schedules = schedules.len();
             return Err(CliError::Usage(format!(
-                "--show {name} is of one call, and these are {n_schedules} schedules: give one \
+                "--show {name} shows one call, and there are {n_schedules} schedules: give one \
                  --algorithm and one number of --ports"
             )));
         };
@@ -44,7 +44,7 @@ impl<'a> OneCall<'a> {
         let [bytes] = sizes[..] else {
             let n_sizes = sizes.len();
             return Err(CliError::Usage(format!(
-                "--show {name} is of one call, and these are {n_sizes} sizes: give one, such as \
+                "--show {name} shows one call, and there are {n_sizes} sizes: give one, such as \
                  --bytes 1MiB"
             )));
         };

@@ -16,8 +16,8 @@ use crate::progress::Bar;
 use crate::selection::Schedules;
 
 /// What is approximate, behind "not all".
-pub const APPROXIMATE: &str = "ranks do the same, and the one that is followed has the longest way and the busiest \
-     link; --exact follows all.";
+pub const APPROXIMATE: &str = "ranks do the same, and the one that is simulated has the longest route and the \
+     busiest link; --exact simulates all.";
 
 /// The predictions of a schedule, by size.
 pub struct Series {

@@ -103,15 +103,17 @@ pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
         ]
     });
     let mut notes = vec![format!(
-        "Sends: the port's interface has a message under way. Waits: its thread, for messages or locks. \
-         Else what its thread does: {}.",
+        "Sends: the port's interface sends a message. Waits: the port's thread waits for messages or locks. \
+         Other rows are what the thread does: {}.",
         [Part::Setup, Part::Threads, Part::Software, Part::Fold, Part::Copy]
             .map(Part::name)
             .join(", ")
     )];
     if call.call.score.n_agents() == 1 {
         notes.push(match call.call.score.is_exact() {
-            true => "One rank stands for all, which do the same; --exact follows all.".to_owned(),
+            true => {
+                "All ranks do the same, and one is simulated; --exact simulates all.".to_owned()
+            }
             false => format!("Not all {APPROXIMATE}"),
         });
     }

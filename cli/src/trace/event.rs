@@ -147,7 +147,7 @@ impl File {
             serde_json::from_str(&text).map_err(|error| wrong(format!("no JSON: {error}")))?;
         File::parse(&json).ok_or_else(|| {
             wrong(
-                "no timeline of hopbine's: HOPBINE_TRACE and `hopbine simulate --trace` write them; files that \
+                "not a timeline of hopbine: HOPBINE_TRACE and `hopbine simulate --trace` write them; files that \
                  `hopbine trace` has merged cannot be merged again"
                     .to_owned(),
             )

@@ -17,10 +17,10 @@ use sources::{Source, Together, together};
 
 /// Merge timelines of ranks into one file, and draw them
 ///
-/// Ranks write timelines at their end if HOPBINE_TRACE names a file; with HOPBINE_BACKEND=sim in the simulated
-/// time. `hopbine simulate --show timeline --trace FILE` writes what the network model predicts. Runs of different
-/// kinds are laid beside each other by the last call that they have in common. The result is Chrome trace JSON:
-/// Perfetto (ui.perfetto.dev) opens it.
+/// If HOPBINE_TRACE names a file, each rank writes its timeline there when it ends; with HOPBINE_BACKEND=sim the
+/// times are simulated. `hopbine simulate --show timeline --trace FILE` writes a predicted timeline. Measured,
+/// simulated and predicted runs are aligned at the last call that they have in common. The result is Chrome trace
+/// JSON, which Perfetto (ui.perfetto.dev) opens.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,19 +30,19 @@ Examples:
   hopbine simulate allreduce --torus 4 --bytes 64KiB --algorithm mixed --show timeline --trace predicted.json
   hopbine trace real.*.json predicted.json --last 1 --svg both.svg -o both.json")]
 pub struct Args {
-    /// Timelines, of one rank each or of several
+    /// Files with the timeline of one rank or of several
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only the time of the last calls of this name, such as allreduce or iallreduce
+    /// Keep only the time of calls with this name, such as allreduce or iallreduce
     #[arg(long, value_name = "NAME")]
     call: Option<String>,
-    /// Only the time of so many last calls
+    /// Keep only the time of the last N calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     last: Option<u64>,
-    /// Only these ranks
+    /// Keep only these ranks
     #[arg(long, value_name = "RANK", value_delimiter = ',')]
     ranks: Vec<u32>,
-    /// Draw them, as SVG; the JSON is then written only with --output
+    /// Draw the timelines, as SVG; the JSON is then written only with --output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -91,7 +91,9 @@ fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
     if window[0] > window[1] {
         let name = args.call.as_deref().unwrap_or("any name");
         let there = names(sources.iter().flat_map(Source::calls)).join(", ");
-        return Err(CliError::Usage(format!("no call of {name} is there; there are: {there}")));
+        return Err(CliError::Usage(format!(
+            "the timelines have no call of {name}; they have {there}"
+        )));
     }
     Ok(window)
 }

@@ -25,7 +25,7 @@ pub fn together(files: Vec<File>) -> Together {
     let n_dropped: u64 = files.iter().map(|file| file.n_dropped).sum();
     if n_dropped > 0 {
         notes.push(format!(
-            "{n_dropped} records gave way to later ones, and are missing at the beginning: HOPBINE_TRACE_RECORDS"
+            "the first {n_dropped} records were overwritten; HOPBINE_TRACE_RECORDS sets how many are kept"
         ));
     }
     let mut runs: Vec<Vec<File>> = Vec::new();

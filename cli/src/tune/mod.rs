@@ -56,8 +56,8 @@ all its blocks.")]
 pub struct Args {
     /// Only these collectives
     collective: Vec<Collective>,
-    /// A machine by name, with changed values such as tofu-d,network.hop=50 if wanted, or a file as from
-    /// `hopbine machine NAME`
+    /// A machine: a name, also with changed values (tofu-d,network.hop=50), or a file as `hopbine machine NAME`
+    /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
     /// Shapes to tune for

@@ -23,7 +23,7 @@ pub fn leave_out<'a>(
     let shapes = shapes_of(cases.iter().map(|case| &case.row));
     if shapes.len() < 2 {
         return Err(CliError::Usage(format!(
-            "--leave-out needs times of two shapes or more; all that are modelled are of {}",
+            "--leave-out needs times of two shapes or more; all modelled times are of {}",
             shapes[0]
         )));
     }

@@ -20,11 +20,11 @@ use crate::simulate::{ProfileArg, file};
 use judge::{Group, Judged, groups};
 use left_out::leave_out;
 
-/// Judge the predictions of the network model by measured times
+/// Compare predictions of the network model with measured times
 ///
-/// For all times, by shape, collective, size and algorithm: how far predictions are off, whether measured
-/// times lie in the predicted intervals, and what it costs to take the algorithm that is predicted to be the
-/// fastest.
+/// For all times, and by shape, collective, size and algorithm, the command shows the errors of predictions, how
+/// many measured times lie in the predicted intervals, and the regret: what it costs to use the algorithm that is
+/// predicted to be the fastest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,16 +39,16 @@ median_us.")]
 pub struct Args {
     #[command(flatten)]
     measured: MeasuredArgs,
-    /// A machine by name, or a file as from `hopbine machine NAME` or `hopbine calibrate`
+    /// A machine: a name, or a file as `hopbine machine NAME` or `hopbine calibrate` writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// Take only the times of this software; all if not given
+    /// Use only the times of this software; by default all
     #[arg(long, value_enum)]
     profile: Option<ProfileArg>,
-    /// Fit the parameters anew without each shape in turn, and judge what they predict for it
+    /// Predict each shape by parameters that are fitted to the times of the other shapes
     #[arg(long)]
     leave_out: bool,
-    /// In a table too, judge each algorithm on each shape and for each class of sizes
+    /// Also in a table, show each algorithm on each shape and for each class of sizes
     #[arg(long)]
     details: bool,
     /// Draw predicted against measured times, as SVG
@@ -94,7 +94,7 @@ fn of_profile(rows: Vec<Row>, profile: Option<ProfileArg>) -> Result<Vec<Row>, C
     if of_it.is_empty() {
         let (has, other) = if is_ours { ("ours", "paper") } else { ("the papers'", "hopbine") };
         return Err(CliError::Usage(format!(
-            "no time is of {has} software: leave --profile out, or take --profile {other}"
+            "no measured time is of {has} software: leave out --profile, or give --profile {other}"
         )));
     }
     Ok(of_it)
@@ -130,8 +130,8 @@ fn report(
     };
     let mut notes = vec![
         "median, p90: of |predicted / measured - 1|; bias: mean of ln(predicted / measured); covered: measured \
-         times in the predicted 90 % interval; regret: the measured time of what is predicted to be the \
-         fastest, over the best measured, where a shape, collective and size leave a choice."
+         times in the predicted 90 % interval; regret: measured time of the algorithm that is predicted to \
+         be the fastest, over the best measured time, where several algorithms were measured."
             .to_owned(),
     ];
     if leave_out {

@@ -37,7 +37,7 @@ fn limits_make_runs_smaller() {
 #[test]
 fn what_cannot_be_is_refused() {
     refused(&[
-        ("chaos --seeds 7..3", "two in order"),
+        ("chaos --seeds 7..3", "an increasing range"),
         ("chaos --faults fire", "fire"),
         ("chaos --backend shm", "valid are: sim, sim-utofu"),
         ("chaos --torus 0", "0"),

@@ -192,5 +192,5 @@ fn blocks_of_different_sizes_are_verified() {
     let everybody = refused("run allgather --torus 3 --bytes 64 --counts zipf --known-to root");
     assert!(everybody.contains("gather or scatter"), "{everybody}");
     let unknown = refused("run alltoall --torus 3 --bytes 64 --counts gauss");
-    assert!(unknown.contains("no distribution"), "{unknown}");
+    assert!(unknown.contains("not a distribution"), "{unknown}");
 }

@@ -45,8 +45,11 @@ fn what_is_found_is_a_schedule() {
 fn a_search_says_how_good_it_is() {
     for (args, said) in [
         ("alltoall --torus 4x4x3 --bytes 1MiB --budget 1s", "proved"),
-        ("barrier --torus 2x2+2 --machine ideal-torus", "nothing in it is better"),
-        ("reduce --torus 2x4 --root 4 --bytes 1KiB --ports 2 --machine hx2mesh", "Bound of any"),
+        ("barrier --torus 2x2+2 --machine ideal-torus", "it has no better schedule"),
+        (
+            "reduce --torus 2x4 --root 4 --bytes 1KiB --ports 2 --machine hx2mesh",
+            "Lower bound for any",
+        ),
     ] {
         let table = well(&format!("search {args}"));
         assert!(table.contains(said) && table.contains("not measured"), "{table}");

@@ -374,12 +374,9 @@ fn what_cannot_be_simulated_says_why() {
     for (args, expected) in [
         ("simulate allreduce --torus 4 --bytes 8 --blocks 1,1,1,1", "allreduce has no blocks"),
         ("simulate allgather --torus 4 --bytes 8 --blocks 1,1,1", "3 sizes of blocks for 4 ranks"),
-        ("simulate allgather --torus 4 --bytes 8 --blocks 1,x", "`x` is no number"),
-        (
-            "simulate allgather --torus 4 --bytes 8 --fault 0x+",
-            "must be what is slow and its speed",
-        ),
-        ("simulate allgather --torus 4 --bytes 8 --fault up=0.5", "is no link of this network"),
+        ("simulate allgather --torus 4 --bytes 8 --blocks 1,x", "`x` is not a number"),
+        ("simulate allgather --torus 4 --bytes 8 --fault 0x+", "must be a part and its speed"),
+        ("simulate allgather --torus 4 --bytes 8 --fault up=0.5", "is not a link of this network"),
         ("simulate allreduce --torus 2x2x2x2", "no fold onto Tofu's six axes"),
         ("simulate allreduce --torus 6x5 --machine hx2mesh", "boards of 2 nodes"),
         ("simulate allreduce --torus 4 --machine fast", "neither a machine (tofu-d"),
@@ -387,9 +384,9 @@ fn what_cannot_be_simulated_says_why() {
         ("simulate allreduce --torus 4 --segment 0", "--segment is 0"),
         ("simulate allreduce --torus 4 --bytes 1KiB --plot x.svg", "needs a range of sizes"),
         ("machine fast", "neither a machine"),
-        ("simulate allreduce --torus 4x4,8x8", "--show goodput is of one --torus"),
-        ("traffic allreduce --torus 4x4,8x8", "--torus is one shape here"),
-        ("simulate allreduce --torus 4x4x4 --show links", "these are"),
+        ("simulate allreduce --torus 4x4,8x8", "--show goodput takes one --torus"),
+        ("traffic allreduce --torus 4x4,8x8", "--torus must be one shape here"),
+        ("simulate allreduce --torus 4x4x4 --show links", "there are"),
         (
             "simulate allreduce --torus 4 --algorithm bine --show timeline",
             "give one, such as --bytes 1MiB",
@@ -398,7 +395,10 @@ fn what_cannot_be_simulated_says_why() {
             "simulate allreduce --torus 4 --ports all --algorithm bine --bytes 8 --show links",
             "one number of --ports",
         ),
-        ("simulate allreduce --torus 4 --algorithm bine --show gain", "there is one: bine"),
+        (
+            "simulate allreduce --torus 4 --algorithm bine --show gain",
+            "the only family of algorithms on 4 is bine",
+        ),
         ("simulate barrier --torus 4 --show heatmap", "a barrier has no sizes"),
         ("simulate allreduce --torus 4 --show gain --explain-time", "--show goodput"),
         (
@@ -407,7 +407,7 @@ fn what_cannot_be_simulated_says_why() {
         ),
         (
             "simulate allreduce --torus 2 --algorithm bine --bytes 8 --show messages --profile paper",
-            "leave out --profile",
+            "needs --profile hopbine",
         ),
         (
             "simulate barrier --torus 4 --machine ideal-torus --algorithm bine --show links --plot x.svg",

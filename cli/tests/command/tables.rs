@@ -90,8 +90,8 @@ fn every_table_fits_its_page() {
 fn what_is_left_out_is_named() {
     let args = "check allreduce --torus 4x4 --algorithm mixed";
     let narrow = on_page(60, args);
-    assert!(narrow.contains("Left out for want of room: ranks, runs"), "{narrow}");
-    assert!(!on_page(300, args).contains("Left out"), "all fits");
+    assert!(narrow.contains("Columns left out to fit the width: ranks, runs"), "{narrow}");
+    assert!(!on_page(300, args).contains("Columns left out"), "all fits");
     let csv = on_page(60, &format!("{args} --format csv"));
     assert!(csv.starts_with("algorithm,ports,ranks,steps,"), "{csv}");
 }

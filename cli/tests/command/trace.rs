@@ -138,7 +138,7 @@ fn what_is_dropped_is_said() {
     let n_dropped = read(&path)["otherData"]["dropped"].as_u64().unwrap();
     assert!(n_dropped > 8, "{n_dropped}");
     let output = command(&format!("trace {}", path.display())).output_in_time();
-    let note = format!("{n_dropped} records gave way to later ones");
+    let note = format!("the first {n_dropped} records were overwritten");
     assert!(text(&output.stderr).contains(&note), "{}", text(&output.stderr));
 }
 
@@ -152,13 +152,13 @@ fn what_is_no_timeline_is_refused() {
     std::fs::write(at("other.json"), "[]").unwrap();
     let calls = [
         (format!("trace {merged}"), "cannot be merged again"),
-        (format!("trace {}", at("other.json")), "no timeline of hopbine's"),
+        (format!("trace {}", at("other.json")), "not a timeline of hopbine"),
         (format!("trace {}", at("none.json")), "none.json"),
-        (format!("trace {one} --call bcast"), "no call of bcast is there; there are: "),
+        (format!("trace {one} --call bcast"), "the timelines have no call of bcast; they have "),
         (format!("trace {one} --ranks 3 --svg {}", at("none.svg")), "1 to 96"),
         (
             format!("simulate allreduce --torus 4 --bytes 8 --trace {}", at("p.json")),
-            "--trace writes what --show timeline shows",
+            "--trace needs --show timeline",
         ),
     ];
     for (args, why) in &calls {

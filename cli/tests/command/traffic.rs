@@ -62,9 +62,9 @@ fn what_cannot_be_counted_says_why() {
         ("traffic allreduce --torus 8x6x4 --tofu=3x3x3 --at 1", "is not inside the network"),
         ("traffic allreduce --torus 8x6x4 --tofu=2mx2x2", "is not inside the network 2mx2x2"),
         ("traffic allreduce --torus 4x4 --network 5x5m --at 0,2", "is not inside the network"),
-        ("traffic allreduce --torus 4x4 --at 0,2", "--at is a place"),
+        ("traffic allreduce --torus 4x4 --at 0,2", "--at needs --network or --tofu"),
         ("traffic allreduce --torus 4x4 --groups 0", "at least one rank"),
-        ("traffic barrier --torus 4x4", "nothing to count"),
+        ("traffic barrier --torus 4x4", "there are no bytes to count"),
         ("traffic allreduce", "--torus <SHAPE>"),
         ("traffic allreduce --torus 4 --network 4 --at a", "is not a coordinate"),
     ]);

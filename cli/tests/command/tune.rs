@@ -182,7 +182,7 @@ fn what_is_chosen_is_explained() {
         "class any, above 8192 B",
         "does not serve: on shape 4x3, doubling does not serve a dimension of size 3",
         "Predicted for tofu-d",
-        "Bound of any schedule",
+        "Lower bound for any schedule",
     ] {
         // Tables wrap.
         let words: Vec<&str> = said.split(' ').collect();
@@ -225,14 +225,14 @@ fn what_cannot_be_tuned_or_explained_is_refused() {
         ("tune allreduce --torus 4 --machine tofu-e", "neither a machine"),
         ("tune allreduce --torus 4 --against /nonexistent", "/nonexistent"),
         ("tune --measure -o t.toml", "--measure is for one shape"),
-        ("tune --measure --torus 1 -o t.toml", "1 is one rank, which has nobody to talk to"),
+        ("tune --measure --torus 1 -o t.toml", "1 is one rank, which sends no messages"),
         ("tune --measure --torus 2", "--measure needs a file for the table"),
         ("tune --measure --torus 2 --machine tofu-d -o t.toml", "cannot be used with"),
         (
             "tune --measure --torus 2 --ports 1 --against network --budget 1s -o t.toml",
             "--against is a table for wire network",
         ),
-        ("explain allreduce --torus 4 --ports 3", "on 4 there are 1 to 2"),
+        ("explain allreduce --torus 4 --ports 3", "on 4 it must be 1 to 2"),
         ("explain allreduce --torus 4 --table /nonexistent", "/nonexistent"),
         ("explain allreduce --torus 4 --table t --wire memory", "cannot be used with"),
     ]);

@@ -182,7 +182,7 @@ fn shapes_are_left_out_in_turn() {
     assert_ne!(median(&fitted), median(&left_out));
     refused(&[(
         &format!("validate --measured {measured} --shapes 2x2x2 --leave-out"),
-        "needs times of two shapes or more; all that are modelled are of 2x2x2",
+        "needs times of two shapes or more; all modelled times are of 2x2x2",
     )]);
 }
 
@@ -212,7 +212,7 @@ fn our_own_times_and_picos_are_read() {
     // Several files are one.
     let both = json(&format!("validate --measured {ours} {pico} --profile paper --format json"));
     assert_eq!(both["measured"], 2);
-    refused(&[(&format!("validate --measured {ours} --profile paper"), "take --profile hopbine")]);
+    refused(&[(&format!("validate --measured {ours} --profile paper"), "give --profile hopbine")]);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn files_that_say_nothing_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let row = "2x2x2,allreduce,1024,utofu,bine-l,0,3,5.5";
     for (name, content, why) in [
-        ("columns", "a,b\n1,2\n".to_owned(), "line 1: the columns are a, b; expected are"),
+        ("columns", "a,b\n1,2\n".to_owned(), "line 1: the columns are a, b; they must be"),
         (
             "number",
             format!("{HEADER}{row}\n{}\n", row.replace("5.5", "soon")),
@@ -232,12 +232,12 @@ fn files_that_say_nothing_are_refused() {
             "line 2: `18446744073709551616` in column bytes is not a whole number of bytes below 2^64",
         ),
         ("shape", format!("{HEADER}{}\n", row.replace("2x2x2", "2x0")), "line 2, column shape:"),
-        ("short", format!("{HEADER}{row},9\n"), "line 2 has 9 fields: expected are 8"),
+        ("short", format!("{HEADER}{row},9\n"), "line 2 has 9 fields; line 1 has 8 columns"),
         ("empty", HEADER.to_owned(), "there are no rows"),
         (
             "unknown",
             format!("{HEADER}{}\n", row.replace("bine-l", "best")),
-            "no row can be predicted. Not modelled, 1 rows, the first in line 2",
+            "no row can be predicted. Not modelled: 1 rows, the first in line 2",
         ),
     ] {
         let path = file(directory.path(), &format!("{name}.csv"), &content);

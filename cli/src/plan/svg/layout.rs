@@ -46,18 +46,18 @@ impl Layout {
         let axes: Vec<Axis> = dims.iter().map(|&dim| shape.axes()[dim]).collect();
         if dims.len() > 3 {
             return Err(CliError::NotDrawn(format!(
-                "shapes with up to 3 dimensions of size above 1 are drawn; {shape} has {}",
+                "a picture shows up to 3 dimensions of size above 1; {shape} has {}",
                 dims.len()
             )));
         }
         if shape.node_dim().is_some() {
             return Err(CliError::NotDrawn(format!(
-                "shapes with one rank per node are drawn; {shape} has a node axis"
+                "a picture shows one rank per node; {shape} has a node axis"
             )));
         }
         if shape.n_ranks() > MAX_NODES {
             return Err(CliError::NotDrawn(format!(
-                "shapes with up to {MAX_NODES} nodes are drawn; {shape} has {}",
+                "a picture shows up to {MAX_NODES} nodes; {shape} has {}",
                 shape.n_ranks()
             )));
         }

@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<Outcome, CliError> {
         return Err(CliError::Usage("--measure is for one shape: give it as --torus".to_owned()));
     };
     if torus.n_ranks() < 2 {
-        return Err(CliError::Usage(format!("{torus} is one rank, which has nobody to talk to")));
+        return Err(CliError::Usage(format!("{torus} is one rank, which sends no messages")));
     }
     let Some(table) = args.output.path() else {
         return Err(CliError::Usage("--measure needs a file for the table: -o FILE".to_owned()));
