@@ -181,6 +181,6 @@ mod tests {
             "zipf:0".parse::<CountsArg>().unwrap_err(),
             "the number of `zipf:0` must be above 0 and at most 100"
         );
-        assert!("nofile".parse::<CountsArg>().unwrap_err().contains("no distribution"));
+        assert!("nofile".parse::<CountsArg>().unwrap_err().contains("not a distribution"));
     }
 }

@@ -331,7 +331,7 @@ mod tests {
         sink.write("text\n").unwrap();
         symlink("elsewhere", &path).unwrap();
         let error = sink.finish().unwrap_err();
-        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
         assert!(std::fs::symlink_metadata(&path).unwrap().is_symlink());
         assert_eq!(entries(directory.path()), 1);
     }

@@ -96,17 +96,17 @@ mod tests {
         assert_eq!(parse_fault("(0,0)+0=0.5"), Ok(slow));
         assert_eq!(parse_fault("tni:3.1=0").unwrap().part, "tni:3.1");
         for (text, expected) in [
-            ("tni:3.1", "must be what is slow"),
-            ("tni:3.1=fast", "must be what is slow"),
-            ("tni:3.1=2", "up to 1"),
-            ("tni:3.1=-1", "0 for what is dead"),
-            ("tni:3.1=NaN", "0 for what is dead"),
+            ("tni:3.1", "must be a part and its speed"),
+            ("tni:3.1=fast", "must be a part and its speed"),
+            ("tni:3.1=2", "to 1 (full speed)"),
+            ("tni:3.1=-1", "from 0 (dead)"),
+            ("tni:3.1=NaN", "from 0 (dead)"),
         ] {
             let message = parse_fault(text).unwrap_err();
             assert!(message.contains(expected), "{text}: {message}");
         }
         assert_eq!(parse_blocks("1,2.5, 0"), Ok(BlocksArg(vec![1.0, 2.5, 0.0])));
-        assert!(parse_blocks("1,x").unwrap_err().contains("`x` is no number"));
+        assert!(parse_blocks("1,x").unwrap_err().contains("`x` is not a number"));
         assert!(parse_blocks("@no such file").unwrap_err().contains("no such file: "));
     }
 }

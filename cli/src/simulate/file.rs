@@ -152,7 +152,7 @@ mod tests {
         let well = show(&Machine::built_in("tofu-d").unwrap(), |_| None);
         for (from, to, expected) in [
             ("kind = \"tofu-d\"", "kind = \"torus\"", "line 4: `torus` is not a network"),
-            ("kind = \"tofu-d\"", "kind = 3", "must be a text"),
+            ("kind = \"tofu-d\"", "kind = 3", "must be a string in quotes"),
             ("fold = 0", "fold = 0.5", "line 6: `fold` must be"),
             ("link = 6.335", "link = 0", "network.link is 0: it must be more than 0"),
             ("link = 6.335", "link = \"fast\"", "`link` must be a number"),
