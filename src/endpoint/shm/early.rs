@@ -160,7 +160,7 @@ mod tests {
     use super::super::process::{Process, Watch};
     use super::super::segment::Segment;
     use super::*;
-    use crate::endpoint::{Arrival, Bell, Endpoint, Event, RecvPost, SendPost, Slot, Tag};
+    use crate::endpoint::{Arrival, Bell, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag};
 
     /// Two ports; the first believes that the second takes messages in pieces.
     fn ports(can_read: bool) -> [ShmEndpoint; 2] {
@@ -257,5 +257,36 @@ mod tests {
                 assert_eq!(ended, ["differs", "received"], "{len} {later} {can_read}");
             }
         }
+    }
+
+    #[test]
+    fn a_message_waits_for_a_slot_but_not_for_ever() {
+        let [mut from, mut to] = ports(true);
+        let mut bytes = vec![1u8; SLOT_BYTES / 8];
+        let region = WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 };
+        let mut n = 0;
+        let mut post = |port: &mut ShmEndpoint| {
+            n += 1;
+            let slot = Slot { run: 0, task: n };
+            // SAFETY: the bytes stay until the end of the test.
+            unsafe { port.post_send(1, SendPost { slot, tag: tag(n), region }) }.unwrap()
+        };
+        let mut events = Vec::new();
+        // The end of a poll ends the sharing of a slot.
+        while post(&mut from) == Posted::Accepted {
+            from.poll(&mut events).unwrap();
+        }
+        assert_eq!(post(&mut from), Posted::Later);
+        // A slot that is given back is found.
+        assert_eq!(from.staging.n_free_for_pieces(), KEPT_SLOTS);
+        to.poll(&mut events).unwrap();
+        to.release(0, 0);
+        assert_eq!(post(&mut from), Posted::Accepted);
+        let n_polls = (0..10_000).find(|_| {
+            from.poll(&mut events).unwrap();
+            post(&mut from) == Posted::Accepted
+        });
+        assert!((1..10_000).contains(&n_polls.unwrap()), "announced after {n_polls:?} polls");
+        assert_eq!(post(&mut from), Posted::Accepted);
     }
 }

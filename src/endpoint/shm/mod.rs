@@ -13,7 +13,7 @@
 //! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
-//! that finds no slot is announced, and a piece that finds none, because others do not read theirs, goes
+//! that finds no slot for some time is announced, and a piece that finds none, because others do not read theirs, goes
 //! through the queue's ring of bytes. So no message waits for another. A receiver that has kept enough
 //! of short messages that came too early asks for no more: they are announced then, too
 //! ([`unexpected`](super::unexpected)).
@@ -296,6 +296,9 @@ impl Endpoint for ShmEndpoint {
                 self.events.push(Event::Sent(slot));
                 return Ok(Taken::Accepted);
             }
+            if self.staging.may_wait() {
+                return Ok(Taken::Later);
+            }
         }
         let early = self.early_bytes(peer, region.len);
         let rendezvous = RendezvousSend { peer, is_cico: false, early, send };
@@ -338,6 +341,10 @@ impl Endpoint for ShmEndpoint {
             return Ok(());
         }
         self.n_polls = self.n_polls.wrapping_add(1);
+        if self.staging.polled() {
+            // Nobody else wakes this rank if the slots stay as they are.
+            self.bell.ring();
+        }
         let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
         for peer in 0..self.peers.len() {
             if (all || self.matcher.awaits(peer)) && self.peers[peer].inbox.has_next() {

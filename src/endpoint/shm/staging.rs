@@ -11,6 +11,9 @@ use super::segment::Segment;
 /// fill some while the other reads some, few enough to stay in the cache.
 pub(super) const KEPT_SLOTS: usize = 4;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
+/// So many polls long a message waits for a slot: readers mostly give theirs back soon. After that it is announced, and
+/// so are all until one has found a slot: who does not read may wait for what is to be sent.
+const PATIENCE: u32 = 256;
 
 /// The slots of one port.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Staging {
     last: Option<(*const u8, usize, usize)>,
     /// Whom the last piece in each of the kept slots was for.
     pieces_for: [usize; KEPT_SLOTS],
+    /// Polls since a message found no slot; 0 if the last one found one.
+    waited: u32,
 }
 
 // SAFETY: `last` is an address, compared and not followed.
@@ -42,7 +47,15 @@ pub(super) fn readers(
 
 impl Staging {
     pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
-        Staging { segment, layout, port, me, last: None, pieces_for: [usize::MAX; KEPT_SLOTS] }
+        Staging {
+            segment,
+            layout,
+            port,
+            me,
+            last: None,
+            pieces_for: [usize::MAX; KEPT_SLOTS],
+            waited: 0,
+        }
     }
 
     fn readers(&self, slot: usize) -> &AtomicU64 {
@@ -69,13 +82,30 @@ impl Staging {
             return Some(slot);
         }
         self.sent();
-        let slot = self.free(0..FIRST_KEPT)?;
+        let Some(slot) = self.free(0..FIRST_KEPT) else {
+            self.waited = self.waited.max(1);
+            return None;
+        };
+        self.waited = 0;
         // SAFETY: the caller's promise.
         unsafe { self.fill(slot, ptr, len) };
         // Relaxed: the reader learns of the slot through its queue. One is this port's own hold.
         self.readers(slot).store(2, Ordering::Relaxed);
         self.last = Some((ptr, len, slot));
         Some(slot)
+    }
+
+    /// Whether a message that has found no slot may wait for one.
+    pub(super) fn may_wait(&self) -> bool {
+        self.waited <= PATIENCE
+    }
+
+    /// Readers have had the time of a poll. True if a message waits for a slot.
+    #[inline]
+    pub(super) fn polled(&mut self) -> bool {
+        let waits = (1..=PATIENCE).contains(&self.waited);
+        self.waited += u32::from(waits);
+        waits
     }
 
     /// Takes a reader off `slot` again: there is no room to tell that receiver of it now.
