@@ -54,12 +54,11 @@ variables! {
         "How long nothing may move before a wait is too long; also how long ranks wait for each other at \
          start-up.";
     ON_TIMEOUT: Words(&["warn", "fail"]), "warn", Program, "fail",
-        "What becomes of a wait that is too long. With `warn` it goes on after a message, unless a rank is \
+        "What happens when a wait is too long. With `warn` it goes on after a message, unless a rank is \
          gone or makes another call; with `fail` the call fails.";
     UNEXPECTED_BYTES: Number(1, u64::MAX), "1048576", Program, "4194304",
-        "Bytes of short messages that come before their calls which a port keeps before it asks their \
-         senders to wait. What a sender sends before it hears that comes on top: up to 20 KiB on Tofu, 1.9 \
-         MiB over MPI.";
+        "Bytes of unexpected short messages that a port keeps before it asks senders to wait. Each sender may \
+         send more until it learns that: up to 20 KiB on Tofu, 1.9 MiB over MPI.";
     TRACE: Text("the name of a file, with %r for the rank and %j for the job's number"),
         "no timeline", Program, "trace.json",
         "Each rank writes its timeline at its end: calls, messages, copies and reductions, port by port, as \
@@ -92,11 +91,11 @@ variables! {
     REG_CACHE_MAX_BYTES: Number(1, u64::MAX), "no bound", Process, "4294967296",
         "Bytes that kept registrations hold at most.";
     REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
-        "Regions that kept registrations are of at most.";
+        "Largest number of memory regions whose registrations are kept.";
     STAGE_BYTES: Number(0, u64::MAX), "524288", Process, "0",
-        "Where no registration of users' memory can be kept: bytes that are copied to save two registrations. Calls \
-         whose longer buffer has at most so many for each two that they would make, which are those of a port, go \
-         through memory that stays registered; longer ones register their buffers anew.";
+        "If registrations of users' memory cannot be kept: bytes that a call copies rather than make two \
+         registrations, which is what each port needs. A call whose longer buffer has at most so many bytes for each \
+         two registrations goes through memory that stays registered; a longer one registers its buffers anew.";
     UTOFU_LIB: Text("a path"),
         "libtofucom.so as the dynamic loader finds it, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
         "Fujitsu's uTofu library.";
@@ -143,7 +142,7 @@ variables! {
     EMU_JITTER_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
         "Largest random delay in ns: operations without STRONG_ORDER overtake each other.";
     EMU_REG_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "20000",
-        "What the registration of memory takes of the caller's processor, in ns.";
+        "Processor time of the caller that a registration of memory takes, in ns.";
     EMU_DEREG_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "10000",
-        "What the end of a registration takes of the caller's processor, in ns.";
+        "Processor time of the caller that the end of a registration takes, in ns.";
 }
