@@ -342,8 +342,8 @@ pub trait Registry {
     fn keyless_bytes(&self) -> u64;
 
     /// Calls whose data have up to this many bytes for each two registrations do better with copies in memory
-    /// that stays registered than with their own: 0 where registrations of the user's memory serve later calls, or cost next to
-    /// nothing. Never changes.
+    /// that stays registered than with their own: 0 where registrations of the user's memory serve later calls, or
+    /// cost next to nothing. Never changes.
     fn stage_bytes(&self) -> u64 {
         0
     }
