@@ -83,16 +83,12 @@ impl Communicator {
         let memory = short.memory();
         let small = if short.is_by_hardware { Some(self.small_collectives().ok()?) } else { None };
         // SAFETY: the caller's promise; `move_to` has checked the buffers. Blocks of one size are never handed back.
-        let make = || unsafe {
+        Some(self.make(call, || unsafe {
             match small {
                 Some(small) => self.by_hardware(small, call).map(drop),
                 None => self.run_by_plan(call, memory),
             }
-        };
-        Some(match self.tracer() {
-            None => make(),
-            Some(tracer) => self.recorded(tracer, call, make),
-        })
+        }))
     }
 
     /// Starts a call like that of `short`, which is this handle's, as [`again`](Communicator::again)

@@ -30,16 +30,10 @@ impl Call<'_> {
 }
 
 impl Communicator {
-    /// What records calls, if a timeline is wanted.
-    #[inline]
-    pub(crate) fn tracer(&self) -> Option<&Tracer> {
-        self.inner.of_world.engine.tracer()
-    }
-
     /// Makes a normalized call, and records it. Apart, so that the other way is inlined.
     #[cold]
     #[inline(never)]
-    pub(crate) fn recorded(
+    pub(super) fn recorded(
         &self,
         tracer: &Tracer,
         call: &Call,

@@ -45,8 +45,18 @@ impl Communicator {
     #[inline]
     pub(crate) unsafe fn call_normalized(&self, call: &Call) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        let make = || unsafe { self.perform(call) };
-        match self.tracer() {
+        self.make(call, || unsafe { self.perform(call) })
+    }
+
+    /// Makes a normalized call, and records it if a timeline is wanted. Here, so that a call that is not recorded has
+    /// no further file on its way.
+    #[inline]
+    pub(crate) fn make(
+        &self,
+        call: &Call,
+        make: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match self.inner.of_world.engine.tracer() {
             None => make(),
             Some(tracer) => self.recorded(tracer, call, make),
         }
