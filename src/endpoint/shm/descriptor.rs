@@ -93,8 +93,8 @@ pub(super) enum Said {
     ClearToSend { id: u32, recv: u32 },
     /// A piece of a message.
     Piece(Piece),
-    /// A piece of the first bytes of a message, which it calls by the number in the announcement.
-    Early(Piece),
+    /// A piece of the first bytes of a message.
+    Early(EarlyPiece),
 }
 
 /// A message that has come, or may be read.
@@ -151,17 +151,30 @@ impl Early {
 /// The most that is sent early: every slot full.
 const MOST_EARLY: usize = SLOTS * SLOT_BYTES;
 
-/// A piece of a message that this rank has asked for, or that has come early.
+/// A piece of a message that this rank has asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which message, by its number here; if it is early, by that of its sender.
-    pub(super) of: u32,
+    /// Which message, by its number here.
+    pub(super) recv: u32,
     /// Where in the message the piece begins.
     pub(super) at: u64,
     /// Its bytes: at most [`SLOT_BYTES`], in the ring [`EAGER_BYTES`].
     pub(super) len: usize,
     /// The staging slot of the sender's that it is in; `None`: in the ring of bytes.
     pub(super) slot: Option<u32>,
+}
+
+/// A piece of the first bytes of a message, which have not been asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EarlyPiece {
+    /// Which first bytes, by their number in the announcement.
+    pub(super) number: u32,
+    /// Where in the message the piece begins.
+    pub(super) at: u64,
+    /// Its bytes: from 1 to [`SLOT_BYTES`].
+    pub(super) len: usize,
+    /// The staging slot of the sender's that it is in.
+    pub(super) slot: u32,
 }
 
 impl Said {
@@ -185,7 +198,7 @@ impl Raw {
         let tag = Tag::of_operation(operation, message, call);
         let come = |len, via| Ok(Said::Message(Coming { tag, len, via }));
         let slot = || at_most("a staging slot's number", id.into(), SLOTS - 1).map(|at| at as u32);
-        let piece = |len, slot| Ok(Said::Piece(Piece { of: message, at: words[0], len, slot }));
+        let piece = |len, slot| Ok(Said::Piece(Piece { recv: message, at: words[0], len, slot }));
         match kind {
             1 => come(at_most("the length of a message in a line", len, INLINE_BYTES)?, Via::Line),
             2 => come(at_most("the length of a message in the ring", len, EAGER_BYTES)?, Via::Ring),
@@ -212,8 +225,8 @@ impl Raw {
             8 => piece(at_most("the length of a piece in the ring", len, EAGER_BYTES)?, None),
             9 => {
                 within("the length of an early piece", len, (1, SLOT_BYTES as u64))?;
-                let slot = Some(slot()?);
-                Ok(Said::Early(Piece { of: message, at: words[0], len: len as usize, slot }))
+                let (len, slot) = (len as usize, slot()?);
+                Ok(Said::Early(EarlyPiece { number: message, at: words[0], len, slot }))
             }
             other => Err(Garbled { field: "the kind", found: other.into(), valid: (1, 9) }),
         }
@@ -239,7 +252,7 @@ mod tests {
     #[test]
     fn every_kind_is_read() {
         let coming = |via| Said::Message(Coming { tag: Tag::of_operation(8, 9, 7), len: 16, via });
-        let piece = |slot| Said::Piece(Piece { of: 9, at: 64, len: 16, slot });
+        let piece = |slot| Said::Piece(Piece { recv: 9, at: 64, len: 16, slot });
         let all = [
             (Kind::Inline, coming(Via::Line)),
             (Kind::Eager, coming(Via::Ring)),
@@ -257,7 +270,7 @@ mod tests {
             (Kind::ClearToSend, Said::ClearToSend { id: 3, recv: 64 }),
             (Kind::Piece, piece(Some(3))),
             (Kind::Fragment, piece(None)),
-            (Kind::Early, Said::Early(Piece { of: 9, at: 64, len: 16, slot: Some(3) })),
+            (Kind::Early, Said::Early(EarlyPiece { number: 9, at: 64, len: 16, slot: 3 })),
         ];
         for (kind, said) in all {
             assert_eq!(Raw { kind: kind as u8, ..SOUND }.check(), Ok(said), "{kind:?}");

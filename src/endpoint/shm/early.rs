@@ -2,7 +2,7 @@
 //! follow the announcement at once, so that question and answer take no time, and a message that is not
 //! much longer than the free slots is on its way before its receiver has heard of it.
 
-use super::descriptor::{Descriptor, Early, Kind, Piece, Rendezvous};
+use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
 use super::staging::KEPT_SLOTS;
 use super::state::{EarlyRecv, Goal, RendezvousRecv};
@@ -60,7 +60,7 @@ impl ShmEndpoint {
     /// A message has been announced: its first bytes will come.
     pub(super) fn expect_early(&mut self, peer: usize, Early { number, len, .. }: Early) {
         if len > 0 {
-            self.early_recvs.push(EarlyRecv { peer, number, left: len, goal: Goal::Unknown });
+            self.early_recvs.push(EarlyRecv { peer, number, left: len, goal: None });
         }
     }
 
@@ -76,8 +76,8 @@ impl ShmEndpoint {
             return Ok(());
         }
         let at = self.early_recv(peer, number)?;
-        self.early_recvs[at].goal = goal;
-        let is_it = |(from, piece): &(usize, Piece)| (*from, piece.of) == (peer, number);
+        self.early_recvs[at].goal = Some(goal);
+        let is_it = |(from, piece): &(usize, EarlyPiece)| (*from, piece.number) == (peer, number);
         while let Some(kept) = self.early_pieces.iter().position(is_it) {
             let (_, piece) = self.early_pieces.swap_remove(kept);
             self.take_early(peer, &piece, goal)?;
@@ -93,30 +93,31 @@ impl ShmEndpoint {
     }
 
     /// A piece of the first bytes of a message has come.
-    pub(super) fn early_piece(&mut self, peer: usize, piece: &Piece) -> Result<(), WireError> {
-        let at = self.early_recv(peer, piece.of)?;
+    pub(super) fn early_piece(&mut self, peer: usize, piece: &EarlyPiece) -> Result<(), WireError> {
+        let at = self.early_recv(peer, piece.number)?;
         let EarlyRecv { left, goal, .. } = &mut self.early_recvs[at];
         let Some(rest) = left.checked_sub(piece.len) else {
-            return Err(self.no_early(peer, piece.of));
+            return Err(self.no_early(peer, piece.number));
         };
         *left = rest;
-        if let &mut goal @ (Goal::Nowhere | Goal::Pieces(_) | Goal::Read(_)) = goal {
-            self.take_early(peer, piece, goal)?;
-            self.end_early(at);
-        } else {
+        let Some(goal) = *goal else {
             self.early_pieces.push((peer, *piece));
-        }
+            return Ok(());
+        };
+        self.take_early(peer, piece, goal)?;
+        self.end_early(at);
         Ok(())
     }
 
     /// Copies a piece to where it belongs, and gives its slot back.
-    fn take_early(&mut self, peer: usize, piece: &Piece, goal: Goal) -> Result<(), WireError> {
-        let &Piece { of: number, at, len, slot } = piece;
-        let Some(slot) = slot else { return Ok(()) };
+    fn take_early(&mut self, peer: usize, piece: &EarlyPiece, goal: Goal) -> Result<(), WireError> {
+        let &EarlyPiece { number, at, len, slot } = piece;
         let from = self.staged(peer, slot, len);
         match goal {
-            Goal::Unknown | Goal::Nowhere => {}
-            Goal::Pieces(recv) => self.piece(peer, &Piece { of: recv, ..*piece }, from)?,
+            Goal::Nowhere => {}
+            Goal::Pieces(recv) => {
+                self.piece(peer, &Piece { recv, at, len, slot: Some(slot) }, from)?
+            }
             Goal::Read(RendezvousRecv { of: (_, message), recv, .. }) => {
                 if at.saturating_add(len as u64) > message.early.len as u64 {
                     return Err(self.no_early(peer, number));
@@ -137,7 +138,7 @@ impl ShmEndpoint {
         if self.early_recvs[at].left > 0 {
             return;
         }
-        if let Goal::Read(rendezvous) = self.early_recvs.swap_remove(at).goal {
+        if let Some(Goal::Read(rendezvous)) = self.early_recvs.swap_remove(at).goal {
             let done = rendezvous.of.1.early.len;
             self.cma_due.push(RendezvousRecv { done, ..rendezvous });
         }

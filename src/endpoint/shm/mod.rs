@@ -13,8 +13,8 @@
 //! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
-//! that finds no slot for some time is announced, and a piece that finds none, because others do not read theirs, goes
-//! through the queue's ring of bytes. So no message waits for another. A receiver that has kept enough
+//! that finds no slot for some time is announced, and a piece that finds none, because others do not read theirs,
+//! goes through the queue's ring of bytes. So no message waits for another. A receiver that has kept enough
 //! of short messages that came too early asks for no more: they are announced then, too
 //! ([`unexpected`](super::unexpected)).
 
@@ -61,7 +61,7 @@ use super::{
 };
 use crate::error::Blame;
 use crate::numbered::Numbered;
-use descriptor::{Descriptor, Early, INLINE_BYTES, Kind, Piece};
+use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind};
 use layout::{Layout, SLOT_BYTES};
 use peer::{Body, Peer};
 use reach::Reads;
@@ -138,9 +138,9 @@ pub struct ShmEndpoint {
     /// First bytes of announced messages that have not all come, or whose receives are not posted;
     early_recvs: Vec<EarlyRecv>,
     /// pieces of the latter, with their peers.
-    early_pieces: Vec<(usize, Piece)>,
+    early_pieces: Vec<(usize, EarlyPiece)>,
     /// The number of the last message that was announced with early bytes.
-    n_early: u32,
+    last_early: u32,
     /// Answers for which there was no room.
     backlog: Vec<(usize, Descriptor)>,
     /// To be reported by the next poll.
@@ -305,14 +305,14 @@ impl Endpoint for ShmEndpoint {
         let id = self.rendezvous_sends.insert(rendezvous);
         (descriptor.kind, descriptor.id) = (Kind::Rendezvous, id);
         let address = region.ptr.expose_provenance() as u64;
-        let number = self.n_early.wrapping_add(1);
+        let number = self.last_early.wrapping_add(1);
         let words = [address, self.rendezvous_sends.len() as u64, Early::word(number, early)];
         if !self.push(peer, &descriptor, bytemuck::bytes_of(&words))? {
             self.rendezvous_sends.remove(id);
             return Ok(Taken::Later);
         }
         if early > 0 {
-            self.n_early = number;
+            self.last_early = number;
             // SAFETY: the caller's promise; `early_bytes` has counted the slots.
             unsafe { self.send_early(peer, number, (region, early))? };
             if early == region.len {

@@ -2,7 +2,7 @@
 //! (cross-memory attach), or sent in pieces through staging slots (copy-in copy-out) when it asks for
 //! them: what is cheaper ([`copy_costs`](super::copy_costs)), and always the latter where no process may read another's memory.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::endpoint::{Event, RecvPost, SendPost, WireError};
@@ -175,7 +175,7 @@ impl ShmEndpoint {
         piece: &Piece,
         from: *const u8,
     ) -> Result<(), WireError> {
-        let &Piece { of: number, at, len, .. } = piece;
+        let &Piece { recv: number, at, len, .. } = piece;
         let rank = self.peers[peer].rank;
         let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { rendezvous, .. }| {
             let (end, most) = (at.saturating_add(len as u64), rendezvous.recv.region.len);
@@ -212,18 +212,18 @@ impl ShmEndpoint {
     /// Gives a peer's staging slot back after taking the piece in it. This port was the only reader: no other
     /// count is lost, and a store does not wait for the line.
     pub(super) fn release_piece(&self, peer: usize, slot: u32) {
-        let readers = readers(&self.segment, self.layout, self.port, peer, slot as usize);
         // Release: pairs with the Acquire in `Staging::free`.
-        readers.store(0, Ordering::Release);
-        // The peer may wait for a slot.
-        self.peers[peer].outbox.ring();
+        self.give_back(peer, slot, |readers| readers.store(0, Ordering::Release));
     }
 
     /// Gives a peer's staging slot back after reading it.
     pub(super) fn release(&self, peer: usize, slot: u32) {
-        let readers = readers(&self.segment, self.layout, self.port, peer, slot as usize);
         // Release: pairs with the Acquire in `Staging::free`.
-        readers.fetch_sub(1, Ordering::Release);
+        self.give_back(peer, slot, |readers| _ = readers.fetch_sub(1, Ordering::Release));
+    }
+
+    fn give_back(&self, peer: usize, slot: u32, end: impl FnOnce(&AtomicU64)) {
+        end(readers(&self.segment, self.layout, self.port, peer, slot as usize));
         // The peer may wait for a slot.
         self.peers[peer].outbox.ring();
     }

@@ -238,7 +238,7 @@ impl ShmEndpoint {
             cico_sends: Default::default(),
             early_recvs: Vec::new(),
             early_pieces: Vec::new(),
-            n_early: 0,
+            last_early: 0,
             backlog: Default::default(),
             events: Vec::with_capacity(64),
             views: Vec::with_capacity(16),

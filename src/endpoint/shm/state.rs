@@ -45,14 +45,13 @@ pub(super) struct EarlyRecv {
     pub(super) number: u32,
     /// How many there are still to come.
     pub(super) left: usize,
-    pub(super) goal: Goal,
+    /// Unknown until the receive is posted: so long they stay in the peer's slots.
+    pub(super) goal: Option<Goal>,
 }
 
 /// Where early bytes go.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Goal {
-    /// The receive is not posted: they stay in the peer's slots.
-    Unknown,
     /// The receive was for something else.
     Nowhere,
     /// To the receive with this number, whose other bytes come in pieces.
