@@ -26,6 +26,7 @@ mod numbered;
 #[doc(hidden)]
 pub mod planted;
 pub mod reduce;
+mod symbols;
 mod sync;
 mod timeline;
 mod world;

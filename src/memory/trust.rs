@@ -19,6 +19,7 @@ use super::events::{EventLog, EventSource};
 use super::page_bytes;
 use super::span::Span;
 use super::stats::CacheMode;
+use crate::symbols::{file_of, symbol};
 
 /// What an allocator gives back if it gives anything back: glibc's largest threshold is 32 MiB.
 const TRIAL_BYTES: usize = 64 << 20;
@@ -88,15 +89,8 @@ fn keep_all() -> Result<(), String> {
 
 /// Which object has the `malloc` that programs call.
 fn file_of_malloc() -> Option<String> {
-    // SAFETY: a structure of pointers, for which zeros are valid; filled by dladdr.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     let malloc: unsafe extern "C" fn(usize) -> *mut c_void = libc::malloc;
-    // SAFETY: an address of code, and a place for the answer, whose name stays as long as the object.
-    unsafe {
-        let is_found = libc::dladdr(malloc as *const c_void, &mut info) != 0;
-        let name = Some(info.dli_fname).filter(|name| is_found && !name.is_null())?;
-        Some(CStr::from_ptr(name).to_string_lossy().into_owned())
-    }
+    file_of(malloc as *const c_void).map(|file| file.to_string_lossy().into_owned())
 }
 
 /// Whether an allocator is the C library's.
@@ -139,12 +133,7 @@ fn set_options() -> Result<(), String> {
 
 /// A function of the allocator.
 fn function(name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: a constant name; nothing is loaded.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    match found.is_null() {
-        true => Err(format!("the C library has no {}", name.to_string_lossy())),
-        false => Ok(found),
-    }
+    symbol(name).ok_or_else(|| format!("the C library has no {}", name.to_string_lossy()))
 }
 
 /// What the C library says of its heaps, as XML.

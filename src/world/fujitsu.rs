@@ -9,7 +9,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::place::Logical;
-use super::symbols::symbol;
+use crate::symbols::symbol;
 
 type Comm = *mut c_void;
 type Numbers1 = unsafe extern "C" fn(*mut c_int) -> c_int;

@@ -25,7 +25,6 @@ mod place;
 mod shm;
 #[cfg(feature = "sim")]
 mod simulate;
-mod symbols;
 mod threads;
 mod tofu;
 

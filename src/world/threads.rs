@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use hopbine_meet::variables::Lookup;
 
-use super::symbols::symbol;
+use crate::symbols::symbol;
 
 /// Threads that the program computes with, its main thread among them: those of OpenMP's runtime where it
 /// is in the process, else what the variables of OpenMP and of Fujitsu's automatic parallelisation say.

@@ -12,6 +12,7 @@ use crate::memory::forks;
 use crate::memory::page_bytes;
 use crate::memory::pages::Pages;
 use crate::memory::span::Span;
+use crate::symbols::file_of;
 
 /// Ranges that may wait for a cache.
 const LATEST: usize = 4096;
@@ -215,17 +216,11 @@ fn library(name: &CStr) -> Result<*mut c_void, String> {
 
 /// Whoever has loaded this code may not unload it: the C library is about to jump here.
 fn stay_loaded() -> Result<(), String> {
-    // SAFETY: a structure of pointers, for which zeros are valid; filled by dladdr.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: an address of this object, and a place for the answer.
-    let is_known = unsafe { libc::dladdr(munmap as *const c_void, &mut info) } != 0;
-    if !is_known || info.dli_fname.is_null() {
-        return Err("the file of this library is not known".to_owned());
-    }
+    let file = file_of(munmap as *const c_void).ok_or("the file of this library is not known")?;
     let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
     // SAFETY: the name that the loader gave. If it has no object of that name, this is the program itself, which
     // stays.
-    unsafe { libc::dlopen(info.dli_fname, flags) };
+    unsafe { libc::dlopen(file.as_ptr(), flags) };
     Ok(())
 }
 
