@@ -184,8 +184,8 @@ for n in ${ranks//,/ }; do
   done
 done
 
-# Medians over the rounds, or the least. A ratio is that of the best MPI's to ours: above 1 we are ahead. Ours are `hopbine` and
-# the sides with a plus.
+# Medians over the rounds, or the least. A ratio is that of the best MPI's to ours: above 1 we are ahead. Ours are
+# `hopbine` and the sides with a plus.
 awk -v sides="$sides" -v csv="$csv" -v least="$least" '
 function sort(list, n,   i, j, t) {
   for (i = 2; i <= n; i++)
