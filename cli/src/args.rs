@@ -21,9 +21,9 @@ pub enum Backend {
     Emu,
     /// Memory that the ranks share
     Shm,
-    /// A simulated wire, on which all ranks run in one thread and a seed decides what is left open
+    /// A simulated wire: all ranks run in one thread, and a seed decides the order of events
     Sim,
-    /// The same, with uTofu's messages over the emulated Tofu device
+    /// A simulated wire below the emulated Tofu device
     SimUtofu,
 }
 
@@ -64,8 +64,8 @@ pub struct Place {
     #[arg(long, value_name = "SHAPE")]
     pub torus: Shape,
     /// Order of the ranks on the nodes: column-major (first dimension fastest, as the batch system numbers nodes),
-    /// row-major, or a file with one coordinate per line. Ranks that are processes also have `hosts`, which makes
-    /// the ranks of one host neighbours
+    /// row-major, or a file with one coordinate per line. `hopbine run` with processes also takes `hosts`: the ranks of
+    /// one host are neighbours
     #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     pub map: MapArg,
 }
@@ -122,8 +122,8 @@ impl MapArg {
             MapArg::RowMajor => Ok(RankMap::RowMajor),
             MapArg::ColumnMajor => Ok(RankMap::ColumnMajor),
             MapArg::Hosts => Err(CliError::Usage(
-                "--map hosts is for ranks that are processes (`mpirun ... hopbine run`); give \
-                 column-major, row-major or a file"
+                "--map hosts needs ranks that are processes (`mpirun ... hopbine run`); use column-major, \
+                 row-major or a file"
                     .to_owned(),
             )),
             MapArg::File(path) => {

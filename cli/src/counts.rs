@@ -142,8 +142,7 @@ impl CountsArg {
         let all = list.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         if all.saturating_mul(u64::from(n_ranks)) > MOST_ELEMENTS {
             return Err(format!(
-                "the numbers in the file of --counts are elements of a block; their sum is more than \
-                 the {} that memory could hold",
+                "the numbers in the file of --counts are elements; their sum must be at most {}",
                 MOST_ELEMENTS / u64::from(n_ranks)
             ));
         }
@@ -152,9 +151,7 @@ impl CountsArg {
         }
         let pairs =
             if is_for_pairs { format!(", or {} for its pairs", n * n) } else { String::new() };
-        Err(format!(
-            "the file of --counts has {found} numbers, {n} are needed for {n} ranks{pairs}"
-        ))
+        Err(format!("the file of --counts has {found} numbers; {n} ranks need {n}{pairs}"))
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Args {
     /// Only these variables
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// How to write them
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

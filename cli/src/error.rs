@@ -51,7 +51,7 @@ pub enum CliError {
     },
     /// More memory than the host has.
     #[error(
-        "{what} need about {needed_mib} MiB of memory in this process, {available_mib} MiB are \
+        "{what} need about {needed_mib} MiB of memory in this process, but {available_mib} MiB are \
          available; {instead}"
     )]
     Memory {

@@ -56,7 +56,7 @@ pub struct Args {
     /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

@@ -78,7 +78,7 @@ fn manual(mut command: Command, directory: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// An argument that as many commands have is described once.
+/// An argument that as many commands have is described once, if no other has its name.
 const COMMON: usize = 2;
 
 /// The reference page: what commands have in common, then a section for each, with a table of its arguments.
@@ -88,11 +88,11 @@ fn page(mut command: Command) -> String {
         .filter(|one| one.get_name() != "help" && !one.is_hide_set())
         .map(Section::new)
         .collect();
-    let is_common =
+    let is_frequent =
         |row: &Row| commands.iter().filter(|section| section.rows.contains(row)).count() >= COMMON;
     let mut common: Vec<&Row> = Vec::new();
     for row in commands.iter().flat_map(|section| &section.rows) {
-        if is_common(row) && !common.contains(&row) {
+        if is_frequent(row) && !common.iter().any(|other| other.name == row.name) {
             common.push(row);
         }
     }
@@ -101,18 +101,20 @@ fn page(mut command: Command) -> String {
          Written by `hopbine generate markdown` from the command's own help; do not edit. `hopbine COMMAND --help` shows the\n\
          same, with examples. [The command](guide/command.md) is the tour.\n\n\
          ## Options of several commands\n\n\
-         They mean the same everywhere. Each command below names those that it has.\n\n",
+         Each command below names those that it takes.\n\n",
     );
     text += &table(&common);
     for section in &commands {
-        let (shared, own): (Vec<&Row>, _) = section.rows.iter().partition(|row| is_common(row));
+        let (shared, own): (Vec<&Row>, _) =
+            section.rows.iter().partition(|row| common.contains(row));
         text += &format!("\n## hopbine {}\n\n{}.\n\n", section.name, section.about);
-        text += &format!("```text\n{}\n```\n", section.usage);
+        let usages: Vec<String> = section.usage.lines().map(|line| format!("`{line}`")).collect();
+        text += &format!("Usage: {}\n", usages.join(", or "));
         if !shared.is_empty() {
             let names: Vec<&str> = (shared.iter())
                 .map(|row| row.name.rsplit(", ").next().unwrap_or(&row.name))
                 .collect();
-            text += &format!("\nAs above: {}.\n", names.join(", "));
+            text += &format!("\nDescribed above: {}.\n", names.join(", "));
         }
         if !own.is_empty() {
             text += &format!("\n{}", table(&own));

@@ -18,7 +18,7 @@ Examples:
   hopbine info --format json
   HOPBINE_BACKEND=tofu hopbine info")]
 pub struct Args {
-    /// How to write it
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]

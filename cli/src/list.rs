@@ -22,7 +22,7 @@ pub struct Args {
     /// Say which algorithms serve this shape, and why the others do not
     #[arg(long, value_name = "SHAPE")]
     torus: Option<Shape>,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

@@ -8,20 +8,20 @@ use super::error::CliError;
 /// Options that replace the numbers behind algorithms' names.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Numbers {
-    /// Ranks on each node, the `+N` at the end of a shape
+    /// Ranks on each node, as `+N` at the end of a shape
     #[arg(long, value_name = "N")]
     per_node: Option<u32>,
-    /// Leaders on each node, the L of `multi-leader:L` and `multi-leader-node-aware:L`
+    /// Leaders on each node: the L of `multi-leader:L` and `multi-leader-node-aware:L`
     #[arg(long, value_name = "L")]
     leaders: Option<u32>,
-    /// Ranks of a group, the G of `locality-aware:G`
+    /// Ranks of a group: the G of `locality-aware:G`
     #[arg(long, value_name = "G")]
     group: Option<u32>,
-    /// Radix, or size of the small rings, the K of `knomial:K`, `multiplying:K`, `kring:K`, `bruck:K` and
+    /// Radix, or size of the small rings: the K of `knomial:K`, `multiplying:K`, `kring:K`, `bruck:K` and
     /// `parlinna:K`
     #[arg(long, value_name = "K")]
     radix: Option<u32>,
-    /// Messages that an alltoall has under way at a time, the B of `pairwise-batched:B` and so on
+    /// Messages that an alltoall sends at a time: the B of `pairwise-batched:B`, `linear-batched:B` and others
     #[arg(long, value_name = "B")]
     block_count: Option<u32>,
 }

@@ -21,7 +21,8 @@ pub struct Selection {
     #[arg(long, value_name = "SHAPE", value_delimiter = ',', required_unless_present = "schedule")]
     pub torus: Vec<Shape>,
     /// Order of the ranks on the nodes: column-major (first dimension fastest, as the batch system numbers nodes),
-    /// row-major, or a file with one coordinate per line
+    /// row-major, or a file with one coordinate per line. `hopbine run` with processes also takes `hosts`: the ranks of
+    /// one host are neighbours
     #[arg(long, value_name = "ORDER|FILE", default_value = "column-major")]
     map: MapArg,
     /// An algorithm, or all that serve the shape; repeat the option for several algorithms
@@ -44,7 +45,7 @@ impl Selection {
         match &self.torus[..] {
             [torus] => self.place_on(torus),
             [] => Err(CliError::Usage("--torus is missing".to_owned())),
-            [..] => Err(CliError::Usage("--torus must be one shape here".to_owned())),
+            [..] => Err(CliError::Usage("--torus must be one shape for this command".to_owned())),
         }
     }
 

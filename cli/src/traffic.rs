@@ -61,7 +61,7 @@ pub struct Args {
     /// rank's group name on a line
     #[arg(long, value_name = "N|FILE")]
     groups: Option<GroupsArg>,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

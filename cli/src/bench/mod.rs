@@ -25,10 +25,11 @@ const MPICC: &str = "mpicc";
 
 /// Time collectives on this host, in turn with an MPI where one is there
 ///
-/// Each round runs every side once: hopbine as it chooses, by the algorithms that are named, the MPI of `mpicc`, and
-/// its program with hopbine preloaded; with --cc the C interface as well. So all of them see the same machine. A row has the median over the rounds, and
-/// the least and the largest round. Results are verified. Ranks are processes that speak through shared memory, or
-/// through what HOPBINE_BACKEND says.
+/// Each round runs every side once: hopbine with the library's choice of algorithm, hopbine with each algorithm of
+/// --algorithms, the MPI of `mpicc`, and the MPI's program with hopbine preloaded; with --cc also hopbine's C interface.
+/// In turn, they all meet the same load of the machine. A row has the median over the rounds, and the least and the
+/// largest. Results are verified. Ranks are processes; hopbine's use shared memory unless HOPBINE_BACKEND says
+/// otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,46 +38,46 @@ Examples:
   hopbine bench alltoall --mpicc mpicc.mpich --mpiexec mpiexec.mpich --show ratio --plot ratio.svg
 
 Collectives: allreduce reduce-scatter allgather bcast reduce alltoall barrier, and alltoallv-uniform, \
-alltoallv-skewed, alltoallv-sparse. A size is what a rank holds in all: its vector, or all its blocks; sizes \
-that do not divide into blocks are left out.")]
+alltoallv-skewed, alltoallv-sparse. Sizes: bytes of a rank's vector, or of all its blocks; sizes that do not \
+divide into blocks are left out.")]
 pub struct Args {
-    /// Names, with commas between
+    /// Collectives, separated by commas
     #[arg(value_delimiter = ',', value_parser = collective, default_value = "allreduce")]
     collectives: Vec<String>,
     /// Number of ranks
     #[arg(long, short = 'n', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     ranks: u32,
-    /// Size, or sizes from one to another, doubling or with `:xF` growing by F
+    /// Size, or range of sizes: each is twice the one before, or F times with `:xF`
     #[arg(long, value_name = "SIZE|FROM..TO[:xF]", default_value = "8..1MiB:x8")]
     bytes: SizeRange,
-    /// Algorithms, each a side of its own beside what the library chooses
+    /// Algorithms to measure beside the library's choice, separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     algorithms: Vec<String>,
-    /// Rounds: how often each side is measured
+    /// Number of rounds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Milliseconds for each size in each round
+    /// Milliseconds for each size in a round
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     budget: u32,
-    /// Time the library's C interface, too: the C compiler, for what ./install.sh has put beside this command
+    /// Also time the C interface of the library that ./install.sh has installed with this command, with this C compiler
     #[arg(long, value_name = "COMMAND")]
     cc: Option<String>,
-    /// The compiler of the MPI to compare with; `none`: with none
+    /// Compiler command of the MPI to compare with, or `none`
     #[arg(long, value_name = "COMMAND", default_value = MPICC)]
     mpicc: String,
-    /// Its launcher. Open MPI's gets options for this host's cores if none are given
+    /// Launcher of that MPI, with options. Without options, Open MPI's gets those that suit this host's cores
     #[arg(long, value_name = "COMMAND", default_value = "mpiexec")]
     mpiexec: String,
-    /// The library to preload; if not given, the one of `hopbine-preload --path` beside this command
+    /// The library to preload; by default that of the `hopbine-preload` beside this command
     #[arg(long, value_name = "FILE")]
     preload: Option<PathBuf>,
-    /// Draw it, as SVG
+    /// Draw the result, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// What the picture shows
     #[arg(long, value_enum, default_value_t = Show::Time)]
     show: Show,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
@@ -100,7 +101,7 @@ const COLLECTIVES: [&str; 10] = [
 fn collective(name: &str) -> Result<String, String> {
     match COLLECTIVES.contains(&name) {
         true => Ok(name.to_owned()),
-        false => Err(format!("timed are {}", COLLECTIVES.join(", "))),
+        false => Err(format!("it must be one of {}", COLLECTIVES.join(", "))),
     }
 }
 
@@ -111,7 +112,7 @@ enum Show {
     Time,
     /// Bytes of a call over its time
     Bandwidth,
-    /// How many times as long the reference takes: the MPI, or the first side
+    /// The time of the MPI over that of each side; without an MPI, the time of hopbine
     Ratio,
 }
 
@@ -162,8 +163,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     notes.insert(
         0,
         format!(
-            "{} ranks on {cores} cores of this host, {} rounds in turn: medians, from the least to the largest round. \
-             Ratio: how many times as long {} takes.",
+            "{} ranks on {cores} cores of this host; the median of {} rounds in turn, the least and the largest. Ratio: \
+             the median of {} over that of the row.",
             args.ranks,
             args.rounds,
             sides[reference].name()
@@ -260,7 +261,7 @@ fn draw(
     let (meaning, level) = match args.show {
         Show::Time => ("time, us".to_owned(), None),
         Show::Bandwidth => ("bandwidth, GB/s".to_owned(), None),
-        Show::Ratio => (format!("time of {them} over a side's"), Some(1.0)),
+        Show::Ratio => (format!("time of {them} / time"), Some(1.0)),
     };
     let title = format!("{} on {} ranks of one host", args.collectives.join(", "), args.ranks);
     curves::draw(&title, &meaning, &charts, level, path)

@@ -177,7 +177,9 @@ impl Bench<'_> {
         self.batch(what, bytes, n_ranks)?;
         if !self.is_right(what, bytes) {
             let rank = self.comm.rank();
-            return Err(CliError::Bench(format!("rank {rank}: {what} of {bytes} bytes is wrong")));
+            return Err(CliError::Bench(format!(
+                "rank {rank}: wrong result of {what} with {bytes} bytes"
+            )));
         }
         let mut once = self.batch(what, bytes, n_ranks)? / n_ranks as f64;
         let mut count = 1;

@@ -85,7 +85,7 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
             Ok(mpi) => Some(mpi),
             // It was not asked for.
             Err(CliError::Bench(reason)) if mpicc == super::MPICC => {
-                notes.push(format!("No MPI is compared with: {reason}."));
+                notes.push(format!("No comparison with an MPI: {reason}."));
                 None
             }
             Err(error) => return Err(error),
@@ -96,8 +96,8 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
         match args.preload.clone().or_else(installed) {
             Some(library) => sides.push(Side::Preload(library)),
             None => notes.push(
-                "hopbine-preload is not installed beside this command (./install.sh with MPICC does that): \
-                 --preload names libhopbine_preload.so elsewhere."
+                "No MPI with hopbine preloaded: there is no hopbine-preload beside this command. ./install.sh with MPICC \
+                 installs it; --preload takes another libhopbine_preload.so."
                     .to_owned(),
             ),
         }
@@ -123,8 +123,9 @@ fn in_c(cc: &str) -> Result<TempDir, CliError> {
     let mut places = std::iter::once(lib.clone()).chain(below);
     let Some(lib) = places.find(|place| place.join("libhopbine.so").exists()) else {
         let lib = lib.display();
-        let reason =
-            format!("no libhopbine.so below {lib}: ./install.sh puts it beside this command");
+        let reason = format!(
+            "there is no libhopbine.so below {lib}; ./install.sh installs it with this command"
+        );
         return Err(CliError::Bench(reason));
     };
     let include = prefix.join("include");
@@ -138,8 +139,9 @@ fn in_c(cc: &str) -> Result<TempDir, CliError> {
 
 /// Compiles the program, in a directory of its own, with these flags before and behind it.
 fn compiled(compiler: &str, before: &[String], behind: &[String]) -> Result<TempDir, CliError> {
-    let directory = tempfile::tempdir()
-        .map_err(|error| CliError::Bench(format!("a directory for the program: {error}")))?;
+    let directory = tempfile::tempdir().map_err(|error| {
+        CliError::Bench(format!("cannot make a directory for the program: {error}"))
+    })?;
     let source = directory.path().join("collectives.c");
     for (path, text) in
         [(source.clone(), PROGRAM), (source.with_file_name("interface.h"), INTERFACE)]
@@ -223,7 +225,7 @@ pub fn run(
     let mut command = match (side, mpi) {
         (Side::Hopbine(_) | Side::Interface(_), _) => {
             let hopbine = std::env::current_exe()
-                .map_err(|error| CliError::Bench(format!("this command: {error}")))?;
+                .map_err(|error| CliError::Bench(format!("cannot find this command: {error}")))?;
             let mut command = Command::new(&hopbine);
             command.args(["launch", "-n", &ranks]);
             match side {
@@ -231,7 +233,7 @@ pub fn run(
                 Side::Hopbine(algorithm) => {
                     command.arg(&hopbine).arg("bench-rank").args(&what).args(algorithm)
                 }
-                _ => unreachable!("both have been told apart from the others"),
+                _ => unreachable!("the outer match has only these two"),
             };
             if BACKEND.get(&from_environment).is_none() {
                 command.env(BACKEND.name, "shm");
@@ -248,7 +250,7 @@ pub fn run(
             command.arg(program(&mpi.directory)).args(&what);
             command
         }
-        (_, None) => unreachable!("sides of an MPI are there with it only"),
+        (_, None) => unreachable!("an MPI's sides exist only with an MPI"),
     };
     let output = output(&mut command)?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(time).collect())

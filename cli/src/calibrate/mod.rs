@@ -40,7 +40,7 @@ pub struct Args {
     /// Write the fitted machine to this file, for --machine
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How to write the result
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

@@ -77,7 +77,7 @@ pub struct Args {
     /// Threads that share the runs; by default one for each core
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// How to write the summary
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
 }

@@ -61,7 +61,7 @@ pub struct Args {
     /// Most violations that a table lists per row; CSV has their number, JSON lists all
     #[arg(long, value_name = "N", default_value_t = 10)]
     violations: usize,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub enum Verdict {
     Well,
     /// Calls work, and could be faster.
     Slow,
-    /// Calls fail, or do what nobody wants.
+    /// Calls fail, or do not do what was asked for.
     Wrong,
 }
 
@@ -84,7 +84,7 @@ pub fn queues(free: &[FreeQueues], ports: u32) -> Option<Finding> {
         0 => slow(
             "queues",
             found,
-            "fewer ranks on each node, or HOPBINE_PORTS: what comes later finds no queue",
+            "start fewer ranks on each node, or set HOPBINE_PORTS lower: no VCQ is left for other software of this job",
         ),
         _ => well("queues", found),
     })
@@ -96,7 +96,7 @@ fn ranks(info: &Info) -> Finding {
         1 => slow(
             "ranks",
             found,
-            "start it as the job's program: mpiexec -n RANKS hopbine doctor, or under hopbine launch",
+            "examine a job: mpiexec -n RANKS hopbine doctor, or hopbine launch -n RANKS hopbine doctor",
         ),
         _ => well("ranks", found),
     }
@@ -113,7 +113,7 @@ fn gates(info: &Info) -> Finding {
         GatesInfo::Absent { reason } if info.backend == "tofu" && info.size > 1 => slow(
             "short calls",
             format!("no barrier gates: {reason}"),
-            "see docs/fugaku.md on gates",
+            "read on barrier gates in docs/fugaku.md",
         ),
         GatesInfo::Absent { reason } => well("short calls", format!("by messages: {reason}")),
     }
@@ -122,15 +122,17 @@ fn gates(info: &Info) -> Finding {
 fn registrations(info: &Info) -> Finding {
     let what = "registrations";
     let Some(cache) = &info.registration_cache else {
-        return well(what, "not needed: nothing is registered with a device");
+        return well(what, "none: this backend registers no memory");
     };
     match &cache.mode {
-        CacheMode::Events { source } => well(what, format!("kept, watched by {source}")),
+        CacheMode::Events { source } => {
+            well(what, format!("kept between calls; freed memory is noticed by {source}"))
+        }
         mode @ CacheMode::Trusted { .. } => well(what, mode.to_string()),
         CacheMode::NoEvents { reason } => slow(
             what,
-            format!("not kept beyond a call: {reason}"),
-            "persistent collectives, or hopbine_register() for buffers that stay",
+            format!("made anew for each call: {reason}"),
+            "use persistent collectives, or register buffers with hopbine_register()",
         ),
         other => slow(what, format!("{other:?}"), "leave HOPBINE_REG_CACHE unset"),
     }
@@ -142,10 +144,10 @@ fn reading(info: &Info) -> Finding {
         Reading::Off { reason } => slow(
             what,
             format!("long messages are copied twice: {reason}"),
-            "kernel.yama.ptrace_scope=0, if the system's owner permits it",
+            "ask the system's administrator for kernel.yama.ptrace_scope=0",
         ),
         Reading::On => well(what, "read each other's memory"),
-        Reading::Unused => well(what, "none beside this one, or no shared memory"),
+        Reading::Unused => well(what, "one rank on this node, or no shared memory"),
     }
 }
 
@@ -155,13 +157,13 @@ fn threads(info: &Info) -> Finding {
         true => well("cores", found),
         false => slow(
             "cores",
-            format!("{found}; waiting threads give way, since ranks outnumber cores"),
-            "as many ranks on a node as it has cores, at most",
+            format!("{found}; waiting threads yield, since there are more ranks than cores"),
+            "start at most as many ranks on a node as it has cores",
         ),
     }
 }
 
-/// Variables whose names nobody reads: a typing error would change nothing, in silence.
+/// Variables that hopbine does not have: without this, a typing error has no effect and no message.
 pub fn of_variables() -> Vec<Finding> {
     let mut names: Vec<String> = std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())
@@ -171,12 +173,12 @@ pub fn of_variables() -> Vec<Finding> {
     let (known, unknown): (Vec<String>, Vec<String>) =
         names.into_iter().partition(|name| ALL.iter().any(|variable| variable.name == *name));
     let found = match known.is_empty() {
-        true => "none is set".to_owned(),
+        true => "no HOPBINE_ variable is set".to_owned(),
         false => known.join(", "),
     };
     let mut all = vec![well("variables", found)];
     all.extend(unknown.into_iter().map(|name| {
-        wrong("variables", format!("hopbine reads no {name}"), "hopbine env lists what it reads")
+        wrong("variables", format!("hopbine has no variable {name}"), "see the list of hopbine env")
     }));
     all
 }

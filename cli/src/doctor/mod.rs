@@ -1,5 +1,4 @@
-//! `hopbine doctor`: one page on what a first job finds: device, kernel, pages, cores, places, and a
-//! verified allreduce.
+//! `hopbine doctor`: one page on a job: device, kernel, pages, cores, places, and a verified allreduce.
 
 mod bundle;
 mod findings;
@@ -21,9 +20,8 @@ use trial::Trial;
 
 /// Examine a job: device, kernel, pages, cores, torus, and a verified allreduce
 ///
-/// Every rank of the job runs it; rank 0 writes the page. Where there is one rank alone, the allreduce is
-/// that of four emulated ones. Exit status 1 if something is wrong, 0 if there is nothing or only what
-/// makes calls slower than they could be.
+/// Run it as every rank of the job; rank 0 writes the page. A rank alone runs the allreduce on four emulated ranks.
+/// The exit status is 1 if a row says WRONG, else 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,11 +29,11 @@ Examples:
   hopbine launch -n 4 --torus 2x2 hopbine doctor
   mpiexec -n 48 hopbine doctor -o report.tar.gz")]
 pub struct Args {
-    /// How to write the page
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also write an archive to send to whoever helps: the page, all that hopbine knows of the job, the
-    /// times, and the variables HOPBINE_*, OMP_*, PJM_*, FLIB_*, XOS_*
+    /// Also write an archive for a problem report: the page, the output of `hopbine info`, the times, and the
+    /// environment variables HOPBINE_*, OMP_*, PJM_*, FLIB_* and XOS_*
     #[arg(short = 'o', long = "output", value_name = "FILE.tar.gz")]
     output: Option<PathBuf>,
 }
@@ -82,7 +80,7 @@ fn page(found: &[Finding], notes: Vec<String>) -> Report {
     Report {
         about: vec![("wrong", Value::from(wrong)), ("slow", Value::from(slow))],
         heading: format!(
-            "hopbine {}: {} looked at, {wrong} wrong, {slow} slower than it could be",
+            "hopbine {}: {} checks, {wrong} wrong, {slow} slower than possible",
             hopbine::VERSION,
             found.len()
         ),

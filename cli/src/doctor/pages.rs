@@ -14,12 +14,12 @@ pub fn findings() -> Vec<Finding> {
     let huge = match (meminfo("HugePages_Total"), meminfo("Hugepagesize")) {
         (Some(total @ 1..), Some(size)) => {
             let free = meminfo("HugePages_Free").unwrap_or(0);
-            format!("{total} large ones of {size} KiB, {free} of them free")
+            format!("{total} huge pages of {size} KiB, {free} free")
         }
-        _ => "no large ones are set aside".to_owned(),
+        _ => "no huge pages are reserved".to_owned(),
     };
     let found = format!(
-        "{} KiB; {huge}; transparent ones: {}",
+        "{} KiB; {huge}; transparent huge pages: {}",
         base >> 10,
         transparent.as_deref().unwrap_or("unknown")
     );
@@ -29,7 +29,7 @@ pub fn findings() -> Vec<Finding> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .find(|(name, value)| name == "XOS_MMM_L_HPAGE_TYPE" && value == "none");
     if let Some((name, value)) = of_fujitsu {
-        all.push(slow("pages", format!("{name}={value}"), "leave it unset on Fugaku"));
+        all.push(slow("pages", format!("{name}={value}"), "unset it on Fugaku"));
     }
     all
 }

@@ -49,7 +49,10 @@ impl Places {
         let Places { shape, nodes, n_ranks } = self;
         let what = "torus";
         if nodes.len() != *n_ranks {
-            let found = format!("{n_ranks} ranks of {shape} have {} places", nodes.len());
+            let found = format!(
+                "{n_ranks} ranks of {shape} have only {} different coordinates",
+                nodes.len()
+            );
             return vec![wrong(what, found, "check HOPBINE_RANK_MAP and HOPBINE_TORUS")];
         }
         let (mut n_links, mut farthest, mut n_far) = (0u64, 0, 0u64);
@@ -64,16 +67,19 @@ impl Places {
         let found = format!("{shape}, ranks on each node: {}", info.ranks_per_node);
         match (info.backend, n_far) {
             ("tofu" | "emu", 0) => {
-                vec![well(what, format!("{found}; all {n_links} links are one hop on Tofu"))]
+                vec![well(what, format!("{found}; each of {n_links} links is one hop on Tofu"))]
             }
             ("tofu" | "emu", _) => vec![slow(
                 what,
                 format!(
-                    "{found}; {n_far} of {n_links} links are more than one hop on Tofu, {farthest} at most"
+                    "{found}; {n_far} of {n_links} links are more than one hop on Tofu, the longest {farthest} hops"
                 ),
-                "ask for node=XxYxZ:torus, and leave the order of ranks to the system",
+                "submit the job with node=XxYxZ:torus and without an order of ranks",
             )],
-            _ => vec![well(what, format!("{found}; no Tofu whose links it could follow"))],
+            _ => vec![well(
+                what,
+                format!("{found}; not compared with a network: this backend is not Tofu"),
+            )],
         }
     }
 

@@ -76,17 +76,23 @@ impl Trial {
                 field("ports")
             );
             match field("verified").as_str() {
-                "true" => well(what, found + ", every element right"),
-                _ => {
-                    wrong(what, found + ", WRONG elements", "please report it, with -o FILE.tar.gz")
-                }
+                "true" => well(what, found + ", every element correct"),
+                _ => wrong(
+                    what,
+                    found + ", WRONG elements",
+                    "please report it with the archive of -o FILE.tar.gz",
+                ),
             }
         });
         let mut all: Vec<Finding> = rows.collect();
         if all.is_empty()
             || (self.outcome == Outcome::Well) != all.iter().all(|one| one.advice.is_empty())
         {
-            all.push(wrong(what, "its rows are incomplete", "hopbine run allreduce says why"));
+            all.push(wrong(
+                what,
+                "not all sizes were measured",
+                "see the error of hopbine run allreduce",
+            ));
         }
         all
     }
@@ -96,8 +102,8 @@ impl Trial {
         let mut notes = Vec::new();
         if self.is_emulated {
             notes.push(format!(
-                "One rank alone: the allreduces are those of an emulated torus {EMULATED} in this process, and their \
-                 times say nothing about a network."
+                "One rank: the allreduce ran on an emulated torus {EMULATED} in this process; its times say nothing about a \
+                 network."
             ));
         }
         if let Some(judgement) = &self.judgement {

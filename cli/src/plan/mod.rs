@@ -43,7 +43,7 @@ pub struct Args {
     /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     root: u32,
-    /// How to show the plan
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
     format: PlanFormat,
     #[command(flatten)]

@@ -57,8 +57,7 @@ pub(super) fn check_counts(counts: &[u64], n_ranks: u32, is_vector: bool) -> Res
         Some(count) => {
             let what = if is_vector { "vectors" } else { "blocks" };
             Err(CliError::Usage(format!(
-                "{what} of {count} elements on {n} ranks are more than any memory holds; use \
-                 smaller --bytes"
+                "{what} of {count} elements on {n} ranks are more than 2^64 bytes; use smaller --bytes"
             )))
         }
     }

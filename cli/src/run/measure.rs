@@ -253,7 +253,7 @@ fn gather(comm: &Communicator, own: OfRank) -> Result<Vec<OfRank>, Error> {
     comm.allgather(&padded, &mut all)?;
     let ranks = all.chunks(longest.max(1)).map(|text| {
         let (seconds, wrong, has_workers) =
-            serde_json::from_slice(text).expect("what a rank of ours has written");
+            serde_json::from_slice(text).expect("a rank of this program wrote it");
         OfRank { seconds, wrong, has_workers }
     });
     Ok(ranks.collect())
@@ -368,8 +368,8 @@ fn left_early(rank: u32, case: &Case, iteration: u64, entered: u64) -> Option<Wr
     (entered < expected).then(|| Wrong {
         rank,
         index: 0,
-        expected: format!("all {} ranks to have entered", case.data.n_ranks),
-        found: format!("that {} had not", expected - entered),
+        expected: format!("all {} ranks in the barrier", case.data.n_ranks),
+        found: format!("{} ranks missing", expected - entered),
         n_wrong: 1,
     })
 }

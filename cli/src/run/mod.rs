@@ -43,14 +43,14 @@ pub(super) use verify::verify;
 
 /// Run a collective on the emulated torus: verify every element, measure time
 ///
-/// Ranks are threads of this process; or processes, if `mpirun`, `srun` or `hopbine launch` has
-/// started one for each node of the torus. Every element on every rank is verified against a
-/// reference that shares nothing with the library: integers, minima and maxima exactly;
-/// floating-point sums and products exactly for every other element (whose result is exact in
-/// any order), within a proved bound of the rounding errors for the rest; and all ranks of an
-/// allreduce must hold the same bits. Exit status 1 if anything is wrong.
+/// Ranks are threads of this process. Where `mpirun`, `srun` or `hopbine launch` starts the command once for each
+/// rank of the torus, ranks are processes. The command compares every element on every rank with a reference that
+/// shares no code with the library. Integers, minima and maxima must be equal. In floating-point sums and products
+/// every other element has an exact result in any order, and must be equal; the rest must be within a proved bound
+/// of the rounding error. All ranks of an allreduce must hold the same bits. The exit status is 1 if an element is
+/// wrong.
 ///
-/// The times of threads are the emulator's on this host. They say nothing about a network.
+/// Times of threads are measured on this host and say nothing about a network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -63,7 +63,7 @@ Examples:
   hopbine run allreduce --torus 4x4x3 --bytes 64KiB --schedule found.txt
   mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
 
-Sizes: bytes of a rank's vector, or of all its blocks (those are rounded up to whole blocks).
+Sizes: bytes of a rank's vector, or of all its blocks, rounded up to whole blocks.
 Types: i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c32 c64 (complex, bits of one part).
 Operators: sum prod min max land lor lxor band bor bxor.")]
 pub struct Args {
@@ -71,8 +71,8 @@ pub struct Args {
     collective: Collective,
     #[command(flatten)]
     place: Place,
-    /// Size, or sizes from one to another, doubling or with `:xF` growing by F; not for barrier, nor with
-    /// a file of --counts
+    /// Size, or range of sizes: each is twice the one before, or F times with `:xF`. Not for a barrier, nor with a
+    /// file of --counts
     #[arg(long, value_name = "SIZE|FROM..TO[:xF]", allow_negative_numbers = true)]
     bytes: Option<SizeRange>,
     /// Element type
@@ -81,52 +81,52 @@ pub struct Args {
     /// Operator of a reduction
     #[arg(long, value_name = "OP", default_value = "sum")]
     op: Op,
-    /// One algorithm, all that serve the shape, what the library chooses, or the best that a search finds under the
-    /// network model of Tofu-D or another built-in machine
+    /// The algorithm; `all` that serve the shape; `auto`, the library's choice; or `search`, the best schedule that a
+    /// search finds under the network model of Tofu-D or of another built-in machine
     #[arg(long, value_name = "NAME|all|auto|search[:MACHINE]", default_value = "auto")]
     algorithm: String,
-    /// Take the schedule written in a file (as from `search --format schedule`), which must be for this collective
-    /// and torus; it is proved first
+    /// Use the schedule in this file, for this collective and torus, as `search --format schedule` writes it. It is
+    /// proved first
     #[arg(long, value_name = "FILE", conflicts_with_all = ["algorithm", "leaders", "group", "radix", "block_count"])]
     schedule: Option<PathBuf>,
     #[command(flatten)]
     numbers: Numbers,
-    /// Number of ports; if not given as many as the shape has directions, 6 at most (and what
-    /// the library chooses for `auto`)
+    /// Number of ports; by default as many as the shape has directions, at most 6. Of these, `auto` uses as many as
+    /// the library chooses
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     ports: Option<u32>,
-    /// Longest message; if not given it depends on the size
+    /// Longest message; by default it depends on the size
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse_size)]
     segment: Option<u64>,
-    /// Timed iterations; if not given as many as fit into half a second, 5 to 1000
+    /// Timed iterations; by default as many as fit into half a second, at least 5 and at most 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
-    /// Blocks of different sizes: each up to the size that --bytes gives it, distributed so, or
-    /// as long as a file says, in elements (one number for each rank; for alltoall also for each
-    /// pair). For allgather, gather, scatter, reduce-scatter, alltoall
+    /// Blocks of different sizes, for allgather, gather, scatter, reduce-scatter and alltoall: a distribution, in
+    /// which --bytes bounds a block, or a file with a number of elements for each rank (for alltoall also
+    /// for each pair)
     #[arg(long, value_name = "uniform|normal:SD|power:E|zipf:S|sparse:P|FILE")]
     counts: Option<CountsArg>,
-    /// Who knows the --counts of a gather or scatter: all ranks, or the root alone, so that sizes
-    /// travel before blocks that others pass on
+    /// Who knows the --counts of a gather or scatter: all ranks, or only the root. In the second case a rank learns
+    /// the sizes of the blocks that it forwards from messages
     #[arg(long, value_name = "all|root", value_enum, default_value_t = KnownTo::All)]
     known_to: KnownTo,
-    /// Seed of the data, and of --counts
+    /// Seed of the data and of --counts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The root of a rooted collective
     #[arg(long, value_name = "RANK", default_value_t = 0, allow_negative_numbers = true)]
     root: u32,
-    /// Who drives the ports: the calling threads, a worker thread per port, one worker for all, or
-    /// workers if there are cores for them
+    /// Who drives the ports of a rank: the calling thread (inline), one worker thread (worker), a worker thread for
+    /// each port (workers), or workers where cores are free for them (auto)
     #[arg(long, value_name = "inline|worker|workers|auto", value_parser = drive)]
     drive: Option<Drive>,
-    /// What carries the ranks' messages
+    /// What carries the ranks' messages; by default HOPBINE_BACKEND, else for threads the emulated device
     #[arg(long, value_enum)]
     backend: Option<Backend>,
-    /// Draw the medians against size, a curve for each algorithm, with lines from the first to the last tenth
+    /// Draw the medians by size as SVG, a curve for each algorithm, with bars from the 10th to the 90th percentile
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]
@@ -224,7 +224,10 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     } else if ranks.world.is_none() {
         limits::check_threads(config)?;
     } else if args.collective == Collective::Barrier {
-        notes.push("Ranks that are processes: that nobody leaves early is not checked.".to_owned());
+        notes.push(
+            "Ranks are processes: whether a rank leaves the barrier early is not checked."
+                .to_owned(),
+        );
     }
     for case in &cases {
         limits::check_memory(case, ranks)?;
@@ -250,7 +253,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     if args.plot.is_some() && (ranks.simulation.is_some() || cases.len() < 2) {
         return Err(match ranks.simulation {
             Some(_) => {
-                CliError::Usage("--plot draws times, and simulated ranks have none".to_owned())
+                CliError::Usage("--plot draws times; simulated ranks have no times".to_owned())
             }
             None => picture::needs_sizes(),
         });
@@ -303,7 +306,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     let n_more = wrong.len().saturating_sub(LISTED);
     notes.extend(wrong.into_iter().take(LISTED));
     if n_more > 0 {
-        notes.push(format!("... and {n_more} more ranks; JSON lists all"));
+        notes.push(format!("... and {n_more} more ranks, which --format json lists"));
     }
     if let Some(stream) = stream {
         stream.finish(vec![("verified", Value::from(is_well))], notes)?;
@@ -325,7 +328,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
             return Err(CliError::Usage("a barrier moves no data; leave out --bytes".to_owned()));
         }
         (_, Some(_)) if listed.is_some() => {
-            let twice = "the file of --counts says how long the blocks are; leave out --bytes";
+            let twice = "the file of --counts gives the sizes of the blocks; leave out --bytes";
             return Err(CliError::Usage(twice.to_owned()));
         }
         (_, None) if listed.is_some() => vec![],
@@ -344,7 +347,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     let unit = if is_vector { size } else { size * u64::from(n_ranks) };
     if let Some(bytes) = sizes.iter().find(|bytes| !bytes.is_multiple_of(size)) {
         return Err(CliError::Usage(format!(
-            "{bytes} bytes are no whole number of {} elements of {size} bytes; use {} or another \
+            "--bytes: {bytes} is not a multiple of {size}, the bytes of an element of type {}; use {} or another \
              multiple of {size}",
             args.dtype,
             bytes.checked_next_multiple_of(size).unwrap_or(bytes / size * size)
@@ -352,7 +355,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     }
     if sizes.iter().any(|bytes| !bytes.is_multiple_of(unit)) {
         notes.push(format!(
-            "Sizes are rounded up to {n_ranks} whole blocks of {} elements: multiples of {unit} \
+            "Sizes are rounded up to {n_ranks} blocks of whole {} elements: multiples of {unit} \
              bytes.",
             args.dtype
         ));

@@ -122,7 +122,7 @@ impl Ranks {
         (!unread.is_empty()).then(|| {
             let names = unread.join(", ");
             format!(
-                "Ranks that are threads do not read {names}; `hopbine launch` starts processes."
+                "{names}: only ranks that are processes read this; `hopbine launch` starts such ranks."
             )
         })
     }
@@ -174,7 +174,9 @@ pub fn join(
     let world = hopbine::init().map_err(CliError::World)?;
     let found = world.communicator().shape();
     if found != shape {
-        return Err(CliError::Usage(format!("the ranks are a torus of {found}, not of {shape}")));
+        return Err(CliError::Usage(format!(
+            "--torus: the job's ranks are on a torus of {found}, not of {shape}"
+        )));
     }
     Ok(world)
 }

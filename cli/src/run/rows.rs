@@ -23,10 +23,10 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
     let config = &ranks.config;
     let n_ranks = config.shape.n_ranks();
     if let Some(world) = &ranks.world {
-        let who = if has_workers { "worker threads" } else { "each rank's own thread" };
+        let who = if has_workers { "worker threads" } else { "the calling threads" };
         let info = world.info();
         return format!(
-            "{} ({}): {n_ranks} ranks are processes, ports driven by {who}.",
+            "{} ({}): {n_ranks} ranks are processes; {who} drive the ports.",
             info.backend, info.device.library
         );
     }
@@ -41,9 +41,9 @@ pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
         Wire::Memory => "Shared memory",
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let who = if has_workers { "worker threads" } else { "each rank's own thread" };
+    let who = if has_workers { "worker threads" } else { "the calling threads" };
     format!(
-        "{wire}: {} on {} of this host, ports driven by {who}. These times say nothing about a \
+        "{wire}: {} on {} of this host; {who} drive the ports. These times say nothing about a \
          network.",
         if n_ranks == 1 {
             "1 rank is a thread".to_owned()
@@ -179,9 +179,8 @@ pub fn draw(
     where_measured: &str,
     path: &Path,
 ) -> Result<(), CliError> {
-    let part = curves::smallest(&mut curves).map_or(String::new(), |all| {
-        format!(": the {} quickest of {all} algorithms", curves.len())
-    });
+    let part = curves::smallest(&mut curves)
+        .map_or(String::new(), |all| format!(": the {} fastest of {all} algorithms", curves.len()));
     let title = format!("{}{part}. {where_measured}", heading(args));
     let chart = Chart { of: args.collective.name().to_owned(), curves };
     curves::draw(&title, "time, us", &[chart], None, path)

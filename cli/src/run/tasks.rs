@@ -120,7 +120,7 @@ fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
     match all.iter().position(|&other| other != own) {
         None => Ok(text),
         Some(other) => Err(CliError::Usage(format!(
-            "rank {}: rank {other} has not the schedule that is in {} here; all ranks need the same",
+            "rank {}: the schedule in {} is not that of rank {other}; all ranks need the same schedule",
             comm.rank(),
             path.display()
         ))),
@@ -145,7 +145,7 @@ pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String
     let algorithms = match args.algorithm.as_str() {
         "auto" if args.numbers.are_of_algorithms() => {
             return Err(CliError::Usage(
-                "numbers of algorithms are for one that is named, or for all: give --algorithm"
+                "--leaders, --group, --radix and --block-count need --algorithm NAME, or --algorithm all"
                     .to_owned(),
             ));
         }

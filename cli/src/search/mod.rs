@@ -59,7 +59,7 @@ pub struct Args {
     /// Prove the schedule also if it is for more than 8,192 ranks, which takes minutes
     #[arg(long)]
     prove: bool,
-    /// How to write the result
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

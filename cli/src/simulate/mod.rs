@@ -106,7 +106,7 @@ pub struct Args {
     /// Write a timeline of all ranks as Chrome trace JSON, for `hopbine trace` and Perfetto
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

@@ -21,9 +21,7 @@ impl Budget {
 
 /// A text that is no time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a time; write a whole number with s, min or h behind it, such as 90s or 10min"
-)]
+#[error("`{0}` is not a time; write a whole number and s, min or h, such as 90s or 10min")]
 pub struct NotATime(String);
 
 impl FromStr for Budget {

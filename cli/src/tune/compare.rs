@@ -131,8 +131,8 @@ pub fn summary(before: &str, compared: &[Compared]) -> String {
         let old = sorted(calls().map(|call| call.before / call.best));
         let _ = writeln!(
             text,
-            "  {:15} {:4} cells: median {median:.2}, {least:.2} to {most:.2}; {faster} are more than 3% sooner;\n  \
-             {:15} within 3% of the best of all algorithms are {:.1}% of them, of {before} {:.1}%",
+            "  {:15} {:4} cells: median {median:.2}, {least:.2} to {most:.2}; {faster} are more than 3 % faster;\n  \
+             {:15} within 3 % of the best algorithm: {:.1} % of the cells, with {before} {:.1} %",
             collective.name(),
             ratios.len(),
             "",
@@ -191,7 +191,7 @@ pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
             ("cells", Value::from(all.len())),
             ("near_percent", Value::from(near(&all))),
         ],
-        heading: format!("Table {table} on {}, predicted: its choice over the best of all algorithms", machine.name),
+        heading: format!("Table {table} on {}, predicted: time of its choice over that of the best algorithm", machine.name),
         columns: vec![
             Column::text("collective", "collective"),
             Column::text("torus", "torus"),
@@ -212,7 +212,7 @@ pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
                 mean(&all),
                 all.last().copied().unwrap_or(1.0),
             ),
-            "Best over bound: with all ports, the median of sizes below 64 MiB, and the longest from there on."
+            "Best over bound, with all ports: the median for sizes below 64 MiB, and the largest from 64 MiB on."
                 .to_owned(),
         ],
     }

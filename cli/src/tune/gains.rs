@@ -47,7 +47,7 @@ pub fn report(machine: &Machine, compared: &[Compared]) -> Report {
             ("large", Value::from(n_large)),
         ],
         heading: format!(
-            "What a search finds on {}, predicted, beside the best row of the registry",
+            "Predicted on {}: the best schedule of a search, and the best algorithm of the registry",
             machine.name
         ),
         columns: vec![
@@ -65,8 +65,8 @@ pub fn report(machine: &Machine, compared: &[Compared]) -> Report {
         ],
         rows,
         notes: vec![format!(
-            "{n} cells (collective, shape, ports, size); in {n_large} the best row takes over 10 % longer than what is found. Most: \
-             the time of the best row over that of what is found. Only what is predicted exactly counts."
+            "{n} cells (collective, shape, ports, size); in {n_large} the best row of the registry takes over 10 % longer \
+             than the schedule found. Most: the largest ratio of these times. Only exact predictions count."
         )],
     }
 }

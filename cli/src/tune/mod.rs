@@ -38,8 +38,9 @@ use winners::winners;
 
 /// Write a decision table: from the network model's predictions, or from runs on this machine
 ///
-/// For each shape, collective and number of ports all algorithms that serve are compared, size by size. Without
-/// --measure nothing is run, and every figure is a prediction. HOPBINE_TUNING=FILE takes the table.
+/// For each shape, collective and number of ports, the command compares all algorithms that serve, size by size.
+/// Without --measure it runs no collective, and every figure is a prediction. A program uses the table with
+/// HOPBINE_TUNING=FILE.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,8 +52,8 @@ Examples:
   hopbine tune --measure --torus 4 --budget 10min -o this-host.toml
   mpirun -n 8 hopbine tune --measure --torus 8 -o cluster.toml
 
-A shape that the table does not name takes the rows of the nearest one. Sizes: bytes of a rank's vector, or of \
-all its blocks.")]
+For a shape that the table does not name, a program uses the rows of the nearest shape in a predicted table. Sizes: \
+bytes of a rank's vector, or of all its blocks.")]
 pub struct Args {
     /// Only these collectives
     collective: Vec<Collective>,
@@ -68,45 +69,45 @@ pub struct Args {
         default_value = "8x8x8,64x64,32x256,24x24x24,5x7x11,48x69x48,8x8x8+4"
     )]
     torus: Vec<Shape>,
-    /// Sizes; between two of them the choice changes half-way. Without it 8..512MiB:x4, measured 8..16MiB:x4
+    /// A size, or a range of sizes; by default 8..512MiB:x4, with --measure 8..16MiB:x4
     #[arg(long, value_name = "BYTES|RANGE")]
     bytes: Option<SizeRange>,
-    /// Numbers of ports that calls have; more than a shape has directions are left out
+    /// Numbers of ports of a call; numbers above the shape's number of directions are left out
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2,4,6")]
     ports: Vec<u32>,
-    /// How long it may take, such as 90s or 10min: what is not done by then is left out. Measured: 10min without it,
-    /// shared among all calls; the same command goes on with what was left out
+    /// Time for all, such as 90s or 10min; by default no limit, with --measure 10min. What is not tuned by then is
+    /// left out. With --measure, the same command continues where the last one stopped
     #[arg(long, value_name = "TIME")]
     budget: Option<Budget>,
-    /// The table's name; without it that of the machine, or `measured`
+    /// Name of the table; by default that of the machine, with --measure `measured`
     #[arg(long)]
     name: Option<String>,
-    /// The table to compare with, by name or from a file; without it the one that is built in for Tofu-D, or what
-    /// serves measured ranks
+    /// The table to compare with: a built-in one by name, or a file; by default tofu-d, with --measure the table that
+    /// the ranks use
     #[arg(long, value_name = "NAME|FILE")]
     against: Option<PathBuf>,
-    /// Write no table, but how far the one to compare with is from the best algorithm
+    /// Write how far the choices of the table of --against are from the best algorithm, and no table
     #[arg(long, action = ArgAction::SetTrue, conflicts_with = "name")]
     judge: bool,
-    /// Also search for schedules beyond the registry's rows, and take those that are predicted to take over 3 % less
-    /// than every row; with --judge, say where they take over 10 % less
+    /// Also search for schedules that the registry does not have, and use those that are predicted over 3 % faster
+    /// than every algorithm of the registry; with --judge, show which are over 10 % faster
     #[arg(long, action = ArgAction::SetTrue, conflicts_with = "measure")]
     search: bool,
-    /// Run on this machine, and do not predict: as the ranks of a job, or as processes of this host that are started
-    /// for it; see --torus, which must be one shape
+    /// Measure instead of predicting, on the one shape of --torus: with the ranks of this job, or, outside a job, with
+    /// ranks that the command starts on this host
     #[arg(long, action = ArgAction::SetTrue, conflicts_with_all = ["machine", "judge"])]
     measure: bool,
-    /// Through what the messages of measured ranks travel; without it what HOPBINE_BACKEND says, or the memory of
-    /// this host where the ranks are started for it
+    /// What carries the ranks' messages; by default HOPBINE_BACKEND, else shared memory where the command starts the
+    /// ranks
     #[arg(long, value_enum, requires = "measure")]
     backend: Option<Backend>,
     /// Write every measured median with its 95 % interval as CSV
     #[arg(long, value_name = "FILE", requires = "measure")]
     log: Option<PathBuf>,
-    /// How to write what --judge finds
+    /// Format of the result of --judge
     #[arg(long, value_enum, default_value_t = Format::Table, requires = "judge")]
     format: Format,
-    /// Do not say on standard error how much faster the predictions are
+    /// Do not write the comparison with the table of --against to standard error
     #[arg(long, action = ArgAction::SetTrue)]
     quiet: bool,
     #[command(flatten)]
@@ -127,7 +128,7 @@ const MOST_SENDS: usize = 1024;
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     if args.ports.is_empty() || args.ports.contains(&0) {
-        return Err(CliError::Usage("--ports: calls have at least 1 port".to_owned()));
+        return Err(CliError::Usage("--ports: a call has at least 1 port".to_owned()));
     }
     for shape in &args.torus {
         host::check_plans(shape, true)?;
@@ -154,13 +155,13 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         };
         for &collective in &collectives {
             if args.budget.is_some_and(|budget| budget.is_over(start)) {
-                left_out.push(format!("{collective} on {shape}: --budget is over"));
+                left_out.push(format!("{collective} on {shape}: the time of --budget is over"));
                 continue;
             }
             if !is_predicted(collective, shape) {
                 left_out.push(format!(
-                    "{collective} on {shape}: with several ranks a node the model is not to be relied on; it goes by \
-                     the rows of table {}",
+                    "{collective} on {shape}: the model is not accurate with several ranks on a node; the rows are those of \
+                     table {}",
                     behind().table().name()
                 ));
                 let by_ports = counts(&args.ports, max_ports(shape)).into_iter();
@@ -200,7 +201,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let text = text::table(&name, &args, &machine, &tuned, &said);
     // What is written here is read as a user's table is.
     text.parse::<Tuning>().map_err(|error| {
-        CliError::Usage(format!("the table that was made is none ({error}); please report it"))
+        CliError::Usage(format!("the new table is not valid ({error}); please report it"))
     })?;
     args.output.write(&text)?;
     if !args.quiet {

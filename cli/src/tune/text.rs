@@ -14,11 +14,11 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: 
     let sizes: Vec<u64> = super::all_sizes(args).collect();
     let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
     let mut text = format!(
-        "# A decision table of hopbine, as HOPBINE_TUNING=FILE takes it.\n\
+        "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n\
          #\n\
-         # Where it is from: predicted by the network model for machine {}, with profile hopbine and repeated calls\n\
-         # (`hopbine tune`), at {} sizes from {} to {} of all data of a rank. Nothing was measured. Between two\n\
-         # sizes the choice changes half-way, and only where it takes more than 2% less.\n\
+         # Predicted, not measured, by `hopbine tune`: machine {} of the network model, profile hopbine, repeated calls,\n\
+         # {} sizes from {} to {} of all data of a rank. Between two sizes the choice changes half-way, and only to an\n\
+         # algorithm that takes over 2 % less time.\n\
          #\n",
         machine.name,
         sizes.len(),
@@ -31,7 +31,7 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: 
     let _ = write!(
         text,
         "\nversion = 1\nname = \"{name}\"\nwire = \"network\"\n\
-         # For calls whose sizes not all ranks know, and collectives that were not tuned\n\
+         # For calls in which not all ranks know the sizes, and for collectives that were not tuned\n\
          otherwise = \"{}\"\n",
         behind().table().name()
     );

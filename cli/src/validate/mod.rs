@@ -39,7 +39,8 @@ median_us.")]
 pub struct Args {
     #[command(flatten)]
     measured: MeasuredArgs,
-    /// A machine: a name, or a file as `hopbine machine NAME` or `hopbine calibrate` writes it
+    /// A machine: a name, also with changed values (tofu-d,network.hop=50), or a file as `hopbine machine NAME`
+    /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
     /// Use only the times of this software; by default all
@@ -54,7 +55,7 @@ pub struct Args {
     /// Draw predicted against measured times, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// How to write the rows
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

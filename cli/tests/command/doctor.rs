@@ -19,7 +19,9 @@ fn one_rank_is_told_to_start_a_job() {
     let calls = about(&page, "allreduce");
     assert_eq!(about(&page, "queues").len(), 0, "memory has none");
     assert_eq!(calls.len(), 3);
-    assert!(calls.iter().all(|row| row["found"].as_str().unwrap().contains("every element right")));
+    assert!(
+        calls.iter().all(|row| row["found"].as_str().unwrap().contains("every element correct"))
+    );
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn options_reach_the_library() {
     assert_eq!((row["ports"].as_u64(), row["steps"].as_u64()), (Some(3), Some(6)));
     assert!(value["notes"].to_string().contains("worker threads"), "{value}");
     let value = json(&format!("{args} --drive inline"));
-    assert!(value["notes"].to_string().contains("each rank's own thread"), "{value}");
+    assert!(value["notes"].to_string().contains("the calling threads"), "{value}");
     let shape = "2x4".parse().unwrap();
     let choice = hopbine::Tuning::tofu_d().choose(Collective::Allreduce, &shape, 64 << 10, 4);
     assert_eq!(value["rows"][0]["algorithm"], &*choice.algorithm.name, "what `auto` chose");
@@ -93,7 +93,7 @@ fn settings_that_threads_do_not_read_are_named() {
             .output_in_time();
         text(&output.stdout).to_owned()
     };
-    let remark = "Ranks that are threads do not read HOPBINE_PORTS, HOPBINE_EMU_JITTER_NS;";
+    let remark = "HOPBINE_PORTS, HOPBINE_EMU_JITTER_NS: only ranks that are processes read this";
     let table = said("1");
     assert!(table.contains(remark), "{table}");
     assert!(!said("").contains("do not read"));

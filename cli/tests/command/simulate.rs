@@ -385,7 +385,7 @@ fn what_cannot_be_simulated_says_why() {
         ("simulate allreduce --torus 4 --bytes 1KiB --plot x.svg", "needs a range of sizes"),
         ("machine fast", "neither a machine"),
         ("simulate allreduce --torus 4x4,8x8", "--show goodput takes one --torus"),
-        ("traffic allreduce --torus 4x4,8x8", "--torus must be one shape here"),
+        ("traffic allreduce --torus 4x4,8x8", "--torus must be one shape for this command"),
         ("simulate allreduce --torus 4x4x4 --show links", "there are"),
         (
             "simulate allreduce --torus 4 --algorithm bine --show timeline",

@@ -33,7 +33,7 @@ use cell::{Candidate, Found, agreed, measure};
 use median::Median;
 use state::State;
 
-/// How long it may take if nothing is said.
+/// The time without --budget.
 const BUDGET: Duration = Duration::from_secs(600);
 
 /// A call that is measured.
@@ -46,10 +46,12 @@ struct Call {
 /// Starts the ranks if this process is none; else measures, and rank 0 writes the table.
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let [torus] = &args.torus[..] else {
-        return Err(CliError::Usage("--measure is for one shape: give it as --torus".to_owned()));
+        return Err(CliError::Usage("--measure needs --torus with one shape".to_owned()));
     };
     if torus.n_ranks() < 2 {
-        return Err(CliError::Usage(format!("{torus} is one rank, which sends no messages")));
+        return Err(CliError::Usage(format!(
+            "--torus: {torus} has one rank, which sends no messages"
+        )));
     }
     let Some(table) = args.output.path() else {
         return Err(CliError::Usage("--measure needs a file for the table: -o FILE".to_owned()));
@@ -113,7 +115,7 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
     let outcome = write(args, (comm.shape(), &settings), comm.n_ports(), &before, &state)?;
     if is_over {
         let (done, all) = (state.found().len(), calls.len());
-        eprintln!("{done} of {all} calls are measured: the same command goes on from there.");
+        eprintln!("{done} of {all} calls are measured; the same command continues from there.");
     } else {
         state.finish();
     }
@@ -128,7 +130,7 @@ fn before(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
     let (wire, wanted) = (before.table().wire(), own.table().wire());
     if wire != wanted {
         return Err(CliError::Usage(format!(
-            "--against is a table for wire {}; the ranks speak through wire {}",
+            "--against: the table is for wire {}; the ranks use wire {}",
             wire.name(),
             wanted.name()
         )));
@@ -236,8 +238,8 @@ fn write(
     let name = args.name.as_deref().unwrap_or("measured");
     let said = compared(table.name(), state);
     let mut text = format!(
-        "# A decision table of hopbine, as HOPBINE_TUNING=FILE takes it.\n#\n\
-         # Where it is from: measured (`hopbine tune --measure`): {settings}.\n#\n"
+        "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n#\n\
+         # Measured by `hopbine tune --measure`: {settings}.\n#\n"
     );
     for line in said.lines() {
         let _ = writeln!(text, "# {line}");
@@ -249,8 +251,8 @@ fn write(
         if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
     let _ = write!(
         text,
-        "\nversion = 1\nname = \"{name}\"\nwire = \"{}\"\n# For other shapes and ports, and calls of which nothing \
-         was faster\notherwise = \"{otherwise}\"\nnearest = false\n\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n",
+        "\nversion = 1\nname = \"{name}\"\nwire = \"{}\"\n# For other shapes and numbers of ports, and for calls without a \
+         faster algorithm\notherwise = \"{otherwise}\"\nnearest = false\n\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n",
         table.wire().name(),
     );
     let of = Features::of(shape);
@@ -293,16 +295,16 @@ fn write(
             found
                 .wrong
                 .iter()
-                .map(move |name| format!("{of}: {name} has a wrong result, please report it"))
+                .map(move |name| format!("{of}: {name} gave a wrong result; please report it"))
         })
         .collect();
     if n_rules == 0 {
         // A table must have a rule; that there is none to write is a result.
         text.truncate(end_of_head);
-        text.push_str("#\n# Nothing was faster: there is no other table.\n");
+        text.push_str("#\n# No algorithm was faster than the choice of that table.\n");
     } else {
         text.parse::<Tuning>().map_err(|error| {
-            CliError::Usage(format!("the table that was made is none ({error}); please report it"))
+            CliError::Usage(format!("the new table is not valid ({error}); please report it"))
         })?;
     }
     args.output.write(&text)?;
@@ -316,7 +318,7 @@ fn write(
 /// What is faster than by the table before, and how sure that is.
 fn compared(before: &str, state: &State) -> String {
     let mut text = format!(
-        "Measured time over that of table {before}; in brackets what holds the median with 99 %, by order statistics:\n"
+        "Measured time over that of table {before}; in brackets the 99 % interval of the median, by order statistics:\n"
     );
     for collective in Collective::ALL {
         let own = || state.found().iter().filter(|found| found.collective == collective.name());

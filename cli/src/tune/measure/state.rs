@@ -39,12 +39,12 @@ impl State {
         let wrong = |message: String| CliError::Text { path: path.clone(), message };
         let kept: Kept = serde_json::from_str(&args::read(&path)?).map_err(|error| {
             wrong(format!(
-                "it is not what tune has measured so far ({error}); remove it to begin anew"
+                "it does not hold measurements of `hopbine tune` ({error}); remove it to start again"
             ))
         })?;
         if kept.of != settings {
             let message = format!(
-                "it was measured with {}, and not with {settings}; remove it to begin anew",
+                "it was measured with {}, not with {settings}; remove it to start again",
                 kept.of
             );
             return Err(wrong(message));
@@ -110,13 +110,13 @@ mod tests {
         assert_eq!(again.found().len(), 2);
         let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
         assert!(
-            refused.contains("mine.toml.part: it was measured with 4 ranks, and not with 5"),
+            refused.contains("mine.toml.part: it was measured with 4 ranks, not with 5"),
             "{refused}"
         );
         again.finish();
         assert!(State::of(&table, "5 ranks").unwrap().found().is_empty());
         std::fs::write(directory.path().join("mine.toml.part"), "{").unwrap();
         let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
-        assert!(refused.contains("remove it to begin anew"), "{refused}");
+        assert!(refused.contains("remove it to start again"), "{refused}");
     }
 }
