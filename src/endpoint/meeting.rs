@@ -61,7 +61,42 @@ pub(super) fn lost(error: &BootstrapError) -> WireError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use hopbine_meet::LocalExchange;
+
     use super::*;
+
+    /// What each of three ranks learns, of which the last has no device, or does not come at all.
+    fn learnt(comes: bool) -> Vec<WireError> {
+        let patience = Duration::from_millis(if comes { 60_000 } else { 100 });
+        let mut ranks = LocalExchange::group(3, patience);
+        ranks.truncate(if comes { 3 } else { 2 });
+        std::thread::scope(|threads| {
+            let agrees = |mut exchange: LocalExchange| {
+                let mine: Result<&[u8], _> = match exchange.rank() {
+                    2 => Err("no device".to_owned()),
+                    _ => Ok(b"card"),
+                };
+                threads.spawn(move || agree(&mut exchange, "opening", mine).unwrap_err())
+            };
+            let agree: Vec<_> = ranks.into_iter().map(agrees).collect();
+            agree.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn all_ranks_learn_who_cannot_start_and_that_somebody_does_not_come() {
+        let refusals = learnt(true);
+        assert_eq!(refusals.len(), 3);
+        for refusal in refusals {
+            assert_eq!((refusal.call, refusal.peer), ("opening", Some(2)));
+            assert!(refusal.reason.contains("no device"), "{refusal}");
+        }
+        for lost in learnt(false) {
+            assert_eq!((lost.call, lost.peer), ("exchange of addresses", None), "{lost}");
+        }
+    }
 
     #[test]
     fn another_protocol_is_named_with_both_ranks() {

@@ -1,7 +1,10 @@
 //! What needs threads: workers, and ranks that wait at the barrier gates. (The simulated wire has neither.)
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::Shape;
 
 use super::OnTimeout;
@@ -41,10 +44,30 @@ fn workers_drive_while_callers_wait_compute_or_sleep() {
     .unwrap();
 }
 
-/// What three ranks at the gates find out, of which the last does `late` instead of coming.
-fn found_at_gates(late: impl Fn(&Communicator) + Sync) -> Vec<Option<Error>> {
+#[test]
+fn a_function_of_the_callers_is_called_while_a_call_waits() {
+    let config = EmulationConfig { drive: Drive::Inline, ..config(2) };
+    let n_called = Arc::new(AtomicU32::new(0));
+    emulate(&config, |comm| {
+        let called = n_called.clone();
+        if comm.rank() == 0 {
+            comm.on_idle(Box::new(move || _ = called.fetch_add(1, Ordering::Relaxed)));
+            comm.on_idle(Box::new(|| panic!("the first function stays")));
+        } else {
+            // Rank 0 waits until this one has come.
+            while called.load(Ordering::Relaxed) < 3 {
+                std::thread::yield_now();
+            }
+        }
+        comm.barrier().unwrap();
+    })
+    .unwrap();
+}
+
+/// What three ranks find out at the gates, or at the flat buffer of their memory, of which the last does `late` instead of coming.
+fn found_at_gates(wire: Wire, late: impl Fn(&Communicator) + Sync) -> Vec<Option<Error>> {
     let timeout = Duration::from_millis(400);
-    let config = EmulationConfig { timeout, on_timeout: OnTimeout::Fail, ..config(3) };
+    let config = EmulationConfig { wire, timeout, on_timeout: OnTimeout::Fail, ..config(3) };
     emulate(&config, |comm| {
         let gates = comm.with(CallOptions::new().hardware(Hardware::Always));
         gates.barrier().unwrap();
@@ -70,13 +93,15 @@ fn is_named(found: &[Option<Error>], faults: &[Fault]) {
 #[test]
 fn who_has_not_come_to_the_gates_is_named() {
     let computes = |_: &Communicator| std::thread::sleep(Duration::from_secs(2));
-    is_named(&found_at_gates(computes), &[Fault::Absent]);
+    for wire in [Wire::Network, Wire::Memory] {
+        is_named(&found_at_gates(wire, computes), &[Fault::Absent]);
+    }
 }
 
 #[test]
 fn who_has_left_instead_of_coming_to_the_gates_is_named() {
     // Whoever asks early finds that it still computes.
-    is_named(&found_at_gates(|_| ()), &[Fault::Left, Fault::Absent]);
+    is_named(&found_at_gates(Wire::Network, |_| ()), &[Fault::Left, Fault::Absent]);
 }
 
 #[test]
@@ -85,7 +110,7 @@ fn who_waits_in_another_call_is_named() {
         let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
         by_plan.allreduce_in_place(&mut [1u64; 100], Op::Sum).unwrap_err();
     };
-    is_named(&found_at_gates(elsewhere), &[Fault::Elsewhere, Fault::Absent]);
+    is_named(&found_at_gates(Wire::Network, elsewhere), &[Fault::Elsewhere, Fault::Absent]);
 }
 
 #[test]

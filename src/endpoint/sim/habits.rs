@@ -28,6 +28,8 @@ pub(super) struct Habits {
     pub(super) lends_without_credit: bool,
     /// Messages up to this length need no registered memory; `None`: no message does.
     pub(super) keyless_bytes: Option<u64>,
+    /// As [`Registry::stage_bytes`](crate::endpoint::Registry::stage_bytes), where messages need registered memory.
+    pub(super) stage_bytes: u64,
     /// A message that may be read anywhere is shown as a view.
     pub(super) shows: u8,
     /// An event or a packet is kept for a later poll.
@@ -48,7 +50,8 @@ pub(super) struct Habits {
 }
 
 impl Habits {
-    pub(super) fn draw(rng: &mut impl RngCore) -> Self {
+    /// `later` are numbers for habits that have been added since: with those of `rng` all seeds would get other runs.
+    pub(super) fn draw(rng: &mut impl RngCore, later: &mut impl RngCore) -> Self {
         let often = [0, 8, 64, 192];
         Habits {
             puts_off: one(rng, &[0, 0, 8, 64]),
@@ -58,6 +61,7 @@ impl Habits {
             credits: one(rng, &[1, 2, 3, 16, 1 << 20]),
             lends_without_credit: rng.random(),
             keyless_bytes: one(rng, &[None, Some(0), Some(64), Some(2048)]),
+            stage_bytes: one(later, &[0, 0, 1024, 1 << 20]),
             shows: one(rng, &often),
             keeps: one(rng, &often[..3]),
             keeps_credits: one(rng, &often),
@@ -85,6 +89,7 @@ impl Habits {
             credits: 64,
             lends_without_credit: true,
             keyless_bytes: None,
+            stage_bytes: 0,
             shows: 128,
             keeps: 0,
             keeps_credits: 0,

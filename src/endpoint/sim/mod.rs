@@ -314,6 +314,10 @@ impl Registry for SimEndpoint {
         self.net.lock().habits.keyless_bytes.unwrap_or(u64::MAX)
     }
 
+    fn stage_bytes(&self) -> u64 {
+        self.net.lock().habits.stage_bytes
+    }
+
     fn fence(&mut self) -> Result<bool, WireError> {
         self.unfenced = self.net.lock().unfenced(self.rank, self.port);
         Ok(self.unfenced.is_none())

@@ -296,9 +296,9 @@ mod tests {
         assert!(backoff.nap.is_none());
     }
 
-    /// A bell that counts its armed threads and those that slept.
+    /// A bell that counts its armed threads and those that slept, for so many ranks.
     #[derive(Debug, Default)]
-    struct Counter(AtomicU32, AtomicU32);
+    struct Counter(AtomicU32, AtomicU32, usize);
 
     impl Bell for Counter {
         fn arm(&self) -> u32 {
@@ -312,7 +312,7 @@ mod tests {
             self.1.fetch_add(1, Ordering::Relaxed);
         }
         fn n_ranks(&self) -> usize {
-            2
+            self.2
         }
         fn ring(&self) {}
         fn disarm(&self) {
@@ -323,6 +323,31 @@ mod tests {
     #[test]
     fn this_thread_runs() {
         assert!(runnable() >= Some(1));
+    }
+
+    #[test]
+    fn slow_yields_count_where_more_threads_run_than_cores_or_ranks_explain() {
+        let are_sleepy = |n_cores, n_ranks, n_quick| {
+            let bell = Arc::new(Counter(0.into(), 0.into(), n_ranks));
+            let waits = Waits { n_cores, ..Waits::new(Some(bell), Time::default()) };
+            // Waits whose last yields ended so early that the next one takes long, or no time at all.
+            let yields = |n, ended| {
+                for _ in 0..n {
+                    let mut backoff = Backoff::new(false);
+                    backoff.yielded = Some(ended);
+                    backoff.idle(&waits);
+                    assert_ne!(backoff.yielded, Some(ended));
+                }
+            };
+            yields(SLOW_YIELDS.0 - 1, Duration::ZERO);
+            yields(n_quick, Duration::MAX);
+            yields(1, Duration::ZERO);
+            waits.are_sleepy()
+        };
+        // One thread runs at least, this one. At real-time priority only ranks are yielded to.
+        assert_eq!(are_sleepy(0, 0, FEW_YIELDS), !is_realtime());
+        assert!(!are_sleepy(0, 0, FEW_YIELDS + 1), "accidents");
+        assert!(!are_sleepy(usize::MAX, 0, 0) && !are_sleepy(0, usize::MAX, 0));
     }
 
     #[test]

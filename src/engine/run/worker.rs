@@ -124,3 +124,105 @@ fn looks_out(ports: &[Arc<Port>], stop: &AtomicBool) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+    use crate::Rank;
+    use crate::endpoint::{Endpoint, Event, Posted, RecvPost, SendPost, WireError};
+    use crate::engine::Failure;
+    use crate::error::Error;
+
+    /// A wire that counts its polls, by threads that may run on one core alone and others, and panics in one of
+    /// them.
+    #[derive(Clone)]
+    struct Wire {
+        polls: Arc<[AtomicUsize; 2]>,
+        panics_at: usize,
+    }
+
+    impl Wire {
+        fn n_polls(&self) -> [usize; 2] {
+            [0, 1].map(|which| self.polls[which].load(Ordering::Relaxed))
+        }
+    }
+
+    impl Endpoint for Wire {
+        unsafe fn post_send(&mut self, _: Rank, _: SendPost) -> Result<Posted, WireError> {
+            unreachable!()
+        }
+
+        unsafe fn post_recv(&mut self, _: Rank, _: RecvPost) -> Result<Posted, WireError> {
+            unreachable!()
+        }
+
+        fn poll(&mut self, _: &mut Vec<Event>) -> Result<(), WireError> {
+            let is_pinned = core_affinity::get_core_ids().is_some_and(|cores| cores.len() == 1);
+            self.polls[usize::from(is_pinned)].fetch_add(1, Ordering::Relaxed);
+            assert!(self.n_polls().iter().sum::<usize>() < self.panics_at, "on purpose");
+            Ok(())
+        }
+
+        fn is_flushed(&self) -> bool {
+            true
+        }
+
+        fn abandon(&mut self) {}
+    }
+
+    fn port(panics_at: usize) -> (Arc<Port>, Wire) {
+        let wire = Wire { polls: Arc::default(), panics_at };
+        let failure = Arc::new(Failure::default());
+        (Port::new(3, 1, Box::new(wire.clone()), failure, true, None), wire)
+    }
+
+    #[track_caller]
+    fn wait_until(is_so: impl Fn() -> bool) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < end, "never");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_worker_polls_on_its_core_while_something_is_under_way_and_else_sleeps() {
+        let core = core_affinity::get_core_ids().and_then(|cores| cores.last().copied()).unwrap();
+        for own_core in [false, true] {
+            let (port, wire) = port(usize::MAX);
+            let ports = Box::new([port.clone()]);
+            let worker =
+                Worker::spawn("worker".to_owned(), ports, Some(core.id), own_core).unwrap();
+            for _ in 0..3 {
+                wait_until(|| port.hints.is_parked());
+                let [_, before] = wire.n_polls();
+                port.hints.add_run(true);
+                worker.wake();
+                wait_until(|| wire.n_polls()[1] > before + 100);
+                assert!(!port.hints.is_parked());
+                port.hints.remove_run();
+            }
+            drop(worker);
+            let ended = wire.n_polls();
+            assert_eq!((ended[0], Arc::strong_count(&port)), (0, 1), "of a thread that has ended");
+        }
+    }
+
+    #[test]
+    fn a_panic_fails_the_rank() {
+        let (port, _) = port(5);
+        port.hints.add_run(true);
+        let worker = Worker::spawn("worker".to_owned(), Box::new([port.clone()]), None, false);
+        wait_until(|| port.failure.is_set());
+        drop(worker);
+        let reason = port.failure.reason();
+        assert!(
+            matches!(&reason, Some(Error::RankPanicked { rank: 3, message }) if message.contains("port 1")),
+            "{reason:?}"
+        );
+        // Others come upon a mutex that was held in the panic.
+        assert!(!port.try_drive() && port.reserve().has_given_up);
+    }
+}

@@ -105,7 +105,7 @@ pub(super) struct Core {
 impl Core {
     fn new(setup: &Config) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
-        let drawn = Habits::draw(&mut rng);
+        let drawn = Habits::draw(&mut rng, &mut Xoshiro256PlusPlus::seed_from_u64(!setup.seed));
         let (n_ranks, n_ports) = setup.size;
         let n = n_ranks as usize;
         Core {
