@@ -64,3 +64,37 @@ fn whoever_is_in_a_circle_beside_a_dead_rank_names_the_dead_one() {
         }
     }
 }
+
+/// Nobody waits here: ranks test what they have started, and compute.
+#[test]
+fn whoever_tests_names_the_rank_that_does_not_come() {
+    for wire in [SimulatedWire::Messages, SimulatedWire::Utofu] {
+        for seed in 0..20 {
+            let mut config = config(&[3], seed);
+            (config.wire, config.on_timeout) = (wire, OnTimeout::Fail);
+            config.timeout = Duration::from_millis(50);
+            let run = simulate(&config, |comm, rank| {
+                let mut sum = [1];
+                if comm.rank() == 2 {
+                    rank.sleep(Duration::from_secs(5));
+                    return comm.allreduce_in_place(&mut sum, Op::Sum);
+                }
+                comm.scope(|scope| {
+                    let request = scope.allreduce_in_place(&mut sum, Op::Sum)?;
+                    let mut seen = 0;
+                    while !request.test() {
+                        seen = comm.progress(3, seen);
+                    }
+                    request.wait().map(drop)
+                })
+            });
+            let run = run.unwrap();
+            let what = format!("{wire:?}, seed {seed}");
+            assert_eq!(run.violations, Vec::<String>::new(), "{what}");
+            for (rank, result) in run.results.iter().enumerate() {
+                let error = result.as_ref().expect_err("a rank does not come").to_string();
+                assert!(rank == 2 || error.contains("rank 2"), "{what}, rank {rank}: {error}");
+            }
+        }
+    }
+}

@@ -129,6 +129,53 @@ fn requests_of_several_operations_are_waited_for_in_any_order() {
     }
 }
 
+#[test]
+fn blocks_of_any_size_are_exchanged_in_place() {
+    for seed in 0..30 {
+        let run = simulate(&config(&[3, 3], seed), |comm, _| {
+            let (me, n) = (u64::from(comm.rank()), u64::from(comm.size()));
+            let blocks = |counts: &[u64], of: &dyn Fn(u64) -> u64| -> Vec<u64> {
+                (0..n).zip(counts).flat_map(|(rank, &len)| vec![of(rank); len as usize]).collect()
+            };
+            let counts: Vec<u64> = (0..n).map(|other| (me + other) % 4 * 50).collect();
+            let mut exchanged = blocks(&counts, &|to| 100 * me + to);
+            comm.alltoallv_in_place(&mut exchanged, Blocks::new(&counts))?;
+            assert!(exchanged == blocks(&counts, &|from| 100 * from + me));
+            let counts: Vec<u64> = (0..n).map(|rank| rank % 4 * 70).collect();
+            let mut gathered = blocks(&counts, &|rank| if rank == me { me } else { n });
+            comm.allgatherv_in_place(&mut gathered, Blocks::new(&counts))?;
+            assert!(gathered == blocks(&counts, &|rank| rank));
+            Ok(())
+        });
+        well(run, &format!("seed {seed}"));
+    }
+}
+
+/// A port that has no room for a registration leaves nothing of it, and nothing is wrong with the next one.
+#[test]
+fn memory_that_cannot_be_registered_now_can_be_later() {
+    let mut n_refused = 0;
+    for seed in 0..40 {
+        let run = simulate(&config(&[3, 2], seed), |comm, rank| {
+            let mut vector = vec![u64::from(comm.rank()); 3000];
+            let (ptr, len) = (vector.as_mut_ptr().cast(), size_of_val::<[u64]>(&vector) as u64);
+            rank.refuses_memory(1);
+            // SAFETY: the vector outlives its registrations.
+            let refused = unsafe { comm.register(ptr, len) }.is_err();
+            assert_eq!(refused, rank.has_refused_memory());
+            // SAFETY: as above.
+            let registered = unsafe { comm.register(ptr, len) };
+            assert!(registered.is_ok());
+            comm.allreduce_in_place(&mut vector, Op::Sum)?;
+            assert_eq!(vector, [15; 3000]);
+            Ok(refused)
+        });
+        let run = well(run, &format!("seed {seed}"));
+        n_refused += run.results.iter().filter(|refused| **refused == Ok(true)).count();
+    }
+    assert!(n_refused > 0, "no wire of these registers anything");
+}
+
 /// Traces are compared between machines: `HOPBINE_TEST_TRACES` names a file, which the first of them writes
 /// and others read.
 #[test]
