@@ -31,7 +31,7 @@ use super::{host, progress};
 #[command(after_help = "\
 Examples:
   hopbine explain allreduce --torus 8x8x8 --bytes 1MiB
-  hopbine explain alltoall --torus 8x8x8+4 --bytes 4MiB --ports 2
+  hopbine explain alltoall --torus 4x4x4+4 --bytes 4MiB --ports 2
   hopbine explain bcast --torus 4 --bytes 64KiB --wire memory")]
 pub struct Args {
     /// The collective

@@ -341,13 +341,13 @@ fn symmetric_schedules_take_as_long_on_both_players() {
         ("ideal-torus", "4x4+4", 0.02),
         ("ideal-torus", "2x3x2+2", 0.02),
         ("ideal-torus", "4x4x4", 0.02),
-        ("ideal-torus", "6x6x6", 0.02),
+        ("ideal-torus", "5x5x5", 0.02),
         ("hyperx", "4x6", 0.5),
         ("hyperx", "4x4+2", 0.5),
         ("hx2mesh", "8x4", 0.5),
         ("tofu-d", "12", 0.5),
         ("tofu-d", "4x4x4", 0.5),
-        ("tofu-d", "6x6x6", 0.5),
+        ("tofu-d", "6x6x3", 0.5),
         // What is exact is; alltoalls through nodes are not, and up to four times too short.
         ("tofu-d", "4x2x4+4", 1.0),
     ] {
