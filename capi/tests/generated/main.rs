@@ -8,7 +8,7 @@ mod mpi_fortran;
 mod rows;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Compares a file with what it should be; `HOPBINE_TEST_BLESS=1` writes it first.
@@ -30,6 +30,26 @@ fn assert_is_current(path: &str, text: &str) {
 #[test]
 fn the_c_header_is_current() {
     assert_is_current("include/hopbine.h", &header::text());
+}
+
+/// Debian's list of symbols keeps those of earlier versions: the package is not built if one is missing.
+#[test]
+fn the_packages_symbols_are_the_headers_functions() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let symbols = std::fs::read_to_string(root.join("packages/debian/libhopbine0.1.symbols"));
+    let symbols = symbols.expect("is readable");
+    let listed: BTreeSet<&str> =
+        symbols.lines().filter_map(|line| Some(line.trim().split_once('@')?.0)).collect();
+    let header = header::text();
+    let code: String = header.lines().filter(|line| !line.starts_with("//")).collect();
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let functions: BTreeSet<&str> = code
+        .match_indices('(')
+        .filter_map(|(at, _)| code[..at].rsplit(|c| !is_of_a_name(c)).next())
+        .filter(|name| name.starts_with("hopbine_"))
+        .collect();
+    assert!(functions.len() > 50, "{functions:?}");
+    assert_eq!(listed, functions);
 }
 
 #[test]
