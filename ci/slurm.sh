@@ -115,7 +115,7 @@ for programs in "$target"/{openmpi,mpich}/programs; do
   expect "several hosts without MPI are refused" "*not all $all ranks are on this host*HOPBINE_RENDEZVOUS*" \
     "${every[@]}" "$programs/plain" bench-rank allreduce 8 1
   # Over MPI, and without the way by which MPI would meet.
-  [ $way = pmix ] || expect "ranks that MPI keeps apart are refused" "*$all ranks were started, of which MPI sees 1*" \
+  [ $way = pmix ] || expect "ranks that MPI keeps apart are refused" "*$all ranks were started, but MPI sees 1*" \
     srun --mpi=none -N "${#hosts[@]}" --ntasks-per-node=2 "$programs/bin/hopbine" info
   expect "info" "*messages      shared memory with 1 rank, mpi with $far ranks, on ${#hosts[@]} hosts*" \
     "${every[@]}" "$programs/bin/hopbine" info

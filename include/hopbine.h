@@ -719,7 +719,7 @@ int hopbine_comm_with(hopbine_comm_t comm,
                       hopbine_comm_t *made);
 
 // Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
-// communicator is freed by hopbine_finalize() only.
+// communicator is freed only by hopbine_finalize().
 //
 // `comm` is null or an address to read and write.
 int hopbine_comm_free(hopbine_comm_t *comm);

@@ -233,7 +233,7 @@ pub enum Error {
         source: WireError,
     },
     /// An earlier operation failed: ranks no longer agree where they are.
-    #[error("the communicator cannot be used any more since: {0}")]
+    #[error("the communicator cannot be used any more after an error: {0}")]
     Poisoned(Arc<Error>),
     /// A setting has no such value.
     #[error("{setting}: `{found}` is not valid; it must be {valid}")]
@@ -312,7 +312,7 @@ pub enum Error {
         reason: String,
     },
     /// Other ranks did not come to the end of the world.
-    #[error("at the end: {reason}; they have failed, or ended without it")]
+    #[error("at the end: {reason}; they have failed, or have ended without hopbine's end")]
     Ending {
         /// Who is missing.
         reason: String,

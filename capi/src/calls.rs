@@ -205,8 +205,10 @@ impl Arguments {
     pub(crate) fn call(&self, comm: &Communicator) -> Result<Call<'static>, Failure> {
         let bytes = u64::from(comm.size()).saturating_mul(self.count.max(0) as u64);
         if bytes.saturating_mul(dtype(self.dtype)?.size_bytes() as u64) > isize::MAX as u64 {
-            let what =
-                format!("{}: {} elements are more than any memory", self.collective, self.count);
+            let what = format!(
+                "{}: {} elements are more than memory can hold",
+                self.collective, self.count
+            );
             return Err(Failure::new(HOPBINE_ERR_COUNT, what));
         }
         self.vector(comm, Form::Regular, self.count, [None, None])
@@ -243,11 +245,11 @@ impl Arguments {
             if bytes > isize::MAX as u64 {
                 return wrong(
                     HOPBINE_ERR_COUNT,
-                    format!("{count} elements are more than any memory"),
+                    format!("{count} elements are more than memory can hold"),
                 );
             }
             if count > 0 && ptr.addr() == IN_PLACE {
-                let what = format!("HOPBINE_IN_PLACE as {which} buffer has no meaning here");
+                let what = format!("HOPBINE_IN_PLACE cannot be the {which} buffer of this call");
                 return wrong(HOPBINE_ERR_BUFFER, what);
             }
         }
@@ -259,16 +261,17 @@ impl Arguments {
 pub(crate) fn dtype(number: c_int) -> Result<Dtype, Failure> {
     let all = || Dtype::ALL.into_iter().chain(Dtype::PAIRS);
     usize::try_from(number).ok().and_then(|at| all().nth(at)).ok_or_else(|| {
-        Failure::new(HOPBINE_ERR_TYPE, format!("{number} is not an element type of hopbine's"))
+        Failure::new(HOPBINE_ERR_TYPE, format!("{number} is not a hopbine element type"))
     })
 }
 
 /// The operator of a number.
 pub(crate) fn operator(number: c_int) -> Result<Op, Failure> {
     let all = || Op::ALL.into_iter().chain(Op::LOCATIONS);
-    usize::try_from(number).ok().and_then(|at| all().nth(at)).ok_or_else(|| {
-        Failure::new(HOPBINE_ERR_OP, format!("{number} is not an operator of hopbine's"))
-    })
+    usize::try_from(number)
+        .ok()
+        .and_then(|at| all().nth(at))
+        .ok_or_else(|| Failure::new(HOPBINE_ERR_OP, format!("{number} is not a hopbine operator")))
 }
 
 #[cfg(test)]

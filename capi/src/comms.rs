@@ -212,8 +212,9 @@ pub unsafe extern "C" fn hopbine_comm_join(
     // SAFETY: the caller's promise.
     unsafe {
         make(comm, made, |comm| {
-            let agree = agree
-                .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, "the function to agree is null"))?;
+            let agree = agree.ok_or_else(|| {
+                Failure::new(HOPBINE_ERR_ARG, "the pointer to the function is null")
+            })?;
             Ok(Some(comm.join(&numbers(n, ranks)?, |number| agree(number, argument))?))
         })
     }
@@ -255,7 +256,7 @@ pub unsafe extern "C" fn hopbine_comm_with(
 }
 
 /// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
-/// communicator is freed by hopbine_finalize() only.
+/// communicator is freed only by hopbine_finalize().
 ///
 /// # Safety
 /// `comm` is null or an address to read and write.
@@ -266,7 +267,7 @@ pub unsafe extern "C" fn hopbine_comm_free(comm: *mut hopbine_comm_t) -> c_int {
         let handle = unsafe { out(comm, "communicator") }?;
         find(*handle)?;
         if *handle == crate::start::hopbine_comm_world() {
-            let what = "the world's communicator is freed by hopbine_finalize only";
+            let what = "only hopbine_finalize frees the world's communicator";
             return Err(Failure::new(HOPBINE_ERR_COMM, what));
         }
         drop(COMMS.remove(*handle));

@@ -146,7 +146,7 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
     // SAFETY: the caller's promise; C initialises or not what Rust only writes: the types are
     // integers and pointers, of which every value is valid.
     unsafe { address.as_mut() }
-        .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the address for the {what} is null")))
+        .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the pointer to the {what} is null")))
 }
 
 /// What was wrong with this thread's last call that failed, as text; empty if none has. Valid
@@ -179,7 +179,7 @@ pub extern "C" fn hopbine_error_name(code: c_int) -> *const c_char {
         HOPBINE_ERR_ALGORITHM => c"HOPBINE_ERR_ALGORITHM",
         HOPBINE_ERR_INTERNAL => c"HOPBINE_ERR_INTERNAL",
         HOPBINE_ERR_MISMATCH => c"HOPBINE_ERR_MISMATCH",
-        _ => c"not a code of hopbine's",
+        _ => c"not a hopbine code",
     };
     name.as_ptr()
 }

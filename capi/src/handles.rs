@@ -141,12 +141,12 @@ pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure>
     COMMS.get(handle).ok_or_else(|| {
         // The world's is there as long as hopbine is.
         if COMMS.is_empty() {
-            let what =
-                "hopbine has not been started, or has been finalized: there is no communicator";
+            let what = "hopbine has not been started, or has been finalized";
             return Failure::new(HOPBINE_ERR_STATE, what);
         }
-        let what = if handle == 0 { "HOPBINE_COMM_NULL" } else { "not, or no longer, one" };
-        Failure::new(HOPBINE_ERR_COMM, format!("a communicator is needed; this is {what}"))
+        let what =
+            if handle == 0 { "HOPBINE_COMM_NULL" } else { "none, or one that has been freed" };
+        Failure::new(HOPBINE_ERR_COMM, format!("the communicator is {what}"))
     })
 }
 

@@ -34,8 +34,9 @@ pub unsafe extern "C" fn hopbine_register(
         // SAFETY: the caller's promise.
         let registration = unsafe { out(registration, "registration") }?;
         let comm = handles::comm(comm)?;
-        let len =
-            u64::try_from(bytes).map_err(|_| wrong(format!("{bytes} bytes are no memory")))?;
+        let len = u64::try_from(bytes).map_err(|_| {
+            wrong(format!("the number of bytes is {bytes}; it must not be negative"))
+        })?;
         if len > 0 && buffer.is_null() {
             return Err(wrong("the buffer is null".to_owned()));
         }
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn hopbine_deregister(registration: *mut hopbine_registrat
         // SAFETY: the caller's promise.
         let registration = unsafe { out(registration, "registration") }?;
         if REGISTRATIONS.remove(*registration).is_none() {
-            let what = "this is not, or no longer, a registration";
+            let what = "the handle is not a registration, or one that has ended";
             return Err(Failure::new(HOPBINE_ERR_ARG, what));
         }
         *registration = 0;

@@ -58,7 +58,7 @@ impl<T> Table<Request<T>> {
 
 /// The error for a handle that is no request.
 pub(crate) fn not_a_request() -> Failure {
-    Failure::new(HOPBINE_ERR_REQUEST, "a request is needed; this is not, or no longer, one")
+    Failure::new(HOPBINE_ERR_REQUEST, "the handle is not a request, or one that has been freed")
 }
 
 /// Runs the body of a call that gives a request.

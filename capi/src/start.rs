@@ -155,7 +155,7 @@ pub unsafe extern "C" fn hopbine_init_exchange(
         let hopbine_exchange_t { rank, size, .. } = exchange;
         if rank < 0 || rank >= size || exchange.allgather.is_none() {
             let reason = format!(
-                "an exchange needs an allgather and a rank below its size: rank {rank} of {size}"
+                "the exchange needs an allgather function, and a rank below the size: rank {rank} of {size}"
             );
             return Err(Failure::new(HOPBINE_ERR_ARG, reason));
         }

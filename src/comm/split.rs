@@ -174,7 +174,9 @@ impl Communicator {
         let ranks: Vec<Rank> = ranks.into_iter().map(|(_, rank)| rank).collect();
         // What fails here fails on all ranks of the colour alike.
         if ranks.iter().any(|&rank| all[rank as usize][3] != stamp) {
-            return Err(Error::Group { reason: "its ranks do not agree who they are".to_owned() });
+            return Err(Error::Group {
+                reason: "its ranks gave different lists of ranks".to_owned(),
+            });
         }
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
@@ -216,7 +218,7 @@ impl Communicator {
         match made {
             // Somebody of the list gave none.
             Some(made) if made.size() as usize != ranks.len() => {
-                refused("its ranks do not agree who they are".to_owned())
+                refused("its ranks gave different lists of ranks".to_owned())
             }
             made => Ok(made),
         }
@@ -304,9 +306,9 @@ impl Communicator {
         };
         let small = match (&of_world.places, place) {
             (Some(places), Some(place)) => places.open(place, &members, &mut allgather)?,
-            (Some(_), None) => Err("this communicator found none free".to_owned()),
+            (Some(_), None) => Err("all are in use by other communicators".to_owned()),
             (None, _) => Err(match &of_world.small {
-                Ok(_) => "they know the world's communicator only".to_owned(),
+                Ok(_) => "only the world's communicator has them".to_owned(),
                 Err(reason) => reason.clone(),
             }),
         };

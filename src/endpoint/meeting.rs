@@ -46,10 +46,10 @@ pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], Str
     let other = match theirs {
         Some((PROTOCOL, card)) => return Ok(card),
         Some((number, _)) => format!("protocol {number}"),
-        None => "something else than hopbine's protocol, or one that had no number yet".to_owned(),
+        None => "no hopbine protocol, or one without a number".to_owned(),
     };
     Err(format!(
-        "rank {rank} speaks {other}, and rank {me} protocol {PROTOCOL}: all ranks of a job need the same \
+        "rank {rank} uses {other}, rank {me} protocol {PROTOCOL}: all ranks of a job need the same \
          release of hopbine"
     ))
 }
@@ -104,7 +104,7 @@ mod tests {
         let mut newer = stamped(b"card");
         newer[4] += 1;
         let refusal = unstamped(&newer, 3, 0).unwrap_err();
-        assert!(refusal.contains("rank 3 speaks protocol 2, and rank 0 protocol 1"), "{refusal}");
+        assert!(refusal.contains("rank 3 uses protocol 2, rank 0 protocol 1"), "{refusal}");
         for none in [&b""[..], b"hopb", b"hopb\x01\0\0", b"something else"] {
             let refusal = unstamped(none, 3, 0).unwrap_err();
             assert!(refusal.contains("rank 3") && refusal.contains("release"), "{refusal}");

@@ -23,7 +23,7 @@ impl fmt::Display for Awaited {
             Awaited::MessageFrom(peer) => write!(f, "a message from rank {peer}"),
             Awaited::ReadyFrom(peer) => write!(f, "rank {peer} to take a message"),
             Awaited::Interface => f.write_str("the local network interface"),
-            Awaited::AllRanks => f.write_str("all ranks to come to the barrier gates"),
+            Awaited::AllRanks => f.write_str("all ranks at the barrier gates"),
         }
     }
 }
@@ -75,11 +75,12 @@ impl fmt::Display for Blame {
             Fault::Disagrees => {
                 return write!(
                     f,
-                    "rank {rank} sends rank {by} a block of another size than rank {by} expects of \
-                     it: the counts of the two must agree"
+                    "rank {rank} sends rank {by} a block of another size than rank {by} expects: their counts must agree"
                 );
             }
-            Fault::Circle => write!(f, "rank {rank} is in a circle of waits: calls differ")?,
+            Fault::Circle => {
+                write!(f, "rank {rank} is in a cycle of waits: the ranks' calls differ")?
+            }
             Fault::Failed => write!(f, "rank {rank} has failed")?,
             Fault::Left => write!(f, "rank {rank} has left")?,
         }

@@ -7,7 +7,7 @@ use crate::Rank;
 pub enum BlockProblem {
     /// Sizes of blocks, or their places, are not one for each rank.
     #[error(
-        "{found} {what} are given for the {which} buffer, there must be one for each of {n_ranks} ranks"
+        "{found} {what} are given for the {which} buffer; there must be one for each of {n_ranks} ranks"
     )]
     List {
         /// `send` or `receive`.
@@ -26,7 +26,7 @@ pub enum BlockProblem {
         which: &'static str,
     },
     /// Blocks do not lie within their buffer.
-    #[error("blocks reach to element {needed} of a {which} buffer that holds {found}")]
+    #[error("blocks reach to element {needed} of the {which} buffer, which holds {found}")]
     Beyond {
         /// `send` or `receive`.
         which: &'static str,

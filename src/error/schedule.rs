@@ -17,7 +17,7 @@ pub enum ScheduleProblem {
         found: Collective,
     },
     /// It is for ranks on another torus.
-    #[error("it is for a torus of {found}, and the communicator is one of {here}")]
+    #[error("it is for a torus of {found}, but the communicator's is {here}")]
     Shape {
         /// Its shape.
         found: String,
@@ -25,7 +25,7 @@ pub enum ScheduleProblem {
         here: String,
     },
     /// It is on more ports than there are, or not on as many as the call asks for.
-    #[error("it is on {found} ports, and the call has {valid}")]
+    #[error("it uses {found} ports, but the call has {valid}")]
     Ports {
         /// Its ports.
         found: u32,

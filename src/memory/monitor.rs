@@ -70,7 +70,7 @@ impl ProcessEvents {
             };
             hooks::start().map_err(|hooks| {
                 format!(
-                    "no memory events here: userfaultfd (write-protect) {protect}; userfaultfd (missing) \
+                    "the system does not report freed memory: userfaultfd (write-protect) {protect}; userfaultfd (missing) \
                      {missing}; the C library's functions cannot be changed: {hooks}"
                 )
             })

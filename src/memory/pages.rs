@@ -24,7 +24,7 @@ impl Pages {
     pub(crate) fn new(len: u64) -> Result<Self, WireError> {
         let failed = |why: &dyn std::fmt::Display| WireError {
             call: "mmap",
-            reason: format!("no room for {len} bytes of hopbine's own: {why}"),
+            reason: format!("no memory for {len} bytes of hopbine's buffers: {why}"),
             peer: None,
         };
         let whole = usize::try_from(len.max(1))

@@ -42,7 +42,7 @@ pub(super) fn source(reason: String) -> Result<Arc<dyn EventSource>, String> {
     static KEEPS: OnceLock<Result<(), String>> = OnceLock::new();
     match KEEPS.get_or_init(keep_all) {
         Ok(()) => Ok(Arc::new(Trusted { log: Arc::new(EventLog::new(1)), reason })),
-        Err(refused) => Err(format!("{refused}; and there are {reason}")),
+        Err(refused) => Err(format!("{refused}; {reason}")),
     }
 }
 
@@ -83,7 +83,7 @@ fn keep_all() -> Result<(), String> {
     }
     match gives_back() {
         false => Ok(()),
-        true => Err(format!("{file} gives memory back also when mallopt has told it not to")),
+        true => Err(format!("{file} returns memory to the system in spite of mallopt")),
     }
 }
 
@@ -105,13 +105,13 @@ fn is_known(file: &str, get: &dyn Fn(&str) -> Option<String>) -> Result<bool, St
     }
     if !name.starts_with(large_pages) {
         return Err(format!(
-            "malloc is that of {file}, which may give memory back: trust goes with the C library's"
+            "malloc is that of {file}, which may return memory to the system; use the C library's"
         ));
     }
     match get(variable).as_deref() {
         Some(value) if value == keeps => Ok(false),
         _ => Err(format!(
-            "malloc is that of {file}, which keeps memory with {variable}={keeps} only"
+            "malloc is that of {file}, which keeps memory only with {variable}={keeps}"
         )),
     }
 }
@@ -127,7 +127,7 @@ fn set_options() -> Result<(), String> {
     let is_set = |(option, value)| mallopt(option, value) == 1;
     match [(MMAP_MAX, 0), (TRIM_THRESHOLD, -1), (ARENA_MAX, 1)].into_iter().all(is_set) {
         true => Ok(()),
-        false => Err("mallopt refuses to have memory kept".to_owned()),
+        false => Err("mallopt cannot make malloc keep memory".to_owned()),
     }
 }
 

@@ -135,8 +135,7 @@ impl Tracer {
         let n_dropped = timeline.n_dropped();
         if n_dropped > 0 && self.rank == 0 {
             eprintln!(
-                "hopbine: HOPBINE_TRACE: the timeline of rank 0 has its end only: {n_dropped} records have given \
-                 way to later ones; HOPBINE_TRACE_RECORDS ({} here) is how many each port keeps",
+                "hopbine: HOPBINE_TRACE: the timeline of rank 0 lacks its first {n_dropped} records, which later ones have replaced; HOPBINE_TRACE_RECORDS (now {}) sets how many each port keeps",
                 self.config.records
             );
         }

@@ -57,8 +57,7 @@ pub(super) fn choose(
             Some(session) => Ok((session.backend(), Vec::new())),
             None => Err(unusable(
                 "mpi",
-                "the ranks do not meet over MPI: start hopbine from its communicator, or by mpirun \
-                 without an exchange of the program's own"
+                "this job was not started over MPI: start hopbine from an MPI communicator, or by mpirun and without an exchange function"
                     .to_owned(),
             )),
         },
@@ -89,8 +88,7 @@ fn same_ranks(session: &Session) -> Result<(), Error> {
         Ok(Place { rank: other, size: of, .. }) => Err(unusable(
             "emu",
             format!(
-                "for the emulated device this is rank {other} of {of}, as the environment says, \
-                 but for MPI it is rank {rank} of {size}: use all ranks of the job, in their order"
+                "the environment says rank {other} of {of}, MPI says rank {rank} of {size}: the emulated device needs all ranks of the job, in their order"
             ),
         )),
         Err(error) => Err(unusable("emu", error.to_string())),

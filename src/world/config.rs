@@ -222,14 +222,14 @@ pub(super) fn tuning_for(wanted: Option<&Tuning>, built_in: &Tuning) -> Result<T
     wanted.unwrap_or(built_in).for_wire(wire).map_err(|other| Error::Setting {
         setting: TUNING.name,
         found: format!("a table for wire {}", other.name()),
-        valid: format!("one for wire {}, which the ranks speak through", wire.name()),
+        valid: format!("a table for wire {}, the wire of the ranks", wire.name()),
     })
 }
 
 /// Reads a text of a regular file: what has no end, or waits for a writer, is none.
 pub(super) fn read_text(path: &str, longest: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     if File::open(path)?.take(longest + 1).read_to_string(&mut text)? as u64 > longest {

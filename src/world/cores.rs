@@ -79,7 +79,7 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
     };
     let taken = format!("{} on {}", counted(n_threads, "thread"), counted(n_own, "core"));
     let why = match drive {
-        Drive::Auto if is_preloaded => "the program was not built for hopbine".to_owned(),
+        Drive::Auto if is_preloaded => "hopbine is preloaded".to_owned(),
         Drive::Auto if n_workers == 0 => format!("{taken} leave none"),
         Drive::Auto => format!("{taken} leave {n_spare}"),
         drive if is_crowded => {

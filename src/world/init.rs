@@ -1,31 +1,4 @@
 //! The world of this process: which backend, which ranks, which torus.
-//!
-//! | variable | meaning |
-//! | --- | --- |
-//! | `HOPBINE_BACKEND` | `tofu`, `shm`, `emu` or `mpi`; by default Tofu where there is one, else shared memory if the ranks are on one host, else MPI |
-//! | `HOPBINE_SHM` | `off`: ranks of one node speak with each other as those of different nodes do; `on`, through its memory, if unset |
-//! | `HOPBINE_SHM_READ` | `off`: no rank reads another process's memory; `on` if unset |
-//! | `HOPBINE_UTOFU_LIB` | path of the uTofu library |
-//! | `HOPBINE_RANK`, `HOPBINE_SIZE`, `HOPBINE_RENDEZVOUS` | who this is among how many ranks, and the file through which they meet; what `mpirun`, `mpiexec` or `srun` says if unset, else one rank |
-//! | `HOPBINE_RANKS_PER_NODE` | ranks on each node; 1 if unset |
-//! | `HOPBINE_TORUS` | shape of the nodes, as `4x2x2` |
-//! | `HOPBINE_RANK_MAP` | file with the ranks' coordinates in the world's shape, one a line; or `row-major`, `column-major` (if unset: the first dimension varies fastest), or `hosts`: ranks of one host are neighbours |
-//! | `HOPBINE_PORTS` | ports per rank; two per dimension and at most one per TNI if unset |
-//! | `HOPBINE_DRIVE`, `HOPBINE_CORES` | see [`Drive`], the list of cores for workers |
-//! | `HOPBINE_TUNING`, `HOPBINE_ALGORITHM` | file with a decision table ([`Tuning`](crate::Tuning)), and algorithms preferred to what it says |
-//! | `HOPBINE_GATE_SUM` | `on`: sums of floats may be rounded as barrier gates do; `off` if unset |
-//! | `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT` | seconds without progress of what it waits for after which a wait is too long (60), and what becomes of it then: `warn` (default) or `fail` |
-//! | `HOPBINE_UNEXPECTED_BYTES` | bytes of short messages that a port keeps which come before their calls, before it asks their senders to wait; what these send before they hear it comes on top: of each up to 20 KiB on Tofu, 1.9 MiB over MPI; 1048576 if unset |
-//! | `HOPBINE_TRACE`, `HOPBINE_TRACE_RECORDS` | the file for the rank's timeline ([`TraceConfig`](crate::TraceConfig)), and how many records each port keeps for it (65536) |
-//! | `HOPBINE_REG_CACHE` | `0`: only what is registered explicitly stays registered; `1` (the default): buffers do, where memory that goes is announced; `trust`: everywhere |
-//! | `HOPBINE_REG_CACHE_MAX_BYTES`, `HOPBINE_REG_CACHE_MAX_REGIONS` | most bytes (no limit if unset) and most buffers (1024 if unset) to keep registered |
-//!
-//! Without `HOPBINE_TORUS` the torus is the one that Fujitsu MPI says the job has, if that MPI runs;
-//! else that of the ranks' Tofu coordinates, if the backend is
-//! Tofu and they fill a box; over MPI hosts with several ranks each are its
-//! nodes, if all have equally many and neither `HOPBINE_RANKS_PER_NODE` nor `HOPBINE_RANK_MAP` is
-//! set; in shared memory it is a line of up to 64 ranks; else it is
-//! [`near_cubic`](hopbine_torus::geometry::near_cubic).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,8 +61,13 @@ pub(super) struct About {
     pub(super) timeout: Duration,
 }
 
-/// Joins the world that the environment describes; see the module's table. All ranks must call
-/// it; it returns when they have.
+/// Joins the world that the environment describes; `hopbine env` lists the variables. All ranks must call it; it returns
+/// when they have.
+///
+/// Without `HOPBINE_TORUS` the torus is the first of these that is known: the shape of the job in Fujitsu MPI; on Tofu the
+/// box that the ranks' Tofu coordinates fill; over MPI the hosts as nodes, if each has equally many ranks, more than one,
+/// and neither `HOPBINE_RANKS_PER_NODE` nor `HOPBINE_RANK_MAP` is set; in shared memory a line of up to 64 ranks; else
+/// [`near_cubic`](hopbine_torus::geometry::near_cubic).
 ///
 /// ```
 /// use hopbine::reduce::Op;
@@ -103,9 +81,9 @@ pub(super) struct About {
 /// ```
 ///
 /// # Errors
-/// [`Error::Backend`] lists what was tried; [`Error::Meeting`] names ranks that did not appear
-/// within `HOPBINE_TIMEOUT`, or, where the ranks meet by MPI, one that could not start; [`Error::Layout`] and [`Error::Setting`] say what does not fit;
-/// [`Error::Startup`] if the device cannot be set up.
+/// [`Error::Backend`] lists the backends that were tried. [`Error::Meeting`] names ranks that did not appear within
+/// `HOPBINE_TIMEOUT` or, over MPI, a rank that could not start. [`Error::Layout`] and [`Error::Setting`] say what does not
+/// fit. [`Error::Startup`] says why the device cannot be set up.
 pub fn init() -> Result<World, Error> {
     let meeting = mpi::find(&from_environment)?.map_or(Meeting::Environment, Meeting::Mpi);
     World::join(&from_environment, meeting)

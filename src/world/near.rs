@@ -33,7 +33,7 @@ pub(super) fn beside<F: Endpoint + 'static>(
     };
     let config = ShmConfig { n_ports: far.len(), node, may_read };
     let opened = connect(exchange, config).map_err(|error| WireError {
-        reason: format!("{} (HOPBINE_SHM=off does without)", error.reason),
+        reason: format!("{} (HOPBINE_SHM=off avoids it)", error.reason),
         ..error
     })?;
     let ports = opened.endpoints.into_iter().zip(far).map(|(near, far)| {

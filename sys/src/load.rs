@@ -19,7 +19,7 @@ const PLACES: [&str; 2] = ["libtofucom.so", "/lib64/libtofucom.so"];
 pub enum LoadError {
     /// No candidate could be opened.
     #[error(
-        "no uTofu library could be opened; set {} to its path where it exists. Tried: {}",
+        "no uTofu library could be opened; set {} to the path of one. Tried: {}",
         UTOFU_LIB.name,
         attempts(tried)
     )]

@@ -263,7 +263,7 @@ fn what_cannot_be_is_named() {
     let text = refusal(&[("HOPBINE_CORES", "4294967296")]);
     assert!(text.contains("HOPBINE_CORES") && text.contains("below 1024"), "{text}");
     let text = refusal(&[("HOPBINE_RANK_MAP", "/dev/zero")]);
-    assert!(text.contains("it is no regular file"), "{text}");
+    assert!(text.contains("it is not a regular file"), "{text}");
     // Another rank that never comes.
     let text = refusal(&[("HOPBINE_SIZE", "2"), ("HOPBINE_TIMEOUT", "1")]);
     assert!(text.contains("rank(s) 1 of 2"), "{text}");

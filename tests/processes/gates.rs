@@ -228,7 +228,7 @@ fn communicators(comm: &Communicator) {
     }
     let explained =
         made.last().unwrap().explain(&Call::new(Collective::Barrier, 0, Dtype::U8)).unwrap();
-    assert!(explained.why.contains("of this communicator has none left"), "{explained}");
+    assert!(explained.why.contains("of this communicator has no free gates"), "{explained}");
     let mut sum = [1u64];
     for one in made.iter().rev() {
         one.allreduce_in_place(&mut sum, Op::Max).unwrap();
@@ -330,8 +330,11 @@ fn the_gates_are_used_only_where_they_give_the_same_bits() {
         assert_eq!(why(auto(), Dtype::I32, Op::Sum, 6).by, "gates");
         for (explained, reason) in [
             (why(auto(), Dtype::I32, Op::Sum, 7), "; not by gates, which take 1 to 6 elements"),
-            (why(auto(), Dtype::F64, Op::Product, 1), "; not by gates: they do not do prod on f64"),
-            (why(auto(), Dtype::F64, Op::Sum, 1), "(HOPBINE_GATE_SUM=1 allows it)"),
+            (
+                why(auto(), Dtype::F64, Op::Product, 1),
+                "; not by gates: prod on f64 is not supported",
+            ),
+            (why(auto(), Dtype::F64, Op::Sum, 1), "(HOPBINE_GATE_SUM=1 permits it)"),
             (why(auto().ports(1), Dtype::I32, Op::Sum, 1), "; not by gates: a plan is asked for"),
         ] {
             assert!(explained.why.ends_with(reason) && explained.by != "gates", "{explained}");
@@ -349,7 +352,7 @@ fn what_the_gates_cannot_do_is_refused_if_they_must() {
             other => panic!("{other}"),
         };
         let refused = gates.allreduce_in_place(&mut [1.0f64; 4], Op::Sum).unwrap_err();
-        assert_eq!(reason(refused), "they take 1 to 3 elements, not 4");
+        assert_eq!(reason(refused), "4 elements are not supported, only 1 to 3");
         let refused = gates.allreduce_in_place(&mut [1.0f64], Op::Product).unwrap_err();
         assert!(reason(refused).contains("prod on"));
         let refused = gates.bcast(&mut [1u64], 0).unwrap_err();

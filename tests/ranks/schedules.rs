@@ -78,7 +78,7 @@ fn where_no_rank_knows_all_sizes_nothing_is_searched() {
         let blocks = || Blocks::new(&[1; 6]);
         let error =
             comm.with(by("search")).alltoallv(&sent, blocks(), &mut got, blocks()).unwrap_err();
-        assert!(error.to_string().contains("sizes that all ranks know"), "{error}");
+        assert!(error.to_string().contains("in which all ranks know all sizes"), "{error}");
         comm.with(by("mixed")).alltoallv(&sent, blocks(), &mut got, blocks()).unwrap();
         assert_eq!(got, sent);
     })

@@ -60,7 +60,7 @@ fn a_table_is_for_its_wire() {
     let refused = Error::Setting {
         setting: "HOPBINE_TUNING",
         found: "a table for wire memory".to_owned(),
-        valid: "one for wire network, which the ranks speak through".to_owned(),
+        valid: "a table for wire network, the wire of the ranks".to_owned(),
     };
     assert_eq!(emulate(&config, |_| ()), Err(refused));
 }

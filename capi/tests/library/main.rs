@@ -33,7 +33,7 @@ fn reductions_by_barrier_gates_from_c() {
         let (said, report) = run_with(&program, size, &[], &variables);
         assert!(said.contains("all correct"), "{size} ranks: {said}");
         for reason in
-            ["gates: the network's barrier gates do it", "not by gates: a plan is asked for"]
+            ["gates: the network's barrier gates perform it", "not by gates: a plan is asked for"]
         {
             let is_line = |line: &str| line.starts_with("allreduce") && line.contains(reason);
             assert!(report.lines().any(is_line), "no {reason:?} in {report}");

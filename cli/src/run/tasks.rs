@@ -115,8 +115,10 @@ fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
     // A rank that cannot read it says so before all learn of it.
     let own = read.as_ref().map_or(0, |text| fnv::of_bytes(text.bytes()));
     let mut all = vec![0; comm.size() as usize];
-    comm.allgather(&[own], &mut all)?;
+    let gathered = comm.allgather(&[own], &mut all);
+    // Others that cannot read theirs have left perhaps: this rank's own reason says more than that.
     let text = read?;
+    gathered?;
     match all.iter().position(|&other| other != own) {
         None => Ok(text),
         Some(other) => Err(CliError::Usage(format!(

@@ -58,7 +58,7 @@ pub fn draw(
         labels: keys.iter().map(label).collect(),
         until_ns: (end - start).max(1) as f64,
         n_steps: last_step.map_or(0, |step| step as u32 + 1),
-        meaning: "above: messages that it sends; below: its thread waits (pale) or computes (grey)",
+        meaning: "upper half: messages sent; lower half: the thread waits (pale) or computes (grey)",
     };
     let mut bars = Vec::new();
     for (row, &(rank, port, number)) in keys.iter().enumerate() {

@@ -123,10 +123,7 @@ fn a_schedule_of_something_else_is_refused_on_every_rank() {
     let plan = |what: &str| well(&format!("plan {what} --rank 0 --format schedule"));
     let own = plan("allreduce --torus 4 --algorithm bine --ports 2");
     for (text, said) in [
-        (
-            plan("allreduce --torus 5 --ports 1"),
-            "for a torus of 5, and the communicator is one of 4",
-        ),
+        (plan("allreduce --torus 5 --ports 1"), "for a torus of 5, but the communicator's is 4"),
         (plan("bcast --torus 4 --ports 1"), "it performs bcast"),
         (own.replace("ports 2", "ports 7"), "7 ports on shape 4: use 1 to 2"),
         (own.replace("bine", "binary"), "line 6, `patterns binary`"),
@@ -142,7 +139,10 @@ fn a_schedule_of_something_else_is_refused_on_every_rank() {
     write(2, &own.replace("bine", "doubling"));
     let errors = text_of(&on_ranks(run, directory.path()));
     assert_eq!(errors.matches("all ranks need the same").count(), 4, "{errors}");
-    assert!(errors.contains("rank 0: rank 2 has not the schedule"), "{errors}");
+    assert!(
+        errors.contains("rank 0: the schedule in ") && errors.contains("is not that of rank 2"),
+        "{errors}"
+    );
     std::fs::remove_file(directory.path().join("1.txt")).unwrap();
     let errors = text_of(&on_ranks(run, directory.path()));
     assert!(errors.contains("1.txt: No such file") && errors.contains("rank 3: "), "{errors}");
@@ -165,11 +165,11 @@ fn what_cannot_be_searched_is_refused() {
         ("search allreduce --torus 5x7x11", "shape 5x7x11 has no fold"),
         (
             "run allreduce --torus 4 --bytes 8 --algorithm search:k",
-            "there is no machine `k`; there are tofu-d,",
+            "`k` is not a machine; known are tofu-d,",
         ),
         (
             "run alltoall --torus 4 --counts zipf --bytes 1KiB --algorithm search",
-            "sizes that all ranks know",
+            "a call in which all ranks know all sizes",
         ),
         ("run allreduce --torus 4 --bytes 8 --schedule /nonexistent", "/nonexistent"),
         ("run allreduce --torus 4 --bytes 8 --schedule f --algorithm bine", "cannot be used with"),

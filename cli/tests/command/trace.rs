@@ -133,7 +133,7 @@ fn what_is_dropped_is_said() {
         &[("HOPBINE_TRACE_RECORDS", "8")],
         &format!("run {CALL} --backend sim"),
     );
-    assert!(said.contains("HOPBINE_TRACE: the timeline of rank 0 has its end only"), "{said}");
+    assert!(said.contains("HOPBINE_TRACE: the timeline of rank 0 lacks its first "), "{said}");
     let path = directory.path().join("trace.0.json");
     let n_dropped = read(&path)["otherData"]["dropped"].as_u64().unwrap();
     assert!(n_dropped > 8, "{n_dropped}");

@@ -144,12 +144,12 @@ fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
     if let Some((.., wanted)) = kept.iter().find(is_same) {
         return Ok(wanted.clone());
     }
-    let bytes = asked.bytes.ok_or(
-        "a search needs sizes that all ranks know, which they do not in this call; name an algorithm",
-    )?;
+    let bytes = asked
+        .bytes
+        .ok_or("a search needs a call in which all ranks know all sizes; name an algorithm")?;
     let (name, known) = (machine, Machine::NAMES.join(", "));
     let machine = Machine::built_in(name)
-        .ok_or_else(|| format!("there is no machine `{name}`; there are {known}"))?;
+        .ok_or_else(|| format!("`{name}` is not a machine; known are {known}"))?;
     let network = Network::new(machine.network, &asked.shape, machine.fold)
         .or_else(|_| Network::new(NetworkKind::IdealTorus, &asked.shape, 0))
         .map_err(|error| error.to_string())?;
@@ -216,7 +216,7 @@ mod tests {
         };
         let here = asked("4x3");
         for (text, asked, said) in [
-            (text.clone(), asked("3x4"), "for a torus of 4x3, and the communicator is one of 3x4"),
+            (text.clone(), asked("3x4"), "for a torus of 4x3, but the communicator's is 3x4"),
             (
                 with("allreduce\nform two-phase", "allgather\nform butterfly"),
                 here.clone(),
@@ -225,9 +225,9 @@ mod tests {
             (
                 text.clone(),
                 Asked { n_ports: 1, ..here.clone() },
-                "on 2 ports, and the call has 1 to 1",
+                "uses 2 ports, but the call has 1 to 1",
             ),
-            (text.clone(), Asked { ports: Some(3), ..here.clone() }, "2 ports, and the call has 3"),
+            (text.clone(), Asked { ports: Some(3), ..here.clone() }, "2 ports, but the call has 3"),
             (with("bine", "bin"), here.clone(), "cannot be read: line "),
             (with("ports 2", "ports 9"), here.clone(), "9 ports on shape 4x3: use 1 to 4"),
             ("plan\nof mine".to_owned(), here.clone(), "cannot be read: line 1, `plan`"),
@@ -250,9 +250,9 @@ mod tests {
         assert_eq!(again.algorithm.name, algorithm.name);
         let refused = |text, asked: &Asked| Wanted::new(text, asked, 0).unwrap_err().to_string();
         let said = refused("search", &asked("4x3"));
-        assert!(said.contains("needs sizes that all ranks know"), "{said}");
+        assert!(said.contains("a search needs a call in which all ranks know"), "{said}");
         let said = refused("search:fugaku", &here);
-        assert!(said.contains("no machine `fugaku`; there are tofu-d, "), "{said}");
+        assert!(said.contains("`fugaku` is not a machine; known are tofu-d, "), "{said}");
         // It has no place on Tofu.
         let odd = Asked { bytes: Some(8), ..asked("5x7") };
         assert!(Wanted::new("search", &odd, 0).is_ok());

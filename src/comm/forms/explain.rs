@@ -50,7 +50,7 @@ impl Communicator {
         };
         let (by, why) = match self.tuning().table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
-            Wire::Network => ("gates", "the network's barrier gates do it"),
+            Wire::Network => ("gates", "the network's barrier gates perform it"),
         };
         if small.serves(&call, Terms { always: true, any_rounding: true }).is_ok() {
             return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });

@@ -148,18 +148,18 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Collective(other) => {
-                write!(f, "they cannot do {other}")
+                write!(f, "{other} is not supported")
             }
             Refusal::Operator => write!(f, "there is no operator"),
             Refusal::Elements { op, dtype } => {
-                write!(f, "they do not do {op} on {dtype}")
+                write!(f, "{op} on {dtype} is not supported")
             }
             Refusal::Count { most, count } => {
-                write!(f, "they take 1 to {most} elements, not {count}")
+                write!(f, "{count} elements are not supported, only 1 to {most}")
             }
             Refusal::Sizes => write!(f, "blocks must have one size"),
             Refusal::Rounding(dtype) => {
-                write!(f, "they round a sum on {dtype} otherwise (HOPBINE_GATE_SUM=1 allows it)")
+                write!(f, "they round a sum of {dtype} differently (HOPBINE_GATE_SUM=1 permits it)")
             }
             Refusal::Lacks { interface, operation } => {
                 write!(f, "TNI {interface} lacks the operation with capability {operation:#x}")

@@ -160,8 +160,7 @@ fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
 
 fn other_thread() -> WireError {
     refused(
-        "only the thread that initialised MPI may call, or initialise it with \
-         MPI_THREAD_MULTIPLE"
+        "only the thread that initialised MPI may call; calls of other threads need MPI_THREAD_MULTIPLE"
             .to_owned(),
     )
 }

@@ -265,7 +265,7 @@ fn refused(me: usize, other: Rank, card: &Card) -> Option<String> {
     let read = unsafe { read_process(card.process.pid, card.probe, word.as_mut_ptr(), 8) };
     match read {
         Ok(8) if u64::from_ne_bytes(word) == card.token => None,
-        Ok(_) => Some(format!("rank {me} finds something else than rank {other}'s memory")),
+        Ok(_) => Some(format!("rank {me} reads wrong data from the memory of rank {other}")),
         Err(error) => Some(why(me, other, &error, yama_scope())),
     }
 }
@@ -276,11 +276,11 @@ fn why(me: usize, other: Rank, error: &io::Error, yama: Option<u32>) -> String {
         None | Some(0) => String::new(),
         Some(scope) => {
             let may = match scope {
-                1 => "a process's ancestors, and whom it names",
+                1 => "a process's ancestors and to processes that it names",
                 2 => "administrators",
                 _ => "nobody",
             };
-            format!("; Yama leaves it to {may} (kernel.yama.ptrace_scope is {scope})")
+            format!("; Yama permits it only to {may} (kernel.yama.ptrace_scope is {scope})")
         }
     };
     format!("rank {me} may not read the memory of rank {other}: {error}{yama}")
@@ -349,9 +349,6 @@ mod tests {
     fn two_releases_are_refused_on_both_sides() {
         // The protocol's number is behind the mark.
         let found = refusals(4);
-        assert!(
-            found[0].contains("rank 1 speaks protocol 129, and rank 0 protocol 1"),
-            "{found:?}"
-        );
+        assert!(found[0].contains("rank 1 uses protocol 129, rank 0 protocol 1"), "{found:?}");
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
         if !asks {
             return Ok(None);
         }
-        let reason = "this build has no MPI backend, as it provides no MPI (crate hopbine-mpi); use tofu, shm or emu"
+        let reason = "this program has no MPI backend, since it does not provide an MPI (crate hopbine-mpi); use tofu, shm or emu"
             .to_owned();
         return Err(unusable(WireError { call: "MPI", reason, peer: None }));
     }
@@ -51,8 +51,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
     match launched {
         Some(Launched { size, .. }) if size != session.n_ranks as usize => {
             let reason = format!(
-                "{size} ranks were started, of which MPI sees {}: their launcher is not this MPI's; \
-                 use its own, or srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH",
+                "{size} ranks were started, but MPI sees {}: the launcher is not that of this MPI; use its launcher, or srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH",
                 session.n_ranks
             );
             session.give_up(DEFAULT_TIMEOUT, &reason);
@@ -108,10 +107,10 @@ impl Backend for Mpi {
 
     fn drive(&self, wanted: Drive) -> Result<Drive, String> {
         match wanted {
-            Drive::Workers if !self.0.library.is_free() => {
-                Err("over MPI workers need MPI_THREAD_MULTIPLE, which MPI was not initialised with"
-                    .to_owned())
-            }
+            Drive::Workers if !self.0.library.is_free() => Err(
+                "over MPI, workers need MPI_THREAD_MULTIPLE, but MPI was initialised without it"
+                    .to_owned(),
+            ),
             // Threads that poll MPI slow each other down.
             Drive::Auto => Ok(Drive::Inline),
             wanted => Ok(wanted),

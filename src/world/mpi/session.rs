@@ -212,7 +212,7 @@ pub(super) fn world() -> Comm {
 }
 
 fn no_world(what: &str) -> WireError {
-    let reason = format!("{what} was given, and an intracommunicator is needed");
+    let reason = format!("{what} was given; it must be an intracommunicator");
     WireError { call: "joining a world", reason, peer: None }
 }
 

@@ -260,7 +260,7 @@ impl SmallPlaces for Places {
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
         let (ranks, me) = (members.world_ranks(), members.caller.rank as usize);
         let Some((flat, lease)) = self.flats.open(place, &ranks, me) else {
-            return Ok(Err("this communicator found none free".to_owned()));
+            return Ok(Err("all are in use by other communicators".to_owned()));
         };
         if ranks.len() > MOST_RANKS {
             lease.end(flat.call());

@@ -136,10 +136,10 @@ impl SmallPlaces for Chains {
         let arrangement = Arrangement::of(shape);
         let most = arrangement.most_gates(shape);
         if n_ranks == 1 {
-            return Ok(Err("a rank alone needs none".to_owned()));
+            return Ok(Err("one rank needs none".to_owned()));
         }
         if n_ranks * most > MOST_NAMES {
-            return Ok(Err(format!("the gates of {n_ranks} ranks have too many names")));
+            return Ok(Err(format!("{n_ranks} ranks are too many for gates")));
         }
         let wires = wires(arrangement, (shape, map), caller.rank);
         let tnis = self.api.barrier_tnis().map_err(|error| error.to_string());
@@ -152,7 +152,7 @@ impl SmallPlaces for Chains {
             |told: &[u64], width| told.iter().step_by(width).position(|&told| told == NONE);
         if let Some(rank) = without(&all, most) {
             let own = in_brackets(mine.err());
-            return Ok(Err(format!("rank {rank} of this communicator has none left{own}")));
+            return Ok(Err(format!("rank {rank} of this communicator has no free gates{own}")));
         }
         let name_of = |node, gate| all[map.rank_of(shape, node).index() * most + gate];
         let connected = match &mut mine {
@@ -162,7 +162,7 @@ impl SmallPlaces for Chains {
         let all = allgather(&[connected.as_ref().map_or(NONE, |()| 0)])?;
         if let Some(rank) = without(&all, 1) {
             let own = in_brackets(connected.err());
-            return Ok(Err(format!("rank {rank} could not connect its own{own}")));
+            return Ok(Err(format!("rank {rank} could not connect its gates{own}")));
         }
         let next = (caller.rank as usize + 1) % n_ranks;
         Ok(mine.map(|chain| Box::new(chain.gates(arrangement, caller.n_ranks, Some(next))) as _))

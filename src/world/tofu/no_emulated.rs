@@ -5,8 +5,7 @@ use crate::error::Error;
 use crate::memory::CacheConfig;
 use crate::world::EmulationConfig;
 
-const WHY: &str = "hopbine was built without the emulated device (cargo feature `emu`); this one has tofu, shm \
-                   and what `hopbine info` lists";
+const WHY: &str = "hopbine was built without the emulated device (cargo feature `emu`); `hopbine info` lists the backends";
 
 /// There is none.
 pub(in crate::world) enum Emulation {}

@@ -36,8 +36,7 @@ pub enum BootstrapError {
     Variable(#[from] VariableError),
     /// The ranks have no place to meet, as they are on several hosts.
     #[error(
-        "not all {size} ranks are on this host, as {variable}={value} says: give them \
-         HOPBINE_RENDEZVOUS, a path on a file system that all share"
+        "{variable}={value} says that not all {size} ranks are on this host: set HOPBINE_RENDEZVOUS to a path on a file system that all share"
     )]
     SeveralHosts {
         /// The launcher's variable that tells.
@@ -64,7 +63,7 @@ pub enum BootstrapError {
             "; a rank was started with HOPBINE_SIZE={s} on the same rendezvous file"
         )),
         other_protocol.map_or(String::new(), |(other, number, own)| format!(
-            "; rank {other} speaks protocol {number}, and rank {rank} protocol {own}: all ranks \
+            "; rank {other} uses protocol {number}, rank {rank} protocol {own}: all ranks \
              of a job need the same release of hopbine"
         ))
     )]
@@ -85,7 +84,7 @@ pub enum BootstrapError {
         other_protocol: Option<(usize, u8, u8)>,
     },
     /// Another process says that it is this rank.
-    #[error("another process is rank {rank} of {size} too: every rank may come once")]
+    #[error("another process is also rank {rank} of {size}: each rank must be one process")]
     Twice {
         /// The rank.
         rank: usize,

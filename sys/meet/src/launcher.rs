@@ -90,7 +90,7 @@ impl Launched {
     /// A path that the ranks have in common, and with no other job: in a directory of this user's.
     ///
     /// # Errors
-    /// [`BootstrapError::SeveralHosts`], or [`BootstrapError::Variable`] if there is no place for it.
+    /// [`BootstrapError::SeveralHosts`], or [`BootstrapError::Variable`] if no directory can hold it.
     pub(crate) fn meeting_place(&self) -> Result<PathBuf, BootstrapError> {
         if let Some((variable, value)) = self.elsewhere.clone() {
             return Err(BootstrapError::SeveralHosts { variable, value, size: self.size });

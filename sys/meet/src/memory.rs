@@ -43,10 +43,10 @@ pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
     let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
     let about = std::fs::metadata(&path)?;
     if !about.is_file() || about.nlink() != 0 {
-        return wrong("it is no memory without a name".to_owned());
+        return wrong("it is not an anonymous memory file".to_owned());
     }
     if about.uid() != user() || about.mode() & 0o077 != 0 {
-        return wrong("it is not this user's alone".to_owned());
+        return wrong("other users can access it".to_owned());
     }
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
     let memory = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path)?;
@@ -178,11 +178,12 @@ mod tests {
             assert!(error.contains(wanted), "{error}");
         };
         for other in ["/dev/null", "/proc/self/exe"] {
-            refused(&File::open(other).unwrap(), "no memory without a name");
+            refused(&File::open(other).unwrap(), "not an anonymous memory file");
         }
         let file = tempfile::tempfile().unwrap();
         file.set_len(LEN).unwrap();
-        refused(&file, "it is not");
+        file.set_permissions(Permissions::from_mode(0o644)).unwrap();
+        refused(&file, "other users can access it");
         let loose = File::from(memfd_create("loose", MemfdFlags::ALLOW_SEALING).unwrap());
         loose.set_permissions(Permissions::from_mode(0o600)).unwrap();
         loose.set_len(LEN).unwrap();
@@ -190,7 +191,7 @@ mod tests {
         refused(&create_memory("short", 4096).unwrap(), "it has 4096 bytes, not 8192");
         let open_to_all = create_memory("open", LEN).unwrap();
         open_to_all.set_permissions(Permissions::from_mode(0o644)).unwrap();
-        refused(&open_to_all, "this user's alone");
+        refused(&open_to_all, "other users can access it");
         let closed = create_memory("closed", LEN).unwrap().as_raw_fd() as u32;
         // Another test may have the number by now, but for other memory.
         assert!(open_memory(std::process::id(), closed, LEN + 1).is_err());

@@ -14,7 +14,7 @@ pub(crate) fn user() -> u32 {
 }
 
 /// What is said of pipes and the like.
-const NO_FILE: &str = "is no regular file: name a new one";
+const NO_FILE: &str = "is not a regular file: name a new file";
 
 /// Opens a file of this user's. Refuses a link, anything but a regular file, and a file that belongs
 /// to another user, that others may write to, or that has further names.
@@ -27,7 +27,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(flags.bits() as i32).open(path);
     let file = file.map_err(|e| match Errno::from_io_error(&e) {
-        Some(Errno::LOOP) => io::Error::other("is a symbolic link: name a file itself"),
+        Some(Errno::LOOP) => io::Error::other("is a symbolic link: name the file itself"),
         // A pipe without a reader, or a socket.
         Some(Errno::NXIO) => io::Error::other(NO_FILE),
         _ => e,
@@ -51,7 +51,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
 pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()]);
-    let mut last = io::Error::other("there is no place for it");
+    let mut last = io::Error::other("no directory can hold it");
     for place in places.filter(|place| place.is_dir()) {
         match private_dir(&place) {
             Ok(dir) => return Ok(dir.join(launcher)),
@@ -74,7 +74,7 @@ fn private_dir(place: &Path) -> io::Result<PathBuf> {
         return Ok(dir);
     }
     Err(io::Error::other(format!(
-        "{} is not a directory of this user's alone (mode 0700)",
+        "{} must be a directory that only this user can access (mode 0700)",
         dir.display()
     )))
 }

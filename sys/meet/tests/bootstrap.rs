@@ -117,7 +117,7 @@ fn files_of_others_are_refused() {
     assert!(refused(&at("open")).contains("written by others"));
     refused(dir.path());
     mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
-    assert!(refused(&at("pipe")).contains("no regular file"));
+    assert!(refused(&at("pipe")).contains("not a regular file"));
     // Rank 0's file beside a good one.
     symlink(at("victim"), at("good.all")).expect("can be made");
     assert!(refused(&at("good")).contains("symbolic link"));
@@ -259,7 +259,7 @@ fn a_rank_of_another_release_is_named_with_both_protocols() {
         std::fs::write(&path, bytes).expect("a file");
         let error =
             Bootstrap::join(&path, (me, 2), SHORT, false).expect_err("nobody else is there");
-        let said = format!("rank {other} speaks protocol 9, and rank {me} protocol 1: all ranks");
+        let said = format!("rank {other} uses protocol 9, rank {me} protocol 1: all ranks");
         assert!(error.to_string().contains(&said), "{error}");
         let BootstrapError::Missing { other_protocol, .. } = error else { panic!("{error:?}") };
         assert_eq!(other_protocol, Some((other, 9, 1)));

@@ -185,8 +185,7 @@ pub fn timeline(subject: &Subject) -> Panel {
         }
     }
     let y = 34.0 + plan.lanes.len() as f64 * (cell_height + 3.0) + 16.0;
-    let remark = "Cells name the peer (from>to if there are two, xN for N of them). Filled: what \
-                  arrives is combined; outlined: it is stored, or nothing arrives.";
+    let remark = "A cell has the peer (from>to for two peers, xN for N). Filled: received data are combined. Outlined: they are stored, or none are received.";
     group = group.add(left_text(remark, Point::new(32.0, y), 10.5, FAINT_INK));
     let width = (left + n_steps as f64 * (cell_width + 3.0) + 32.0).max(860.0);
     Panel { group, width, height: y + 24.0 }

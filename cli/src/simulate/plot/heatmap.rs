@@ -77,7 +77,7 @@ pub fn draw(map: &Heatmap<'_>, path: &Path) -> Result<(), CliError> {
         let turned = Style { colour: FAINT, turned: true, ..Style::default() };
         words(canvas, "bytes", (MARGIN - 4, top + rows / 2), &turned)?;
         let meaning = format!(
-            "letter: the best; number: time of the best other family over its own (full colour from {FULL})"
+            "letter: the best family; number: time of the best other family / its time (full colour from {FULL})"
         );
         words(canvas, &meaning, (MARGIN, y + 22), &faint(HPos::Left))?;
         legend.draw(canvas, y + 22 + 24)

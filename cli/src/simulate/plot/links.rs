@@ -41,7 +41,7 @@ pub fn draw(call: &OneCall<'_>, loads: &Loads, path: &Path) -> Result<(), CliErr
     ways.dedup();
     if ways.len() > MOST_PANELS {
         return Err(CliError::Usage(format!(
-            "links of {} ways are not legible: --plot draws {MOST_PANELS} at most",
+            "links of {} directions are not legible: --plot draws {MOST_PANELS} at most",
             ways.len()
         )));
     }
@@ -138,7 +138,7 @@ impl Grid {
             }
         };
         let mut meaning = format!(
-            "a picture for each way of links, a cell for the vertex that a link leaves; to the right: {}",
+            "one picture for each direction of links; a cell is the node at which a link starts; to the right: {}",
             name(down..n_dims)
         );
         if down > 0 {

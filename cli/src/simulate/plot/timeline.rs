@@ -40,7 +40,7 @@ pub fn draw_links(call: &OneCall<'_>, times: &LinkTimes<'_>, path: &Path) -> Res
         labels: times.links.iter().map(|link| link.name.clone()).collect(),
         until_ns: call.played.ns,
         n_steps: n_steps(call),
-        meaning: "a message on a link, from when its first byte has left its sender until the last one has",
+        meaning: "a message on a link, while it leaves its sender",
     };
     let mut bars = Vec::new();
     for (row, link) in times.links.iter().enumerate() {

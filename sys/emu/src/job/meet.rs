@@ -84,7 +84,7 @@ pub(crate) fn job(
         if card.host != cards[0].host {
             return Err(apart(
                 rank,
-                "is on another host than rank 0: the emulated device's ranks share one's memory",
+                "is on another host than rank 0; the emulated device needs all ranks on one host",
             ));
         }
         if card.settings != cards[0].settings {
@@ -154,7 +154,7 @@ fn open([process, fd, token]: [u64; 3], layout: ArenaLayout) -> Result<(File, Ar
         // Relaxed: see `create`.
         match arena.at::<Header>(Off::new(0)).token.load(Ordering::Relaxed) == token {
             true => Ok((memory, arena)),
-            false => Err(std::io::Error::other("it is another job's")),
+            false => Err(std::io::Error::other("it belongs to another job")),
         }
     };
     open().map_err(|error: std::io::Error| format!("cannot open the memory of rank 0: {error}"))

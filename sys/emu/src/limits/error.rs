@@ -81,8 +81,7 @@ pub enum JobError {
     },
     /// Ranks are on several hosts.
     #[error(
-        "not all {size} ranks are on this host, as {variable}={value} says, but the emulated device's \
-         share its memory: start them on one"
+        "{variable}={value} says that not all {size} ranks are on this host; the emulated device needs all ranks on one host"
     )]
     SeveralHosts {
         /// The launcher's variable that tells.

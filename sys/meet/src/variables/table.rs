@@ -28,121 +28,120 @@ macro_rules! variables {
 
 variables! {
     BACKEND: Words(&["auto", "tofu", "shm", "mpi", "emu", "sim", "sim-utofu"]),
-        "auto: Tofu where it is, else the memory of one host, else MPI", Program, "shm",
-        "What messages travel through. `emu` is the emulated Tofu device; `sim` and `sim-utofu` are for \
-         `hopbine run` only, with all ranks in one thread.";
+        "auto: Tofu where there is one, shared memory if all ranks are on one host, else MPI", Program, "shm",
+        "What carries the messages. `emu` is the emulated Tofu device; `sim` and `sim-utofu`, with all ranks in one \
+         thread, are for `hopbine run` only.";
     ALGORITHM: Text("COLLECTIVE=ALGORITHM, separated by commas"),
         "the library chooses", Program, "allreduce=bine,alltoall=bruck:4",
-        "Algorithms preferred to the library's choice. Where one does not serve a call, the library \
-         chooses. The same on all ranks; `hopbine list` has the names.";
+        "Algorithms to use instead of the library's choice. Where one does not serve a call, the library \
+         chooses. The value must be the same on all ranks. `hopbine list` prints the names.";
     TUNING: Text("network, memory, tofu-d, or the path of a decision table"),
-        "the table that is built in for what messages travel through", Program, "tuned.toml",
-        "A decision table in place of the library's: which algorithm serves a call that names none, on how many \
-         ports and in which pieces. The same on all ranks; `hopbine tune` writes such tables.";
+        "the built-in table for the backend", Program, "tuned.toml",
+        "Decision table to use instead of the built-in one: which algorithm serves a call that names none, on how \
+         many ports, with which longest message. It must be the same on all ranks. `hopbine tune` writes such tables.";
     GATE_SUM: Switch, "off", Program, "on",
-        "Whether short sums of floats may go by the network's barrier gates, which round them once: the last bits \
-         may differ from those of the library's algorithms. The same on all ranks.";
+        "Whether barrier gates may add floating-point numbers. They round a sum once, so its last bits may differ \
+         from those of other algorithms. The value must be the same on all ranks.";
     DRIVE: Words(&["auto", "workers", "worker", "inline"]),
-        "auto: a worker for each port where cores are left for all beside the program's threads, one where one \
-         is left; inline under LD_PRELOAD", Program, "inline",
-        "Who drives the ports of a rank: a thread for each port, one for all, or the caller while it waits and \
-         tests.";
+        "auto: a worker for each port if the program's threads leave enough cores free, one worker if they leave \
+         one; inline under LD_PRELOAD", Program, "inline",
+        "Who drives the ports of a rank: a thread for each port (`workers`), one thread for all (`worker`), or the \
+         caller while it waits or tests (`inline`).";
     CORES: Text("core numbers and ranges, separated by commas"),
-        "spread over the cores that are free", Program, "54-59",
-        "Cores for the workers, port by port.";
+        "spread over the free cores", Program, "54-59",
+        "Cores for the workers, in the order of the ports.";
     TIMEOUT: Seconds, "60", Program, "20",
-        "How long nothing may move before a wait is too long; also how long ranks wait for each other at \
+        "Seconds without progress after which a wait is too long. Ranks also wait this long for each other at \
          start-up.";
     ON_TIMEOUT: Words(&["warn", "fail"]), "warn", Program, "fail",
-        "What happens when a wait is too long. With `warn` it goes on after a message, unless a rank is \
-         gone or makes another call; with `fail` the call fails.";
+        "What a rank does when a wait is too long. `warn` prints a message and waits on; the call fails only if a \
+         rank is gone or has made another call. `fail` lets the call fail.";
     UNEXPECTED_BYTES: Number(1, u64::MAX), "1048576", Program, "4194304",
-        "Bytes of unexpected short messages that a port keeps before it asks senders to wait. Each sender may \
-         send more until it learns that: up to 20 KiB on Tofu, 1.9 MiB over MPI.";
+        "Bytes of unexpected short messages that a port keeps before it stops the senders. Until a sender learns \
+         of that, it may send up to 20 KiB more on Tofu, 1.9 MiB over MPI.";
     TRACE: Text("the name of a file, with %r for the rank and %j for the job's number"),
         "no timeline", Program, "trace.json",
-        "Each rank writes its timeline at its end: calls, messages, copies and reductions, port by port, as \
-         Chrome trace JSON for `hopbine trace`. Without %r the rank stands before the end of the name, as in \
-         trace.3.json. The same on all ranks.";
+        "Each rank writes its timeline at its end: calls, messages, copies and reductions of each port, as \
+         Chrome trace JSON for `hopbine trace`. Without %r in the name, the rank is put before its extension, as in \
+         trace.3.json. The value must be the same on all ranks.";
     TRACE_RECORDS: Number(1, 1 << 32), "65536", Program, "1000000",
-        "Records of 64 bytes that each port keeps for the timeline; when there are more, the oldest give way.";
+        "Records of 64 bytes that each port keeps for the timeline. Newer records replace the oldest.";
     TORUS: Text("sizes such as 4x2x2, with m behind a size for a dimension that does not wrap"),
-        "the machine's, else nearly a cube (one row for the emulated device)", Process, "4x2x2",
-        "The shape of the nodes. Its product is the number of nodes, HOPBINE_SIZE / \
-         HOPBINE_RANKS_PER_NODE. The emulated device wraps all dimensions.";
+        "the machine's, else nearly cubic (emulated device: one row)", Process, "4x2x2",
+        "Shape of the torus of nodes. The product of the sizes is the number of nodes, HOPBINE_SIZE / \
+         HOPBINE_RANKS_PER_NODE. On the emulated device all dimensions wrap.";
     RANK_MAP: Text("column-major, row-major, hosts or the path of a file"),
         "column-major", Process, "row-major",
-        "Which rank is where on the torus. A file has one line of coordinates for each rank.";
+        "Order of the ranks on the torus. A file has one line of coordinates for each rank.";
     RANKS_PER_NODE: Number(1, u32::MAX as u64),
-        "over MPI the ranks of each host where all have equally many, else 1", Process, "4",
+        "over MPI the number of ranks on each host, if it is the same on all hosts; else 1", Process, "4",
         "Ranks on each node.";
     PORTS: Number(1, u32::MAX as u64),
-        "two for each dimension, as many as there are interfaces at most", Process, "6",
+        "two per dimension, but at most one per network interface", Process, "6",
         "Ports of each rank.";
     SHM: Switch, "on", Process, "off",
-        "Whether ranks of one node exchange messages through memory, beside Tofu or MPI.";
+        "Whether ranks of one node exchange messages through shared memory, beside Tofu or MPI.";
     SHM_READ: Switch, "on", Process, "off",
-        "Whether long messages are read from their sender's memory (cross-memory attach), where the system \
-         permits.";
+        "Whether a rank reads long messages from the sender's memory (cross-memory attach), where the system \
+         permits it.";
     REG_CACHE: SwitchOr("trust"), "on", Process, "trust",
-        "Whether registrations of users' memory are kept for later calls. `on` keeps them where the system tells \
-         of memory that goes. With `trust` they are kept elsewhere, too: the program promises to unmap nothing, \
-         and the C library's allocator is told to give nothing back; start-up fails where it would.";
+        "Whether registrations of users' memory are kept for later calls. With `on` they are kept where the system \
+         reports memory that is freed. With `trust` they are kept elsewhere, too: the program promises not to unmap \
+         memory, and hopbine sets the C library's allocator to return none to the system. Start-up fails if that \
+         cannot be set.";
     REG_CACHE_MAX_BYTES: Number(1, u64::MAX), "no bound", Process, "4294967296",
-        "Bytes that kept registrations hold at most.";
+        "Largest number of bytes in kept registrations.";
     REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
-        "Largest number of memory regions whose registrations are kept.";
+        "Largest number of kept registrations.";
     STAGE_BYTES: Number(0, u64::MAX), "524288", Process, "0",
-        "If registrations of users' memory cannot be kept: bytes that a call copies rather than make two \
-         registrations, which is what each port needs. A call whose longer buffer has at most so many bytes for each \
-         two registrations goes through memory that stays registered; a longer one registers its buffers anew.";
+        "Where registrations of users' memory cannot be kept: the most bytes that a call copies to save two \
+         registrations, the number that each port needs. A call copies if its longer buffer has at most this many \
+         bytes for each two registrations; else it registers its buffers.";
     UTOFU_LIB: Text("a path"),
-        "libtofucom.so as the dynamic loader finds it, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
+        "libtofucom.so in the dynamic loader's path, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
         "Fujitsu's uTofu library.";
-    RANK: Number(0, u64::MAX), "the launcher's, of MPI or Slurm; else 0", Process, "0",
+    RANK: Number(0, u64::MAX), "from MPI's or Slurm's launcher, else 0", Process, "0",
         "This rank. `hopbine launch` sets it.";
-    SIZE: Number(1, 1 << 20), "the launcher's, of MPI or Slurm; else 1", Process, "8",
+    SIZE: Number(1, 1 << 20), "from MPI's or Slurm's launcher, else 1", Process, "8",
         "Number of ranks. `hopbine launch` sets it.";
     RENDEZVOUS: Text("a path on a file system that all ranks share"),
-        "for ranks of one host that a launcher started: a place of this user", Process, "/shared/job-7",
-        "Where ranks meet at start-up. `hopbine launch` sets it.";
+        "a file of this user, if a launcher started all ranks on one host", Process, "/shared/job-7",
+        "File by which ranks find each other at start-up. `hopbine launch` sets it.";
     REPORT: SwitchOrPath, "off", MpiProgram, "report.%j.txt",
-        "Whether rank 0 says at its end what served which calls, how long they took, and why: on standard \
-         error, or behind what is in the file, in whose name %j is the job's number (PJM_JOBID, SLURM_JOB_ID, \
-         PBS_JOBID, else the process's).";
+        "Whether rank 0 writes a report at its end: what served the calls, how long they took, and why they were \
+         served so. It goes to standard error, or to the end of a file; %j in the file's name is the job's number \
+         (PJM_JOBID, SLURM_JOB_ID, PBS_JOBID, else the number of the process).";
     START: Words(&["init", "call"]), "init", MpiProgram, "call",
-        "When HB_ calls start hopbine: in `MPI_Init`, or with `HB_Init` or the first blocking call on all \
+        "When HB_ calls start hopbine: in `MPI_Init`, or in `HB_Init` or the first blocking call on all \
          ranks.";
     ONLY: Text("names of collectives, separated by commas"), "all", MpiProgram, "allreduce,bcast",
-        "The collectives that hopbine serves; MPI serves the others.";
+        "The collectives that hopbine serves. MPI serves the others.";
     EXCEPT: Text("names of collectives, and requests, separated by commas"),
         "none", MpiProgram, "alltoall,requests",
-        "The collectives that MPI serves. `requests` are all non-blocking and persistent calls.";
-    EMU_LATE: Number(0, u64::MAX), "not late", EmulatedDevice, "7",
-        "Seed of the late mode: data move just before their notice can be seen, sources are read just \
-         before their completion.";
+        "The collectives that MPI serves. `requests` stands for all non-blocking and persistent calls.";
+    EMU_LATE: Number(0, u64::MAX), "off", EmulatedDevice, "7",
+        "Seed of the late mode: data move as late as uTofu permits. A put writes just before its notice, and its \
+         source is read just before its completion.";
     EMU_BUSY: Number(0, u8::MAX as u64), "0", EmulatedDevice, "64",
-        "Of 256 posts, how many are refused as if the queue (TOQ) were full.";
+        "How many of 256 posts fail as if the transmit queue (TOQ) were full.";
     EMU_CHECKED: Switch, "off", EmulatedDevice, "1",
-        "Whether misuse of the device ends the process with a message.";
+        "Whether the process ends with a message when it misuses the device.";
     EMU_WATCHED: Words(&["first", "last"]),
-        "the first of what lies within 256 bytes, else the last", EmulatedDevice, "last",
-        "The end of a put that the program watches without a notice; it is written last.";
+        "first for a put within an aligned line of 256 bytes, else last", EmulatedDevice, "last",
+        "Which end of a put is written last. Programs poll it instead of notices.";
     EMU_CQS: Text("increasing numbers of CQs from 0 to 10, such as 0,3,6,9"),
-        "as Fujitsu's library has them over its simulated device", EmulatedDevice, "0,3,6,9",
-        "The first CQs of the ranks that share a TNI, for programs that compute them as on Fugaku.";
-    EMU_MACHINE: Text("tofu-d, with changed values if any, such as tofu-d,network.hop=50"),
+        "as in Fujitsu's library over its simulated device", EmulatedDevice, "0,3,6,9",
+        "The first CQ of each rank that shares a TNI, for programs that compute it as on Fugaku.";
+    EMU_MACHINE: Text("tofu-d, also with changed values, such as tofu-d,network.hop=50"),
         "no delays", EmulatedDevice, "tofu-d",
-        "The machine of the network model whose delays the device has: those of links, interfaces and posts, and \
-         between ranks of one node. `hopbine machine tofu-d` has the parameters; `hopbine launch \
-         --machine` sets it.";
+        "Machine of the network model whose delays the device has: those of links, interfaces, posts and ranks of \
+         one node. `hopbine machine tofu-d` prints its parameters; `hopbine launch --machine` sets the variable.";
     EMU_SLOWER: Number(1, 1_000_000), "1", EmulatedDevice, "100",
-        "How many times as long as the machine's all delays are, so that the host's own time counts for \
-         little.";
+        "Factor on all delays of the machine. With a large factor the host's own time hardly counts.";
     EMU_JITTER_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "1000",
-        "Largest random delay in ns: operations without STRONG_ORDER overtake each other.";
+        "Largest random delay of an operation, ns. With it, operations without STRONG_ORDER overtake each other.";
     EMU_REG_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "20000",
-        "Processor time of the caller that a registration of memory takes, in ns.";
+        "Processor time of the caller for a registration of memory, ns.";
     EMU_DEREG_NS: Number(0, LONGEST_NS), "0", EmulatedDevice, "10000",
-        "Processor time of the caller that the end of a registration takes, in ns.";
+        "Processor time of the caller for the end of a registration, ns.";
 }
