@@ -58,7 +58,7 @@ Examples:
   hopbine run allreduce --torus 4x4 --bytes 8..64KiB:x4 --algorithm all --iterations 5
   hopbine run gather --torus 3x5 --counts zipf --known-to root --algorithm knomial --bytes 60KiB
   hopbine run reduce --torus 3x5 --bytes 6kB --type i16 --op max --root 7 --format csv
-  hopbine run allreduce --torus 2x2 --bytes 8..64KiB:x8 --algorithm all --iterations 5 --plot run.svg
+  hopbine run allreduce --torus 2x2 --bytes 8..4KiB:x8 --algorithm all --iterations 5 --plot r.svg
   hopbine run barrier --torus 4x4
   hopbine run allreduce --torus 4x4x3 --bytes 64KiB --schedule found.txt
   mpirun -n 64 hopbine run allreduce --torus 4x4x4 --bytes 1MiB
