@@ -39,9 +39,10 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { id } else { format!("{id}, changed") })
 }
 
-/// What git says, without the end of the line; `None` if there is no git or it fails.
+/// What git says, without the end of the line; `None` if there is no git or it fails. `status` would write the index
+/// anew, which is watched: a second build would begin from here.
 fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
+    let output = Command::new("git").arg("--no-optional-locks").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }
