@@ -30,11 +30,13 @@ pub enum Planted {
     NotSpread,
     /// A number is free twice.
     FreedTwice,
+    /// The registration cache does not hear of memory that goes.
+    EventMissed,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Planted; 12] = [
+    pub const ALL: [Planted; 13] = [
         Planted::CreditsTwice,
         Planted::NoWindow,
         Planted::EarlyToAnother,
@@ -47,6 +49,7 @@ impl Planted {
         Planted::StageEarly,
         Planted::NotSpread,
         Planted::FreedTwice,
+        Planted::EventMissed,
     ];
 }
 

@@ -4,7 +4,6 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::time::{Duration, Instant};
 
 use super::events::{EventLog, EventSource, Position};
 use super::forks;
@@ -14,11 +13,10 @@ use super::regions::Regions;
 use super::span::Span;
 use super::stats::{CacheMode, CacheStats, Counted, Counts};
 use super::trust;
+use crate::planted::{self, Planted};
 
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
-/// How long the announcement of an unmapping may take. After that lookups find nothing.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Which registrations a cache keeps by itself, beside those that the user has asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +159,7 @@ impl<H> Cache<H> {
     /// the reader of events does not run for too long, on a busy machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
         let Some(Events { source, log, .. }) = &self.events else { return Settled(true) };
-        let mut started = None;
+        let mut began = None;
         loop {
             let is_settled = source.settled();
             // Acquire: the look at the log may not move before the answer.
@@ -170,10 +168,9 @@ impl<H> Cache<H> {
             if is_settled && !log.is_busy() {
                 return Settled(true);
             }
-            if started.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if !source.wait(&mut began) {
                 return Settled(false);
             }
-            std::thread::yield_now();
         }
     }
 
@@ -198,9 +195,13 @@ impl<H> Cache<H> {
             Keep::Explicitly => self.settle().0,
         };
         self.hear(span);
-        if is_explicit && !is_settled {
-            // A kept registration there may lead to unmapped pages.
-            self.stats.invalidations += self.regions.end(span);
+        if !is_settled {
+            // A kept registration there may lead to unmapped pages, and an interface that shares registrations of
+            // the same pages would not make a new one beside it.
+            self.stats.invalidations += match is_explicit {
+                true => self.regions.end(span),
+                false => self.regions.end_idle(span),
+            };
         }
         // The device has room for a limited number of registrations: ended ones go first.
         self.regions.drop_ended(port);
@@ -373,6 +374,9 @@ impl<H> Cache<H> {
             && log.has_news(*position)
         {
             log.read(position, |of| {
+                if planted::is(Planted::EventMissed) {
+                    return;
+                }
                 concerned |= span.overlaps(of);
                 self.stats.overflows += u64::from(of == Span::EVERYTHING);
                 self.stats.invalidations += self.regions.end(of);

@@ -9,10 +9,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use super::span::Span;
 use super::stats::CacheMode;
 
+/// How long the announcement of an unmapping may take. After that lookups find nothing.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
 /// Added to the word while an announcement is under way.
 const BUSY: usize = 1;
 /// Added to the word by each posted range.
@@ -49,6 +52,16 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// False while memory has been taken away somewhere and that is not announced yet. A source
     /// that announces *before* the memory goes always says true.
     fn settled(&self) -> bool;
+
+    /// Whoever needs all announcements waits a little for one that is under way; `began` says since when, once it
+    /// does. False if that takes too long.
+    fn wait(&self, began: &mut Option<Instant>) -> bool {
+        if began.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            return false;
+        }
+        std::thread::yield_now();
+        true
+    }
 }
 
 /// The latest ranges that lost their memory. One thread at a time writes, any number read.
@@ -73,7 +86,8 @@ impl EventLog {
         EventLog { word: AtomicUsize::new(0), ring }
     }
 
-    /// Announces that ranges are about to be posted, until [`EventLog::end`]: who settles waits.
+    /// Announces that ranges are about to be posted, until [`EventLog::end`]: who settles waits. One announcement is
+    /// under way at a time, of any number of ranges.
     pub fn begin(&self) {
         // AcqRel: release, so that this precedes whatever lets the unmapping thread go on; partner
         // is the acquire in `has_news`.

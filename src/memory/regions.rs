@@ -85,7 +85,7 @@ impl<H> Regions<H> {
         let at = match self.index_covering(span) {
             Some(at) => at,
             None => {
-                self.take(span, |live| span.covers(live));
+                self.take(span, |live| span.covers(live.span));
                 let handles = (0..self.n_ports).map(|_| None).collect();
                 let at = self.live.partition_point(|live| live.span.start() < span.start());
                 self.live.insert(at, Region { span, handles, used: self.clock });
@@ -101,9 +101,14 @@ impl<H> Regions<H> {
         self.take(of, |_| true)
     }
 
+    /// Ends those of them that are not leased; how many.
+    pub(super) fn end_idle(&mut self, of: Span) -> u64 {
+        self.take(of, |live| !live.is_leased())
+    }
+
     /// Ends the region of exactly this range, if there is one.
     pub(super) fn end_one(&mut self, span: Span) {
-        self.take(span, |live| live == span);
+        self.take(span, |live| live.span == span);
     }
 
     /// Ends the region that was not used for longest of those that are not leased. Returns the parts
@@ -135,12 +140,12 @@ impl<H> Regions<H> {
     }
 
     /// Ends the regions that overlap a range and are wanted; how many.
-    fn take(&mut self, of: Span, wanted: impl Fn(Span) -> bool) -> u64 {
+    fn take(&mut self, of: Span, wanted: impl Fn(&Region<H>) -> bool) -> u64 {
         // They are neighbours, since both ends are sorted.
         let from = self.live.partition_point(|live| live.span.end() <= of.start());
         let to = self.live.partition_point(|live| live.span.start() < of.end());
         let mut n = 0;
-        for region in self.live.extract_if(from..to, |live| wanted(live.span)) {
+        for region in self.live.extract_if(from..to, |live| wanted(live)) {
             n += 1;
             for (handle, ended) in region.handles.into_iter().zip(&mut self.ended) {
                 ended.extend(handle);

@@ -322,6 +322,22 @@ fn settling_is_bounded() {
     assert_eq!(cache.stats().uncached, 2);
 }
 
+/// An interface may give the same pages the same registration: what is not trusted has gone before a new one is made.
+#[test]
+fn what_may_be_stale_is_gone_before_memory_is_registered_anew() {
+    let (source, cache) = cache();
+    drop(cache.get(page(0), pages(2)).unwrap());
+    let leased = cache.get(page(5), 1).unwrap();
+    let device = cache.device.clone();
+    *cache.device.on_register.lock().unwrap() =
+        Some(Box::new(move || assert_eq!(device.live(), 2, "what is leased, and the new one")));
+    source.log().begin();
+    drop(cache.get(page(1), 1).unwrap());
+    source.log().end();
+    // What is leased may be needed, and stays known.
+    assert_eq!(cache.get(page(5), 1).unwrap().id, leased.id);
+}
+
 #[test]
 fn without_events_nothing_is_kept() {
     let cache = Shared::new(Device::default(), CacheConfig::default(), PORTS, None);
