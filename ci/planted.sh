@@ -4,7 +4,8 @@
 #   ci/planted.sh            all of them
 #   ci/planted.sh NAME...    these (src/planted.rs)
 #
-# MOST_SEEDS is how many seeds may be needed (default: 5000). Prints how many were.
+# MOST_SEEDS is how many seeds may be needed (default: 5000), BACKEND what carries the messages (default: sim, but
+# sim-utofu for what concerns registrations). Prints how many were.
 #
 # Exit code: 0 all were found, 1 one was not.
 set -euo pipefail
@@ -18,11 +19,13 @@ hopbine=target/planted/release/hopbine
 [ $# = 0 ] || faults=("$@")
 [ $# != 0 ] || [ ${#faults[@]} -ge 12 ] || { echo "src/planted.rs is read wrongly: ${faults[*]}" >&2; exit 1; }
 
+# What concerns registered memory of a real device.
+declare -A backends=([EventMissed]=sim-utofu)
 failed=0 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 for fault in "${faults[@]}"; do
   status=0
-  out=$("$hopbine" chaos --seeds "1..$most" --plant "$fault" --threads 1 --format json 2>"$said") || status=$?
+  out=$("$hopbine" chaos --seeds "1..$most" --backend "${BACKEND:-${backends[$fault]:-sim}}" --plant "$fault" --threads 1 --format json 2>"$said") || status=$?
   # 1: a seed is wrong. The command line itself is refused with 2.
   [ "$status" -le 1 ] || { cat "$said" >&2; exit 1; }
   # A fault can make a run go round in a circle, which is said in words.

@@ -69,7 +69,7 @@ pub use world::Latency;
 pub use world::init_mpi;
 
 #[cfg(feature = "sim")]
-pub use endpoint::sim::{Entry, Fate, Simulated};
+pub use endpoint::sim::{Entry, Fate, Mapping, Simulated};
 #[cfg(feature = "sim")]
 pub use world::{SimulatedWire, Simulation, SimulationConfig, simulate};
 

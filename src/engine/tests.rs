@@ -1,4 +1,5 @@
-//! What needs threads: workers, and ranks that wait at the barrier gates. (The simulated wire has neither.)
+//! What needs threads: workers, and ranks that wait at the barrier gates. (The simulated wire has no workers, and
+//! gates with `sim-utofu` only.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -47,13 +47,15 @@ mod trust;
 mod uffd;
 
 pub use cache::{Cache, CacheConfig, Keep, KeepRule, Settled};
-#[cfg(feature = "internals")]
+#[cfg(all(feature = "sim", feature = "emu"))]
+pub(crate) use events::PATIENCE;
+#[cfg(any(feature = "internals", all(feature = "sim", feature = "emu")))]
 pub use events::{EventLog, EventSource};
 pub use lease::{CacheError, Lease};
 #[cfg(feature = "internals")]
 pub use monitor::ProcessEvents;
 pub(crate) use pages::Pages;
-#[cfg(feature = "internals")]
+#[cfg(any(feature = "internals", all(feature = "sim", feature = "emu")))]
 pub use span::Span;
 pub use stats::{CacheMode, CacheStats};
 pub(crate) use stats::{Counted, Counts};

@@ -10,9 +10,10 @@ use hopbine_torus::geometry::{RankMap, Shape};
 
 use hopbine_meet::variables::{from_environment, timeout};
 
+use super::backend::Layout;
 use super::config::{DEFAULT_TIMEOUT, on_timeout, preferred, trace, tuning, tuning_for};
 use super::emulate::{n_ports, panic_text};
-use super::tofu::Emulation;
+use super::tofu::{Emulation, gates_under};
 use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
 use crate::comm::choice::tuning::Tuning;
@@ -20,6 +21,7 @@ use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::members::Members;
 use crate::comm::state::rank::RankOfWorld;
+use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
@@ -279,6 +281,14 @@ fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
     })
 }
 
+/// What a rank has: see [`Opening::device`].
+type OnDevice = (
+    Vec<Box<dyn Endpoint>>,
+    Option<CacheFigures>,
+    Result<Box<dyn SmallCollectives>, String>,
+    Option<Box<dyn SmallPlaces>>,
+);
+
 /// What ranks need to start.
 struct Opening<'a> {
     config: &'a SimulationConfig,
@@ -300,28 +310,36 @@ impl Opening<'_> {
             on_timeout: self.config.on_timeout,
             trace: self.config.trace.clone(),
         };
-        let mut endpoints = self.endpoints(rank)?;
+        let (mut endpoints, cache, small, places) = self.device(rank)?;
         let limit = self.config.unexpected_bytes;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
         let engine =
             Engine::new(rank.number(), shape.n_ranks(), endpoints, config, Arc::default())?;
-        let small = Err("the simulated wire has none".to_owned());
-        let of_world =
-            RankOfWorld::new(engine, self.tuning.clone(), small, None, None, preferred.clone())
-                .sharing(self.expansions.clone());
+        let tuning = self.tuning.clone();
+        let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred.clone())
+            .sharing(self.expansions.clone());
         let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
         Ok(Communicator::world(of_world, members))
     }
 
-    fn endpoints(&self, rank: &Simulated) -> Result<Vec<Box<dyn Endpoint>>, Error> {
-        match self.config.wire {
-            SimulatedWire::Messages => {
-                Ok((0..self.n_ports).map(|port| Box::new(rank.endpoint(port)) as _).collect())
-            }
-            SimulatedWire::Utofu => {
-                let ports = rank.utofu_ports(&mut self.meeting.of(rank), self.n_ports);
-                ports.map_err(|source| Error::Startup { rank: rank.number(), source })
-            }
+    /// The ports of a rank, the figures of its registration cache, and the collectives that its hardware performs.
+    fn device(&self, rank: &Simulated) -> Result<OnDevice, Error> {
+        if self.config.wire == SimulatedWire::Messages {
+            let ports = (0..self.n_ports).map(|port| Box::new(rank.endpoint(port)) as _).collect();
+            return Ok((ports, None, Err("the simulated wire has none".to_owned()), None));
         }
+        let failed = |source| Error::Startup { rank: rank.number(), source };
+        let SimulationConfig { shape, map, .. } = self.config;
+        let (exchange, n_ports) = (&mut self.meeting.of(rank), self.n_ports);
+        let (ports, view) = rank.utofu_ports(exchange, n_ports).map_err(failed)?;
+        let cache = view.map(|view| Box::new(move || view.stats()) as CacheFigures);
+        let (small, places) = match rank.has_gates() {
+            true => {
+                let layout = Layout { n_ports, shape, map, place: 0, near: None };
+                gates_under(exchange, &layout).map_err(failed)?
+            }
+            false => (Err("this seed has none".to_owned()), None),
+        };
+        Ok((ports, cache, small, places))
     }
 }

@@ -238,3 +238,109 @@ fn the_end_waits_for_the_device_however_short_the_timeout_is() {
     }
     assert!(n_well > 300, "{n_well} barriers went well");
 }
+
+/// Calls on memory that is unmapped and mapped again between them, in few places: the registration cache keeps what
+/// it may, and the results are right.
+#[test]
+fn memory_comes_and_goes_between_calls() {
+    let (mut hits, mut invalidations, mut overflows) = (0, 0, 0);
+    for seed in seeds(0..60) {
+        let (config, _, _) = with_one(&SHAPES[1..], seed);
+        let run = || {
+            let simulated = simulate(&config, |comm, rank| {
+                let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
+                let mut own = SmallRng::seed_from_u64(seed ^ me << 32);
+                let mut kept = Vec::new();
+                for round in 0..12 {
+                    let len = LENGTHS[1 + (round * 7) % (LENGTHS.len() - 1)];
+                    let (mut mine, mut sum) = (rank.map(len), rank.map(len));
+                    mine.iter_mut().zip(0..).for_each(|(word, at)| *word = given(me, at));
+                    for _ in 0..2 {
+                        comm.allreduce(&mine, &mut sum, Op::Sum)?;
+                        let right = |at| (0..n).map(|rank| given(rank, at)).sum();
+                        if !sum.iter().copied().eq((0..len).map(right)) {
+                            rank.complain(format!("rank {me}: a wrong sum of {len} elements"));
+                        }
+                    }
+                    if own.random_range(0..4) == 0 {
+                        kept.push((mine, sum));
+                    }
+                }
+                Ok(comm.cache_stats())
+            });
+            well(simulated, &format!("{}, seed {seed}", config.shape))
+        };
+        let (once, again) = (run(), run());
+        assert_eq!((once.trace, &once.results), (again.trace, &again.results), "seed {seed}");
+        for stats in once.results.into_iter().flatten().flatten() {
+            hits += stats.hits;
+            invalidations += stats.invalidations;
+            overflows += stats.overflows;
+        }
+    }
+    assert!(
+        hits > 1000 && invalidations > 100 && overflows > 10,
+        "{hits} {invalidations} {overflows}"
+    );
+}
+
+/// Small collectives by barrier gates, beside collectives by plan, with ranks that are stopped meanwhile.
+#[test]
+fn gates_serve_as_the_seed_has_them() {
+    let (mut with_gates, mut without) = (0, 0);
+    for seed in seeds(0..40) {
+        let (config, stopped, mut numbers) = with_one(&SHAPES[1..], seed);
+        let after = Duration::from_nanos(numbers.random_range(0..1_000_000));
+        let simulated = simulate(&config, |comm, rank| {
+            if u64::from(comm.rank()) == stopped {
+                rank.meets(Fate::Stops(Duration::from_millis(3)), after);
+            }
+            let other = comm.duplicate()?;
+            let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
+            for round in 0..4 {
+                let mut max = [round * me];
+                other.allreduce_in_place(&mut max, Op::Max)?;
+                let mut sum = [me, round];
+                comm.allreduce_in_place(&mut sum, Op::Sum)?;
+                comm.barrier()?;
+                if max != [round * (n - 1)] || sum != [n * (n - 1) / 2, n * round] {
+                    rank.complain(format!("rank {me}: {max:?} {sum:?}"));
+                }
+                some_collectives(&other, rank, seed ^ round << 20)?;
+            }
+            let gates = comm.with(CallOptions::new().hardware(Hardware::Always));
+            Ok(gates.barrier().is_ok())
+        });
+        let run = well(simulated, &format!("{}, seed {seed}", config.shape));
+        let n_served = run.results.iter().flatten().filter(|served| **served).count();
+        assert!(n_served == 0 || n_served == run.results.len(), "seed {seed}");
+        with_gates += usize::from(n_served > 0);
+        without += usize::from(n_served == 0);
+    }
+    assert!(with_gates > 8 && without > 8, "{with_gates} with gates, {without} without");
+}
+
+/// Ranks that differ at the gates all learn so, and go on.
+#[test]
+fn a_mismatch_at_the_gates_is_told_to_all() {
+    let mut n_told = 0;
+    for seed in seeds(0..40) {
+        let (config, odd, _) = with_one(&SHAPES[1..], seed);
+        let simulated = simulate(&config, |comm, rank| {
+            let me = u64::from(comm.rank());
+            let gates = comm.with(CallOptions::new().hardware(Hardware::Always));
+            if gates.barrier().is_err() {
+                return Ok(false);
+            }
+            let op = if me == odd { Op::Max } else { Op::Sum };
+            match gates.allreduce_in_place(&mut [me], op) {
+                Err(Error::GatesMismatch { .. }) => {}
+                other => rank.complain(format!("rank {me}: {other:?}")),
+            }
+            some_collectives(comm, rank, seed).map(|_| true)
+        });
+        let run = well(simulated, &format!("{}, seed {seed}, rank {odd} differs", config.shape));
+        n_told += usize::from(run.results.iter().flatten().all(|told| *told));
+    }
+    assert!(n_told > 5, "{n_told}");
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hopbine::{Error, Fault, Simulation};
 
-use super::program::OfRank;
+use super::memory::OfRank;
 use super::scenario::{Injected, Kind, Scenario};
 use crate::run::{Reference, verify};
 
@@ -97,8 +97,10 @@ fn is_expected(
             };
             // A call that fails alone names whoever it got something from that depends on the difference.
             let is_alone = scenario.spares && found == Fault::Elsewhere && step == of_fault;
+            // Barrier gates do not say which rank differs.
+            let is_at_gates = matches!(error, Error::GatesMismatch { .. }) && step >= of_fault;
             // Any rank of a circle may be named.
-            names(error, victim, true) || is_alone || found == Fault::Circle
+            names(error, victim, true) || is_alone || is_at_gates || found == Fault::Circle
         }
         Kind::Memory => rank == victim || names(error, victim, false),
     }

@@ -1,6 +1,7 @@
 //! `hopbine chaos`: random calls on a simulated wire, with random faults, seed after seed.
 
 mod judge;
+mod memory;
 mod program;
 mod scenario;
 mod shrink;
@@ -19,7 +20,8 @@ use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::progress;
 use judge::{Wrong, judge};
-use program::{OfRank, Served, program};
+use memory::OfRank;
+use program::{Served, program};
 use scenario::{Kind, Limits, Scenario, Way};
 
 /// Make random calls on a simulated wire, with random faults: each seed is a run

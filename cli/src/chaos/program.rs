@@ -4,42 +4,20 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hopbine::{Blocks, CallOptions, Communicator, Error, Fate, Simulated};
+use hopbine::reduce::Op;
+use hopbine::{Blocks, CallOptions, Communicator, Error, Fate, Simulated, SimulatedWire};
 use hopbine::{Call, Form, Repeated, Started};
-use hopbine_meet::fnv;
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::{Collective, registry};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
+use super::memory::{Buffers, Done, OfRank};
 use super::scenario::{Injected, Kind, OneCall, Part, Random, Scenario, Step, Way};
 use crate::run::{Case, Data, Lists};
 
-/// A call that is over, with its result.
-pub struct Done {
-    pub case: Case,
-    /// The rank in the call's communicator.
-    pub rank: u32,
-    pub step: usize,
-    buffers: Buffers,
-}
-
-/// What has come of a rank.
-pub struct OfRank {
-    pub done: Vec<Done>,
-    /// In which step it failed, and how.
-    pub failures: Vec<(usize, Error)>,
-    /// Buffers of calls that have failed.
-    left: Vec<Buffers>,
-}
-
-/// Words that hold the elements of a call, aligned for every type.
-struct Buffers {
-    send: Vec<u64>,
-    recv: Vec<u64>,
-    /// Of both, when the call was over.
-    hash: u64,
-}
+/// Buffers of calls that are over are unmapped so often, of 16, between steps, and while other calls are under way.
+const UNMAPS: [u32; 2] = [4, 8];
 
 /// Segments of a vector: more messages take longer than anybody waits.
 const MOST_SEGMENTS: u64 = 24;
@@ -67,35 +45,6 @@ impl Served {
     }
 }
 
-impl Buffers {
-    fn hash_now(&self) -> u64 {
-        let mix = |hash: u64, &word: &u64| fnv::mix(hash, word).rotate_left(23);
-        self.send.iter().chain(&self.recv).fold(fnv::START, mix)
-    }
-
-    fn over(&mut self, sim: &Simulated) {
-        self.hash = self.hash_now();
-        sim.forbid(&self.send);
-        sim.forbid(&self.recv);
-    }
-}
-
-impl Done {
-    /// The result's bytes.
-    pub fn result(&self) -> &[u8] {
-        let len = self.case.result_len(self.rank) * self.case.data.dtype.size_bytes();
-        &bytemuck::cast_slice(&self.buffers.recv)[..len]
-    }
-}
-
-impl OfRank {
-    /// Whether all buffers are as they were when their calls were over.
-    pub fn is_untouched(&self) -> bool {
-        let done = self.done.iter().map(|done| &done.buffers);
-        done.chain(&self.left).all(|buffers| buffers.hash == buffers.hash_now())
-    }
-}
-
 /// A call with its buffers.
 struct Made {
     case: Case,
@@ -113,6 +62,7 @@ impl Made {
         spec: &OneCall,
         step: usize,
         comm: &Communicator,
+        sim: &Simulated,
         served: &Served,
         differs: bool,
     ) -> Self {
@@ -128,11 +78,11 @@ impl Made {
             only_root_knows: spec.only_root_knows,
         };
         let size = spec.dtype.size_bytes();
-        let words = |elements: usize| (elements * size).div_ceil(8).max(1);
-        let send = vec![0; words(case.input_len(rank))];
+        let words = |elements: usize| sim.map((elements * size).div_ceil(8).max(1));
+        let send = words(case.input_len(rank));
         // An exscan has no result on rank 0, but a buffer; a rank that makes another call may get more.
         let most = case.result_len(rank).max(if case.is_vector() { case.count } else { 0 });
-        let recv = vec![0; words(most)];
+        let recv = words(most);
         let algorithm = spec
             .algorithm
             .and_then(|pick| served.one(spec.collective, comm, pick))
@@ -146,7 +96,7 @@ impl Made {
         let comm = comm.with(options);
         let lists = Lists::new(&case, rank);
         let mut made = {
-            let buffers = Buffers { send, recv, hash: 0 };
+            let buffers = Buffers::new(send, recv);
             Made { case, rank, step, buffers, lists, comm, differs }
         };
         made.fill();
@@ -154,12 +104,12 @@ impl Made {
     }
 
     /// The call is over: nobody may touch its buffers from now on.
-    fn end(mut self, sim: &Simulated, outcome: &Result<(), Error>, of_rank: &mut OfRank) {
-        self.buffers.over(sim);
+    fn end(self, sim: &Simulated, outcome: &Result<(), Error>, of_rank: &mut OfRank) {
         let Made { case, rank, step, buffers, differs, .. } = self;
+        let memory = buffers.over(sim);
         match outcome {
-            Ok(()) if !differs => of_rank.done.push(Done { case, rank, step, buffers }),
-            _ => of_rank.left.push(buffers),
+            Ok(()) if !differs => of_rank.done.push(Done { case, rank, step, memory }),
+            _ => of_rank.left.push(memory),
         }
     }
 
@@ -167,7 +117,9 @@ impl Made {
     fn fill(&mut self) {
         let Made { case, rank, buffers, .. } = self;
         let len = case.input_len(*rank) * case.data.dtype.size_bytes();
-        let send = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.send)[..len];
+        let send = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.send);
+        send.fill(STALE);
+        let send = &mut send[..len];
         case.data.fill(*rank, send);
         let recv = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.recv);
         recv.fill(STALE);
@@ -205,7 +157,7 @@ pub fn program(
     world: &Communicator,
     sim: &Simulated,
 ) -> OfRank {
-    let mut of_rank = OfRank { done: Vec::new(), failures: Vec::new(), left: Vec::new() };
+    let mut of_rank = OfRank::default();
     if scenario.spares {
         world.spare();
     }
@@ -218,6 +170,7 @@ pub fn program(
     };
     let own_seed = scenario.seed << 16 ^ u64::from(world.rank());
     let mut rng = Random::seed_from_u64(own_seed);
+    let mut of_memory = Random::seed_from_u64(own_seed ^ 0x6d65_6d6f_7279 << 16);
     for (at, step) in &scenario.steps {
         let fault =
             scenario.fault.filter(|fault| (fault.step, fault.victim) == (*at, world.rank()));
@@ -231,17 +184,18 @@ pub fn program(
                     differs = true;
                     sim.leaves_messages();
                 }
-                Kind::Memory => sim.refuses_memory(1),
+                Kind::Memory => sim.refuses_memory(of_memory.random_range(1..=3)),
             }
         }
-        let mut all = of_step(step, *at, &comms, served, differs);
+        let mut all = of_step(scenario, (*at, step), &comms, sim, served, differs);
         sim.note(format!("step {at} begins"));
         let outcome = match step.way {
             Way::Blocking => blocking(&mut all, sim, &mut of_rank),
-            Way::Requests => requests(&mut all, sim, &mut rng),
+            Way::Requests => requests(&mut all, sim, &mut of_rank, (&mut rng, &mut of_memory)),
             Way::Persistent(n) => persistent(&mut all, n, sim, &mut rng),
         };
         all.into_iter().for_each(|made| made.end(sim, &outcome, &mut of_rank));
+        of_rank.unmap_some(UNMAPS[0], sim, &mut of_memory);
         if let Err(error) = outcome {
             sim.note(format!("step {at} fails: {error}"));
             // Unless the call has failed alone, all later ones are refused.
@@ -272,9 +226,10 @@ fn communicators(scenario: &Scenario, world: &Communicator) -> Result<Vec<Commun
 }
 
 fn of_step(
-    step: &Step,
-    at: usize,
+    scenario: &Scenario,
+    (at, step): (usize, &Step),
     comms: &[Communicator],
+    sim: &Simulated,
     served: &Served,
     differs: bool,
 ) -> Vec<Made> {
@@ -283,17 +238,21 @@ fn of_step(
         // The first of its calls is another one.
         let is_other = differs && index == 0;
         if is_other {
-            spec = other(&spec);
+            spec = other(&spec, scenario.wire);
         }
-        Made::new(&spec, at, &comms[spec.comm], served, is_other)
+        Made::new(&spec, at, &comms[spec.comm], sim, served, is_other)
     };
     step.calls.iter().enumerate().map(make).collect()
 }
 
 /// Another call, which differs from this one whatever the signatures of the two are.
-fn other(spec: &OneCall) -> OneCall {
+fn other(spec: &OneCall, wire: SimulatedWire) -> OneCall {
     let mut other = spec.clone();
-    let ops = [hopbine::reduce::Op::Min, hopbine::reduce::Op::Max];
+    let ops = match wire {
+        SimulatedWire::Messages => [Op::Min, Op::Max],
+        // To barrier gates minimum and maximum are one operation.
+        SimulatedWire::Utofu => [Op::Sum, Op::Max],
+    };
     match spec.collective.is_reduction() && !spec.dtype.is_complex() {
         true => other.op = if spec.op == ops[0] { ops[1] } else { ops[0] },
         false => {
@@ -307,9 +266,14 @@ fn other(spec: &OneCall) -> OneCall {
     other
 }
 
-/// Makes a call, and makes it again if memory could not be registered for it: nothing has happened then.
+/// Makes a call, and makes it again while memory cannot be registered for it: nothing has happened then.
 fn with_memory<R>(sim: &Simulated, call: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
-    call().or_else(|error| if sim.has_refused_memory() { call() } else { Err(error) })
+    loop {
+        match call() {
+            Err(_) if sim.has_refused_memory() => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 fn blocking(all: &mut Vec<Made>, sim: &Simulated, of_rank: &mut OfRank) -> Result<(), Error> {
@@ -325,24 +289,41 @@ fn blocking(all: &mut Vec<Made>, sim: &Simulated, of_rank: &mut OfRank) -> Resul
     failure
 }
 
-fn requests(all: &mut [Made], sim: &Simulated, rng: &mut Random) -> Result<(), Error> {
+/// Starts all calls, and waits for them. What has ended well is taken out of the list, and its memory may go while
+/// others are under way.
+fn requests(
+    all: &mut Vec<Made>,
+    sim: &Simulated,
+    of_rank: &mut OfRank,
+    (rng, of_memory): (&mut Random, &mut Random),
+) -> Result<(), Error> {
     let mut running = Vec::new();
     let mut failure = Ok(());
-    for made in all.iter_mut() {
+    let mut made_calls: Vec<Option<Made>> = std::mem::take(all).into_iter().map(Some).collect();
+    for (at, made) in made_calls.iter_mut().enumerate() {
+        let made = made.as_mut().expect("not taken yet");
         let (comm, call) = made.call();
         // SAFETY: the buffers have the lengths of the case, and are this call's until it has been waited
         // for, below.
         match with_memory(sim, || unsafe { comm.started(&call) }) {
-            Ok(started) => running.push(started),
+            Ok(started) => running.push((at, started)),
             Err(error) => failure = failure.and(Err(error)),
         }
     }
     // In an order of this rank's own.
     running.shuffle(rng);
-    for started in running {
+    for (at, started) in running {
         let by_tests = rng.random_range(0..20);
-        failure = failure.and(wait_started(started, by_tests));
+        let outcome = wait_started(started, by_tests);
+        if outcome.is_ok()
+            && let Some(made) = made_calls[at].take()
+        {
+            made.end(sim, &outcome, of_rank);
+            of_rank.unmap_some(UNMAPS[1], sim, of_memory);
+        }
+        failure = failure.and(outcome);
     }
+    *all = made_calls.into_iter().flatten().collect();
     failure
 }
 

@@ -1,8 +1,14 @@
 //! What a simulated wire likes to do, drawn from the seed: each seed has habits of its own, so that
 //! rare ones come together (swarm testing).
 
+#[cfg(feature = "emu")]
+use std::num::NonZeroU32;
+
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngCore};
+
+#[cfg(feature = "emu")]
+use crate::memory::{CacheConfig, KeepRule};
 
 pub(super) fn one<T: Copy>(rng: &mut impl RngCore, of: &[T]) -> T {
     *of.choose(rng).expect("some to choose from")
@@ -98,6 +104,84 @@ impl Habits {
             latency_ns: 1_000,
             is_slow: 1,
             notices_dead: 128,
+        }
+    }
+}
+
+/// What an emulated device of this seed likes to do, beside its delays.
+#[cfg(feature = "emu")]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeviceHabits {
+    /// How often a rank loses its processor, of 256 operations: others run while it holds views, or is in the midst
+    /// of a poll's events.
+    pub(super) preempts: u8,
+    /// Ranks have barrier gates.
+    pub(super) has_gates: bool,
+    pub(super) memory: MemoryHabits,
+}
+
+/// What becomes of registrations.
+#[cfg(feature = "emu")]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemoryHabits {
+    /// How ranks keep them; `None`: there is no cache.
+    pub(super) cache: Option<CacheConfig>,
+    /// What is unmapped is announced so late at most, in ns.
+    pub(super) late_ns: u64,
+    /// Events that may wait for the cache.
+    pub(super) n_latest: usize,
+    /// Memory that cannot be watched, of 256.
+    pub(super) refuses_watch: u8,
+    /// Memory that is announced although it stays, of 256.
+    pub(super) announces_more: u8,
+    /// Of the choice which.
+    pub(super) seed: u64,
+}
+
+#[cfg(feature = "emu")]
+impl DeviceHabits {
+    pub(super) fn draw(rng: &mut impl RngCore) -> Self {
+        DeviceHabits {
+            preempts: one(rng, &[0, 0, 8, 64]),
+            has_gates: rng.random(),
+            memory: MemoryHabits::draw(rng),
+        }
+    }
+
+    /// Those of a large torus.
+    pub(super) fn calm() -> Self {
+        let cache = Some(CacheConfig::default());
+        let memory = MemoryHabits {
+            cache,
+            late_ns: 0,
+            n_latest: 64,
+            refuses_watch: 0,
+            announces_more: 0,
+            seed: 0,
+        };
+        DeviceHabits { preempts: 0, has_gates: true, memory }
+    }
+}
+
+#[cfg(feature = "emu")]
+impl MemoryHabits {
+    fn draw(rng: &mut impl RngCore) -> Self {
+        let rare = [0, 0, 32];
+        let keep = one(rng, &[KeepRule::Off, KeepRule::Events, KeepRule::Events]);
+        let max_regions = one(rng, &[1, 2, 5, 1024]);
+        let config = CacheConfig {
+            keep,
+            max_bytes: one(rng, &[None, None, Some(64 << 10)]),
+            max_regions: NonZeroU32::new(max_regions).expect("not zero"),
+            stage_bytes: one(rng, &[0, 1 << 10, 512 << 10]),
+        };
+        MemoryHabits {
+            cache: one(rng, &[None, Some(config), Some(config), Some(config)]),
+            late_ns: one(rng, &[0, 1_000, 100_000, 10_000_000, 1_000_000_000]),
+            n_latest: one(rng, &[1, 4, 1024]),
+            refuses_watch: one(rng, &rare),
+            announces_more: one(rng, &rare),
+            seed: rng.random(),
         }
     }
 }

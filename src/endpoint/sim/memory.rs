@@ -12,13 +12,23 @@ pub(super) struct Forbidden(BTreeMap<usize, usize>);
 
 impl Forbidden {
     pub(super) fn forbid(&mut self, range: Range<usize>) {
+        self.allow(range.clone());
         if !range.is_empty() {
             self.0.insert(range.start, range.end);
         }
     }
 
     pub(super) fn allow(&mut self, range: Range<usize>) {
-        self.0.remove(&range.start);
+        while let Some((&start, &end)) = self.0.range(..range.end).next_back()
+            && end > range.start
+        {
+            self.0.remove(&start);
+            for (start, end) in [(start, range.start), (range.end, end)] {
+                if start < end {
+                    self.0.insert(start, end);
+                }
+            }
+        }
     }
 
     /// Whether some of these bytes are forbidden.
@@ -105,8 +115,13 @@ mod tests {
         ] {
             assert_eq!(forbidden.meets(at(start), len), meets, "{start} {len}");
         }
-        forbidden.allow(100..200);
-        assert!(!forbidden.meets(at(100), 100));
+        forbidden.allow(120..150);
+        for (start, len, meets) in [(110, 10, true), (120, 30, false), (149, 2, true)] {
+            assert_eq!(forbidden.meets(at(start), len), meets, "{start} {len}");
+        }
+        forbidden.forbid(90..130);
+        forbidden.allow(90..200);
+        assert!(!forbidden.meets(at(90), 110) && forbidden.meets(at(300), 1));
     }
 
     #[test]

@@ -15,6 +15,8 @@
 //! | `inbound`, `outbound` | a port's two halves |
 //! | `observer` | status words and news |
 //! | `memory` | registrations, and the memory that nobody may touch |
+//! | `heap`, `mapping` | memory of the ranks' programs, which comes and goes |
+//! | `events` | how a rank's registration cache hears of that |
 //! | `schedule` | ranks as coroutines |
 //! | `exchange` | what ranks tell each other at the start |
 //! | `tofu` | uTofu over the emulated device, instead of messages that are carried directly |
@@ -27,9 +29,13 @@
 
 mod clock;
 mod device;
+#[cfg(feature = "emu")]
+mod events;
 mod exchange;
 mod habits;
+mod heap;
 mod inbound;
+mod mapping;
 mod memory;
 mod net;
 mod observer;
@@ -67,6 +73,7 @@ use open::Open;
 use outbound::CicoSend;
 
 pub(crate) use exchange::Meeting;
+pub use mapping::Mapping;
 pub(crate) use net::Config;
 pub use net::Fate;
 pub(crate) use schedule::run;

@@ -6,6 +6,7 @@ use hopbine_meet::Exchange;
 use super::net::Core;
 use super::simulation::{Simulated, Wire};
 use crate::Rank;
+use crate::endpoint::utofu::CacheView;
 use crate::endpoint::{Endpoint, WireError};
 
 impl Wire {
@@ -26,16 +27,31 @@ impl Core {
     pub(super) fn unreachable_on_device(&mut self, _: Rank) {}
 
     pub(super) fn end_device(&mut self, _: bool) {}
+
+    pub(super) fn left_on_device(&mut self, _: bool) {}
+
+    pub(super) fn refuse_on_device(&self, _: Rank, _: u32) {}
+
+    pub(super) fn has_refused_on_device(&self, _: Rank) -> bool {
+        false
+    }
+
+    pub(super) fn unmapped(&mut self, _: Rank, _: std::ops::Range<usize>) {}
+
+    pub(super) fn announce(&mut self, _: Rank, _: std::ops::Range<usize>) {}
 }
 
+/// A rank's ports, and the figures of their registration cache.
+type Ports = (Vec<Box<dyn Endpoint>>, Option<CacheView>);
+
 impl Simulated {
+    pub(crate) fn has_gates(&self) -> bool {
+        false
+    }
+
     /// # Errors
     /// Always.
-    pub(crate) fn utofu_ports(
-        &self,
-        _: &mut dyn Exchange,
-        _: usize,
-    ) -> Result<Vec<Box<dyn Endpoint>>, WireError> {
+    pub(crate) fn utofu_ports(&self, _: &mut dyn Exchange, _: usize) -> Result<Ports, WireError> {
         let reason = "hopbine was built without the emulated device".to_owned();
         Err(WireError { call: "simulating uTofu", reason, peer: None })
     }

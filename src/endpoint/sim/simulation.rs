@@ -33,6 +33,8 @@ impl Wire {
     /// be left on the wire.
     pub(crate) fn violations(&self, all_ended_well: bool) -> Vec<String> {
         let mut core = self.0.lock();
+        core.check_all_unmapped();
+        core.left_on_device(all_ended_well);
         if all_ended_well {
             core.leftovers();
         }

@@ -5,29 +5,26 @@
 //! comes from the seed, by its late mode. Its checked mode finds overlapping puts, sources that change
 //! too early, and memory that is deregistered while it is needed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hopbine_meet::Exchange;
 use rand::{Rng, RngCore};
 use utofu::Api;
 use utofu_emu::{Entered, Job, Model, Stage, Stepped};
 
-use super::habits::one;
+use super::events::Events;
+use super::habits::{DeviceHabits, one};
 use super::net::{Core, Device, What};
 use super::simulation::{Simulated, Wire};
 use super::trace::Step;
 use crate::Rank;
 use crate::endpoint::UnexpectedBytes;
-use crate::endpoint::utofu::{Registrar, UtofuEndpoint, connect};
+use crate::endpoint::utofu::{CacheView, Registrar, UtofuEndpoint, connect};
 use crate::endpoint::{
     Clock, Endpoint, Event, Observer, Posted, RecvPost, Registry, SendPost, Status, Time, WireError,
 };
 use crate::error::Blame;
-
-/// How often a rank on an emulated device loses its processor, of 256 operations.
-fn preempts(rng: &mut impl RngCore) -> u8 {
-    one(rng, &[0, 0, 8, 64])
-}
+use crate::memory::Cache;
 
 /// How an emulated device behaves: late and checked always, with more delays unless it is calm.
 fn model(rng: &mut impl RngCore, is_calm: bool) -> Model {
@@ -58,8 +55,10 @@ impl Wire {
     /// Puts a device under the simulation: a stepped job.
     pub(crate) fn attach(&self, job: Arc<Job>) {
         let mut core = self.0.lock();
-        let preempts = if core.is_calm { 0 } else { preempts(&mut core.rng) };
-        core.device = Some(Device { job, preempts });
+        let drawn = DeviceHabits::draw(&mut core.rng);
+        let habits = if core.is_calm { DeviceHabits::calm() } else { drawn };
+        let listeners = (0..job.size()).map(|_| OnceLock::new()).collect();
+        core.device = Some(Device { job, habits, listeners });
     }
 
     /// How the device of this seed behaves.
@@ -93,6 +92,7 @@ impl Core {
             Stage::Send => "leaves",
             Stage::Arrive => "arrives",
             Stage::Finish => "is acknowledged",
+            Stage::Packet => "comes to a gate",
         };
         let bytes = memory.as_ref().map_or(0, ExactSizeIterator::len);
         self.note(concerned, Step::Device { from: from as Rank, what, bytes });
@@ -112,7 +112,7 @@ impl Core {
 
     /// For how long a rank that begins an operation has no processor, in ns, if it loses it.
     pub(super) fn preempted(&mut self) -> Option<u64> {
-        let preempts = self.device.as_ref()?.preempts;
+        let preempts = self.device.as_ref()?.habits.preempts;
         self.chance(preempts).then(|| self.rng.random_range(0..LONGEST_PREEMPTION))
     }
 
@@ -143,18 +143,49 @@ impl Core {
     pub(super) fn end_device(&mut self, all_ended_well: bool) {
         let Some(Device { job, .. }) = self.device.clone() else { return };
         while all_ended_well && let Some(stepped) = job.due().and_then(|due| job.step(due)) {
+            let from = stepped.from;
             if stepped.stage == Stage::Arrive && stepped.writes {
-                let from = stepped.from;
                 self.violated(format!("bytes of rank {from} arrive after the end of all ranks"));
+            }
+            if stepped.stage == Stage::Packet {
+                self.violated(format!("a packet of rank {from} comes to a gate after the end"));
             }
         }
         self.take_misuse();
         (0..job.size()).for_each(|rank| job.lose(rank));
     }
+
+    /// The ranks' ports are closed: nothing of them may be left on the device.
+    pub(super) fn left_on_device(&mut self, all_ended_well: bool) {
+        self.take_misuse();
+        let n = self.device.as_ref().map_or(0, |device| device.job.n_gates());
+        if all_ended_well && n > 0 {
+            self.violated(format!("{n} barrier gates are left after the end"));
+        }
+    }
+
+    pub(super) fn refuse_on_device(&self, rank: Rank, n: u32) {
+        if let Some(Device { job, .. }) = &self.device {
+            job.refuse(rank as usize, n);
+        }
+    }
+
+    pub(super) fn has_refused_on_device(&self, rank: Rank) -> bool {
+        self.device.as_ref().is_some_and(|device| device.job.take_refused(rank as usize))
+    }
 }
 
+/// A rank's ports, and the figures of their registration cache.
+type Ports = (Vec<Box<dyn Endpoint>>, Option<CacheView>);
+
 impl Simulated {
-    /// The ports of this rank on the device; collective over `exchange`.
+    /// Whether the ranks of this seed have barrier gates.
+    pub(crate) fn has_gates(&self) -> bool {
+        self.net.lock().device.as_ref().is_some_and(|device| device.habits.has_gates)
+    }
+
+    /// The ports of this rank on the device, and the figures of their registration cache if they have one; collective
+    /// over `exchange`.
     ///
     /// # Errors
     /// As [`connect`].
@@ -162,12 +193,21 @@ impl Simulated {
         &self,
         exchange: &mut dyn Exchange,
         n_ports: usize,
-    ) -> Result<Vec<Box<dyn Endpoint>>, WireError> {
-        let registrars = (0..n_ports).map(|_| Registrar::default()).collect();
+    ) -> Result<Ports, WireError> {
+        let habits = self.net.lock().device.as_ref().map(|device| device.habits.memory);
+        let (registrars, view) = match habits.and_then(|habits| Some((habits.cache?, habits))) {
+            None => ((0..n_ports).map(|_| Registrar::default()).collect(), None),
+            Some((config, habits)) => {
+                let source = Arc::new(Events::new(self, habits));
+                let cache = Cache::new(config, n_ports, Ok(source));
+                let (registrars, view) = Registrar::sharing(cache, n_ports);
+                (registrars, Some(view))
+            }
+        };
         let time = Time::of(Some(self.clock.clone()));
         let ports = connect(Api::emulated(), exchange, 0, registrars, &time)?;
         let port = |inner| Box::new(SimulatedUtofu { inner, rank: self.clone() }) as _;
-        Ok(ports.into_iter().map(port).collect())
+        Ok((ports.into_iter().map(port).collect(), view))
     }
 }
 

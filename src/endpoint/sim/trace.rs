@@ -45,6 +45,8 @@ pub(super) enum Step {
         what: &'static str,
         bytes: usize,
     },
+    /// What has become of memory of a rank's program.
+    Memory(&'static str),
     /// A rank is killed, stopped, or goes on after that.
     Fate(&'static str),
     /// What the program says of itself.
@@ -120,7 +122,7 @@ impl Trace {
                 self.mix_text(what);
                 self.mix(*bytes as u64);
             }
-            Step::Fate(what) => self.mix_text(what),
+            Step::Memory(what) | Step::Fate(what) => self.mix_text(what),
             Step::Says(text) => self.mix_text(text),
         }
         if let Some(entries) = &mut self.entries {
@@ -165,6 +167,7 @@ impl fmt::Display for Entry {
             Step::Hears { from, port, what } => write!(f, "gets {what} of {from} by port {port}"),
             Step::Moves { from, bytes } => write!(f, "{bytes} B of {from} are in place"),
             Step::Device { from, what, bytes } => write!(f, "{bytes} B of {from}: it {what}"),
+            Step::Memory(what) => write!(f, "memory {what}"),
             Step::Fate(what) => f.write_str(what),
             Step::Says(text) => f.write_str(text),
         }

@@ -71,7 +71,7 @@ mod unexpected;
 mod views;
 mod wire;
 
-#[cfg(feature = "internals")]
+#[cfg(any(feature = "internals", feature = "sim"))]
 pub use registrar::CacheView;
 pub use registrar::Registrar;
 pub use setup::connect;
@@ -90,6 +90,7 @@ use super::{
     SendPost, Status, Tag, Time, UnexpectedBytes, WireError, WireRegion, given_up,
 };
 use crate::memory::Pages;
+use crate::planted::{self, Planted};
 use addresses::Addresses;
 use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
@@ -282,6 +283,9 @@ impl Endpoint for UtofuEndpoint {
         self.events.clear();
         self.views.clear();
         self.due_views.clear();
+        if planted::is(Planted::RevokedRead) {
+            return;
+        }
         // Posted operations read memory of users, or carry news for other ranks: wait for them.
         let start = self.time.now();
         while self.n_open > 0 && self.time.now() - start < LAST_WAIT {

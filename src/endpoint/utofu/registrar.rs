@@ -46,7 +46,12 @@ pub struct CacheView(Weak<Mutex<Cache<Registration>>>);
 impl Registrar {
     /// The registrars of `n_ports` ports that share a cache, and a view of that.
     pub fn with_cache(config: CacheConfig, n_ports: usize) -> (Vec<Self>, CacheView) {
-        let cache = Arc::new(Mutex::new(Cache::with_process_events(config, n_ports)));
+        Self::sharing(Cache::with_process_events(config, n_ports), n_ports)
+    }
+
+    /// The same with this cache, which is for as many ports.
+    pub(crate) fn sharing(cache: Cache<Registration>, n_ports: usize) -> (Vec<Self>, CacheView) {
+        let cache = Arc::new(Mutex::new(cache));
         let registrar = |port| Registrar {
             cache: Some(PortCache { cache: cache.clone(), port }),
             leases: Vec::with_capacity(USUAL_LEASES),

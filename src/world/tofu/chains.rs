@@ -69,12 +69,29 @@ impl Chain {
     }
 }
 
+/// The collectives that gates perform for the world, or why they perform none, and those for further communicators.
+pub(super) type Small = (Result<Box<dyn SmallCollectives>, String>, Option<Box<dyn SmallPlaces>>);
+
+/// What gates perform; collective over `exchange`.
+///
+/// # Errors
+/// [`WireError`] if the exchange fails.
+pub(super) fn open(
+    api: Api,
+    exchange: &mut dyn Exchange,
+    layout: &Layout<'_>,
+) -> Result<Small, WireError> {
+    let small = of_world(api, exchange, layout)?;
+    let chains = small.is_ok().then_some(Chains { api, place: layout.place });
+    Ok((small.map(|gates| Box::new(gates) as _), chains.map(|chains| Box::new(chains) as _)))
+}
+
 /// The gates of all ranks of the world; collective over `exchange`. The ranks of a node use different TNIs. If
 /// gates cannot be had on some rank, nobody has any, and everybody gets the reason.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails.
-pub(super) fn of_world(
+fn of_world(
     api: Api,
     exchange: &mut dyn Exchange,
     layout: &Layout<'_>,
@@ -105,16 +122,10 @@ pub(super) fn of_world(
 }
 
 /// The gates that are left for further communicators.
-pub(super) struct Chains {
+struct Chains {
     api: Api,
     /// This rank's number among those of its node.
     place: usize,
-}
-
-impl Chains {
-    pub(super) fn new(api: Api, place: usize) -> Self {
-        Chains { api, place }
-    }
 }
 
 impl SmallPlaces for Chains {

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "sim")]
+use hopbine_meet::Exchange;
 use hopbine_torus::Rank;
 use hopbine_torus::geometry::{RankMap, Shape};
 use utofu::Api;
 use utofu_emu::{Entered, Job, JobError};
 
 use super::Tofu;
+#[cfg(feature = "sim")]
+use super::chains::{self, Small};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 use crate::world::EmulationConfig;
+#[cfg(feature = "sim")]
+use crate::world::backend::Layout;
 
 /// A torus of emulated nodes with a rank on each.
 pub(in crate::world) struct Emulation(Arc<Job>);
@@ -79,4 +85,16 @@ impl Emulation {
 /// If hopbine was built without it.
 pub(in crate::world) fn of_environment(cache: CacheConfig) -> Result<Tofu, String> {
     Ok(Tofu { api: Api::emulated(), is_physical: false, cache: Some(cache) })
+}
+
+/// The gates of a rank of the device under a simulated wire.
+///
+/// # Errors
+/// [`WireError`] if the exchange fails.
+#[cfg(feature = "sim")]
+pub(in crate::world) fn gates_under(
+    exchange: &mut dyn Exchange,
+    layout: &Layout<'_>,
+) -> Result<Small, WireError> {
+    chains::open(Api::emulated(), exchange, layout)
 }

@@ -9,6 +9,8 @@ mod emulated;
 mod gates;
 mod topology;
 
+#[cfg(feature = "sim")]
+pub(super) use emulated::gates_under;
 pub(super) use emulated::{Emulation, of_environment};
 
 use std::collections::BTreeSet;
@@ -23,12 +25,11 @@ use super::backend::{Backend, Layout, Opened};
 use super::info::{Barrier, DeviceInfo, FreeQueues, Onesided};
 use super::near::beside;
 use crate::comm::choice::tuning::Tuning;
-use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use crate::comm::state::small::CacheFigures;
 use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;
 use crate::memory::CacheConfig;
-use chains::Chains;
 
 /// A device.
 #[derive(Clone)]
@@ -89,15 +90,8 @@ impl Backend for Tofu {
         };
         let ports = connect(self.api, exchange, layout.place, registrars, &Time::default())?;
         let (endpoints, reading) = beside(layout.near, ports, exchange)?;
-        let small = chains::of_world(self.api, exchange, layout)?;
-        let chains = small.is_ok().then(|| Chains::new(self.api, layout.place));
-        Ok(Opened {
-            endpoints,
-            small: small.map(|gates| Box::new(gates) as Box<dyn SmallCollectives>),
-            places: chains.map(|chains| Box::new(chains) as Box<dyn SmallPlaces>),
-            cache,
-            reading,
-        })
+        let (small, places) = chains::open(self.api, exchange, layout)?;
+        Ok(Opened { endpoints, small, places, cache, reading })
     }
 
     fn describe(&self) -> DeviceInfo {

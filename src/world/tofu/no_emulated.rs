@@ -1,9 +1,18 @@
 //! In place of the device in software, where hopbine is built without it.
 
+#[cfg(feature = "sim")]
+use hopbine_meet::Exchange;
+
 use super::Tofu;
+#[cfg(feature = "sim")]
+use super::chains::Small;
+#[cfg(feature = "sim")]
+use crate::WireError;
 use crate::error::Error;
 use crate::memory::CacheConfig;
 use crate::world::EmulationConfig;
+#[cfg(feature = "sim")]
+use crate::world::backend::Layout;
 
 const WHY: &str = "hopbine was built without the emulated device (cargo feature `emu`); `hopbine info` lists the backends";
 
@@ -46,4 +55,16 @@ fn missing() -> Error {
 /// Always.
 pub(in crate::world) fn of_environment(_: CacheConfig) -> Result<Tofu, String> {
     Err(WHY.to_owned())
+}
+
+/// The gates of a rank of the device under a simulated wire.
+///
+/// # Errors
+/// Never: there is none.
+#[cfg(feature = "sim")]
+pub(in crate::world) fn gates_under(
+    _: &mut dyn Exchange,
+    _: &Layout<'_>,
+) -> Result<Small, WireError> {
+    Ok((Err(WHY.to_owned()), None))
 }

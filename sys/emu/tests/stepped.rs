@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use std::alloc::Layout;
 use std::sync::Arc;
 use utofu_emu::{Job, Model, Stage, Stepped, c};
 use utofu_sys::*;
@@ -160,4 +161,88 @@ fn posts_are_refused_as_if_the_queue_were_full() {
     };
     assert_eq!(refused(0), 0);
     assert!((100..300).contains(&refused(128)));
+}
+
+/// What was registered before its pages were unmapped leads to the old ones, and what is registered later to the new
+/// ones.
+#[test]
+fn memory_that_was_unmapped_is_not_used_by_older_registrations() {
+    const PAGE: usize = 1 << 16;
+    let (job, [(a, _), (b, _)]) = pair(late(10));
+    // SAFETY: a layout with a size.
+    let memory = unsafe { std::alloc::alloc_zeroed(Layout::from_size_align(PAGE, PAGE).unwrap()) };
+    let register = || {
+        let mut stadd = 0;
+        // SAFETY: it lives for ever.
+        let code = unsafe { c::utofu_reg_mem(b.handle, memory.cast(), 64, 0, &raw mut stadd) };
+        (code, stadd)
+    };
+    let put = |stadd| {
+        assert_eq!(a.put(b.id, a.stadd, stadd, 8, 0, RMT), 0);
+        all(&job);
+        assert_eq!(b.poll_mrq().0, 0);
+        job.take_misuse().len()
+    };
+    let (_, old) = register();
+    assert_eq!(put(old), 0);
+    job.unmap(0, memory.addr()..memory.addr() + PAGE);
+    assert_eq!(put(old), 0, "that was another rank's");
+    job.unmap(1, memory.addr()..memory.addr() + PAGE);
+    assert_eq!(put(old), 1);
+    assert_eq!(put(b.stadd), 0);
+    // One more registration shares the pages of the old one; one after its end has others.
+    assert_eq!(register(), (0, old));
+    assert_eq!(put(old), 1);
+    // SAFETY: registered twice.
+    (0..2).for_each(|_| assert_eq!(unsafe { c::utofu_dereg_mem(b.handle, old, 0) }, 0));
+    job.refuse(1, 1);
+    assert_eq!((register().0, job.take_refused(1)), (UTOFU_ERR_FULL, true));
+    let (code, new) = register();
+    assert_eq!((code, put(new), job.take_refused(1)), (0, 0, false));
+}
+
+/// Gates of two ranks, connected with each other, under the owner's steps.
+#[test]
+fn packets_of_gates_take_steps_and_wake_whoever_waits() {
+    let job = Job::stepped(Job::coords_for_shape(&[1, 2]).unwrap(), late(11)).unwrap();
+    let gates: Vec<u64> = (0..2)
+        .map(|rank| {
+            let _me = job.enter(rank);
+            let mut id = 0;
+            // SAFETY: room for one.
+            assert_eq!(unsafe { c::utofu_alloc_vbg(0, 1, 0, &raw mut id) }, 0);
+            id
+        })
+        .collect();
+    for (mine, other) in [(0, 1), (1, 0)] {
+        let mut setting = utofu_vbg_setting {
+            vbg_id: gates[mine],
+            src_lcl_vbg_id: gates[mine],
+            src_rmt_vbg_id: gates[other],
+            dst_lcl_vbg_id: gates[mine],
+            dst_rmt_vbg_id: gates[other],
+            dst_path_coords: [UTOFU_PATH_COORD_NULL; 3],
+        };
+        // SAFETY: one setting.
+        assert_eq!(unsafe { c::utofu_set_vbg(&raw mut setting, 1) }, 0);
+    }
+    // SAFETY: gates that exist.
+    let start = |rank: usize| unsafe { c::utofu_barrier(gates[rank], 0) };
+    // SAFETY: as above.
+    let poll = |rank: usize| unsafe { c::utofu_poll_barrier(gates[rank], 0) };
+    assert_eq!((job.n_gates(), job.due()), (2, None));
+    for _ in 0..20 {
+        assert_eq!((start(0), start(1)), (0, 0));
+        assert_eq!([poll(0), poll(1)], [UTOFU_ERR_NOT_COMPLETED; 2]);
+        let steps = all(&job);
+        assert!(steps.iter().all(|step| step.stage == Stage::Packet));
+        for rank in 0..2 {
+            let of_rank = steps.iter().filter(|step| step.concerns() == Some(rank));
+            assert_eq!((of_rank.count(), poll(rank)), (2, 0));
+        }
+    }
+    // Packets of a rank that is gone do not come, and those to it are lost.
+    assert_eq!((start(0), start(1)), (0, 0));
+    job.lose(1);
+    assert_eq!((all(&job).len(), poll(0)), (2, UTOFU_ERR_NOT_COMPLETED));
 }

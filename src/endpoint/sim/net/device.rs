@@ -1,17 +1,28 @@
 //! The emulated device, as what ranks share.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
 use utofu_emu::Job;
+
+use crate::endpoint::sim::habits::DeviceHabits;
+use crate::memory::EventLog;
 
 /// The emulated device of all ranks.
 #[derive(Clone)]
 pub(in crate::endpoint::sim) struct Device {
     pub(in crate::endpoint::sim) job: Arc<Job>,
-    /// A rank loses its processor at the start of an operation, of 256: others run while it holds views,
-    /// or is in the midst of a poll's events.
-    pub(in crate::endpoint::sim) preempts: u8,
+    pub(in crate::endpoint::sim) habits: DeviceHabits,
+    /// By rank: where its registration cache hears of memory that goes, if it does.
+    pub(in crate::endpoint::sim) listeners: Arc<[OnceLock<Listener>]>,
+}
+
+/// A registration cache that hears of memory that goes.
+pub(in crate::endpoint::sim) struct Listener {
+    pub(in crate::endpoint::sim) log: Arc<EventLog>,
+    /// What has gone and is not announced yet: so long the log is busy.
+    pub(in crate::endpoint::sim) n_pending: AtomicUsize,
 }
 
 impl fmt::Debug for Device {

@@ -25,9 +25,12 @@ mod rank;
 mod ranks;
 
 use super::habits::Habits;
+use super::heap::Heap;
 use super::memory::Forbidden;
 use super::trace::{Step, Trace};
 pub(super) use device::Device;
+#[cfg(feature = "emu")]
+pub(super) use device::Listener;
 use packet::Due;
 pub use packet::Fate;
 pub(super) use packet::{Body, Packet, Put, What};
@@ -96,6 +99,7 @@ pub(super) struct Core {
     next_lent: u64,
     pub(super) trace: Trace,
     pub(super) forbidden: Forbidden,
+    pub(super) heap: Heap,
     violations: Vec<String>,
     may_leave: bool,
     is_over: bool,
@@ -124,6 +128,7 @@ impl Core {
             next_lent: 0,
             trace: Trace::new(setup.is_told),
             forbidden: Forbidden::default(),
+            heap: Heap::new(setup.seed, n),
             violations: Vec::new(),
             may_leave: false,
             is_over: false,
@@ -242,6 +247,7 @@ impl Core {
             What::Report { rank, port, event } => self.report(rank, port, event),
             What::Ask { asker, port, about } => self.asked(asker, port, about),
             What::Fate(rank, fate) => self.meet(rank, fate),
+            What::Announce(rank, memory) => self.announce(rank, memory),
             What::Unreachable(rank) => self.unreachable_on_device(rank),
             What::Continues(rank) => self.go_on(rank),
             What::GoOn(rank) => self.wake(rank),

@@ -1,5 +1,6 @@
 //! What is under way between ranks, and what is to happen when.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::Rank;
@@ -103,6 +104,9 @@ pub(in crate::endpoint::sim) enum What {
         about: Rank,
     },
     Fate(Rank, Fate),
+    /// Memory that a rank has unmapped is announced.
+    #[cfg_attr(not(feature = "emu"), expect(dead_code, reason = "of the emulated device"))]
+    Announce(Rank, Range<usize>),
     /// A rank that has died cannot be reached on its device any more.
     #[cfg_attr(not(feature = "emu"), expect(dead_code, reason = "of the emulated device"))]
     Unreachable(Rank),

@@ -148,6 +148,7 @@ impl Core {
     /// The next `n` registrations of a rank are refused.
     pub(in crate::endpoint::sim) fn refuse(&mut self, rank: Rank, n: u32) {
         self.ranks[rank as usize].refusals = n;
+        self.refuse_on_device(rank, n);
     }
 
     /// Whether the registration at hand is refused.
@@ -161,6 +162,7 @@ impl Core {
 
     /// Whether one has been refused since this was asked last.
     pub(in crate::endpoint::sim) fn has_refused(&mut self, rank: Rank) -> bool {
-        std::mem::take(&mut self.ranks[rank as usize].has_refused)
+        let on_device = self.has_refused_on_device(rank);
+        std::mem::take(&mut self.ranks[rank as usize].has_refused) || on_device
     }
 }

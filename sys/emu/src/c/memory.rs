@@ -1,7 +1,7 @@
 //! Registering memory.
 
 use super::{call, not_null, store};
-use crate::limits::error::Result;
+use crate::limits::error::{Result, fail};
 use crate::limits::ids::{self, VcqPlace};
 use crate::operations::checked::not_in_use;
 use crate::queues::slots;
@@ -17,6 +17,7 @@ fn range(vcq: &Vcq, addr: *mut c_void, size: usize, flags: c_ulong) -> Range {
         size: size as u64,
         owner: vcq.context.rank as u32,
         flags: (flags & UTOFU_REG_MEM_FLAG_READ_ONLY) as u32,
+        born: vcq.context.job.n_unmapped(),
     }
 }
 
@@ -34,6 +35,9 @@ unsafe fn registered(
         // SAFETY: the caller's promise.
         let vcq = unsafe { slots::get(vcq_hdl)? };
         spend(vcq.context.job.model.reg_ns);
+        if vcq.context.job.refuses(vcq.context.rank) {
+            return fail(UTOFU_ERR_FULL, "the owner of the job refuses this registration");
+        }
         let made = register(vcq)?;
         // SAFETY: not null, hence valid by the caller's promise.
         unsafe { store(stadd, made, "stadd") }

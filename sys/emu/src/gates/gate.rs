@@ -1,164 +1,15 @@
-//! Barrier gates: 48 per TNI, of which the first 16 can start and end an operation.
-//!
-//! A gate waits for a packet from each of its sources, combines them and signals its destinations.
-//! A start/end gate signals its destinations when its rank starts an operation, and ends the
-//! operation when its sources have arrived. There is no device thread: whoever makes a gate
-//! complete carries its packet on, through as many gates as that completes in turn.
-//!
-//! Packets carry the number of their operation, counted from the allocation of the gates, and wait
-//! in the place of that number. So two packets may overtake each other, carried by different ranks,
-//! and a packet may come before its gate is connected.
+//! Calls on barrier gates: allocating, connecting, starting and polling them.
 
+use crate::gates::late;
 use crate::gates::reduce::{Kind, Packet};
+use crate::gates::table::{GATES, GateTable, Parcel, START_GATES, find};
 use crate::job::core::Job;
 use crate::job::current::{Context, by_serial};
 use crate::limits::error::{Code, Result, fail};
 use crate::limits::ids::{ABC, GatePlace, TniPlace};
-use crate::shared::arena::Shared;
-use crate::shared::lock::SpinLock;
-use crate::sync::{AtomicU64, Ordering};
-use std::cell::UnsafeCell;
+use crate::sync::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use utofu_sys::*;
-
-/// Gates of a TNI.
-const GATES: usize = 48;
-/// Start/end gates: the first of a TNI; the others relay.
-const START_GATES: usize = 16;
-/// Operations whose packets may wait at a gate. Two are enough for connected gates: nobody starts
-/// operation n + 2 before everybody has started n + 1.
-const DEPTH: usize = 4;
-
-/// The gates of a TNI. Valid when zeroed.
-#[repr(C)]
-pub(crate) struct GateTable {
-    gates: [Gate; GATES],
-}
-
-// SAFETY: atomics, and cells that the gates' locks guard.
-unsafe impl Shared for GateTable {}
-
-#[repr(C, align(64))]
-struct Gate {
-    lock: SpinLock,
-    /// 1 while allocated.
-    alive: AtomicU32,
-    owner: AtomicU32,
-    /// Operations started, ended, and polled to their end, since the allocation. Start gates only.
-    starts: AtomicU64,
-    ends: AtomicU64,
-    polled: AtomicU64,
-    /// Guarded by `lock`.
-    state: UnsafeCell<State>,
-}
-
-// SAFETY: `state` is touched with the lock held only.
-unsafe impl Sync for Gate {}
-
-#[repr(C)]
-struct State {
-    /// Whether `set_vbg` was called.
-    connected: u32,
-    /// Local and remote source; NULL: none.
-    sources: [utofu_vbg_id_t; 2],
-    /// Local and remote destination.
-    destinations: [utofu_vbg_id_t; 2],
-    /// Packets passed on: both sources had delivered them.
-    fired: u64,
-    waiting: [[Waiting; DEPTH]; 2],
-    /// Start gates: the result of the last operation, and what was started.
-    result: Packet,
-    started: Packet,
-}
-
-/// A packet at a gate.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Waiting {
-    /// Number of its operation plus one.
-    number: u64,
-    packet: Packet,
-}
-
-/// A packet on its way to a gate.
-struct Parcel {
-    to: utofu_vbg_id_t,
-    /// 0: from the gate's local source, 1: from the remote one.
-    port: usize,
-    number: u64,
-    packet: Packet,
-}
-
-impl Gate {
-    /// Calls `f` with the guarded state.
-    fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
-        let _guard = self.lock.lock();
-        // SAFETY: the lock is held, and `f` cannot reach this gate again.
-        f(unsafe { &mut *self.state.get() })
-    }
-
-    /// Clears everything but the ownership.
-    fn reset(&self, state: &mut State) {
-        state.fired = 0;
-        for port in &mut state.waiting {
-            for w in port {
-                w.number = 0;
-            }
-        }
-        for count in [&self.starts, &self.ends, &self.polled] {
-            count.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Passes complete packets on; a start gate ends its operation instead.
-    fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<Parcel>) {
-        while let Some(packet) = state.complete() {
-            let number = state.fired;
-            state.fired += 1;
-            if start_gate {
-                state.result = packet;
-                // Release pairs with the Acquire in poll: what the other ranks did before they
-                // started the operation is visible to who sees its end.
-                self.ends.store(number + 1, Ordering::Release);
-            } else {
-                state.send(number, packet, out);
-            }
-        }
-    }
-}
-
-impl State {
-    /// The next operation's packets combined, if all sources have delivered.
-    fn complete(&self) -> Option<Packet> {
-        if self.connected == 0 {
-            return None;
-        }
-        let mut all: Option<Packet> = None;
-        for (source, waiting) in self.sources.iter().zip(&self.waiting) {
-            if *source == UTOFU_VBG_ID_NULL {
-                continue;
-            }
-            let w = &waiting[self.fired as usize % DEPTH];
-            if w.number != self.fired + 1 {
-                return None;
-            }
-            all = Some(match all {
-                None => w.packet,
-                Some(p) => p.merge(&w.packet),
-            });
-        }
-        all
-    }
-
-    fn send(&self, number: u64, packet: Packet, out: &mut Vec<Parcel>) {
-        for (port, &to) in self.destinations.iter().enumerate() {
-            if to != UTOFU_VBG_ID_NULL {
-                out.push(Parcel { to, port, number, packet });
-            }
-        }
-    }
-}
 
 fn invalid<T>(id: utofu_vbg_id_t, why: &str) -> Result<T> {
     fail(UTOFU_ERR_INVALID_VBG_ID, format!("gate {id:#x}: {why}"))
@@ -179,44 +30,15 @@ fn own(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     }
 }
 
-impl Gate {
-    fn owner(&self) -> usize {
-        self.owner.load(Ordering::Relaxed) as usize
+/// Carries packets of a rank until nothing moves any more, or has the late device do so.
+fn carry(job: &Arc<Job>, from: usize, parcels: &mut Vec<Parcel>) {
+    if let (Some(device), Some(stepping)) = (&job.device, &job.stepping) {
+        return parcels
+            .drain(..)
+            .for_each(|parcel| late::post(job, device, stepping, from, parcel));
     }
-}
-
-/// An allocated gate.
-fn find(job: &Job, place: GatePlace) -> Option<&Gate> {
-    let node = job.placement.node_at(place.tni.coords)?;
-    let table = table(job, node, place.tni.number)?;
-    let gate = table.gates.get(usize::from(place.gate))?;
-    // Acquire pairs with the Release in alloc: the gate is reset.
-    (gate.alive.load(Ordering::Acquire) != 0).then_some(gate)
-}
-
-/// The gates of a TNI, once one was ever allocated.
-fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
-    let record = &job.node(node).tnis[usize::from(tni)];
-    // Acquire pairs with the Release in Job::lazy.
-    let off = record.gates.load(Ordering::Acquire);
-    (off != 0).then(|| job.arena.at(crate::shared::arena::Off::new(off)))
-}
-
-/// Carries packets until nothing moves any more.
-fn carry(job: &Job, parcels: &mut Vec<Parcel>) {
-    while let Some(p) = parcels.pop() {
-        let Some((place, gate)) =
-            GatePlace::of(p.to).ok().and_then(|place| Some((place, find(job, place)?)))
-        else {
-            // As on the real machine a packet to a gate that is not there is lost.
-            continue;
-        };
-        gate.with(|state| {
-            state.waiting[p.port][p.number as usize % DEPTH] =
-                Waiting { number: p.number + 1, packet: p.packet };
-            let start_gate = usize::from(place.gate) < START_GATES;
-            gate.fire(state, start_gate, parcels);
-        });
+    while let Some(parcel) = parcels.pop() {
+        parcel.arrive(job, parcels);
     }
 }
 
@@ -308,7 +130,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             let start_gate = usize::from(place.gate) < START_GATES;
             gate.fire(state, start_gate, &mut parcels);
         });
-        carry(&job, &mut parcels);
+        carry(&job, gate.owner(), &mut parcels);
     }
     Ok(())
 }
@@ -348,7 +170,7 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
         state.send(number, packet, &mut parcels);
         Ok(())
     });
-    carry(&job, &mut parcels);
+    carry(&job, gate.owner(), &mut parcels);
     PARCELS.set(parcels);
     started
 }

@@ -2,4 +2,6 @@
 
 mod bfpsum;
 pub(crate) mod gate;
+mod late;
 pub(crate) mod reduce;
+pub(crate) mod table;

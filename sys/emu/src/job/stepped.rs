@@ -11,6 +11,7 @@ use crate::limits::error::{JobError, fatal};
 use crate::sync::Ordering;
 use crate::timing::host_now;
 use crate::timing::model::Model;
+use std::ops::Range;
 use std::sync::Arc;
 
 impl Job {
@@ -74,6 +75,54 @@ impl Job {
     /// others may still be on their way to memory that it deregisters.
     pub fn excuse(&self, rank: usize) {
         self.owned().state().excused.insert(rank);
+    }
+
+    /// These pages of a rank are unmapped. What is mapped there later has other pages, but what was registered
+    /// before leads to the old ones: in the checked mode its use is misuse.
+    pub fn unmap(&self, rank: usize, memory: Range<usize>) {
+        let state = &mut *self.owned().state();
+        state.n_unmapped += 1;
+        for page in memory.start as u64 / self.page..(memory.end as u64).div_ceil(self.page) {
+            state.unmapped.insert((rank, page), state.n_unmapped);
+        }
+    }
+
+    /// How often memory was unmapped so far.
+    pub(crate) fn n_unmapped(&self) -> u64 {
+        self.stepping.as_ref().map_or(0, |owned| owned.state().n_unmapped)
+    }
+
+    /// Whether some of these bytes of a rank have been unmapped since `born`.
+    pub(crate) fn is_unmapped(&self, rank: usize, memory: Range<u64>, born: u64) -> bool {
+        let Some(owned) = &self.stepping else { return false };
+        let pages = memory.start / self.page..memory.end.div_ceil(self.page);
+        let state = owned.state();
+        state.unmapped.range((rank, pages.start)..(rank, pages.end)).any(|(_, &at)| at > born)
+    }
+
+    /// The next `n` registrations of a rank are refused, as if there were no STag left.
+    pub fn refuse(&self, rank: usize, n: u32) {
+        self.owned().state().refusals.insert(rank, (n, false));
+    }
+
+    /// Whether one has been since this was asked last.
+    #[must_use]
+    pub fn take_refused(&self, rank: usize) -> bool {
+        let mut state = self.owned().state();
+        state.refusals.get_mut(&rank).is_some_and(|(_, refused)| std::mem::take(refused))
+    }
+
+    /// Whether the registration at hand is refused.
+    pub(crate) fn refuses(&self, rank: usize) -> bool {
+        let Some(owned) = &self.stepping else { return false };
+        let mut state = owned.state();
+        match state.refusals.get_mut(&rank) {
+            Some((left @ 1.., refused)) => {
+                (*left, *refused) = (*left - 1, true);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Misuse that the checked mode has found since the last call. It does not end a stepped job.

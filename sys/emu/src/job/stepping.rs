@@ -1,7 +1,8 @@
 //! What the owner of a stepped job learns of it, and decides.
 
 use crate::sync::AtomicU64;
-use std::collections::BTreeSet;
+use crate::timing::model::Random;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +15,8 @@ pub enum Stage {
     Arrive,
     /// What a get brings is in place; the local notice is in the queue.
     Finish,
+    /// A packet is at a barrier gate; at a start gate it may have ended the operation.
+    Packet,
 }
 
 /// What [`crate::Job::step`] has done.
@@ -25,7 +28,7 @@ pub struct Stepped {
     pub stage: Stage,
     /// The rank that has posted the operation.
     pub from: usize,
-    /// The rank whose VCQ it names; `None` if there is none.
+    /// The rank whose VCQ or start gate it names; `None` if there is none.
     pub to: Option<usize>,
     /// Addresses of registered memory that were read or written: of `to` for [`Stage::Arrive`], else
     /// of `from`.
@@ -38,7 +41,10 @@ impl Stepped {
     /// The rank that may find something new in its queues or its memory.
     #[must_use]
     pub fn concerns(&self) -> Option<usize> {
-        if self.stage == Stage::Arrive { self.to } else { Some(self.from) }
+        match self.stage {
+            Stage::Arrive | Stage::Packet => self.to,
+            Stage::Send | Stage::Finish => Some(self.from),
+        }
     }
 }
 
@@ -56,6 +62,14 @@ pub(crate) struct State {
     /// Ranks that nothing is checked of any more.
     pub(crate) excused: BTreeSet<usize>,
     pub(crate) misuse: Vec<String>,
+    /// How often memory was unmapped.
+    pub(crate) n_unmapped: u64,
+    /// By rank and page, which of these was the last.
+    pub(crate) unmapped: BTreeMap<(usize, u64), u64>,
+    /// By rank, how many of its next registrations are refused, and whether one has been.
+    pub(crate) refusals: BTreeMap<usize, (u32, bool)>,
+    /// How late packets of barrier gates are; from the first one on.
+    pub(crate) gates: Option<Random>,
 }
 
 impl Stepping {

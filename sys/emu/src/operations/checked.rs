@@ -74,6 +74,19 @@ pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
     });
 }
 
+/// It is misuse if an operation of rank `from` uses what a region led to before its owner unmapped it.
+pub(crate) fn not_unmapped(job: &Job, from: usize, region: Option<Region>, len: u32) {
+    let Some(Region { addr, owner, born, .. }) = region else { return };
+    let owner = owner as usize;
+    let is_checked = job.model.checked && ![from, owner].iter().any(|&rank| job.is_excused(rank));
+    if is_checked && job.is_unmapped(owner, addr..addr + u64::from(len), born) {
+        job.misused(format!(
+            "an operation of rank {from} uses {len} bytes of rank {owner} that were unmapped after their \
+             registration"
+        ));
+    }
+}
+
 /// A number that changes with the bytes.
 pub(crate) fn sum_of(bytes: &[u8]) -> u64 {
     FxBuildHasher.hash_one(bytes)

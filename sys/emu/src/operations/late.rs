@@ -24,7 +24,7 @@ use crate::queues::late::LateVcq;
 use crate::queues::targets::{self, Target};
 use crate::queues::vcq::{Order, Origin, Vcq};
 use crate::shared::copy::{self, Space};
-use crate::shared::registrations::StagTable;
+use crate::shared::registrations::{Region, StagTable};
 use crate::shared::watched::Sequence;
 use crate::sync::Ordering;
 use crate::timing::model::Times;
@@ -103,7 +103,7 @@ impl Flight for Posted {
         let memory = addr.map(|addr| addr as usize..addr as usize + length(op) as usize);
         let is_get = matches!(op.action, Action::Get { .. });
         let writes = match stage {
-            stepping::Stage::Send => false,
+            stepping::Stage::Send | stepping::Stage::Packet => false,
             stepping::Stage::Arrive => !is_get,
             stepping::Stage::Finish => is_get,
         };
@@ -149,11 +149,18 @@ impl Flight for Posted {
 }
 
 impl Posted {
+    /// The operation is to use `len` bytes of this region.
+    fn finds(&self, region: Option<Region>, len: u32) {
+        let Context { job, rank } = &self.origin.context;
+        checked::not_unmapped(job, *rank, region, len);
+    }
+
     /// Reads the source; when the next stage is due.
     fn send(&mut self) -> Option<u64> {
         let code = match self.op.action {
             Action::Put { lcl, len } => match source(&self.origin, lcl, len) {
                 Ok(from) => {
+                    self.finds(self.origin.table().lookup(lcl), len);
                     self.data = vec![0; len as usize];
                     // SAFETY: the range lies in a registration; the vector has the room.
                     let read = unsafe {
@@ -193,6 +200,7 @@ impl Posted {
         let outcome = match targets::find(job, self.op.vcq).filter(is_left) {
             None => Outcome::failed(UTOFU_ERR_MRQ_PEER),
             Some(target) => {
+                self.finds(target.table.lookup(self.op.rmt), len);
                 let source = match &self.op.action {
                     Action::Piggyback { data, .. } => data.as_ptr() as u64,
                     Action::Get { .. } => {
@@ -219,6 +227,7 @@ impl Posted {
         if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
             code = match own_place(&self.origin, lcl, len) {
                 Ok(to) => {
+                    self.finds(self.origin.table().lookup(lcl), len);
                     let from = self.data.as_ptr() as u64;
                     // SAFETY: the range lies in a registration; the vector has the bytes.
                     let written = unsafe {

@@ -255,9 +255,19 @@ impl Vcq {
         let cq = &record.cqs[usize::from(self.place.cq)];
         let left = cq.used.load(Ordering::Relaxed) & !(EXCLUSIVE | 1 << self.place.index());
         if left == 0 {
+            self.has_left_nothing();
             self.table().forget_dynamic(&|| job.is_holding());
         }
         cq.used.store(left, Ordering::Relaxed);
+    }
+
+    /// In a stepped job it is misuse if the last VCQ of a CQ is freed before what was registered there.
+    fn has_left_nothing(&self) {
+        let Context { job, rank } = &self.context;
+        let n = self.table().n_registered();
+        if job.stepping.is_some() && job.model.checked && n > 0 && !job.is_excused(*rank) {
+            job.misused(format!("rank {rank} frees a VCQ with {n} registrations"));
+        }
     }
 
     /// Ends the process if another thread is in a call on the same side of the CQ.

@@ -48,6 +48,8 @@ pub(crate) struct Entry {
     filled: AtomicU32,
     /// Operations that may be reading or writing the range.
     holders: AtomicU32,
+    /// When its pages were pinned ([`Range::born`]).
+    born: AtomicU64,
 }
 
 /// The registrations of one CQ. Valid when zeroed.
@@ -89,6 +91,8 @@ pub(crate) struct Region {
     pub(crate) bytes_left: i64,
     pub(crate) owner: u32,
     pub(crate) read_only: bool,
+    /// As [`Range::born`].
+    pub(crate) born: u64,
 }
 
 /// A range to be registered, and by whom.
@@ -99,6 +103,8 @@ pub(crate) struct Range {
     pub(crate) owner: u32,
     /// READ_ONLY or nothing.
     pub(crate) flags: u32,
+    /// How often memory of the job's ranks was unmapped before ([`Job::unmap`](crate::Job::unmap)).
+    pub(crate) born: u64,
 }
 
 impl Entry {
@@ -113,19 +119,21 @@ impl Entry {
         self.len.store(len, Ordering::Relaxed);
         self.owner.store(range.owner, Ordering::Relaxed);
         self.flags.store(range.flags, Ordering::Relaxed);
+        self.born.store(range.born, Ordering::Relaxed);
         self.filled.store(1, Ordering::Relaxed);
         self.refs.store(1, Ordering::Relaxed);
         // Release pairs with the Acquire in get.
         self.state.store(state + 3, Ordering::Release);
     }
 
-    /// Counts one registration more; the caller holds the lock.
-    fn share(&self) {
+    /// Counts one registration more; the caller holds the lock. The first pins the pages anew.
+    fn share(&self, born: u64) {
         let refs = self.refs.load(Ordering::Relaxed) + 1;
         self.refs.store(refs, Ordering::Relaxed);
         let state = self.state.load(Ordering::Relaxed);
         if state & 1 == 0 {
-            // Release pairs with the Acquire in get: the fields are unchanged since fill.
+            self.born.store(born, Ordering::Relaxed);
+            // Release pairs with the Acquire in get: the other fields are unchanged since fill.
             self.state.store(state + 1, Ordering::Release);
         }
     }
@@ -188,6 +196,7 @@ impl Entry {
             let len = self.len.load(Ordering::Relaxed);
             let owner = self.owner.load(Ordering::Relaxed);
             let flags = self.flags.load(Ordering::Relaxed);
+            let born = self.born.load(Ordering::Relaxed);
             // Acquire pairs with the Release fence in fill.
             fence(Ordering::Acquire);
             if self.state.load(Ordering::Relaxed) == state {
@@ -196,6 +205,7 @@ impl Entry {
                     bytes_left: len as i64 - offset as i64,
                     owner,
                     read_only: flags != 0,
+                    born,
                 });
             }
         }
@@ -255,7 +265,7 @@ impl StagTable {
                 && e.owner.load(Ordering::Relaxed) == range.owner
                 && e.flags.load(Ordering::Relaxed) == range.flags
             {
-                e.share();
+                e.share(range.born);
                 return Ok(dynamic_stadd(n) + (range.addr - base));
             }
             if spare.is_none() && e.is_free() {
@@ -312,6 +322,13 @@ impl StagTable {
     /// Whether a STADD's STag has one registration, which ends its use if it is taken back.
     pub(crate) fn is_last(&self, stadd: u64) -> bool {
         self.entry(stadd).is_some_and(|e| e.refs.load(Ordering::Relaxed) == 1)
+    }
+
+    /// How many registrations of `reg_mem` there are.
+    pub(crate) fn n_registered(&self) -> u32 {
+        let _guard = self.lock.lock();
+        let high = self.high.load(Ordering::Relaxed) as usize;
+        self.dynamic[..high].iter().map(|e| e.refs.load(Ordering::Relaxed)).sum()
     }
 
     /// Takes back everything under the user STags of one VCQ.

@@ -4,8 +4,8 @@
 //! [`crate::operations::late`]). With a model the bytes still move at the post, and no poll shows a notice before
 //! its time: the completion in the TCQ when the TNI has sent the bytes, the remote notice a delay and
 //! the hops later, the local notice when the answer has come back. A program that waits for notices
-//! meets the latencies; one that watches memory does not. Barrier gates are not delayed. The numbers are those
-//! of a machine of the network model ([`Model::of_machine`]); tests take others.
+//! meets the latencies; one that watches memory does not. Barrier gates are delayed in the late mode of
+//! a stepped job only. The numbers are those of a machine of the network model ([`Model::of_machine`]); tests take others.
 //!
 //! Without jitter, operations on one target are seen in the order in which they were posted. With
 //! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware

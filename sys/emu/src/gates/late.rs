@@ -1,0 +1,63 @@
+//! Packets between barrier gates that take time: those of a stepped job in the late mode. The owner's steps bring
+//! them to their gates, each by itself and in any order.
+
+use crate::gates::table::Parcel;
+use crate::job::core::Job;
+use crate::job::device::{Device, Flight, Writing};
+use crate::job::stepping::{Stage, Stepped, Stepping};
+use crate::shared::registrations::StagTable;
+use crate::timing::model::Random;
+use std::sync::Arc;
+
+/// A packet under way.
+struct Flying {
+    job: Arc<Job>,
+    /// The rank whose gate has sent it.
+    from: usize,
+    parcel: Parcel,
+}
+
+/// Sends a packet of a gate of rank `from`.
+pub(crate) fn post(
+    job: &Arc<Job>,
+    device: &Device,
+    stepping: &Stepping,
+    from: usize,
+    parcel: Parcel,
+) {
+    let seed = job.model.late.unwrap_or(0);
+    let late = stepping.state().gates.get_or_insert_with(|| Random::new(seed)).late();
+    let flying = Flying { job: job.clone(), from, parcel };
+    device.post(job.now() + late, Box::new(flying), |_, _| ());
+}
+
+impl Flight for Flying {
+    fn rank(&self) -> usize {
+        self.from
+    }
+
+    fn next_stage(&self, at: u64) -> Stepped {
+        let to = self.parcel.concerns(&self.job);
+        Stepped { at, stage: Stage::Packet, from: self.from, to, memory: None, writes: false }
+    }
+
+    fn go_on(self: Box<Self>) -> Option<(u64, Box<dyn Flight>)> {
+        let Flying { job, parcel, .. } = *self;
+        let mut parcels = Vec::new();
+        let owner = parcel.arrive(&job, &mut parcels)?;
+        if let (Some(device), Some(stepping)) = (&job.device, &job.stepping) {
+            parcels.drain(..).for_each(|next| post(&job, device, stepping, owner, next));
+        }
+        None
+    }
+
+    fn forget(&self) {}
+
+    fn writing(&self) -> Option<&Writing> {
+        None
+    }
+
+    fn needs(&self, _: &StagTable, _: u64) -> bool {
+        false
+    }
+}

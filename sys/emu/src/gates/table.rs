@@ -1,0 +1,221 @@
+//! Barrier gates: 48 per TNI, of which the first 16 can start and end an operation.
+//!
+//! A gate waits for a packet from each of its sources, combines them and signals its destinations.
+//! A start/end gate signals its destinations when its rank starts an operation, and ends the
+//! operation when its sources have arrived. There is no device thread: whoever makes a gate
+//! complete carries its packet on, through as many gates as that completes in turn. In a stepped job
+//! of the late mode each packet takes its time ([`late`](crate::gates::late)).
+//!
+//! Packets carry the number of their operation, counted from the allocation of the gates, and wait
+//! in the place of that number. So two packets may overtake each other, carried by different ranks,
+//! and a packet may come before its gate is connected.
+
+use crate::gates::reduce::Packet;
+use crate::job::core::Job;
+use crate::limits::TNIS;
+use crate::limits::ids::GatePlace;
+use crate::shared::arena::Shared;
+use crate::shared::lock::SpinLock;
+use crate::sync::{AtomicU64, Ordering};
+use std::cell::UnsafeCell;
+use std::sync::atomic::AtomicU32;
+use utofu_sys::*;
+
+/// Gates of a TNI.
+pub(crate) const GATES: usize = 48;
+/// Start/end gates: the first of a TNI; the others relay.
+pub(crate) const START_GATES: usize = 16;
+/// Operations whose packets may wait at a gate. Two are enough for connected gates: nobody starts
+/// operation n + 2 before everybody has started n + 1.
+const DEPTH: usize = 4;
+
+/// The gates of a TNI. Valid when zeroed.
+#[repr(C)]
+pub(crate) struct GateTable {
+    pub(crate) gates: [Gate; GATES],
+}
+
+// SAFETY: atomics, and cells that the gates' locks guard.
+unsafe impl Shared for GateTable {}
+
+#[repr(C, align(64))]
+pub(crate) struct Gate {
+    lock: SpinLock,
+    /// 1 while allocated.
+    pub(crate) alive: AtomicU32,
+    pub(crate) owner: AtomicU32,
+    /// Operations started, ended, and polled to their end, since the allocation. Start gates only.
+    pub(crate) starts: AtomicU64,
+    pub(crate) ends: AtomicU64,
+    pub(crate) polled: AtomicU64,
+    /// Guarded by `lock`.
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: `state` is touched with the lock held only.
+unsafe impl Sync for Gate {}
+
+#[repr(C)]
+pub(crate) struct State {
+    /// Whether `set_vbg` was called.
+    pub(crate) connected: u32,
+    /// Local and remote source; NULL: none.
+    pub(crate) sources: [utofu_vbg_id_t; 2],
+    /// Local and remote destination.
+    pub(crate) destinations: [utofu_vbg_id_t; 2],
+    /// Packets passed on: both sources had delivered them.
+    fired: u64,
+    waiting: [[Waiting; DEPTH]; 2],
+    /// Start gates: the result of the last operation, and what was started.
+    pub(crate) result: Packet,
+    pub(crate) started: Packet,
+}
+
+/// A packet at a gate.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Waiting {
+    /// Number of its operation plus one.
+    number: u64,
+    packet: Packet,
+}
+
+/// A packet on its way to a gate.
+pub(crate) struct Parcel {
+    to: utofu_vbg_id_t,
+    /// 0: from the gate's local source, 1: from the remote one.
+    port: usize,
+    number: u64,
+    packet: Packet,
+}
+
+impl Gate {
+    /// Calls `f` with the guarded state.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
+        let _guard = self.lock.lock();
+        // SAFETY: the lock is held, and `f` cannot reach this gate again.
+        f(unsafe { &mut *self.state.get() })
+    }
+
+    /// Clears everything but the ownership.
+    pub(crate) fn reset(&self, state: &mut State) {
+        state.fired = 0;
+        for port in &mut state.waiting {
+            for w in port {
+                w.number = 0;
+            }
+        }
+        for count in [&self.starts, &self.ends, &self.polled] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Passes complete packets on; a start gate ends its operation instead.
+    pub(crate) fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<Parcel>) {
+        while let Some(packet) = state.complete() {
+            let number = state.fired;
+            state.fired += 1;
+            if start_gate {
+                state.result = packet;
+                // Release pairs with the Acquire in poll: what the other ranks did before they
+                // started the operation is visible to who sees its end.
+                self.ends.store(number + 1, Ordering::Release);
+            } else {
+                state.send(number, packet, out);
+            }
+        }
+    }
+}
+
+impl State {
+    /// The next operation's packets combined, if all sources have delivered.
+    fn complete(&self) -> Option<Packet> {
+        if self.connected == 0 {
+            return None;
+        }
+        let mut all: Option<Packet> = None;
+        for (source, waiting) in self.sources.iter().zip(&self.waiting) {
+            if *source == UTOFU_VBG_ID_NULL {
+                continue;
+            }
+            let w = &waiting[self.fired as usize % DEPTH];
+            if w.number != self.fired + 1 {
+                return None;
+            }
+            all = Some(match all {
+                None => w.packet,
+                Some(p) => p.merge(&w.packet),
+            });
+        }
+        all
+    }
+
+    pub(crate) fn send(&self, number: u64, packet: Packet, out: &mut Vec<Parcel>) {
+        for (port, &to) in self.destinations.iter().enumerate() {
+            if to != UTOFU_VBG_ID_NULL {
+                out.push(Parcel { to, port, number, packet });
+            }
+        }
+    }
+}
+
+impl Gate {
+    pub(crate) fn owner(&self) -> usize {
+        self.owner.load(Ordering::Relaxed) as usize
+    }
+}
+
+/// An allocated gate.
+pub(crate) fn find(job: &Job, place: GatePlace) -> Option<&Gate> {
+    let node = job.placement.node_at(place.tni.coords)?;
+    let table = table(job, node, place.tni.number)?;
+    let gate = table.gates.get(usize::from(place.gate))?;
+    // Acquire pairs with the Release in alloc: the gate is reset.
+    (gate.alive.load(Ordering::Acquire) != 0).then_some(gate)
+}
+
+/// The gates of a TNI, once one was ever allocated.
+pub(crate) fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
+    let record = &job.node(node).tnis[usize::from(tni)];
+    // Acquire pairs with the Release in Job::lazy.
+    let off = record.gates.load(Ordering::Acquire);
+    (off != 0).then(|| job.arena.at(crate::shared::arena::Off::new(off)))
+}
+
+impl Parcel {
+    /// The gate that it goes to, and whether it is a start gate.
+    fn gate<'a>(&self, job: &'a Job) -> Option<(&'a Gate, bool)> {
+        let place = GatePlace::of(self.to).ok()?;
+        let gate = find(job, place)?;
+        (!job.is_lost(gate.owner() as u32)).then_some((gate, usize::from(place.gate) < START_GATES))
+    }
+
+    /// The rank whose start gate it goes to.
+    pub(crate) fn concerns(&self, job: &Job) -> Option<usize> {
+        self.gate(job).and_then(|(gate, starts)| starts.then(|| gate.owner()))
+    }
+
+    /// It is at its gate, whose owner is returned. What that passes on is added to `parcels`.
+    pub(crate) fn arrive(self, job: &Job, parcels: &mut Vec<Parcel>) -> Option<usize> {
+        // As on the real machine a packet to a gate that is not there is lost.
+        let (gate, starts) = self.gate(job)?;
+        gate.with(|state| {
+            state.waiting[self.port][self.number as usize % DEPTH] =
+                Waiting { number: self.number + 1, packet: self.packet };
+            gate.fire(state, starts, parcels);
+        });
+        Some(gate.owner())
+    }
+}
+
+impl Job {
+    /// How many barrier gates are allocated.
+    #[must_use]
+    pub fn n_gates(&self) -> usize {
+        let tables = (0..self.nodes().len())
+            .flat_map(|node| (0..TNIS as u8).filter_map(move |tni| table(self, node, tni)));
+        // Relaxed: a figure.
+        let is_taken = |gate: &&Gate| gate.alive.load(Ordering::Relaxed) != 0;
+        tables.map(|table| table.gates.iter().filter(is_taken).count()).sum()
+    }
+}
