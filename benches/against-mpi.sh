@@ -136,8 +136,7 @@ settings() {
 
 # One run of everything with one side on $2 ranks: lines `collective bytes microseconds`.
 measure() (
-  side=$1 n=$2 own='' before=() flags=() sliced=()
-  [ "$n" -le "$(nproc)" ] && [ -z "$hosts" ] && own=yes
+  side=$1 n=$2 before=() flags=() sliced=()
   if [ "$side" = hopbine ]; then
     HOPBINE_BACKEND=${HOPBINE_BACKEND:-shm} "$target/hopbine" launch -n "$n" \
       "$target/hopbine" bench-rank "$collectives" "$sizes" "$budget"
@@ -146,27 +145,15 @@ measure() (
   library=$(library_of "$side")
   use_mpi "$library"
   [[ $side != *+ ]] || before=(env "LD_PRELOAD=$PWD/$out/hopbine/lib/libhopbine_preload.so")
-  case $library in
-    openmpi*)
-      flags=(--bind-to core)
-      [ "$own" ] || flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1)
-      [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
-      if [ "$hosts" ]; then
-        flags+=(--mca plm_rsh_agent "$CLUSTER_AGENT" --mca oob_tcp_if_include "$CLUSTER_SUBNET"
-          --mca btl_tcp_if_include "$CLUSTER_SUBNET" --host "${CLUSTER_HOSTS// /:$n,}:$n")
-        n=$((n * hosts))
-      fi
-      [ "$library" != openmpi ] || flags+=(--mca btl_base_warn_component_unused 0) ;;
-    mpich*)
-      # It never yields: a rank that waits takes its whole time slice, 100 ms at real-time priority.
-      if [ "$own" ]; then flags=(-bind-to core); else sliced=(chrt -o 0); fi ;;
-    intel)
-      # Ranks with cores of their own are bound to them, and spin.
-      if [ "$own" ]; then
-        unset I_MPI_THREAD_YIELD I_MPI_SHM_YIELD
-        export I_MPI_PIN=1
-      fi ;;
-  esac
+  if [ "$hosts" ]; then
+    flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1 --mca btl_base_warn_component_unused 0
+      --mca plm_rsh_agent "$CLUSTER_AGENT" --mca oob_tcp_if_include "$CLUSTER_SUBNET"
+      --mca btl_tcp_if_include "$CLUSTER_SUBNET" --host "${CLUSTER_HOSTS// /:$n,}:$n")
+    [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
+    n=$((n * hosts))
+  else
+    bind_ranks "$n"
+  fi
   settings "${side%+}"
   $MPIEXEC "${flags[@]}" -n "$n" "${sliced[@]}" "${before[@]}" "$out/collectives-$library" "$collectives" "$sizes" \
     "$budget" "${modes[@]}"

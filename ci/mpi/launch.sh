@@ -37,6 +37,29 @@ use_mpi() {
   command -v "${MPICC%% *}" >/dev/null && command -v "${MPIEXEC%% *}" >/dev/null
 }
 
+# RANKS: for measurements on this host. Ranks with cores of their own are bound to them and spin, more yield. Sets
+# `flags` for the launcher and `sliced`, which goes before the program.
+bind_ranks() {
+  local own=
+  [ "$1" -gt "$(nproc)" ] || own=yes
+  flags=() sliced=()
+  case $mpi in
+    openmpi*)
+      flags=(--bind-to core)
+      [ "$own" ] || flags=(--bind-to none --oversubscribe --mca mpi_yield_when_idle 1)
+      [ "$(id -u)" != 0 ] || flags+=(--allow-run-as-root)
+      [ "$mpi" != openmpi ] || flags+=(--mca btl_base_warn_component_unused 0) ;;
+    mpich*)
+      # It never yields: a rank that waits takes its whole time slice, 100 ms at real-time priority.
+      if [ "$own" ]; then flags=(-bind-to core); else sliced=(chrt -o 0); fi ;;
+    intel*)
+      if [ "$own" ]; then
+        unset I_MPI_THREAD_YIELD I_MPI_SHM_YIELD
+        export I_MPI_PIN=1
+      fi ;;
+  esac
+}
+
 # RANKS PROGRAM [ARGUMENT]...
 launch() {
   case $launcher in

@@ -25,7 +25,10 @@ pub(super) const MOST_RANKS: usize = 64;
 /// rank can have a core of its own.
 const LOOKS: u32 = 32;
 /// What a rank reads in all, at most: with more, messages of blocks move less.
-pub(super) const MOST_READ: u64 = 64 * 1024;
+pub(super) const MOST_READ: u64 = 128 * 1024;
+/// The longest contribution where everybody contributes and reads all: a plan has them read longer ones where
+/// they lie, and each fold a part.
+pub(super) const MOST_SHARED: u64 = 32 * 1024;
 
 /// The flat buffer of a communicator.
 pub(super) struct SharedFlatBuffer {
@@ -148,11 +151,12 @@ impl SharedFlatBuffer {
     }
 
     /// Reads the contributions of some ranks, which go to their places in the output, or with a reducer
-    /// are folded at its start.
+    /// are folded at its start. `own` is where the user has what this rank contributes; without it, the flat
+    /// buffer must have it.
     ///
     /// # Safety
     /// Every part must lie within its contribution, and have a place in the output, which is valid for
-    /// reads and writes, and nobody else's.
+    /// reads and writes, and nobody else's. `own` must have this rank's part, apart from the output.
     ///
     /// # Errors
     /// As [`awaited`](SharedFlatBuffer::awaited).
@@ -161,6 +165,7 @@ impl SharedFlatBuffer {
         &self,
         (flat, ranks): (&mut FlatBuffer, Range<usize>),
         mut of: impl FnMut(usize) -> Read,
+        own: Option<*const u8>,
         (output, reducer): (*mut u8, Option<&Reducer>),
         (caller, waiter): (Caller, &mut dyn Waiter),
     ) -> Result<(), Error> {
@@ -169,12 +174,12 @@ impl SharedFlatBuffer {
         for (index, rank) in ranks.enumerate() {
             let Read { len, part, place } = of(rank);
             let there = match rank == flat.me() {
-                true => flat.own(len),
+                true => own.unwrap_or_else(|| flat.own(len)),
                 false => self.awaited(flat, (rank, len), caller, waiter)?,
             };
             // SAFETY: the caller's promise: the part lies within the contribution, which stays until
-            // this rank enters the next call. It is not the user's memory.
-            let operand = unsafe { slice(there.add(part.start), part.len()) };
+            // this rank enters the next call, or is the user's and apart from the output.
+            let operand = unsafe { slice(there.wrapping_add(part.start), part.len()) };
             if part.is_empty() {
                 continue;
             }

@@ -53,7 +53,7 @@ impl SharedFlatBuffer {
             Read { len: 0, part: start..start + part, place: rank * block }
         };
         // SAFETY: the block for this rank lies within every contribution, and the output has room for all.
-        unsafe { self.read((flat, 0..n), of, (call.recv, None), (caller, waiter)) }?;
+        unsafe { self.read((flat, 0..n), of, None, (call.recv, None), (caller, waiter)) }?;
         if !call.in_place && block > 0 {
             let own = me * block;
             // SAFETY: the caller's promise: both buffers have all blocks, and are apart.

@@ -2,16 +2,12 @@
 
 use hopbine_torus::Collective;
 
-use super::flat_buffer::{MOST_READ, Read, SharedFlatBuffer, slice};
+use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
-
-/// The longest contribution where everybody contributes and reads all: a plan has them read longer ones where
-/// they lie.
-const MOST_SHARED: u64 = 8 * 1024;
 
 /// Who contributes, who reads, and what.
 struct Task {
@@ -145,12 +141,19 @@ impl SharedFlatBuffer {
             flat.contribute(unsafe { slice(input(call, caller, given), given) });
         }
         let Some(part) = part else { return Ok(()) };
-        let ranks = from.map_or(0..flat.n_ranks(), |rank| rank..rank + 1);
+        let (me, ranks) = (flat.me(), from.map_or(0..flat.n_ranks(), |rank| rank..rank + 1));
         let start = ranks.start;
-        let of = |rank| Read { len, part: offset..offset + part, place: (rank - start) * part };
-        // SAFETY: the caller's promise: the output has room for every part. Every contribution has `len`
-        // bytes, of which the part lies within.
-        unsafe { self.read((flat, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter)) }
+        let of = |rank| {
+            // In place the own block is where it belongs.
+            let is_there = call.in_place && !folds && rank == me;
+            let read = if is_there { 0 } else { part };
+            Read { len, part: offset..offset + read, place: (rank - start) * part }
+        };
+        let own = (!call.in_place).then(|| input(call, caller, len));
+        let output = (call.recv, reducer.as_ref());
+        // SAFETY: the caller's promise: the output has room for every part, and is apart from an input that is
+        // not in place. Every contribution has `len` bytes, of which the part lies within.
+        unsafe { self.read((flat, ranks), of, own, output, (caller, waiter)) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
-use super::flat_buffer::{MOST_READ, Read, SharedFlatBuffer, slice};
+use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
 use super::pairs::places;
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
@@ -14,10 +14,6 @@ use crate::comm::state::small::{Refusal, Waiter};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
-
-/// The longest block of an allgather: longer than where all have one size, as a plan would have to be
-/// compiled whenever sizes change.
-const MOST_SHARED: u64 = 16 * 1024;
 
 /// The blocks of a call that the flat buffer may serve.
 fn known<'a>(call: &Call<'a>) -> Option<Blocks<'a>> {
@@ -81,13 +77,13 @@ impl SharedFlatBuffer {
             let of = |_| Read { len, part: offset..offset + own, place: 0 };
             // SAFETY: the own block lies within every contribution, and the output has room for it.
             let done = unsafe {
-                self.read((flat, ranks), of, (call.recv, reducer.as_ref()), (caller, waiter))
+                self.read((flat, ranks), of, None, (call.recv, reducer.as_ref()), (caller, waiter))
             };
             return done;
         }
         let start = places(&blocks).nth(me).map_or(0, |(start, _)| bytes(start));
         let input =
-            if call.in_place { call.recv.wrapping_add(start) } else { call.send.cast_mut() };
+            if call.in_place { call.recv.wrapping_add(start).cast_const() } else { call.send };
         // SAFETY: the caller's promise: the own block is there.
         flat.contribute(unsafe { slice(input, own) });
         let mut places = places(&blocks);
@@ -98,8 +94,8 @@ impl SharedFlatBuffer {
             let part = if rank == me && call.in_place { 0 } else { len };
             Read { len, part: 0..part, place }
         };
-        // SAFETY: every rank contributes its block, and the output has room for it, by the caller's
-        // promise.
-        unsafe { self.read((flat, ranks), of, (call.recv, None), (caller, waiter)) }
+        // SAFETY: every rank contributes its block, and the output has room for it, apart from an input that is
+        // not in place, by the caller's promise.
+        unsafe { self.read((flat, ranks), of, Some(input), (call.recv, None), (caller, waiter)) }
     }
 }
