@@ -168,8 +168,11 @@ static double timed(const guideline_t *of, int is_built, size_t bytes, int root)
     if (!is_built) {
         of->call(bytes, root);
     } else if (of->form == HALVES) {
+        size_t doubles = bytes / 16;
         of->composition(bytes / 2, root);
+        out += doubles, in += doubles;
         of->composition(bytes / 2, root);
+        out -= doubles, in -= doubles;
     } else {
         of->composition(of->form == TWICE ? 2 * bytes : bytes, root);
     }
