@@ -90,7 +90,11 @@ impl SharedFlatBuffer {
             Collective::Alltoall | Collective::Scan | Collective::Exscan => everybody,
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
-            Collective::Gather => Task { part: is_root.then_some(block), ..everybody },
+            Collective::Gather => Task {
+                given: (!is_root).then_some(block),
+                part: is_root.then_some(block),
+                ..everybody
+            },
             Collective::Bcast => Task {
                 from: Some(root),
                 given: is_root.then_some(block),
@@ -143,10 +147,18 @@ impl SharedFlatBuffer {
         let Some(part) = part else { return Ok(()) };
         let (me, ranks) = (flat.me(), from.map_or(0..flat.n_ranks(), |rank| rank..rank + 1));
         let start = ranks.start;
+        let is_copied = !folds && ranks.contains(&me);
+        if is_copied && !call.in_place && part > 0 {
+            // While the others' come.
+            let own = input(call, caller, len).wrapping_add(offset);
+            // SAFETY: the caller's promise: the input has what is contributed, and the output has room for
+            // every part, apart from it.
+            unsafe {
+                std::ptr::copy_nonoverlapping(own, call.recv.add((me - start) * part), part);
+            }
+        }
         let of = |rank| {
-            // In place the own block is where it belongs.
-            let is_there = call.in_place && !folds && rank == me;
-            let read = if is_there { 0 } else { part };
+            let read = if is_copied && rank == me { 0 } else { part };
             Read { len, part: offset..offset + read, place: (rank - start) * part }
         };
         let own = (!call.in_place).then(|| input(call, caller, len));
