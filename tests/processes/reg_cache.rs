@@ -67,7 +67,8 @@ fn steady(comm: &Communicator) {
         assert!(total(comm, |stats| stats.hits) >= 60);
     }
 
-    // Whoever does not want it gets a registration for each call, and nothing is kept.
+    // Whoever does not want it gets a registration for each call, which is not kept. Kept ones of the same pages
+    // end: a device may share registrations of the same pages.
     let kept = total(comm, |stats| stats.registered_regions);
     let (before, anew) = (registrations(comm), comm.with(CallOptions::new().register_anew()));
     let other = vec![3u64; 40_000];
@@ -75,7 +76,8 @@ fn steady(comm: &Communicator) {
         reduce(&anew, &other, &mut recv[..40_000]);
     }
     assert!(registrations(comm) >= before + 5);
-    assert_eq!(total(comm, |stats| stats.registered_regions), kept);
+    let ended = u64::from(keeps(comm));
+    assert!(total(comm, |stats| stats.registered_regions) <= kept - ended, "{kept}");
 }
 
 #[test]
