@@ -70,7 +70,7 @@ tests_shm() {
 chaos() {
   local hopbine=${CARGO_TARGET_DIR:-target}/debug/hopbine
   limited 300 "$hopbine" chaos --seeds 1..2000 &&
-    limited 300 "$hopbine" chaos --seeds 1..300 --backend sim-utofu
+    limited 300 "$hopbine" chaos --seeds 1..150 --backend sim-utofu
 }
 
 # The bindings that are checked in are those of the header.
