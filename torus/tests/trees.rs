@@ -56,7 +56,7 @@ fn trees_take_as_long_on_both_players() {
         ("ideal-torus", "8x4"),
         ("ideal-torus", "5x7"),
         ("ideal-torus", "4x4x4"),
-        ("ideal-torus", "6x6x6"),
+        ("ideal-torus", "5x5x5"),
         ("ideal-torus", "4x4+4"),
         ("hx2mesh", "8x4"),
         ("tofu-d", "4x4x4"),
