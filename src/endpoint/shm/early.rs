@@ -11,8 +11,11 @@ use crate::endpoint::{WireError, WireRegion};
 
 /// After so many messages with early bytes a peer may choose again how it takes one.
 const HABITUAL: u32 = 32;
-/// Slots that stay free for other peers, if there are any: a peer may be long in taking its pieces.
-const FOR_OTHERS: usize = KEPT_SLOTS / 2;
+/// Slots without early bytes: those are not taken before their receive is posted, which may wait for a message that a
+/// peer has asked for, and that goes through these slots.
+const FOR_REQUESTED: usize = 1;
+/// So many with more than one peer, each of which may be long in taking its pieces.
+const FOR_REQUESTED_BY_MANY: usize = 2;
 
 impl ShmEndpoint {
     /// How many bytes of a message that is about to be announced to a peer follow at once.
@@ -26,7 +29,7 @@ impl ShmEndpoint {
             habit.n_early = 0;
             return 0;
         }
-        let kept = if self.peers.len() > 2 { FOR_OTHERS } else { 0 };
+        let kept = if self.peers.len() > 2 { FOR_REQUESTED_BY_MANY } else { FOR_REQUESTED };
         len.min(self.staging.n_free_for_pieces().saturating_sub(kept) * SLOT_BYTES)
     }
 
@@ -180,7 +183,7 @@ mod tests {
         Tag { context: 1, operation: 1, message, call: 0x100 }
     }
 
-    const EARLY: usize = KEPT_SLOTS * SLOT_BYTES;
+    const EARLY: usize = (KEPT_SLOTS - FOR_REQUESTED) * SLOT_BYTES;
 
     /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each; `later`:
     /// which are posted when everything has come that comes without them. How each receive ended.
@@ -257,6 +260,39 @@ mod tests {
                 let ended = exchange(&[len, EARLY], &[len - 1, EARLY], (later, can_read));
                 assert_eq!(ended, ["differs", "received"], "{len} {later} {can_read}");
             }
+        }
+    }
+
+    #[test]
+    fn early_bytes_that_nobody_takes_hold_up_no_other_message() {
+        for can_read in [false, true] {
+            let [mut from, mut to] = ports(can_read);
+            let (first, second) = (vec![1u8; EARLY], vec![2u8; 3 * EARLY + 5]);
+            let mut got = [vec![0; first.len()], vec![0; second.len()]];
+            for (task, bytes) in (0..).zip([&first, &second]) {
+                let region =
+                    WireRegion { ptr: bytes.as_ptr().cast_mut(), len: bytes.len(), key: 0 };
+                let send = SendPost { slot: Slot { run: 0, task }, tag: tag(task), region };
+                // SAFETY: the bytes stay until the end of the test, and are only read.
+                unsafe { from.post_send(1, send) }.map(drop).unwrap();
+            }
+            // The second first: only when it has come is the first one wanted.
+            for task in [1, 0] {
+                let bytes = &mut got[task as usize];
+                let region = WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 };
+                let slot = Slot { run: 0, task };
+                let recv = RecvPost { slot, tag: tag(task), region, arrival: Arrival::InRegion };
+                // SAFETY: as above; nobody reads them before.
+                unsafe { to.post_recv(0, recv) }.map(drop).unwrap();
+                let (mut events, mut of_sender) = (Vec::new(), Vec::new());
+                for _ in 0..100 {
+                    to.poll(&mut events).unwrap();
+                    from.poll(&mut of_sender).unwrap();
+                }
+                let is_it = |event: &Event| matches!(event, Event::Received(of) if *of == slot);
+                assert!(events.iter().any(is_it), "message {task}: {events:?}");
+            }
+            assert!(got == [first, second]);
         }
     }
 

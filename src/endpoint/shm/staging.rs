@@ -9,7 +9,7 @@ use super::segment::Segment;
 
 /// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
 /// fill some while the other reads some, few enough to stay in the cache.
-pub(super) const KEPT_SLOTS: usize = 4;
+pub(super) const KEPT_SLOTS: usize = 5;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
 /// So many polls long a message waits for a slot: readers mostly give theirs back soon. After that it is announced, and
 /// so are all until one has found a slot: who does not read may wait for what is to be sent.
