@@ -68,6 +68,17 @@ fn c_programs_run_unchanged() {
     }
 }
 
+/// More long messages under way from each to the other than there are lines in a queue.
+#[test]
+fn two_ranks_have_many_long_messages_under_way() {
+    let options = ["-n", "2", "--backend", "shm", "env", "HOPBINE_CMA=off"];
+    let run =
+        "run reduce-scatter --torus 2 --bytes 34MiB --segment 128KiB --ports 1 --iterations 10";
+    let command = [env!("CARGO_BIN_EXE_hopbine")].into_iter().chain(run.split(' '));
+    let out = well(&launch(&options, &command.collect::<Vec<_>>()));
+    assert!(out.contains("yes"), "{out}");
+}
+
 #[test]
 fn a_program_linked_to_the_vendors_library_runs_too() {
     let directory = tempfile::tempdir().unwrap();
