@@ -4,7 +4,6 @@
 
 use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
-use super::staging::KEPT_SLOTS;
 use super::state::{EarlyRecv, Goal, RendezvousRecv};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
 use crate::endpoint::{WireError, WireRegion};
@@ -163,6 +162,7 @@ mod tests {
     use super::super::layout::Layout;
     use super::super::process::{Process, Watch};
     use super::super::segment::Segment;
+    use super::super::staging::KEPT_SLOTS;
     use super::*;
     use crate::endpoint::{Arrival, Bell, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag};
 
