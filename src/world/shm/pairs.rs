@@ -47,19 +47,16 @@ impl SharedFlatBuffer {
         });
         flat.contribute_pieces(0, others.into_iter());
         let of = |rank| {
-            // Its own block would come before this rank's, or behind.
+            // Its own block would come before this rank's, or behind. This rank's is in the input, which has all, and
+            // in place where it belongs.
             let before = if rank < me { me - 1 } else { me };
-            let (start, part) = (before * block, if rank == me { 0 } else { block });
+            let part = if rank == me && call.in_place { 0 } else { block };
+            let start = before * block;
             Read { len: 0, part: start..start + part, place: rank * block }
         };
-        // SAFETY: the block for this rank lies within every contribution, and the output has room for all.
-        unsafe { self.read((flat, 0..n), of, None, (call.recv, None), (caller, waiter)) }?;
-        if !call.in_place && block > 0 {
-            let own = me * block;
-            // SAFETY: the caller's promise: both buffers have all blocks, and are apart.
-            unsafe { std::ptr::copy_nonoverlapping(input.add(own), call.recv.add(own), block) };
-        }
-        Ok(())
+        // SAFETY: the block for this rank lies within every contribution and the input, and the output has room
+        // for all, apart from an input that is not in place, by the caller's promise.
+        unsafe { self.read((flat, 0..n), of, Some(input), (call.recv, None), (caller, waiter)) }
     }
 
     /// Performs an alltoall of blocks of any size, unless it is too long for some rank. Returns
