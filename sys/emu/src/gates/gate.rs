@@ -32,10 +32,8 @@ fn own(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
 
 /// Carries packets of a rank until nothing moves any more, or has the late device do so.
 fn carry(job: &Arc<Job>, from: usize, parcels: &mut Vec<Parcel>) {
-    if let (Some(device), Some(stepping)) = (&job.device, &job.stepping) {
-        return parcels
-            .drain(..)
-            .for_each(|parcel| late::post(job, device, stepping, from, parcel));
+    if late::post(job, from, parcels) {
+        return;
     }
     while let Some(parcel) = parcels.pop() {
         parcel.arrive(job, parcels);

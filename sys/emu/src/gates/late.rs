@@ -3,8 +3,8 @@
 
 use crate::gates::table::Parcel;
 use crate::job::core::Job;
-use crate::job::device::{Device, Flight, Writing};
-use crate::job::stepping::{Stage, Stepped, Stepping};
+use crate::job::device::{Flight, Writing};
+use crate::job::stepping::{Stage, Stepped};
 use crate::shared::registrations::StagTable;
 use crate::timing::model::Random;
 use std::sync::Arc;
@@ -17,18 +17,16 @@ struct Flying {
     parcel: Parcel,
 }
 
-/// Sends a packet of a gate of rank `from`.
-pub(crate) fn post(
-    job: &Arc<Job>,
-    device: &Device,
-    stepping: &Stepping,
-    from: usize,
-    parcel: Parcel,
-) {
+/// Has the late device of a stepped job carry packets of rank `from`; false if the job has none.
+pub(crate) fn post(job: &Arc<Job>, from: usize, parcels: &mut Vec<Parcel>) -> bool {
+    let (Some(device), Some(stepping)) = (&job.device, &job.stepping) else { return false };
     let seed = job.model.late.unwrap_or(0);
-    let late = stepping.state().gates.get_or_insert_with(|| Random::new(seed)).late();
-    let flying = Flying { job: job.clone(), from, parcel };
-    device.post(job.now() + late, Box::new(flying), |_, _| ());
+    for parcel in parcels.drain(..) {
+        let late = stepping.state().gates.get_or_insert_with(|| Random::new(seed)).late();
+        let flying = Flying { job: job.clone(), from, parcel };
+        device.post(job.now() + late, Box::new(flying), |_, _| ());
+    }
+    true
 }
 
 impl Flight for Flying {
@@ -45,9 +43,7 @@ impl Flight for Flying {
         let Flying { job, parcel, .. } = *self;
         let mut parcels = Vec::new();
         let owner = parcel.arrive(&job, &mut parcels)?;
-        if let (Some(device), Some(stepping)) = (&job.device, &job.stepping) {
-            parcels.drain(..).for_each(|next| post(&job, device, stepping, owner, next));
-        }
+        post(&job, owner, &mut parcels);
         None
     }
 
