@@ -28,9 +28,14 @@
 #define HOPBINE_VERSION_PATCH 0
 
 /* Deprecated: names of before 0.1.0, which the next minor version drops. */
-#define hopbine_reduce_scatterv hopbine_reduce_scatter
-#define hopbine_ireduce_scatterv hopbine_ireduce_scatter
-#define hopbine_reduce_scatterv_init hopbine_reduce_scatter_init
+#ifdef __GNUC__
+#define HOPBINE_DEPRECATED _Pragma("GCC warning \"deprecated: hopbine_reduce_scatter has no v at its end\"")
+#else
+#define HOPBINE_DEPRECATED
+#endif
+#define hopbine_reduce_scatterv HOPBINE_DEPRECATED hopbine_reduce_scatter
+#define hopbine_ireduce_scatterv HOPBINE_DEPRECATED hopbine_ireduce_scatter
+#define hopbine_reduce_scatterv_init HOPBINE_DEPRECATED hopbine_reduce_scatter_init
 
 
 // Signed integer of 8 bits.
@@ -127,7 +132,7 @@
 #define HOPBINE_MAXLOC 11
 
 // The colour of a rank that takes part in no communicator.
-#define HOPBINE_UNDEFINED -1
+#define HOPBINE_UNDEFINED (-1)
 
 // All is well.
 #define HOPBINE_SUCCESS 0
@@ -770,10 +775,10 @@ int hopbine_report_add(const char *call, uint64_t bytes, const char *served_by, 
 int hopbine_explain(hopbine_comm_t comm,
                     const char *collective,
                     int64_t count,
-                    int element,
+                    int datatype,
                     int op,
                     char *text,
-                    uintptr_t room);
+                    size_t room);
 
 // Starts the persistent collective.
 //

@@ -28,224 +28,244 @@ int HB_Init(void);
 int hopbine_comm_from_mpi(MPI_Comm comm, hopbine_comm_t *made);
 
 int HB_Barrier(MPI_Comm comm);
-int HB_Allreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+int HB_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
     MPI_Comm comm);
-int HB_Reduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
-    MPI_Comm comm);
-int HB_Reduce_scatter_block(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm);
-int HB_Bcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm);
-int HB_Allgather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
-    MPI_Comm comm);
-int HB_Gather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+int HB_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
     int root, MPI_Comm comm);
-int HB_Scatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
-    int root, MPI_Comm comm);
-int HB_Alltoall(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+int HB_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int HB_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int HB_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int HB_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int HB_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm);
+int HB_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[],
+    MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm);
-int HB_Allgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, MPI_Comm comm);
-int HB_Gatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Scatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Alltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm);
-int HB_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type,
-    MPI_Op op, MPI_Comm comm);
-int HB_Scan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int HB_Exscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int HB_Alltoallw(const void *send, const int counts[], const int displs[],
-    const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
-    const MPI_Datatype to_types[], MPI_Comm comm);
+int HB_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+    MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
+    MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int HB_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm);
+int HB_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm);
+int HB_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
+    const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[],
+    const MPI_Datatype recvtypes[], MPI_Comm comm);
 
 /* Non-blocking: served where libhopbine_preload.so is loaded (LD_PRELOAD), which serves waiting for them; else
  * by MPI. */
 int HB_Ibarrier(MPI_Comm comm, MPI_Request *request);
-int HB_Iallreduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
+int HB_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
     MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
-    MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_scatter_block(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Request *request);
-int HB_Ibcast(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Iallgather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
-    MPI_Comm comm, MPI_Request *request);
-int HB_Igather(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+int HB_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
     int root, MPI_Comm comm, MPI_Request *request);
-int HB_Iscatter(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
-    int root, MPI_Comm comm, MPI_Request *request);
-int HB_Ialltoall(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+int HB_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
+int HB_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
+int HB_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Request *request);
+int HB_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[],
+    MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request *request);
-int HB_Iallgatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Igatherv(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
-int HB_Iscatterv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
-int HB_Ialltoallv(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Ireduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type,
-    MPI_Op op, MPI_Comm comm, MPI_Request *request);
-int HB_Iscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Iexscan(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Ialltoallw(const void *send, const int counts[], const int displs[],
-    const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
-    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+    MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
+    const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[],
+    const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request);
 
 /* Counts beyond 2^31. Over an MPI that has no such calls (before MPI 4), hopbine serves them alike; one that it
  * does not serve fails (MPI_ERR_COUNT) if it has a number that an int does not hold. */
-int HB_Allreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm);
-int HB_Reduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op, int root,
-    MPI_Comm comm);
-int HB_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
+int HB_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm);
-int HB_Bcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm);
-int HB_Allgather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, MPI_Comm comm);
-int HB_Gather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Scatter_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Alltoall_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, MPI_Comm comm);
-int HB_Allgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
-    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm);
-int HB_Gatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
-    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Scatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm);
-int HB_Alltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
-    MPI_Datatype to, MPI_Comm comm);
-int HB_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
+int HB_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm);
+int HB_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int HB_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int HB_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int HB_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
+int HB_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+    MPI_Comm comm);
+int HB_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+    MPI_Comm comm);
+int HB_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm);
+int HB_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+    MPI_Datatype recvtype, MPI_Comm comm);
+int HB_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int HB_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm);
-int HB_Scan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm);
-int HB_Exscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm);
-int HB_Alltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
-    const MPI_Datatype to_types[], MPI_Comm comm);
+int HB_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm);
+int HB_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm);
 
-int HB_Iallreduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    int root, MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_scatter_block_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
+int HB_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Request *request);
-int HB_Ibcast_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm,
+int HB_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
     MPI_Request *request);
-int HB_Iallgather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Igather_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
-int HB_Iscatter_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, int root, MPI_Comm comm, MPI_Request *request);
-int HB_Ialltoall_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Iallgatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
-    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Igatherv_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
-    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Iscatterv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm,
-    MPI_Request *request);
-int HB_Ialltoallv_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
-    MPI_Datatype to, MPI_Comm comm, MPI_Request *request);
-int HB_Ireduce_scatter_c(const void *send, void *recv, const MPI_Count counts[],
-    MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
-int HB_Iscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+int HB_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
+int HB_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
+int HB_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
     MPI_Comm comm, MPI_Request *request);
-int HB_Iexscan_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+int HB_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
     MPI_Comm comm, MPI_Request *request);
-int HB_Ialltoallw_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
-    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Request *request);
+int HB_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request);
+int HB_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Request *request);
+int HB_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+    const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request);
 
 /* Persistent: as non-blocking. Over an MPI without them, one that hopbine does not serve fails
  * (MPI_ERR_UNSUPPORTED_OPERATION). */
 int HB_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Allreduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, int root,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_scatter_block_init(const void *send, void *recv, int n, MPI_Datatype type,
+int HB_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Bcast_init(void *buffer, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Info info,
+int HB_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
+int HB_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
     MPI_Request *request);
-int HB_Allgather_init(const void *send, int n, MPI_Datatype type, void *recv, int m,
-    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Gather_init(const void *send, int n, MPI_Datatype type, void *recv, int m, MPI_Datatype to,
+int HB_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+    const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
+int HB_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[],
+    MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
+    MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[],
+    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[],
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
+    const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[],
+    const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+    MPI_Info info, MPI_Request *request);
+int HB_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+    MPI_Request *request);
+int HB_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+    void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
     int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Scatter_init(const void *send, int n, MPI_Datatype type, void *recv, int m,
-    MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoall_init(const void *send, int n, MPI_Datatype type, void *recv, int m,
-    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Allgatherv_init(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Gatherv_init(const void *send, int n, MPI_Datatype type, void *recv, const int counts[],
-    const int displs[], MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info,
+int HB_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+    MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+    const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
     MPI_Request *request);
-int HB_Scatterv_init(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, int m, MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoallv_init(const void *send, const int counts[], const int displs[], MPI_Datatype type,
-    void *recv, const int to_counts[], const int to_displs[], MPI_Datatype to, MPI_Comm comm,
-    MPI_Info info, MPI_Request *request);
-int HB_Reduce_scatter_init(const void *send, void *recv, const int counts[], MPI_Datatype type,
+int HB_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
+int HB_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Scan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-    MPI_Info info, MPI_Request *request);
-int HB_Exscan_init(const void *send, void *recv, int n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoallw_init(const void *send, const int counts[], const int displs[],
-    const MPI_Datatype types[], void *recv, const int to_counts[], const int to_displs[],
-    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Allreduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_scatter_block_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type,
+int HB_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Bcast_init_c(void *buffer, MPI_Count n, MPI_Datatype type, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request *request);
-int HB_Allgather_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Gather_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Scatter_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoall_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv, MPI_Count m,
-    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Allgatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
-    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, MPI_Comm comm, MPI_Info info,
-    MPI_Request *request);
-int HB_Gatherv_init_c(const void *send, MPI_Count n, MPI_Datatype type, void *recv,
-    const MPI_Count counts[], const MPI_Aint displs[], MPI_Datatype to, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request *request);
-int HB_Scatterv_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, MPI_Count m, MPI_Datatype to, int root, MPI_Comm comm,
-    MPI_Info info, MPI_Request *request);
-int HB_Alltoallv_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    MPI_Datatype type, void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
-    MPI_Datatype to, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Reduce_scatter_init_c(const void *send, void *recv, const MPI_Count counts[],
-    MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Scan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
+int HB_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+    const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
+    const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Exscan_init_c(const void *send, void *recv, MPI_Count n, MPI_Datatype type, MPI_Op op,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int HB_Alltoallw_init_c(const void *send, const MPI_Count counts[], const MPI_Aint displs[],
-    const MPI_Datatype types[], void *recv, const MPI_Count to_counts[], const MPI_Aint to_displs[],
-    const MPI_Datatype to_types[], MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
 #ifdef __cplusplus
 }

@@ -220,7 +220,7 @@ pub unsafe extern "C" fn hopbine_explain(
     comm: hopbine_comm_t,
     collective: *const c_char,
     count: i64,
-    element: c_int,
+    datatype: c_int,
     op: c_int,
     text: *mut c_char,
     room: usize,
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn hopbine_explain(
         let name = unsafe { CStr::from_ptr(collective) }.to_string_lossy();
         let collective = name.parse().map_err(|_| wrong("there is no collective of that name"))?;
         let count = u64::try_from(count).map_err(|_| wrong("a negative count"))?;
-        let mut call = Call::new(collective, count, dtype(element)?);
+        let mut call = Call::new(collective, count, dtype(datatype)?);
         if collective.is_reduction() {
             call.op = Some(crate::calls::operator(op)?);
         }

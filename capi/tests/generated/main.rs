@@ -10,6 +10,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 /// Compares a file with what it should be; `HOPBINE_TEST_BLESS=1` writes it first.
 fn assert_is_current(path: &str, text: &str) {
@@ -81,6 +82,22 @@ fn the_fortran_procedures_with_mpis_names_are_current() {
     }
 }
 
+#[test]
+fn old_names_compile_and_warn() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("old.c");
+    let program = "#include <hopbine.h>\n\
+        int old(const double *in, double *out, const int64_t *counts, hopbine_comm_t comm) {\n\
+        return hopbine_reduce_scatterv(in, out, counts, HOPBINE_DOUBLE, HOPBINE_SUM, comm);\n}\n";
+    std::fs::write(&file, program).expect("can be written");
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../include");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-fsyntax-only", "-I", include]).arg(&file);
+    let output = cc.output().expect("a C compiler");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("deprecated"), "{said}");
+}
+
 /// The constants of a text, which says them as `begin NAME middle NUMBER`.
 fn constants(text: &str, begin: &str, middle: &str) -> BTreeMap<String, i64> {
     let mut found = BTreeMap::new();
@@ -88,6 +105,7 @@ fn constants(text: &str, begin: &str, middle: &str) -> BTreeMap<String, i64> {
         let name: String =
             text[start..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let number = text[start + name.len()..].strip_prefix(middle).unwrap_or_default();
+        let number = number.trim_start_matches('(');
         let number: String =
             number.chars().take_while(|c| c.is_ascii_digit() || *c == '-').collect();
         if let Ok(number) = number.parse()

@@ -10,7 +10,7 @@ use crate::text::cut;
 pub struct Call {
     /// "allreduce".
     pub name: String,
-    /// The parameters by their names in C, up to the communicator. Those of what is received are `m`, `to`
+    /// The parameters by their names in the C files, up to the communicator. Those of what is received are `m`, `to`
     /// and `to_`, where those of what is sent are `n`, `type` and without a prefix.
     pub parameters: Vec<&'static str>,
     /// Each side has a type of its own.
@@ -72,19 +72,51 @@ impl Call {
         }
     }
 
-    /// The declarations of the parameters, with counts and displacements of these types.
-    fn declarations(&self, count: &str, displacement: &str) -> Vec<String> {
-        let declared = |name: &&str| match *name {
-            "send" => "const~void~*send".to_owned(),
-            "recv" | "buffer" => format!("void~*{name}"),
-            "n" | "m" => format!("{count}~{name}"),
-            "counts" | "to_counts" => format!("const~{count}~{name}[]"),
-            "displs" | "to_displs" => format!("const~{displacement}~{name}[]"),
-            "types" | "to_types" => format!("const~MPI_Datatype~{name}[]"),
-            "type" | "to" => format!("MPI_Datatype~{name}"),
-            "op" => "MPI_Op~op".to_owned(),
-            "root" => "int~root".to_owned(),
-            _ => "MPI_Comm~comm".to_owned(),
+    /// A parameter's name in the MPI standard.
+    pub fn mpis_name(&self, parameter: &'static str) -> &'static str {
+        let both = self.lists == [true; 2];
+        match parameter {
+            "send" => "sendbuf",
+            "recv" => "recvbuf",
+            "n" if self.is_movement => "sendcount",
+            "n" if self.name == "reduce_scatter_block" => "recvcount",
+            "n" => "count",
+            "m" => "recvcount",
+            "counts" if self.lists[0] && self.is_movement => "sendcounts",
+            "counts" | "to_counts" => "recvcounts",
+            "displs" if both => "sdispls",
+            "displs" => "displs",
+            "to_displs" => "rdispls",
+            "type" if self.is_movement => "sendtype",
+            "type" => "datatype",
+            "to" => "recvtype",
+            "types" => "sendtypes",
+            "to_types" => "recvtypes",
+            other => other,
+        }
+    }
+
+    /// The declarations of the parameters by such names, with counts and displacements of these types.
+    fn declarations(
+        &self,
+        count: &str,
+        displacement: &str,
+        name: impl Fn(&'static str) -> &'static str,
+    ) -> Vec<String> {
+        let declared = |parameter: &&'static str| {
+            let name = name(parameter);
+            match *parameter {
+                "send" => format!("const~void~*{name}"),
+                "recv" | "buffer" => format!("void~*{name}"),
+                "n" | "m" => format!("{count}~{name}"),
+                "counts" | "to_counts" => format!("const~{count}~{name}[]"),
+                "displs" | "to_displs" => format!("const~{displacement}~{name}[]"),
+                "types" | "to_types" => format!("const~MPI_Datatype~{name}[]"),
+                "type" | "to" => format!("MPI_Datatype~{name}"),
+                "op" => "MPI_Op~op".to_owned(),
+                "root" => "int~root".to_owned(),
+                _ => "MPI_Comm~comm".to_owned(),
+            }
         };
         self.parameters.iter().map(declared).collect()
     }
@@ -120,7 +152,7 @@ impl Call {
     fn door(&self) -> String {
         let mut lines =
             vec![format!("X({}, {}, {},", self.title(), self.name, self.name.to_uppercase())];
-        let declarations = format!("({}),", self.declarations("N", "D").join(", "));
+        let declarations = format!("({}),", self.declarations("N", "D", |name| name).join(", "));
         let arguments = format!("({}),", self.parameters.join(", "));
         for part in [declarations, arguments, self.members() + ")"] {
             lines.extend(cut(&part, 90).into_iter().map(|line| format!("  {line}")));
@@ -206,7 +238,8 @@ fn prototypes(form: usize, is_large: bool) -> String {
     // The barrier first.
     calls.sort_by_key(|call| call.name != "barrier");
     for call in calls.iter().filter(|call| !is_large || call.name != "barrier") {
-        let mut parameters = call.declarations(count, displacement);
+        let named = |parameter| call.mpis_name(parameter);
+        let mut parameters = call.declarations(count, displacement, named);
         if form == 2 {
             parameters.push("MPI_Info~info".to_owned());
         }

@@ -10,34 +10,10 @@ const WIDTH: usize = 100;
 const GENERATED: &str = "! Generated from src/comm/forms/table.rs: `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`\n\
     ! writes it.\n";
 
-/// A parameter's name in MPI's Fortran interfaces.
-fn named(call: &Call, parameter: &'static str) -> &'static str {
-    let both = call.lists == [true; 2];
-    match parameter {
-        "send" => "sendbuf",
-        "recv" => "recvbuf",
-        "n" if call.is_movement => "sendcount",
-        "n" if call.name == "reduce_scatter_block" => "recvcount",
-        "n" => "count",
-        "m" => "recvcount",
-        "counts" if call.lists[0] && call.is_movement => "sendcounts",
-        "counts" | "to_counts" => "recvcounts",
-        "displs" if both => "sdispls",
-        "displs" => "displs",
-        "to_displs" => "rdispls",
-        "type" if call.is_movement => "sendtype",
-        "type" => "datatype",
-        "to" => "recvtype",
-        "types" => "sendtypes",
-        "to_types" => "recvtypes",
-        other => other,
-    }
-}
-
 /// Declares those of the parameters that are listed.
 fn declare(call: &Call, attributes: &str, which: &[&str], suffix: &str) -> String {
     let names: Vec<String> = (call.parameters.iter().filter(|parameter| which.contains(parameter)))
-        .map(|parameter| format!("{}{suffix}", named(call, parameter)))
+        .map(|parameter| format!("{}{suffix}", call.mpis_name(parameter)))
         .collect();
     match names.is_empty() {
         true => String::new(),
@@ -47,7 +23,7 @@ fn declare(call: &Call, attributes: &str, which: &[&str], suffix: &str) -> Strin
 
 /// The component of `hb_call` for a parameter.
 fn component(call: &Call, parameter: &'static str) -> String {
-    let name = named(call, parameter);
+    let name = call.mpis_name(parameter);
     match parameter {
         "send" | "recv" => format!("{parameter}=ADDRESS({name})"),
         "buffer" => "recv=ADDRESS(buffer)".to_owned(),
@@ -58,7 +34,7 @@ fn component(call: &Call, parameter: &'static str) -> String {
 }
 
 fn procedure(call: &Call) -> String {
-    let names: Vec<_> = call.parameters.iter().map(|parameter| named(call, parameter)).collect();
+    let names: Vec<_> = call.parameters.iter().map(|parameter| call.mpis_name(parameter)).collect();
     let head =
         format!("subroutine {}({}~REQUEST_ARGUMENTS,~ierror)~BOUND", call.name, names.join(", "));
     let mut text = statement(WIDTH, 2, &head);
