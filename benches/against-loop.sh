@@ -22,7 +22,7 @@ for mpi in openmpi mpich; do
     MPICC=mpicc.$mpi CARGO_TARGET_DIR=target/$mpi \
       cargo build --release --quiet -p hopbine-benches --features mpi --bench mpi
   fi
-  program=$(ls -t "target/$mpi"/release/deps/mpi-* | grep -v '\.' | head -n 1)
+  program=$(find "target/$mpi/release/deps" -name 'mpi-*' ! -name '*.*' -printf '%T@ %p\n' | sort -rn | sed -n '1s/^[^ ]* //p')
   for n; do
     own=
     [ "$n" -gt "$(nproc)" ] || own=yes
@@ -35,7 +35,7 @@ for mpi in openmpi mpich; do
         launcher=mpirun.openmpi ;;
       mpich)
         [ ! "$own" ] || flags=(-bind-to core)
-        [ ! "$tcp" ] || variables=(MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self)
+        [ ! "$tcp" ] || variables=(MPIR_CVAR_NOLOCAL=1 "UCX_TLS=tcp,self")
         launcher=mpiexec.mpich ;;
     esac
     [ ! "$tcp" ] || echo "by TCP:"

@@ -17,7 +17,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-rounds=5 benches=counts,overhead,engine,expand,check,processes filter= ranks=2 budget=20
+rounds=5 benches=counts,overhead,engine,expand,check,processes filter='' ranks=2 budget=20
 csv=target/in-turn.csv
 while getopts r:b:f:n:l:o:h option; do
   case $option in
@@ -65,7 +65,8 @@ for side in 0 1; do
         --example calls-mpi
   )
   for name in "${names[@]}"; do
-    ! wants "$name" || program[$side$name]=$(ls -t "$dir"/release/deps/"$name"-* | grep -v '\.' | head -n 1)
+    ! wants "$name" || program[$side$name]=$(find "$dir/release/deps" -name "$name-*" ! -name '*.*' -printf '%T@ %p\n' |
+      sort -rn | sed -n '1s/^[^ ]* //p')
   done
 done
 command -v valgrind >/dev/null || ! wants counts || { echo "missing: valgrind (for counts)" >&2; exit 1; }
@@ -131,9 +132,9 @@ measure() {
           figure = $0; sub(/: proved.*/, "", figure)
           value = $0; sub(/.*proved in /, "", value); print "check|" figure "|" value * 1e9 }' ;;
       processes)
-        local program=("$dir/release/examples/collectives")
-        [ -e "${trees[side]}/examples/collectives.rs" ] || program=("$dir/release/hopbine" bench-rank)
-        HOPBINE_BACKEND=shm "$dir/release/hopbine" launch -n "$ranks" "${program[@]}" \
+        local collectives=("$dir/release/examples/collectives")
+        [ -e "${trees[side]}/examples/collectives.rs" ] || collectives=("$dir/release/hopbine" bench-rank)
+        HOPBINE_BACKEND=shm "$dir/release/hopbine" launch -n "$ranks" "${collectives[@]}" \
           allreduce,reduce-scatter,allgather,bcast,reduce,alltoall,barrier 8,64,512,4096,32768,262144,2097152 \
           "$budget" | awk '{ print "processes|" $1 " " $2 "|" $3 * 1e3 }' ;;
       mpi)

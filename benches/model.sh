@@ -4,6 +4,7 @@
 # by that. LINK is what links of the torus and receiving TNIs carry in GB/s, where messages then wait for
 # each other (Tofu-D: 6.8); inf, as it is unless set: they do not meet. `hopbine simulate --machine
 # "$machine"` predicts on the same machine.
+# shellcheck shell=bash disable=SC2034
 
 scale=${SCALE:-100}
 # Between nodes L, o, 1/G of LogGP; inside nodes as much; ranks of a node use the device as well.

@@ -29,7 +29,7 @@ rounds=${ROUNDS:-3}
 
 # The smallest median of one algorithm: LINK COLLECTIVE ALGORITHM BYTES.
 measure() {
-  local best= link=() unit=1
+  local best='' link=() unit=1
   [ "$1" = host ] || link=("${model[@]}") unit=$scale
   for _ in $(seq "$rounds"); do
     local got

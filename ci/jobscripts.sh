@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The job scripts: their options are read and their bodies run, by a stand-in for pjsub;
-# and a linter looks at them and at the other scripts: shellcheck, where there is one.
+# The job scripts: their options are read and their bodies run, by a stand-in for pjsub.
+# Then every shell script that git tracks goes through shellcheck.
 #
 #   ci/jobscripts.sh      seconds; test.sh runs this
 #
@@ -79,7 +79,10 @@ for option in nodes ntasks-per-node time; do
 done
 
 if command -v shellcheck >/dev/null; then
-  shellcheck -S warning jobscripts/*.sh ci/*.sh ci/jobscripts/pjsub capi/preload/hopbine-preload install.sh test.sh || failed=1
+  mapfile -t scripts < <(git ls-files -z |
+    xargs -0 awk 'FILENAME ~ /\.sh$/ || /^#!.*[\/ ](ba|da)?sh( |$)/ { print FILENAME } { nextfile }')
+  [ ${#scripts[@]} -gt 50 ] || fail "only ${#scripts[@]} shell scripts were found"
+  shellcheck -S warning "${scripts[@]}" || failed=1
 else
   [ $failed = 0 ] || exit 1
   echo "ci/jobscripts.sh: there is no shellcheck" >&2
