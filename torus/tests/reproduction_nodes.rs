@@ -35,7 +35,7 @@ impl Page {
     }
 
     fn head(&mut self) {
-        self.say("| statement | paper | from our plans | agreement |\n| --- | --- | --- | --- |");
+        self.say("| statement | paper | hopbine | agreement |\n| --- | --- | --- | --- |");
     }
 }
 
@@ -77,9 +77,9 @@ fn many_core(page: &mut Page) {
     };
     page.say("\n## Alltoall on many-core nodes\n");
     page.say(
-        "32 nodes of 112 ranks, as in the paper's figures 7 to 10: `N of B` are N messages of B blocks\n\
-         that one rank sends. s is the size of a block, n the number of ranks, ppn = 112, ppl ranks per\n\
-         leader. Of what MPI_Gather and MPI_Scatter move, a rank's block for itself stays with us.\n",
+        "As in the paper's figures 7 to 10 there are 32 nodes of 112 ranks. *N of B* means that one rank sends N messages of B\n\
+         blocks. s is the size of a block, n = 3584 the number of ranks, ppn = 112 the ranks on a node, ppl the ranks of a\n\
+         leader. MPI_Gather and MPI_Scatter, which the paper uses, also move a rank's block for itself; hopbine does not.\n",
     );
     page.head();
     for ppl in [q, 4] {
@@ -109,17 +109,22 @@ fn many_core(page: &mut Page) {
         };
         let ours =
             format!("{} between nodes, {} inside (`{name}`)", told(&leader[0]), told(&leader[1]));
-        page.row(what, &paper, &ours, "yes; the listing's ppn² is ppl² with several leaders");
+        page.row(
+            what,
+            &paper,
+            &ours,
+            "yes; where the listing has ppn², ppl² is meant (several leaders)",
+        );
         page.row(
             "its gather: a member to its leader",
             &format!("1 of n = {p}"),
             &told(&member[1]),
-            "yes, but for the own block",
+            "yes, except for the own block",
         );
         page.row(
             "its leader's buffers",
             &format!("2 of s n ppl = {} blocks", p * ppl),
-            &format!("1 of {positions} blocks; other ranks have room for {}", 2 * p - 1),
+            &format!("1 of {positions} blocks; other ranks store {}", 2 * p - 1),
             "half: blocks are exchanged in place",
         );
     }
@@ -153,7 +158,7 @@ fn many_core(page: &mut Page) {
         "algorithm 5, inside, and to the members",
         "27 of n_nodes ppl² = 512; 3 of n = 3584",
         &format!("{}; {n_steps} steps pairwise", told(&leader[1])),
-        "yes, but for the own block",
+        "yes, except for the own block",
     );
     let small: Shape = "5+8".parse().unwrap();
     let all = |name: &str| {
@@ -190,7 +195,7 @@ fn rounds(k: u32, p: u32) -> usize {
 
 fn radices(page: &mut Page) {
     page.say("\n## Generalized radix\n");
-    page.say("Vectors of n bytes on p ranks; alpha terms are steps, beta terms what one rank sends or receives.\n");
+    page.say("There are vectors of n bytes on p ranks. The alpha terms of the paper's equations are compared with numbers of steps, the beta\nterms with what one rank sends or receives.\n");
     page.head();
     let sizes = [2u32, 3, 6, 7, 9, 16, 27, 64, 100, 128];
     let radices = [2u32, 3, 4, 5, 8, 16, 128];
@@ -218,7 +223,7 @@ fn radices(page: &mut Page) {
         page.row(
             &format!("Eq. 3: {name}, p = 2 to 128, k = 2 to 128"),
             "log_k p steps, (k - 1) log_k p messages of the root",
-            "ceil(log_k p), as many where p is a power of k, fewer elsewhere",
+            "ceil(log_k p) steps; as many messages if p is a power of k, otherwise fewer",
             "yes",
         );
     }
@@ -317,10 +322,10 @@ fn radices(page: &mut Page) {
 fn the_papers_formulas_follow_from_the_plans() {
     let mut page = Page(String::new());
     page.say(
-        "# Nodes and radices: what the papers state, and what our plans give\n\n\
-         Written by `torus/tests/reproduction_nodes.rs`, which reads every figure from the plans and fails if\n\
-         one no longer holds or this page differs (`HOPBINE_BLESS=1` rewrites it). Measured trends are in\n\
-         [reproduction-trends.md](reproduction-trends.md), other papers in [reproduction.md](reproduction.md).",
+        "# Nodes and radices: what the papers state, and what comes out here\n\n\
+         The test `torus/tests/reproduction_nodes.rs` writes this page. It reads every figure from hopbine's plans, and fails if a\n\
+         statement no longer holds or the page differs (`HOPBINE_BLESS=1` rewrites it). [One page](reproduction-trends.md) has\n\
+         measured trends, [another](reproduction.md) the other papers.",
     );
     many_core(&mut page);
     radices(&mut page);

@@ -38,15 +38,16 @@ fn alltoall(name: &str, shape: &str) -> Exchanged {
 pub(super) fn write(page: &mut Page) {
     page.say("\n## ParLogNa and ParLinNa: rounds, volumes, buffers (Fan et al. 2025)\n");
     page.say(
-        "ParLogNa is `bruck:r` on a ring of P ranks, ParLinNa `parlinna:r` (coalesced) and \
-         `parlinna-staggered:r` on\nN nodes of Q ranks; one port. K are the messages that a rank \
-         sends (the paper's rounds; ours are sent\ntogether for all values of a digit, so that \
-         there are w = ceil(log_r P) steps), D the blocks in them, B\nthe blocks for which a rank \
-         needs room on their way. Where sizes are to be learnt, as many short messages\ncome \
-         before those with data, first all of them, not one before each round; before staggered \
-         data those of\nthe coalesced form. The trends that were measured are in [reproduction-trends.md](reproduction-trends.md).\n",
+        "ParLogNa is `bruck:r` on a ring of P ranks. ParLinNa is `parlinna:r` (coalesced) and \
+         `parlinna-staggered:r` on N nodes of Q\nranks. Each rank has one port.\n\n\
+         - K is the number of messages that a rank sends. The paper sends them in K rounds. hopbine sends those for all values\n  of \
+         a digit together, in w = ceil(log_r P) steps.\n\
+         - D is the number of blocks in these messages.\n\
+         - B is the number of blocks that a rank stores on their way to other ranks.\n\n\
+         If ranks do not know the sizes, hopbine sends them first, in as many short messages; the paper sends sizes before each\n\
+         round. The staggered form sends sizes as the coalesced form does. [Another page](reproduction-trends.md) has measured\ntrends.\n",
     );
-    page.row(&["statement", "paper", "from our plans", "agreement"].map(str::to_owned));
+    page.row(&["statement", "paper", "hopbine", "agreement"].map(str::to_owned));
     page.row(&["---"; 4].map(str::to_owned));
     let mut row = |statement: &str, paper: &str, ours: String, agreement: &str| {
         page.row(&[statement, paper, &ours, agreement].map(str::to_owned));
@@ -84,8 +85,8 @@ pub(super) fn write(page: &mut Page) {
     row(
         "section 3.3: B = P - (K + 1)",
         "every P and r",
-        "the same, and no more bytes than pass: what is long has room, not as many times S".into(),
-        "yes, for all P to 48 and r to P (`src/engine/passing.rs` tests the room itself)",
+        "the same; the room is as long as the longest block that passes in each position, not B times the longest of all".into(),
+        "yes, for all P to 48 and r to P (`src/engine/passing.rs` tests the bytes)",
     );
     assert!(all().filter(|&(p, r)| r + 1 >= p).all(|(p, r)| ring(p, r).passing == 0));
     row("section 3.3: no buffer if r > P - 2", "B = 0", "0 for r = P - 1 and r = P".into(), "yes");
@@ -93,7 +94,7 @@ pub(super) fn write(page: &mut Page) {
         "section 3.3: block o has place o - 1 - dx (r - 1) - dz, dx = ceil(log_r o)",
         "index map",
         "with dx = floor(log_r o), the place of o's first digit; all P < 40, r <= P".into(),
-        "yes, but for the rounding: the ceiling is right for r = 2 only (r = 3 puts o = 4 in place -1)",
+        "yes, except for the rounding: the ceiling is right for r = 2 only (with r = 3 it gives o = 4 the place -1)",
     );
     for (n, q) in [(4u64, 3u64), (3, 8), (8, 4)] {
         for r in [2, q] {
@@ -113,6 +114,6 @@ pub(super) fn write(page: &mut Page) {
          of N = 8, Q = 4, r = 2",
         "N - 1 = 7, Q (N - 1) = 28",
         format!("{}, {}", messages("parlinna:2"), messages("parlinna-staggered:2")),
-        "yes; batches have at most one message for a rank, so N - 1 at most (the paper: Q (N - 1))",
+        "yes; a batch has at most one message for each rank, so at most N - 1 (the paper allows Q (N - 1))",
     );
 }

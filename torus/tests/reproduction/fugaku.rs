@@ -82,15 +82,19 @@ fn show(bytes: u64) -> String {
 pub(super) fn write(page: &mut Page) {
     page.say("\n## Bine on Fugaku (section 5.4), measured and predicted\n");
     page.say(
-        "Measured: counted in the public timings behind the paper (repository HLC-Lab/pico, results/fugaku; \
-         2x2x2, 4x4x4\nand 8x8x8 nodes only), the fastest median of each shape and size, Bine's uTofu code \
-         against all algorithms of\nFujitsu MPI; `hopbine validate --measured FILE` compares the same \
-         timings with the model. Predicted: the paper's\nfive jobs (2x2x2, 4x4x4, 8x8x8, 64x64, 32x256), \
-         32 B to 64 MiB, our software on `tofu-d`, our algorithms with\nBine trees on six ports (four on two \
-         dimensions) against binomial trees and buckets on one port, as most of Fujitsu's\nare; Fujitsu's \
-         MPI itself is not modelled. In place of its spanning trees (Trinaryx) stand ours (`trees`), beside a\nbinomial tree.",
+        "*Measured* is counted in the public times of the paper's authors (repository HLC-Lab/pico, results/fugaku), which \
+         have\n2x2x2, 4x4x4 and 8x8x8 nodes only. For each shape and size the fastest median of Bine's uTofu code \
+         is compared with the\nfastest of Fujitsu MPI's algorithms. `hopbine validate --measured FILE` \
+         compares the same times with the model.\n\n\
+         *Predicted* are the paper's five jobs (2x2x2, 4x4x4, 8x8x8, 64x64, 32x256) from 32 B to 64 MiB, for \
+         hopbine's software\non the machine `tofu-d` of the [network model](model.md). Bine trees use six \
+         ports (four on two dimensions). The other\nside has binomial trees and the bucket algorithm on one \
+         port, since most of Fujitsu's algorithms use one; Fujitsu MPI\nitself is not modelled. In bcast and \
+         reduce it also has hopbine's spanning trees (`trees`) for Fujitsu's (Trinaryx).",
     );
-    page.table("statement | paper | measured, three shapes | predicted, five jobs | agreement");
+    page.table(
+        "statement | paper | measured, three shapes | predicted, five jobs | prediction agrees",
+    );
     let mut row = |statement: &str, paper: &str, measured: &str, ours: String, agrees: bool| {
         let agrees = if agrees { "yes" } else { "no" };
         page.row(&[statement, paper, measured, &ours, agrees].map(str::to_owned));
@@ -167,7 +171,7 @@ pub(super) fn write(page: &mut Page) {
     };
     let [of_bine, of_trees] = [over_bound(&["bine", "bine-tree"]), over_bound(&["trees"])];
     row(
-        "bcast of 64 MiB on 8x8x8: time over what six links from the root take",
+        "bcast of 64 MiB on 8x8x8: time, as a multiple of what six links from the root need",
         "spanning trees near 1",
         "-",
         format!("{of_bine:.2} (Bine), {of_trees:.2} (`trees`)"),
@@ -181,17 +185,18 @@ pub(super) fn write(page: &mut Page) {
     let allreduce = Gains::over(Allreduce, &["bine", "bine-l"], &others, both);
     let most = allreduce.most();
     row(
-        "allreduce: largest gain if the others have a reduce and a bcast along spanning trees, too",
+        "allreduce: largest gain if the other side also has a reduce and a bcast along spanning trees",
         "4.12 on 32x256",
         "1.62",
         gain(most),
         most.0 == "32x256",
     );
     page.say(
-        "\nWhere it says no, the others are faster in the model than Fujitsu's MPI is: they have our software, which is \
-         faster\nthan MPI's, and their steps go along the dimensions of the torus. Bcast and reduce are the other way \
-         round: one port drives\neach of our spanning trees, and sends a piece to one child after the other, of which a rank \
-         has up to five in one tree\nand none in others. The paper's are near what all links carry together; ours \
-         are not before a rank's messages are spread over\nits interfaces whatever their tree.",
+        "\nMost predictions that do not agree have one cause: in the model the other side is faster than Fujitsu MPI. It \
+         has hopbine's\nsoftware, which costs less than MPI's, and its steps follow the dimensions of the torus.\n\n\
+         Bcast and reduce have another cause: hopbine's spanning trees are slower than Fujitsu's. In hopbine one \
+         port drives each\ntree. A rank has up to five children in one tree, and sends a piece to one child after \
+         the other, while the ports of trees\nin which it has no children are idle. The paper's trees use \
+         nearly all links at once. hopbine's would have to spread the\nmessages of a rank over all its interfaces.",
     );
 }

@@ -49,17 +49,17 @@ impl Page {
     }
 }
 
-const STATEMENT: &str = "statement | paper | from our plans | agreement";
+const STATEMENT: &str = "statement | paper | hopbine | agreement";
 
 #[test]
 fn the_papers_figures_follow_from_the_plans() {
     let mut page = Page(String::new());
-    page.say("# What the papers state, and what our plans give\n");
+    page.say("# What the papers state, and what comes out here\n");
     page.say(
-        "Written by `torus/tests/reproduction`, which computes every figure from the messages of all \
-         ranks and\nfails if one no longer holds or this page differs (`HOPBINE_BLESS=1` rewrites it). \
-         `hopbine traffic` counts\nthe same for any schedule. The papers are named in \
-         [algorithms.md](algorithms.md).",
+        "The test `torus/tests/reproduction` writes this page. It computes every figure from the \
+         messages of all ranks in\nhopbine's plans, and fails if a statement no longer holds or the \
+         page differs (`HOPBINE_BLESS=1` rewrites it).\n`hopbine traffic` counts the messages of any \
+         schedule. [algorithms.md](algorithms.md) names the papers.",
     );
     bine::write(&mut page);
     fugaku::write(&mut page);

@@ -9,13 +9,15 @@ use super::{Page, count, schedule};
 pub(super) fn write(page: &mut Page) {
     page.say("\n## Swing: deficiencies of allreduce on tori (Table 2)\n");
     page.say(
-        "4096 nodes: 64x64, 16x16x16, 8x8x8x8. With all ranks in step, latency deficiency = steps / \
-         log2 p,\nbandwidth deficiency = D times what the busiest rank sends per port, congestion \
-         deficiency = D times\nthe sum over the steps of the busiest link's load, over the bandwidth \
-         deficiency; for the latency-optimal\nforms, as in the paper, the sum over the steps of messages \
-         on the busiest link. Recursive doubling has one\nport, the others 2D.",
+        "The tori have p = 4096 nodes and D = 2, 3 and 4 dimensions: 64x64, 16x16x16, 8x8x8x8. Recursive \
+         doubling has one port, the\nother algorithms have 2D. (L) is the latency form, (B) the bandwidth \
+         form.\n\n\
+         - The *latency deficiency* is the number of steps over log2 p.\n\
+         - The *bandwidth deficiency* is D times the bytes that the busiest rank sends on a port, over n.\n\
+         - The *congestion deficiency* of a bandwidth form is D times the sum over all steps of the load of the busiest link,\n  \
+         over the bandwidth deficiency. For a latency form it is, as in the paper, the sum over all steps of the messages on the\n  busiest link.",
     );
-    page.table("algorithm | deficiency | paper | from our plans (D = 2, 3, 4) | agreement");
+    page.table("algorithm | deficiency | paper | hopbine (D = 2, 3, 4) | agreement");
     let tori = ["64x64", "16x16x16", "8x8x8x8"];
     let log_p = 12.0;
     type Statement = (&'static str, fn(f64, f64) -> f64, &'static str);
@@ -111,17 +113,17 @@ pub(super) fn write(page: &mut Page) {
                     assert!((0..3).all(|at| holds(at, below)), "{title} {what}: {ours:?}");
                     match name {
                         "doubling" => {
-                            "yes, from below (for p to infinity); our copy of the table prints 2^(D-2) \
-                             below the line, the sum of its terms is this"
+                            "yes, it is below the limit for p to infinity; the table in our copy of the paper has the \
+                             denominator 2^(D-2), but the sum that it stands for gives 2^D - 2"
                         }
-                        _ => "yes, from below (the paper's is for p to infinity)",
+                        _ => "yes, it is below the paper's limit for p to infinity",
                     }
                 }
                 "one port" => {
                     assert!(ours.iter().zip(2..).all(|(ours, dims)| {
                         exact(ours * 2.0 * f64::from(dims), f64::from(dims) * 12.0)
                     }));
-                    "better: the paper's has one port, ours 2D, so 1/2D of it"
+                    "better: the paper counts one port, hopbine uses 2D, so it is 1/2D of the paper's"
                 }
                 _ => {
                     assert!((0..3).all(|at| holds(at, exact)), "{title} {what}: {ours:?}");
