@@ -1,5 +1,6 @@
 //! `hopbine env`, and the reference page that it writes.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hopbine_meet::variables::ALL;
@@ -22,21 +23,27 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn variables_are_read_through_the_table() {
+/// Files that may read a variable.
+fn readers() -> Vec<PathBuf> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let mut found = Vec::new();
     for folder in ["src", "cli/src", "capi/src", "capi/mpi", "sys"] {
         files(&root.join(folder), &mut found);
     }
     assert!(found.len() > 300, "{} files", found.len());
+    found.retain(|path| !path.ends_with("variables/table.rs"));
+    found
+}
+
+#[test]
+fn variables_are_read_through_the_table() {
     // Names of codes and handles, what a compiler is given, what tests ask for.
     let is_other = |name: &str| {
         let beginnings = ["ERR_", "SUCCESS", "COMM_NULL", "VERSION", "TEST_"];
         beginnings.iter().any(|beginning| name.starts_with(beginning))
     };
-    for path in found.iter().filter(|path| !path.ends_with("variables/table.rs")) {
-        let text = std::fs::read_to_string(path).unwrap();
+    for path in readers() {
+        let text = std::fs::read_to_string(&path).unwrap();
         let is_c = path.extension().is_some_and(|extension| extension == "c");
         let before = if is_c { "getenv(\"HOPBINE_" } else { "\"HOPBINE_" };
         let text = text.split("#[cfg(test)]").next().unwrap();
@@ -50,6 +57,23 @@ fn variables_are_read_through_the_table() {
             let known = ALL.iter().any(|variable| variable.name == format!("HOPBINE_{name}"));
             assert!(is_c && known, "{}: HOPBINE_{name}: read it through its row", path.display());
         }
+    }
+}
+
+#[test]
+fn every_row_of_the_table_is_read() {
+    let mut words = HashSet::new();
+    for path in readers() {
+        let text = std::fs::read_to_string(path).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        let is_of_a_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        words.extend(text.split(|c| !is_of_a_word(c)).map(str::to_owned));
+    }
+    for variable in ALL {
+        // As the row is called in Rust, or as C asks for it.
+        let row = variable.name.trim_start_matches("HOPBINE_");
+        let is_read = words.contains(row) || words.contains(variable.name);
+        assert!(is_read, "nothing reads {}", variable.name);
     }
 }
 

@@ -10,6 +10,7 @@ mod errors;
 mod generate;
 mod launch;
 mod list;
+mod messages;
 mod plan;
 mod run;
 mod search;
