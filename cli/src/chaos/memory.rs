@@ -85,12 +85,13 @@ impl Memory {
 impl Done {
     /// The result's bytes.
     pub fn result(&self) -> &[u8] {
-        let len = self.case.result_len(self.rank) * self.case.data.dtype.size_bytes();
+        let size = self.case.data.dtype.size_bytes();
+        let [_, at] = self.case.starts(self.rank);
         let words = match &self.memory {
             Memory::Kept(buffers) => &buffers.recv[..],
             Memory::Unmapped(held) => held,
         };
-        &bytemuck::cast_slice(words)[..len]
+        &bytemuck::cast_slice(words)[at * size..][..self.case.result_len(self.rank) * size]
     }
 }
 

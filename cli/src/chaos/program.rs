@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ptr;
 use std::sync::Arc;
 
 use hopbine::reduce::Op;
@@ -18,9 +19,6 @@ use crate::run::{Case, Data, Lists};
 
 /// Buffers of calls that are over are unmapped so often, of 16, between steps, and while other calls are under way.
 const UNMAPS: [u32; 2] = [4, 8];
-
-/// Segments of a vector: more messages take longer than anybody waits.
-const MOST_SEGMENTS: u64 = 24;
 
 /// What receive buffers hold before a call.
 const STALE: u8 = 0xa5;
@@ -76,13 +74,15 @@ impl Made {
             count: spec.count,
             counts: spec.counts,
             only_root_knows: spec.only_root_knows,
+            in_place: spec.in_place,
         };
         let size = spec.dtype.size_bytes();
         let words = |elements: usize| sim.map((elements * size).div_ceil(8).max(1));
         let send = words(case.input_len(rank));
         // An exscan has no result on rank 0, but a buffer; a rank that makes another call may get more.
         let most = case.result_len(rank).max(if case.is_vector() { case.count } else { 0 });
-        let recv = words(most);
+        let is_only = case.has_one_buffer(rank);
+        let recv = words(if is_only { most.max(case.input_len(rank)) } else { most });
         let algorithm = spec
             .algorithm
             .and_then(|pick| served.one(spec.collective, comm, pick))
@@ -91,8 +91,7 @@ impl Made {
         options.algorithm = algorithm;
         options.ports =
             spec.ports.map(|ports| ports.min(comm.n_ports()).min(max_ports(comm.shape())));
-        options.segment_bytes =
-            spec.segment.map(|segment| segment.max((size * spec.count) as u64 / MOST_SEGMENTS));
+        options.segment_bytes = spec.segment;
         let comm = comm.with(options);
         let lists = Lists::new(&case, rank);
         let mut made = {
@@ -116,24 +115,29 @@ impl Made {
     /// Puts the input where it belongs.
     fn fill(&mut self) {
         let Made { case, rank, buffers, .. } = self;
-        let len = case.input_len(*rank) * case.data.dtype.size_bytes();
+        let size = case.data.dtype.size_bytes();
         let send = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.send);
-        send.fill(STALE);
-        let send = &mut send[..len];
-        case.data.fill(*rank, send);
         let recv = bytemuck::cast_slice_mut::<u64, u8>(&mut buffers.recv);
+        send.fill(STALE);
         recv.fill(STALE);
-        if case.collective == Collective::Bcast && *rank == case.root {
-            recv[..len].copy_from_slice(send);
-        }
+        let input = if case.has_one_buffer(*rank) { recv } else { send };
+        let [at, _] = case.starts(*rank);
+        case.data.fill(*rank, &mut input[at * size..][..case.input_len(*rank) * size]);
     }
 
     /// The call, and the communicator that it is made on.
     fn call(&mut self) -> (&Communicator, Call<'_>) {
         let Made { case, rank, buffers, lists, comm, .. } = self;
-        let (send, recv) = (buffers.send.as_ptr().cast(), buffers.recv.as_mut_ptr().cast());
+        let is_only = case.has_one_buffer(*rank);
+        let (own, only) = (buffers.send.as_ptr().cast(), buffers.recv.as_mut_ptr().cast::<u8>());
+        // What a call in place is not given it must not need.
+        let (send, recv) = match case.collective {
+            Collective::Scatter if is_only => (only.cast_const(), ptr::null_mut()),
+            _ if is_only => (ptr::null(), only),
+            _ => (own, only),
+        };
         let mut call = Call::new(case.collective, case.count as u64, case.data.dtype);
-        (call.op, call.root) = (case.data.op, case.root);
+        (call.op, call.root, call.in_place) = (case.data.op, case.root, is_only);
         if case.counts.is_none() {
             return (comm, call.at(comm, send, recv));
         }
@@ -142,8 +146,9 @@ impl Made {
         call.form = if is_known { Form::VectorKnown } else { Form::Vector };
         call.count = case.block(*rank, 0) as u64;
         (call.send, call.recv) = (send, recv);
-        call.send_count = case.input_len(*rank) as u64;
-        call.recv_count = case.result_len(*rank) as u64;
+        let [input, result] = [case.input_len(*rank), case.result_len(*rank)];
+        let lens = if is_only { [input.max(result); 2] } else { [input, result] };
+        [call.send_count, call.recv_count] = lens.map(|len| len as u64);
         call.send_blocks = Some(Blocks::new(&lists.send));
         call.recv_blocks = Some(Blocks::new(&lists.recv));
         (comm, call)

@@ -371,6 +371,7 @@ fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
         count: count as usize,
         counts: args.counts,
         only_root_knows: args.known_to == KnownTo::Root,
+        in_place: false,
     };
     Ok(counts.into_iter().map(case).collect())
 }

@@ -24,6 +24,9 @@ pub struct Case {
     pub counts: Option<CountsArg>,
     /// Of a gather or scatter with blocks that differ: the others know their own alone.
     pub only_root_knows: bool,
+    /// As with MPI_IN_PLACE, which only the root gives if there is one; blocks of an alltoall then have one size both
+    /// ways.
+    pub in_place: bool,
 }
 
 /// Consecutive elements of a result and where their values come from.
@@ -65,7 +68,10 @@ impl Case {
     /// Elements of the block that `from` has for `to`; if it is for nobody in particular, or
     /// everybody's, of `from`'s.
     pub fn block(&self, from: u32, to: u32) -> usize {
-        let to = (self.collective == Collective::Alltoall).then_some(to);
+        let is_pairs = self.collective == Collective::Alltoall;
+        let (from, to) =
+            if is_pairs && self.in_place { (from.min(to), from.max(to)) } else { (from, to) };
+        let to = is_pairs.then_some(to);
         let Data { seed, n_ranks, .. } = self.data;
         self.counts.map_or(self.count, |counts| counts.of(seed, n_ranks, self.count, from, to))
     }
@@ -87,6 +93,27 @@ impl Case {
     /// Elements of the blocks of the ranks below `end`.
     fn blocks_below(&self, end: u32) -> usize {
         (0..end).map(|rank| self.block(rank, 0)).sum()
+    }
+
+    /// Whether a rank's input and its result are in one buffer.
+    pub fn has_one_buffer(&self, rank: u32) -> bool {
+        use Collective as C;
+        match self.collective {
+            C::Bcast => rank == self.root,
+            C::Barrier => false,
+            C::Reduce | C::Gather | C::Scatter => self.in_place && rank == self.root,
+            _ => self.in_place,
+        }
+    }
+
+    /// The first element of a rank's input and of its result, in their buffers.
+    pub fn starts(&self, rank: u32) -> [usize; 2] {
+        use Collective as C;
+        match self.collective {
+            C::Allgather | C::Gather if self.has_one_buffer(rank) => [self.blocks_below(rank), 0],
+            C::Scatter if self.has_one_buffer(rank) => [0, self.blocks_below(rank)],
+            _ => [0, 0],
+        }
     }
 
     /// Elements of the input of a rank.
@@ -382,8 +409,15 @@ mod tests {
             (Collective::Exscan, 3, 3, 3),
             (Collective::Barrier, 0, 0, 0),
         ] {
-            let case =
-                Case { collective, data, root: 2, count: 3, counts: None, only_root_knows: false };
+            let case = Case {
+                collective,
+                data,
+                root: 2,
+                count: 3,
+                counts: None,
+                only_root_knows: false,
+                in_place: false,
+            };
             let found = (case.input_len(2), case.result_len(2), case.result_len(1));
             assert_eq!(found, (input, at_root, elsewhere), "{collective}");
         }

@@ -141,6 +141,7 @@ mod tests {
             count,
             counts: None,
             only_root_knows: false,
+            in_place: false,
         })
     }
 

@@ -161,7 +161,15 @@ fn call(comm: &Communicator, collective: Collective, bytes: u64) -> Call {
     let data = Data { dtype: Dtype::F64, op, n_ranks, seed: 1 };
     let unit = u64::from(collective.n_blocks(n_ranks)) * Dtype::F64.size_bytes() as u64;
     let count = bytes.div_ceil(unit) as usize;
-    let case = Case { collective, data, root: 0, count, counts: None, only_root_knows: false };
+    let case = Case {
+        collective,
+        data,
+        root: 0,
+        count,
+        counts: None,
+        only_root_knows: false,
+        in_place: false,
+    };
     Call { case, bytes }
 }
 
