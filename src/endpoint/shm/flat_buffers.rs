@@ -17,6 +17,8 @@ use super::flat_buffer::{BASE, FlatBuffer, LEFT};
 use super::layout::{DEPTH, Layout, PART_BYTES};
 use super::segment::Segment;
 use crate::Rank;
+use crate::endpoint::WireError;
+use crate::endpoint::garbled::within;
 use crate::sync::lock;
 
 /// Flat buffers of each rank, if memory allows.
@@ -28,6 +30,9 @@ const MOST_BYTES: usize = 1 << 30;
 pub(super) fn per_rank(n_ranks: usize) -> usize {
     (MOST_BYTES / (n_ranks * n_ranks * PART_BYTES)).min(MOST_PER_RANK)
 }
+
+/// Calls are numbered up to this: a stamp has 48 bits for it, and a communicator makes fewer than the rest.
+const MOST_CALLS: u64 = 1 << 47;
 
 /// A flat buffer that this rank may give away.
 #[derive(Debug)]
@@ -112,24 +117,28 @@ impl FlatBuffers {
 
     /// The flat buffer with this number of the first of `members`, for these: `me` is this rank's place
     /// among them. `None` if there is no such flat buffer.
+    ///
+    /// # Errors
+    /// Its owner has numbered its calls as nobody does.
     pub fn open(
         self: &Arc<Self>,
         number: u32,
         members: &[Rank],
         me: usize,
-    ) -> Option<(FlatBuffer, FlatBufferLease)> {
+    ) -> Result<Option<(FlatBuffer, FlatBufferLease)>, WireError> {
         let members: Box<[usize]> = members.iter().map(|&rank| rank as usize).collect();
-        let owner = *members.first()?;
+        let Some(&owner) = members.first() else { return Ok(None) };
         let is_there = (number as usize) < self.layout.flats_per_rank
             && members.iter().all(|&member| member < self.layout.n_ranks);
         if !is_there {
-            return None;
+            return Ok(None);
         }
-        let base = self.base(owner, number);
+        let base = within("a call's number", self.base(owner, number), (0, MOST_CALLS))
+            .map_err(|garbled| garbled.by(owner as Rank, "shared memory"))?;
         let lease = FlatBufferLease { flats: self.clone(), owner, number, members, base };
         let index = self.index(owner, number);
         let flat = FlatBuffer::new(&self.segment, self.layout, (index, &lease.members), me, base);
-        Some((flat, lease))
+        Ok(Some((flat, lease)))
     }
 }
 
@@ -160,6 +169,16 @@ mod tests {
         (0..n_ranks).map(|me| FlatBuffers::new(&segment, layout, me)).collect()
     }
 
+    /// Of the first of `members`, as the one with the place `me` among them opens it.
+    fn open(
+        flats: &Arc<FlatBuffers>,
+        number: u32,
+        members: &[Rank],
+        me: usize,
+    ) -> (FlatBuffer, FlatBufferLease) {
+        flats.open(number, members, me).unwrap().unwrap()
+    }
+
     fn seen(flat: &mut FlatBuffer, rank: usize) -> Option<u8> {
         match flat.of(rank, 1) {
             // SAFETY: the flat buffer says that it is there.
@@ -180,7 +199,7 @@ mod tests {
                 break;
             }
             let mut pair = [(2, 0), (0, 1)]
-                .map(|(rank, me): (usize, usize)| flats[rank].open(number, &[2, 0], me).unwrap());
+                .map(|(rank, me): (usize, usize)| open(&flats[rank], number, &[2, 0], me));
             let [(one, _), (other, _)] = &mut pair;
             // What is left of earlier communicators is not seen.
             for call in 0..DEPTH + 2 {
@@ -198,7 +217,9 @@ mod tests {
             pair.into_iter().for_each(|(flat, lease)| lease.end(flat.call()));
             round += 1;
         }
-        assert!(flats[0].open(0, &[], 0).is_none() && flats[0].open(99, &[1, 0], 1).is_none());
+        let is_none =
+            |number, members: &[Rank]| flats[0].open(number, members, 0).unwrap().is_none();
+        assert!(is_none(0, &[]) && is_none(99, &[0, 1]));
     }
 
     #[test]
@@ -207,8 +228,8 @@ mod tests {
         let mut kept = Vec::new();
         for number in 0..MOST_PER_RANK as u32 {
             assert_eq!(flats[0].take(), Some(number));
-            kept.push(flats[1].open(number, &[0, 1], 1).unwrap());
-            let (flat, lease) = flats[0].open(number, &[0, 1], 0).unwrap();
+            kept.push(open(&flats[1], number, &[0, 1], 1));
+            let (flat, lease) = open(&flats[0], number, &[0, 1], 0);
             lease.end(flat.call());
         }
         assert_eq!(flats[0].take(), None);
@@ -219,5 +240,28 @@ mod tests {
         assert_eq!([flats[0].take(), flats[0].take()], [Some(3), None]);
         // Every rank has its own.
         assert_eq!(flats[1].take(), Some(0));
+    }
+
+    /// Whatever the owner writes, a member reads within the segment, and counts no call beyond what a stamp holds.
+    #[test]
+    fn words_of_an_owner_that_make_no_sense_are_refused() {
+        let flats = all(2);
+        for base in [MOST_CALLS + 1, u64::MAX - DEPTH, u64::MAX] {
+            flats[0].word(flats[0].index(0, 0), 0, BASE).store(base, Ordering::Relaxed);
+            let refused = flats[1].open(0, &[0, 1], 1).map(drop).unwrap_err().to_string();
+            assert!(refused.contains("rank 0 sent a garbled message"), "{refused}");
+        }
+        flats[0].word(flats[0].index(0, 0), 0, BASE).store(MOST_CALLS, Ordering::Relaxed);
+        let (mut flat, _lease) = open(&flats[1], 0, &[0, 1], 1);
+        for word in [0, 1, MOST_CALLS, u64::MAX] {
+            flat.enter(7);
+            for offset in (0..PART_BYTES - 8).step_by(8) {
+                flats[0].word(flats[0].index(0, 0), 0, offset).store(word, Ordering::Relaxed);
+            }
+            if flat.is_free().is_ok() {
+                flat.contribute(&[1]);
+            }
+            assert_eq!(seen(&mut flat, 0), None);
+        }
     }
 }

@@ -264,7 +264,11 @@ impl SmallPlaces for Places {
         _: Allgather<'_>,
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
         let (ranks, me) = (members.world_ranks(), members.caller.rank as usize);
-        let Some((flat, lease)) = self.flats.open(place, &ranks, me) else {
+        let failed = |source| {
+            let rank = members.world_rank(members.caller.rank);
+            Error::Wire { rank, port: 0, step: None, source }
+        };
+        let Some((flat, lease)) = self.flats.open(place, &ranks, me).map_err(failed)? else {
             return Ok(Err("all are in use by other communicators".to_owned()));
         };
         if ranks.len() > MOST_RANKS {
