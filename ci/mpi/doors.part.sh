@@ -44,6 +44,10 @@ build_doors() {
     sed 's/HB_/MPI_/g; /use hopbine_mpi/d' "examples/mpi/$name.f90" >"$programs/$name.f90"
     beside "$f90" -O1 -Wall "$programs/$name.f90" -o "$programs/$name-f"
   done
+  # The README's lines.
+  { echo "program readme" && sed -n '/^```fortran/,/^```/{/^```/!p}' README.md && echo "end program"; } >"$programs/readme.f90"
+  grep -q HB_Allreduce "$programs/readme.f90" || return 1
+  beside "$f90" -Wall -fsyntax-only -I"$programs" "$programs/readme.f90"
   for name in mpif mpi mpi_f08; do
     beside "$f90" -O1 -w -fallow-argument-mismatch -cpp "-DUSE_$name" capi/tests/mpi/calls.f90 -o "$programs/calls-$name"
   done
