@@ -8,9 +8,8 @@
 //! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
 //!
 //! Pieces go through slots. The first of them follow the announcement at once where the peer had the last long
-//! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately
-//! (`copy_costs`). Where no
-//! process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
+//! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately (`copy_costs`).
+//! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
 //! that finds no slot for some time is announced, and a piece that finds none, because others do not read theirs,
@@ -18,6 +17,7 @@
 //! of short messages that came too early asks for no more: they are announced then, too
 //! ([`unexpected`](super::unexpected)).
 
+mod backlog;
 mod bell;
 mod copy_costs;
 mod descriptor;
@@ -229,29 +229,6 @@ impl ShmEndpoint {
     ) -> Result<bool, WireError> {
         let pushed = self.peers[peer].outbox.push(descriptor, payload);
         pushed.map_err(|garbled| self.garbled(peer, garbled))
-    }
-
-    /// Sends an answer, now or as soon as there is room.
-    fn answer(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
-        let answered = self.peers[peer].outbox.answer(&descriptor);
-        if !answered.map_err(|garbled| self.garbled(peer, garbled))? {
-            self.backlog.push((peer, descriptor));
-        }
-        Ok(())
-    }
-
-    /// Answers do not wait for each other, nor for a peer that takes none.
-    fn flush_backlog(&mut self) -> Result<(), WireError> {
-        let ShmEndpoint { backlog, peers, .. } = self;
-        let mut failed = None;
-        backlog.retain(|(peer, descriptor)| {
-            let answered = peers[*peer].outbox.answer(descriptor);
-            !answered.unwrap_or_else(|garbled| {
-                failed.get_or_insert((*peer, garbled));
-                false
-            })
-        });
-        failed.map_or(Ok(()), |(peer, garbled)| Err(self.garbled(peer, garbled)))
     }
 }
 

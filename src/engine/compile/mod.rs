@@ -12,6 +12,7 @@ mod intervals;
 pub(super) mod passing;
 pub(super) mod program;
 pub(super) mod readers;
+mod regions;
 mod space;
 mod staging;
 mod transfer;

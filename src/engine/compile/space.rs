@@ -23,6 +23,7 @@ use super::graph::Place;
 use super::intervals::Intervals;
 use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
+use super::regions::{Regions, push_joined};
 
 /// Where working spaces lie.
 #[derive(Clone, Copy, Debug)]
@@ -393,19 +394,4 @@ fn in_output(
     let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
     let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
     (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))
-}
-
-fn continues(region: &Region, next: &Region) -> bool {
-    region.buffer == next.buffer && region.offset + region.len == next.offset
-}
-
-/// Regions in order: mostly one.
-pub(crate) type Regions = SmallVec<[Region; 2]>;
-
-/// Appends `next`, as a longer last region if it continues that one.
-pub(crate) fn push_joined(regions: &mut Regions, next: Region) {
-    match regions.last_mut() {
-        Some(last) if continues(last, &next) => last.len += next.len,
-        _ => regions.push(next),
-    }
 }

@@ -9,7 +9,7 @@ use hopbine_torus::plan::Step;
 use super::{Extents, NOWHERE, PortCompiler};
 use crate::engine::compile::graph::Place;
 use crate::engine::compile::program::{Fold, Region, Span, Task};
-use crate::engine::compile::space::Regions;
+use crate::engine::compile::regions::Regions;
 use crate::engine::compile::transfer::{Transfer, groups, pair_up};
 use smallvec::SmallVec;
 

@@ -12,7 +12,7 @@ use super::{ALIGN, Extents, PortCompiler};
 use crate::engine::compile::geometry::{Geometry, Learnt, Sizes};
 use crate::engine::compile::passing::positions;
 use crate::engine::compile::program::{Buffer, Fold, PortProgram, Program, Region, Span, Task};
-use crate::engine::compile::space::{Regions, push_joined};
+use crate::engine::compile::regions::{Regions, push_joined};
 use crate::engine::compile::transfer::pair_up;
 
 /// Bytes of a word.

@@ -6,9 +6,10 @@ use hopbine_torus::collectives::{Collective, Payload, Share};
 use hopbine_torus::plan::{Plan, Run};
 use hopbine_torus::{Block, Position};
 
-use super::{WorkingSpace, continues, gets, input_buffer};
+use super::{WorkingSpace, gets, input_buffer};
 use crate::engine::compile::checked::LaneFacts;
 use crate::engine::compile::program::{Buffer, Region};
+use crate::engine::compile::regions::continues;
 
 impl WorkingSpace<'_> {
     /// Whether what remains to be copied at the end must wait for the other ports, too: another
