@@ -5,9 +5,9 @@
 #   ./test.sh --offline  the same without installing anything first
 #
 # Needed beyond Rust: C, C++ and Fortran compilers (gcc, g++, gfortran), for the uTofu conformance
-# suite and the programs on the C interface. Some checks need more (Open MPI and MPICH, libclang,
-# cmake, shellcheck, qemu), single tests need userfaultfd or huge pages. Where that is missing, checks
-# are left out, and counted and named at the end; in CI (CI=true) each is an error.
+# suite and the programs on the C interface. Some checks need more (Open MPI and MPICH, cmake, shellcheck,
+# qemu), single tests need userfaultfd or huge pages. Where that is missing, checks are left out, and counted
+# and named at the end; in CI (CI=true) each is an error.
 #
 # One stage after the other: ranks wait for each other by yielding their core, so that whatever
 # computes beside them slows them down by orders of magnitude. What has idle priority does, too: it gets
@@ -28,15 +28,20 @@ install=true
 [ "${1:-}" != --offline ] || install=false
 is_root_on_debian() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 
+can_compile() { command -v cc >/dev/null && command -v make >/dev/null; }
+basic_packages() {
+  apt-get update -qq && apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake \
+    pkg-config shellcheck >/dev/null
+}
+
 say "packages"
 if $install && is_root_on_debian; then
-  apt-get update -qq
-  apt-get install -y -qq --no-install-recommends gcc g++ gfortran libc6-dev make cmake pkg-config \
-    libclang-dev shellcheck >/dev/null
+  # What the first stages do not need is fetched beside them.
+  can_compile || basic_packages
   # Huge pages for a test of memory events; the test is left out where this is refused.
   pages=/proc/sys/vm/nr_overcommit_hugepages
   [ "$(<$pages)" != 0 ] || { echo 8 >$pages; } 2>/dev/null || true
-elif ! command -v cc >/dev/null || ! command -v make >/dev/null; then
+elif ! can_compile; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1
 fi
@@ -73,18 +78,10 @@ chaos() {
     limited 300 "$hopbine" chaos --seeds 1..150 --backend sim-utofu
 }
 
-# The bindings that are checked in are those of the header.
-bindings() {
-  if ! ldconfig -p | grep -q libclang && ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
-    echo "libclang is needed (on Debian: libclang-dev)" >&2
-    return 3
-  fi
-  sys/abi/regenerate.sh --check
-}
-
-# What only the last stages need is fetched while the first ones compile.
+# What only the later stages need is fetched while the first ones compile.
 more_packages() {
   local status=0
+  basic_packages || status=1
   limited 600 ci/mpi.sh --install || status=1
   limited 600 ci/arm.sh --install || status=1
   return $status
@@ -109,7 +106,6 @@ stage "chaos" chaos
 stage "installation" limited 900 env PROFILE=dev ci/install.sh
 stage "job scripts" limited 60 ci/jobscripts.sh
 stage "under MPI" limited 1500 ci/mpi.sh
-stage "generated bindings" bindings
 stage "address sanitizer" limited 1500 ci/sanitize.sh address
 stage "aarch64" limited 1500 ci/arm.sh
 

@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints oldest api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage
+#   STAGE       only these of: lints oldest api bindings long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints oldest api long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage)
+stages=(lints oldest api bindings long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -56,6 +56,16 @@ api() {
     cargo install --quiet --locked cargo-public-api cargo-semver-checks || return 1
   fi
   limited 30m ci/api.sh
+}
+
+# The bindings that are checked in are those of the header.
+bindings() {
+  need libclang-dev
+  if ! ldconfig -p | grep -q libclang && ! ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then
+    echo "libclang is needed (on Debian: libclang-dev)" >&2
+    return 3
+  fi
+  limited 30m sys/abi/regenerate.sh --check
 }
 
 # Tests that are ignored: proofs of large shapes, and tests of ranks. What another test runs, in a process of its own,

@@ -239,12 +239,12 @@ fn story(seed: u64, drive: Drive) {
 
 #[test]
 fn nobody_touches_memory_after_a_failure() {
-    four_at_a_time(0..150, |seed| story(seed, Drive::Inline));
+    four_at_a_time(0..75, |seed| story(seed, Drive::Inline));
 }
 
 #[test]
 fn nor_do_workers() {
-    four_at_a_time(0..50, |seed| {
+    four_at_a_time(0..30, |seed| {
         story(seed, if seed % 2 == 0 { Drive::Workers } else { Drive::Worker });
     });
 }

@@ -21,7 +21,19 @@ fn shapes(texts: &[&str]) {
 }
 
 /// For the ignored test only: so many ranks on one core take minutes.
-const LARGE: [&str; 6] = ["5x7", "4x4x4", "3x3x3+2", "4x6x4", "2x3x2x2x3x2", "6x9x4"];
+const LARGE: [&str; 11] = [
+    "24",
+    "32",
+    "8x4",
+    "5x3x2",
+    "4x4+2",
+    "5x7",
+    "4x4x4",
+    "3x3x3+2",
+    "4x6x4",
+    "2x3x2x2x3x2",
+    "6x9x4",
+];
 
 fn lengths_of(text: &str) -> (Shape, [usize; 5]) {
     let shape: Shape = text.parse().unwrap();
@@ -29,13 +41,11 @@ fn lengths_of(text: &str) -> (Shape, [usize; 5]) {
     (shape, [0, 1, p - 1, p, p + 1])
 }
 
-const RINGS: [&str; 12] = ["2", "3", "4", "5", "7", "8", "12", "16", "23", "24", "31", "32"];
-const BOXES: [&str; 14] = [
-    "2x2", "2x3", "3x3", "4x4", "2x6", "4x6", "8x4", "1x6", "6x1", "2x2x2", "2x3x2", "3x3x3",
-    "5x3x2", "2x1x4",
-];
+// Further ones are in `emulated`, with more lengths.
+const RINGS: [&str; 8] = ["2", "3", "4", "7", "12", "16", "23", "31"];
+const BOXES: [&str; 7] = ["2x2", "3x3", "2x6", "4x6", "1x6", "6x1", "2x1x4"];
 /// Several ranks on each node.
-const NODES: [&str; 5] = ["1+4", "4+2", "5+3", "2x3+4", "4x4+2"];
+const NODES: [&str; 4] = ["1+4", "4+2", "5+3", "2x3+4"];
 
 #[test]
 fn rings() {

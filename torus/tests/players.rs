@@ -341,7 +341,7 @@ fn symmetric_schedules_take_as_long_on_both_players() {
         ("ideal-torus", "4x4+4", 0.02),
         ("ideal-torus", "2x3x2+2", 0.02),
         ("ideal-torus", "4x4x4", 0.02),
-        ("ideal-torus", "5x5x5", 0.02),
+        ("ideal-torus", "5x5x3", 0.02),
         ("hyperx", "4x6", 0.5),
         ("hyperx", "4x4+2", 0.5),
         ("hx2mesh", "8x4", 0.5),
