@@ -7,7 +7,8 @@
  *
  * Each buffer of a collective must hold what the collective needs of it, and lists have a place for each rank.
  * Nobody else may use the buffers until the call has returned or its request is done; those of a persistent
- * request must be there until it is freed.
+ * request must be there until it is freed. Other pointers must be valid during the call. A null pointer is
+ * HOPBINE_ERR_ARG, or HOPBINE_ERR_BUFFER for a buffer, except where the text permits it.
  *
  * Made by cbindgen from capi/src; do not edit: run `HOPBINE_TEST_BLESS=1 cargo test -p hopbine-capi --test generated`. */
 
@@ -161,10 +162,10 @@
 // Any other argument.
 #define HOPBINE_ERR_ARG 8
 
-// hopbine_init() has not been called, or hopbine_finalize() has, or the other way round.
+// hopbine_init() has not been called, or hopbine_finalize() has; or hopbine_init() is called twice.
 #define HOPBINE_ERR_STATE 9
 
-// An environment variable or an option has no such value.
+// An environment variable or an option has a wrong value.
 #define HOPBINE_ERR_SETTING 10
 
 // The world could not be set up, or the ranks did not meet.
@@ -176,13 +177,13 @@
 // A rank is gone, has failed, or has left.
 #define HOPBINE_ERR_LOST 13
 
-// The network, or what stands for it, failed; or a call came after any such failure.
+// The network, shared memory or MPI failed, or an earlier call did.
 #define HOPBINE_ERR_WIRE 14
 
 // No algorithm of that name, or it does not serve the call.
 #define HOPBINE_ERR_ALGORITHM 15
 
-// A mistake within hopbine.
+// An error within hopbine: please report it.
 #define HOPBINE_ERR_INTERNAL 16
 
 // Ranks made different calls: another collective, count, type, operator or root.
@@ -202,21 +203,20 @@ typedef void (*hopbine_error_handler_t)(int code, const char *message, void *arg
 // Memory that is registered. Ended by hopbine_deregister().
 typedef uint64_t hopbine_registration_t;
 
-// How ranks that have found each other by other means tell each other what hopbine needs to
-// start, and what it shares its waiting with.
+// How ranks that another launcher has started exchange what hopbine needs to start.
 typedef struct {
   // This rank.
   int rank;
   // Number of ranks.
   int size;
-  // Gives every rank the `bytes` bytes at `mine` of all of them, in rank order, at `all`: an
-  // allgather of blocks of `bytes`, which are the same on all ranks. Returns 0, or another
-  // number if that failed. Called by hopbine_init_exchange() and hopbine_finalize().
+  // An allgather: gives every rank at `all` the `bytes` bytes at `mine` of all ranks, in rank order; `bytes`
+  // is the same on all ranks. Returns 0, or another number if it has failed. Called by
+  // hopbine_init_exchange() and hopbine_finalize().
   int (*allgather)(const void *mine, void *all, int64_t bytes, void *argument);
-  // Called now and then by a thread that waits in hopbine, so that somebody else's messages
-  // move on meanwhile; may be null.
+  // Called now and then by a thread that waits in hopbine, so that another library makes progress meanwhile;
+  // may be null.
   void (*progress)(void *argument);
-  // What both are called with.
+  // The last argument of both functions.
   void *argument;
 } hopbine_exchange_t;
 
@@ -657,54 +657,39 @@ int hopbine_alltoallv_init(const void *sendbuf,
                            hopbine_request_t *request);
 
 // The calling rank, from 0.
-//
-// `rank` is null or an address to write to.
 int hopbine_comm_rank(hopbine_comm_t comm, int *rank);
 
 // The number of ranks.
-//
-// `size` is null or an address to write to.
 int hopbine_comm_size(hopbine_comm_t comm, int *size);
 
 // The torus: sets `*n_dims`, and the sizes of the first `room` dimensions and the calling rank's
 // coordinates in them, where the lists are not null. There are 7 dimensions at most.
-//
-// `n_dims` is null or an address to write to; `sizes` and `coordinates` are null or have `room`
-// places.
 int hopbine_comm_torus(hopbine_comm_t comm, int room, int *n_dims, int *sizes, int *coordinates);
 
-// Makes a second communicator of the same ranks: calls on the two have nothing to do with each
-// other. All ranks must call it.
-//
-// `made` is null or an address to write to.
-int hopbine_comm_duplicate(hopbine_comm_t comm, hopbine_comm_t *made);
+// Makes a second communicator of the same ranks. Calls on one do not affect calls on the other. All ranks must
+// call it.
+int hopbine_comm_duplicate(hopbine_comm_t comm,
+                           hopbine_comm_t *made);
 
 // Makes a communicator for each colour, of the ranks that give it, in the order of their keys
 // and, where these are equal, of their ranks. With HOPBINE_UNDEFINED a rank gets
 // HOPBINE_COMM_NULL. All ranks must call it.
-//
-// `made` is null or an address to write to.
 int hopbine_comm_split(hopbine_comm_t comm, int colour, int64_t key, hopbine_comm_t *made);
 
-// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must
-// call it: those of the list with the same list, each of the others with one of its own, or an
-// empty one; those that are not in their list get HOPBINE_COMM_NULL.
-//
-// `ranks` is null or the address of `n` numbers; `made` is null or an address to write to.
-int hopbine_comm_group(hopbine_comm_t comm, int n, const int *ranks, hopbine_comm_t *made);
+// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must call it. The ranks of a
+// list give the same list, others a list of their own or an empty one. A rank that is not in its list gets
+// HOPBINE_COMM_NULL.
+int hopbine_comm_group(hopbine_comm_t comm,
+                       int n,
+                       const int *ranks,
+                       hopbine_comm_t *made);
 
 // Makes a communicator of the ranks that differ from this one only in the given `n` dimensions
 // of the torus: rows, columns, planes. All ranks must call it.
-//
-// `dims` is null or the address of `n` numbers; `made` is null or an address to write to.
 int hopbine_comm_sub_box(hopbine_comm_t comm, int n, const int *dims, hopbine_comm_t *made);
 
-// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group()
-// only they call it: `agree` must return on all of them the number that it is given on the first
-// one, as a broadcast does.
-//
-// `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
-// is null or an address to write to.
+// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group(), only these ranks call
+// it. `agree` must be a broadcast among them: on each it returns the number that it is given on the first one.
 int hopbine_comm_join(hopbine_comm_t comm,
                       int n,
                       const int *ranks,
@@ -712,66 +697,56 @@ int hopbine_comm_join(hopbine_comm_t comm,
                       void *argument,
                       hopbine_comm_t *made);
 
-// Makes a handle of the same communicator whose calls use this algorithm (a name of `hopbine
-// list`, the text of a schedule, or `search` for what the network model finds best), this many ports, and messages of at most this many bytes; null and 0 leave
-// the choice to hopbine. All ranks must choose alike. Nothing is sent.
-//
-// `algorithm` is null or a string; `made` is null or an address to write to.
+// Makes a handle of the same communicator whose calls use this algorithm, this many ports, and messages of at
+// most this many bytes. The algorithm is a name of `hopbine list`, the text of a schedule, or `search` for the
+// best schedule under the network model. Null and 0 leave the choice to hopbine. All ranks must give the same.
+// Nothing is sent.
 int hopbine_comm_with(hopbine_comm_t comm,
                       const char *algorithm,
                       int ports,
                       int64_t segment_bytes,
                       hopbine_comm_t *made);
 
-// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
-// communicator is freed only by hopbine_finalize().
-//
-// `comm` is null or an address to read and write.
+// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it continue. Only hopbine_finalize() frees
+// the world's communicator.
 int hopbine_comm_free(hopbine_comm_t *comm);
 
-// What was wrong with this thread's last call that failed, as text; empty if none has. Valid
-// until the thread's next call that fails.
+// The message of this thread's last call that failed; empty if none has. Valid until the thread's next call
+// that fails.
 const char *hopbine_last_error(void);
 
 // The name of a code, such as "HOPBINE_ERR_ROOT". Never null, always valid.
 const char *hopbine_error_name(int code);
 
-// Has `handler` called, with `argument`, whenever a call fails on any thread; null for nobody,
-// as at first. It may end the process.
-//
-// `handler` must be callable from any thread with `argument`, until another one is set.
-void hopbine_set_error_handler(hopbine_error_handler_t handler, void *argument);
+// Sets a function that is called with `argument` whenever a call fails on any thread; null, as at first, for
+// none. It must be callable from any thread until another one is set, and may end the process.
+void hopbine_set_error_handler(hopbine_error_handler_t handler,
+                               void *argument);
 
-// Registers memory with the network, so that calls of any communicator that send from it or
-// receive into it need not: worth while for buffers used often where the system does not tell
-// hopbine what memory goes (`hopbine info` says whether it does). Local. Does nothing on wires
-// without registration.
-//
-// The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call
-// uses them then; `registration` is null or an address to write to.
+// Registers memory with the network, so that later calls on it, of any communicator, need no registration.
+// This helps buffers that are used often, if hopbine does not learn of memory that is unmapped (`hopbine info`
+// says whether it does). The call is local, and does nothing on wires without registration. The memory must
+// stay readable and writable until hopbine_deregister().
 int hopbine_register(hopbine_comm_t comm,
                      void *buffer,
                      int64_t bytes,
                      hopbine_registration_t *registration);
 
 // Ends a registration, and sets it to 0. No call may be using the memory.
-//
-// `registration` is null or the address of one.
 int hopbine_deregister(hopbine_registration_t *registration);
 
 // 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
 int hopbine_report_wanted(void);
 
-// Adds a call that somebody else served to the report: its name, the bytes of its vector or
-// block, what served it and why, and how long it took.
-//
-// Both strings are null or strings.
-int hopbine_report_add(const char *call, uint64_t bytes, const char *served_by, double seconds);
+// Adds a call that another library has performed to the report: its name, the bytes of its vector or block,
+// what served it and why, and how long it took.
+int hopbine_report_add(const char *call,
+                       uint64_t bytes,
+                       const char *served_by,
+                       double seconds);
 
-// Says which algorithm serves a blocking collective, named as in `hopbine list` ("allreduce"), of
-// `count` elements and why: a line of text at `text`, cut to `room` bytes with its final zero.
-//
-// `collective` is null or a string; `text` is null or has `room` bytes.
+// Writes to `text`, cut to `room` bytes with its final zero, which algorithm serves a blocking collective of
+// `count` elements, and why. `collective` is its name in `hopbine list`, such as "allreduce".
 int hopbine_explain(hopbine_comm_t comm,
                     const char *collective,
                     int64_t count,
@@ -780,103 +755,78 @@ int hopbine_explain(hopbine_comm_t comm,
                     char *text,
                     size_t room);
 
-// Starts the persistent collective.
-//
-// As the call that made the request, until it is done.
+// Starts the persistent collective. Its buffers must be left alone until it is done.
 int hopbine_start(hopbine_request_t request);
 
-// Sets `*done` to 1 if the collective is done, or was not started, or the request is
-// HOPBINE_REQUEST_NULL; to 0 otherwise. A non-blocking request that is done is freed, and
-// `*request` becomes HOPBINE_REQUEST_NULL. Without worker threads this is what moves it on.
-//
-// Both are null, or addresses to read and write.
-int hopbine_test(hopbine_request_t *request, int *done);
+// Sets `*done` to 1 if the collective is done, or was not started, or the request is HOPBINE_REQUEST_NULL; to
+// 0 otherwise. A non-blocking request that is done is freed, and `*request` becomes HOPBINE_REQUEST_NULL.
+// Without worker threads a collective makes progress in such calls only.
+int hopbine_test(hopbine_request_t *request,
+                 int *done);
 
-// As hopbine_test() for one of several requests that hopbine_progress() has moved on just now: it
-// is looked at only, so that whoever tests many does not move all of them on for each.
-//
-// As hopbine_test().
+// As hopbine_test(), but makes no progress: for programs that test many requests after one call of
+// hopbine_progress().
 int hopbine_look(hopbine_request_t *request, int *done);
 
-// Moves on all that is under way, of all communicators, up to `most` times as long as nothing has moved
-// since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
-// stays the same, no request has come to its end.
-//
-// `number` is null or an address to read and write.
+// Makes progress on all operations of all communicators, in up to `most` attempts, until something has moved
+// since `*number` was set. It changes `*number` if anything has moved: as long as that stays the same, no
+// request is done.
 int hopbine_progress(hopbine_comm_t comm,
                      int most,
                      uint64_t *number);
 
-// Waits until the collective is done; at once if it was not started or the request is
-// HOPBINE_REQUEST_NULL. A non-blocking request is freed then, also if the collective failed, and
-// `*request` becomes HOPBINE_REQUEST_NULL.
-//
-// `request` is null or an address to read and write.
+// Waits until the collective is done; returns at once if it was not started or the request is
+// HOPBINE_REQUEST_NULL. A non-blocking request is then freed, also if the collective failed, and `*request`
+// becomes HOPBINE_REQUEST_NULL.
 int hopbine_wait(hopbine_request_t *request);
 
 // As hopbine_wait() for each of `n` requests, also if one fails; the first failure is returned.
-//
-// `requests` is null or the address of `n` requests to read and write.
 int hopbine_waitall(int n, hopbine_request_t *requests);
 
 // Frees a request, after waiting for its collective if it is under way; `*request` becomes
 // HOPBINE_REQUEST_NULL. Freeing HOPBINE_REQUEST_NULL does nothing.
-//
-// `request` is null or an address to read and write.
 int hopbine_request_free(hopbine_request_t *request);
 
 // Joins the world that the environment describes (HOPBINE_RANK, HOPBINE_SIZE,
 // HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
 // `*world` to the communicator of all its ranks. All ranks must call it.
-//
-// `world` is null or an address to write to.
 int hopbine_init(hopbine_comm_t *world);
 
-// As hopbine_init(), with ranks that have found each other already. The structure is copied.
-//
-// `exchange` is null or the address of a structure whose functions can be called as it says,
-// with its argument, from any thread, until hopbine_finalize() has returned; `world` is null or
-// an address to write to.
-int hopbine_init_exchange(const hopbine_exchange_t *exchange, hopbine_comm_t *world);
+// As hopbine_init(), for ranks that another launcher has started. The structure is copied; its functions must
+// be callable from any thread until hopbine_finalize() has returned.
+int hopbine_init_exchange(const hopbine_exchange_t *exchange,
+                          hopbine_comm_t *world);
 
-// Starts hopbine from an MPI_Comm, without the library libhopbine_hb, whose hopbine_comm_from_mpi() takes an
-// MPI_Comm itself: as hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
-// messages over MPI where there is nothing faster. `functions` is what hopbine_mpi_functions()
-// returns, of hopbine's source sys/mpi/functions.c, which the program has compiled with its MPI; that of
-// the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
-// called now and then, with `argument`, by a thread that waits; it may be null.
-//
-// `functions` is null or as said; `comm` is null or the address of an MPI_Comm of the same MPI; `progress`
-// can be called from any thread with `argument` until hopbine_finalize() has returned;
-// `world` is null or an address to write to.
+// Starts hopbine with the ranks of an intracommunicator of MPI. Messages go over MPI where nothing is faster.
+// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an
+// MPI_Comm itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which
+// is in sys/mpi/functions.c of hopbine's source and which the program compiles with its MPI; that of the first
+// call is used by all. MPI must be initialised before and finalised after hopbine. Any thread that waits may
+// call `progress` with `argument`, until hopbine_finalize() has returned; it may be null.
 int hopbine_init_mpi(const void *functions,
                      const void *comm,
                      void (*progress)(void *argument),
                      void *argument,
                      hopbine_comm_t *world);
 
-// Makes a communicator of the ranks of the intracommunicator whose MPI_Comm is at `comm`, in its order. All of them
-// call it; all must be ranks of the world, which must have been made over the same MPI: by hopbine_init_mpi(), or
-// in MPI_Init by libhopbine_hb or libhopbine_preload. From then on the two have nothing in common.
-//
-// `comm` is null or the address of an MPI_Comm; `made` is null or an address to write to.
+// Makes a communicator of the ranks of an intracommunicator of MPI, in its order; `comm` points to the
+// MPI_Comm. All its ranks call it. They must be ranks of the world, which must have been started over the same
+// MPI: by hopbine_init_mpi(), or in MPI_Init by libhopbine_hb or libhopbine_preload. Afterwards the two
+// communicators are independent.
 int hopbine_comm_of_mpi(const void *comm,
                         hopbine_comm_t *made);
 
-// From now on, a call that another rank makes with another count, type or operator fails alone
-// (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.
-// Otherwise the world fails, and every rank learns of it. It also fails, in any case, where the calls
-// have messages that do not meet: another collective, root or algorithm, or lengths that are cut
-// differently. To be said by all ranks before their first call.
+// Lets calls that differ fail alone, as in MPI: if ranks give another count, type or operator, the call fails
+// on the ranks concerned (HOPBINE_ERR_MISMATCH), and later calls are served. Without it the whole world fails,
+// and every rank gets an error. The world also fails where messages do not match: another collective, root or
+// algorithm, or lengths that are cut differently. All ranks must call it before their first collective.
 int hopbine_spare(void);
 
-// Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
-// are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
+// Leaves the world after waiting for all ranks, and frees the world's communicator. Other communicators and
+// requests then refuse every call except those that free them. hopbine_init() may follow.
 int hopbine_finalize(void);
 
 // Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), to 0 otherwise.
-//
-// `started` is null or an address to write to.
 int hopbine_initialized(int *started);
 
 // The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
@@ -886,8 +836,8 @@ hopbine_comm_t hopbine_comm_world(void);
 // started. Never null, always valid.
 const char *hopbine_backend(void);
 
-// 1 if a thread that waits in hopbine has a core of its own, and so spins; 0 if it gives way to others
-// at once, since ranks outnumber cores, or if hopbine has not been started.
+// 1 if a thread that waits in hopbine has a core of its own, and therefore spins; 0 if it yields at once,
+// because there are more ranks than cores, or if hopbine has not been started.
 int hopbine_own_cores(void);
 
 // The library's version, such as "0.1.0". Never null, always valid.

@@ -113,8 +113,8 @@ pub unsafe extern "C" fn hopbine_comm_torus(
     })
 }
 
-/// Makes a second communicator of the same ranks: calls on the two have nothing to do with each
-/// other. All ranks must call it.
+/// Makes a second communicator of the same ranks. Calls on one do not affect calls on the other. All ranks must
+/// call it.
 ///
 /// # Safety
 /// `made` is null or an address to write to.
@@ -155,9 +155,9 @@ pub unsafe extern "C" fn hopbine_comm_split(
     }
 }
 
-/// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must
-/// call it: those of the list with the same list, each of the others with one of its own, or an
-/// empty one; those that are not in their list get HOPBINE_COMM_NULL.
+/// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must call it. The ranks of a
+/// list give the same list, others a list of their own or an empty one. A rank that is not in its list gets
+/// HOPBINE_COMM_NULL.
 ///
 /// # Safety
 /// `ranks` is null or the address of `n` numbers; `made` is null or an address to write to.
@@ -193,9 +193,8 @@ pub unsafe extern "C" fn hopbine_comm_sub_box(
     }
 }
 
-/// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group()
-/// only they call it: `agree` must return on all of them the number that it is given on the first
-/// one, as a broadcast does.
+/// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group(), only these ranks call
+/// it. `agree` must be a broadcast among them: on each it returns the number that it is given on the first one.
 ///
 /// # Safety
 /// `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
@@ -220,9 +219,10 @@ pub unsafe extern "C" fn hopbine_comm_join(
     }
 }
 
-/// Makes a handle of the same communicator whose calls use this algorithm (a name of `hopbine
-/// list`, the text of a schedule, or `search` for what the network model finds best), this many ports, and messages of at most this many bytes; null and 0 leave
-/// the choice to hopbine. All ranks must choose alike. Nothing is sent.
+/// Makes a handle of the same communicator whose calls use this algorithm, this many ports, and messages of at
+/// most this many bytes. The algorithm is a name of `hopbine list`, the text of a schedule, or `search` for the
+/// best schedule under the network model. Null and 0 leave the choice to hopbine. All ranks must give the same.
+/// Nothing is sent.
 ///
 /// # Safety
 /// `algorithm` is null or a string; `made` is null or an address to write to.
@@ -255,8 +255,8 @@ pub unsafe extern "C" fn hopbine_comm_with(
     unsafe { make(comm, made, how) }
 }
 
-/// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it go on. The world's
-/// communicator is freed only by hopbine_finalize().
+/// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it continue. Only hopbine_finalize() frees
+/// the world's communicator.
 ///
 /// # Safety
 /// `comm` is null or an address to read and write.

@@ -25,9 +25,9 @@ pub const HOPBINE_ERR_ROOT: c_int = 6;
 pub const HOPBINE_ERR_BUFFER: c_int = 7;
 /// Any other argument.
 pub const HOPBINE_ERR_ARG: c_int = 8;
-/// hopbine_init() has not been called, or hopbine_finalize() has, or the other way round.
+/// hopbine_init() has not been called, or hopbine_finalize() has; or hopbine_init() is called twice.
 pub const HOPBINE_ERR_STATE: c_int = 9;
-/// An environment variable or an option has no such value.
+/// An environment variable or an option has a wrong value.
 pub const HOPBINE_ERR_SETTING: c_int = 10;
 /// The world could not be set up, or the ranks did not meet.
 pub const HOPBINE_ERR_STARTUP: c_int = 11;
@@ -35,11 +35,11 @@ pub const HOPBINE_ERR_STARTUP: c_int = 11;
 pub const HOPBINE_ERR_TIMEOUT: c_int = 12;
 /// A rank is gone, has failed, or has left.
 pub const HOPBINE_ERR_LOST: c_int = 13;
-/// The network, or what stands for it, failed; or a call came after any such failure.
+/// The network, shared memory or MPI failed, or an earlier call did.
 pub const HOPBINE_ERR_WIRE: c_int = 14;
 /// No algorithm of that name, or it does not serve the call.
 pub const HOPBINE_ERR_ALGORITHM: c_int = 15;
-/// A mistake within hopbine.
+/// An error within hopbine: please report it.
 pub const HOPBINE_ERR_INTERNAL: c_int = 16;
 /// Ranks made different calls: another collective, count, type, operator or root.
 pub const HOPBINE_ERR_MISMATCH: c_int = 17;
@@ -149,8 +149,8 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
         .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the pointer to the {what} is null")))
 }
 
-/// What was wrong with this thread's last call that failed, as text; empty if none has. Valid
-/// until the thread's next call that fails.
+/// The message of this thread's last call that failed; empty if none has. Valid until the thread's next call
+/// that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_last_error() -> *const c_char {
     // The string's bytes stay where they are until it is replaced.
@@ -184,8 +184,8 @@ pub extern "C" fn hopbine_error_name(code: c_int) -> *const c_char {
     name.as_ptr()
 }
 
-/// Has `handler` called, with `argument`, whenever a call fails on any thread; null for nobody,
-/// as at first. It may end the process.
+/// Sets a function that is called with `argument` whenever a call fails on any thread; null, as at first, for
+/// none. It must be callable from any thread until another one is set, and may end the process.
 ///
 /// # Safety
 /// `handler` must be callable from any thread with `argument`, until another one is set.

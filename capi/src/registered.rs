@@ -14,10 +14,10 @@ pub type hopbine_registration_t = u64;
 /// What this process has registered.
 static REGISTRATIONS: Table<Registered> = Table::new(Kind::Registered);
 
-/// Registers memory with the network, so that calls of any communicator that send from it or
-/// receive into it need not: worth while for buffers used often where the system does not tell
-/// hopbine what memory goes (`hopbine info` says whether it does). Local. Does nothing on wires
-/// without registration.
+/// Registers memory with the network, so that later calls on it, of any communicator, need no registration.
+/// This helps buffers that are used often, if hopbine does not learn of memory that is unmapped (`hopbine info`
+/// says whether it does). The call is local, and does nothing on wires without registration. The memory must
+/// stay readable and writable until hopbine_deregister().
 ///
 /// # Safety
 /// The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call

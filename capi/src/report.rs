@@ -181,8 +181,8 @@ pub extern "C" fn hopbine_report_wanted() -> c_int {
     c_int::from(is_wanted())
 }
 
-/// Adds a call that somebody else served to the report: its name, the bytes of its vector or
-/// block, what served it and why, and how long it took.
+/// Adds a call that another library has performed to the report: its name, the bytes of its vector or block,
+/// what served it and why, and how long it took.
 ///
 /// # Safety
 /// Both strings are null or strings.
@@ -210,8 +210,8 @@ pub unsafe extern "C" fn hopbine_report_add(
     })
 }
 
-/// Says which algorithm serves a blocking collective, named as in `hopbine list` ("allreduce"), of
-/// `count` elements and why: a line of text at `text`, cut to `room` bytes with its final zero.
+/// Writes to `text`, cut to `room` bytes with its final zero, which algorithm serves a blocking collective of
+/// `count` elements, and why. `collective` is its name in `hopbine list`, such as "allreduce".
 ///
 /// # Safety
 /// `collective` is null or a string; `text` is null or has `room` bytes.

@@ -121,7 +121,7 @@ fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<Noting>
     request.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the persistent collective.
+/// Starts the persistent collective. Its buffers must be left alone until it is done.
 ///
 /// # Safety
 /// As the call that made the request, until it is done.
@@ -170,9 +170,9 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
     Ok(is_done)
 }
 
-/// Sets `*done` to 1 if the collective is done, or was not started, or the request is
-/// HOPBINE_REQUEST_NULL; to 0 otherwise. A non-blocking request that is done is freed, and
-/// `*request` becomes HOPBINE_REQUEST_NULL. Without worker threads this is what moves it on.
+/// Sets `*done` to 1 if the collective is done, or was not started, or the request is HOPBINE_REQUEST_NULL; to
+/// 0 otherwise. A non-blocking request that is done is freed, and `*request` becomes HOPBINE_REQUEST_NULL.
+/// Without worker threads a collective makes progress in such calls only.
 ///
 /// # Safety
 /// Both are null, or addresses to read and write.
@@ -187,8 +187,8 @@ pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mu
     })
 }
 
-/// As hopbine_test() for one of several requests that hopbine_progress() has moved on just now: it
-/// is looked at only, so that whoever tests many does not move all of them on for each.
+/// As hopbine_test(), but makes no progress: for programs that test many requests after one call of
+/// hopbine_progress().
 ///
 /// # Safety
 /// As hopbine_test().
@@ -203,9 +203,9 @@ pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mu
     })
 }
 
-/// Moves on all that is under way, of all communicators, up to `most` times as long as nothing has moved
-/// since `*number` was set. Sets it to a number that is another one if anything has moved: as long as it
-/// stays the same, no request has come to its end.
+/// Makes progress on all operations of all communicators, in up to `most` attempts, until something has moved
+/// since `*number` was set. It changes `*number` if anything has moved: as long as that stays the same, no
+/// request is done.
 ///
 /// # Safety
 /// `number` is null or an address to read and write.
@@ -262,9 +262,9 @@ fn wait(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     wait_repeated(repeated, noting.as_deref())
 }
 
-/// Waits until the collective is done; at once if it was not started or the request is
-/// HOPBINE_REQUEST_NULL. A non-blocking request is freed then, also if the collective failed, and
-/// `*request` becomes HOPBINE_REQUEST_NULL.
+/// Waits until the collective is done; returns at once if it was not started or the request is
+/// HOPBINE_REQUEST_NULL. A non-blocking request is then freed, also if the collective failed, and `*request`
+/// becomes HOPBINE_REQUEST_NULL.
 ///
 /// # Safety
 /// `request` is null or an address to read and write.

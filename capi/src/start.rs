@@ -14,8 +14,7 @@ use crate::report;
 /// The world of this process, and its communicator's handle.
 static WORLD: RwLock<Option<(World, hopbine_comm_t)>> = RwLock::new(None);
 
-/// How ranks that have found each other by other means tell each other what hopbine needs to
-/// start, and what it shares its waiting with.
+/// How ranks that another launcher has started exchange what hopbine needs to start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(
@@ -27,9 +26,9 @@ pub struct hopbine_exchange_t {
     pub rank: c_int,
     /// Number of ranks.
     pub size: c_int,
-    /// Gives every rank the `bytes` bytes at `mine` of all of them, in rank order, at `all`: an
-    /// allgather of blocks of `bytes`, which are the same on all ranks. Returns 0, or another
-    /// number if that failed. Called by hopbine_init_exchange() and hopbine_finalize().
+    /// An allgather: gives every rank at `all` the `bytes` bytes at `mine` of all ranks, in rank order; `bytes`
+    /// is the same on all ranks. Returns 0, or another number if it has failed. Called by
+    /// hopbine_init_exchange() and hopbine_finalize().
     pub allgather: Option<
         unsafe extern "C" fn(
             mine: *const c_void,
@@ -38,10 +37,10 @@ pub struct hopbine_exchange_t {
             argument: *mut c_void,
         ) -> c_int,
     >,
-    /// Called now and then by a thread that waits in hopbine, so that somebody else's messages
-    /// move on meanwhile; may be null.
+    /// Called now and then by a thread that waits in hopbine, so that another library makes progress meanwhile;
+    /// may be null.
     pub progress: Option<unsafe extern "C" fn(argument: *mut c_void)>,
-    /// What both are called with.
+    /// The last argument of both functions.
     pub argument: *mut c_void,
 }
 
@@ -136,7 +135,8 @@ pub unsafe extern "C" fn hopbine_init(world: *mut hopbine_comm_t) -> c_int {
     entry(|| join(world, || Ok(hopbine::init()?)))
 }
 
-/// As hopbine_init(), with ranks that have found each other already. The structure is copied.
+/// As hopbine_init(), for ranks that another launcher has started. The structure is copied; its functions must
+/// be callable from any thread until hopbine_finalize() has returned.
 ///
 /// # Safety
 /// `exchange` is null or the address of a structure whose functions can be called as it says,
@@ -167,12 +167,12 @@ pub unsafe extern "C" fn hopbine_init_exchange(
     })
 }
 
-/// Starts hopbine from an MPI_Comm, without the library libhopbine_hb, whose hopbine_comm_from_mpi() takes an
-/// MPI_Comm itself: as hopbine_init(), with the ranks of the intracommunicator whose MPI_Comm is at `comm`, and with
-/// messages over MPI where there is nothing faster. `functions` is what hopbine_mpi_functions()
-/// returns, of hopbine's source sys/mpi/functions.c, which the program has compiled with its MPI; that of
-/// the first call holds for all. MPI must have been initialised, and be finalised after hopbine. `progress` is
-/// called now and then, with `argument`, by a thread that waits; it may be null.
+/// Starts hopbine with the ranks of an intracommunicator of MPI. Messages go over MPI where nothing is faster.
+/// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an
+/// MPI_Comm itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which
+/// is in sys/mpi/functions.c of hopbine's source and which the program compiles with its MPI; that of the first
+/// call is used by all. MPI must be initialised before and finalised after hopbine. Any thread that waits may
+/// call `progress` with `argument`, until hopbine_finalize() has returned; it may be null.
 ///
 /// # Safety
 /// `functions` is null or as said; `comm` is null or the address of an MPI_Comm of the same MPI; `progress`
@@ -205,9 +205,10 @@ pub unsafe extern "C" fn hopbine_init_mpi(
     })
 }
 
-/// Makes a communicator of the ranks of the intracommunicator whose MPI_Comm is at `comm`, in its order. All of them
-/// call it; all must be ranks of the world, which must have been made over the same MPI: by hopbine_init_mpi(), or
-/// in MPI_Init by libhopbine_hb or libhopbine_preload. From then on the two have nothing in common.
+/// Makes a communicator of the ranks of an intracommunicator of MPI, in its order; `comm` points to the
+/// MPI_Comm. All its ranks call it. They must be ranks of the world, which must have been started over the same
+/// MPI: by hopbine_init_mpi(), or in MPI_Init by libhopbine_hb or libhopbine_preload. Afterwards the two
+/// communicators are independent.
 ///
 /// # Safety
 /// `comm` is null or the address of an MPI_Comm; `made` is null or an address to write to.
@@ -234,11 +235,10 @@ pub unsafe extern "C" fn hopbine_comm_of_mpi(
     })
 }
 
-/// From now on, a call that another rank makes with another count, type or operator fails alone
-/// (HOPBINE_ERR_MISMATCH) on the ranks that have to do with it, and further calls are served, as of MPI.
-/// Otherwise the world fails, and every rank learns of it. It also fails, in any case, where the calls
-/// have messages that do not meet: another collective, root or algorithm, or lengths that are cut
-/// differently. To be said by all ranks before their first call.
+/// Lets calls that differ fail alone, as in MPI: if ranks give another count, type or operator, the call fails
+/// on the ranks concerned (HOPBINE_ERR_MISMATCH), and later calls are served. Without it the whole world fails,
+/// and every rank gets an error. The world also fails where messages do not match: another collective, root or
+/// algorithm, or lengths that are cut differently. All ranks must call it before their first collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_spare() -> c_int {
     entry(|| {
@@ -247,8 +247,8 @@ pub extern "C" fn hopbine_spare() -> c_int {
     })
 }
 
-/// Leaves the world, after waiting for all ranks. The world's communicator is freed; others that
-/// are left, and requests, refuse every call but those that free them. hopbine_init() may follow.
+/// Leaves the world after waiting for all ranks, and frees the world's communicator. Other communicators and
+/// requests then refuse every call except those that free them. hopbine_init() may follow.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_finalize() -> c_int {
     entry(|| {
@@ -299,8 +299,8 @@ pub extern "C" fn hopbine_backend() -> *const c_char {
     name.as_ptr()
 }
 
-/// 1 if a thread that waits in hopbine has a core of its own, and so spins; 0 if it gives way to others
-/// at once, since ranks outnumber cores, or if hopbine has not been started.
+/// 1 if a thread that waits in hopbine has a core of its own, and therefore spins; 0 if it yields at once,
+/// because there are more ranks than cores, or if hopbine has not been started.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_own_cores() -> c_int {
     let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);

@@ -44,6 +44,23 @@ fn declaration(row: &Row, form: usize) -> String {
     text + ") -> c_int {}\n"
 }
 
+/// Without the sections `# Safety`, which stand last: they tell Rust programs what C assumes of every pointer.
+fn without_safety(text: &str) -> String {
+    let (mut kept, mut is_within) = (Vec::new(), false);
+    for line in text.lines() {
+        if line == "// # Safety" {
+            // With the empty line before it.
+            kept.pop();
+            is_within = true;
+        }
+        is_within &= line.starts_with("//");
+        if !is_within {
+            kept.push(line);
+        }
+    }
+    kept.join("\n") + "\n"
+}
+
 pub fn text() -> String {
     let capi = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("is readable");
@@ -56,6 +73,6 @@ pub fn text() -> String {
     let mut text = Vec::new();
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("text");
-    // What Rust's documentation has as a heading, and a constant that an operator before it would change.
-    text.replace("// # Safety\n", "").replace("//\n//\n", "//\n").replace(" -1\n", " (-1)\n")
+    // A constant that an operator before it would change.
+    without_safety(&text).replace(" -1\n", " (-1)\n")
 }
