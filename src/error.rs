@@ -269,11 +269,12 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// The ranks started different operations on the barrier gates. Nothing has been written,
-    /// and the communicator can be used further.
+    /// The ranks made different calls on the barrier gates: this one, or one before it that left the gates' packets no
+    /// room for a check, whose result was wrong (`docs/guide/rust.md`). This call has written nothing, and the
+    /// communicator can be used further.
     #[error(
-        "rank {rank}: {collective} on the barrier gates: other ranks started another operation, \
-         or one on another number of elements; all must make the same call"
+        "rank {rank}: {collective} on the barrier gates: other ranks have made another call, now or \
+         before: operator, type and number of elements must be the same on all ranks"
     )]
     GatesMismatch {
         /// The rank.

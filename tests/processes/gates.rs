@@ -393,6 +393,86 @@ fn a_mismatch_is_told_to_every_rank() {
     ranks(3, "mismatch", &[("HOPBINE_BACKEND", "emu")]);
 }
 
+/// An allreduce of zeros.
+type Made = (Dtype, Op, u64);
+
+/// Rank 0 makes the first of these calls, the others the second. Returns whether this rank is told so.
+fn differ(comm: &Communicator, [one, other]: [Made; 2]) -> bool {
+    let (dtype, op, count) = if comm.rank() == 0 { one } else { other };
+    let (send, mut recv) = (vec![0u8; 512], vec![0xa5u8; 512]);
+    let call = Call { op: Some(op), ..Call::new(Collective::Allreduce, count, dtype) };
+    let comm = by(comm, Hardware::Always);
+    // SAFETY: both buffers hold `count` elements.
+    let outcome = unsafe { comm.call(&call.at(&comm, send.as_ptr(), recv.as_mut_ptr())) };
+    let collective = Collective::Allreduce;
+    match outcome {
+        Ok(()) => false,
+        error => {
+            assert_eq!(error, Err(Error::GatesMismatch { rank: comm.rank(), collective }));
+            assert!(recv.iter().all(|&byte| byte == 0xa5), "something was written");
+            true
+        }
+    }
+}
+
+/// What gates do not see of calls: the same words, combined alike.
+const DIFFER: [[Made; 2]; 9] = [
+    [(Dtype::F64, Op::Min, 1), (Dtype::F64, Op::Max, 1)],
+    [(Dtype::F64, Op::Min, 4), (Dtype::I64, Op::Min, 4)],
+    [(Dtype::U8, Op::BitOr, 3), (Dtype::U8, Op::BitOr, 4)],
+    [(Dtype::U8, Op::BitOr, 8), (Dtype::U64, Op::BitOr, 1)],
+    [(Dtype::I8, Op::LogicalAnd, 8), (Dtype::U8, Op::BitAnd, 1)],
+    [(Dtype::U16, Op::Sum, 1), (Dtype::U16, Op::Sum, 2)],
+    [(Dtype::PairF64, Op::MinLoc, 1), (Dtype::PairF64, Op::MaxLoc, 1)],
+    [(Dtype::F32, Op::Sum, 1), (Dtype::F64, Op::Sum, 1)],
+    [(Dtype::F32, Op::Sum, 2), (Dtype::ComplexF32, Op::Sum, 1)],
+];
+
+/// The same where no word is left.
+const DIFFER_LATE: [[Made; 2]; 4] = [
+    [(Dtype::F64, Op::Min, 6), (Dtype::F64, Op::Max, 6)],
+    [(Dtype::U8, Op::BitXor, 3), (Dtype::U8, Op::BitXor, 4)],
+    [(Dtype::PairF64, Op::MinLoc, 2), (Dtype::PairF64, Op::MaxLoc, 2)],
+    [(Dtype::F32, Op::Sum, 3), (Dtype::F64, Op::Sum, 3)],
+];
+
+#[test]
+fn calls_that_differ_in_what_gates_do_not_see_are_told_to_every_rank() {
+    for shape in ["2", "3", "2x2"] {
+        emulate(&config(shape, Drive::Inline), |comm| {
+            let both = |made| [made; 2];
+            for made in DIFFER {
+                assert!(differ(comm, made), "{made:?}");
+                assert!(!differ(comm, both(made[0])), "{made:?}");
+            }
+            let small = (Dtype::F64, Op::Min, 1);
+            for made in DIFFER_LATE {
+                // The next call with room, or the next barrier.
+                assert!(!differ(comm, made), "{made:?}");
+                assert!(differ(comm, both(small)), "{made:?}");
+                assert!(!differ(comm, both(small)), "{made:?}");
+                assert!(!differ(comm, made), "{made:?}");
+                assert!(comm.barrier().is_err(), "{made:?}");
+                comm.barrier().unwrap();
+                // Or after many.
+                let told = (0..64).position(|_| differ(comm, made));
+                assert_eq!(told, Some(63), "{made:?}");
+            }
+            // One that has room and one that has none, of equally many words: the former is told at once.
+            for made in [
+                [(Dtype::F64, Op::Max, 4), (Dtype::F64, Op::Max, 6)],
+                [(Dtype::F64, Op::Sum, 2), (Dtype::F64, Op::Sum, 3)],
+            ] {
+                assert_eq!(differ(comm, made), comm.rank() == 0, "{made:?}");
+                assert!(differ(comm, both(small)), "{made:?}");
+            }
+            assert!(!differ(comm, both(small)));
+            comm.barrier().unwrap();
+        })
+        .unwrap();
+    }
+}
+
 /// A rank that waits at the gates moves its other operations on.
 #[test]
 fn waiting_at_the_gates_does_not_stop_what_is_under_way() {

@@ -10,6 +10,7 @@ use hopbine_torus::geometry::{RankMap, Shape, Vertex};
 use utofu::handles::{GateId, GateLink, GateSet};
 use utofu::{Api, BarrierCaps, Tni};
 
+use super::agreement::History;
 use super::gates::Gates;
 use super::topology::{Arrangement, Wires};
 use crate::comm::state::members::Members;
@@ -65,7 +66,14 @@ impl Chain {
 
     fn gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
         let Chain { set, caps, tni, .. } = self;
-        Gates { set: Mutex::new(set), caps, tni, arrangement, n_ranks, next }
+        Gates {
+            chain: Mutex::new((set, History::default())),
+            caps,
+            tni,
+            arrangement,
+            n_ranks,
+            next,
+        }
     }
 }
 

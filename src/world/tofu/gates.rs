@@ -2,7 +2,8 @@
 //!
 //! The gates combine up to 6 (the TNI says) words of 64 bits, and sum up to 3 doubles. What they can do exactly as a
 //! plan would is a matter of [`WordMap`]. Sums of floats (BFPSUM) are rounded differently from a plan's, so they are
-//! for callers who allow that.
+//! for callers who allow that. What gates do not see of a call, ranks compare in the words that it leaves
+//! ([`agreement`](super::agreement)).
 
 use std::sync::Mutex;
 
@@ -16,6 +17,7 @@ use utofu::abi::{
 use utofu::handles::{GateError, GateSet, ReduceOp};
 use utofu::{BarrierCaps, Tni};
 
+use super::agreement::{Check, History, in_doubles};
 use super::topology::Arrangement;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -33,7 +35,7 @@ const MOST_DOUBLES: usize = 3;
 /// The barrier gates of one rank, connected with those of all others of a communicator.
 #[derive(Debug)]
 pub(super) struct Gates {
-    pub(super) set: Mutex<GateSet>,
+    pub(super) chain: Mutex<(GateSet, History)>,
     pub(super) caps: BarrierCaps,
     pub(super) tni: Tni,
     pub(super) arrangement: Arrangement,
@@ -107,7 +109,7 @@ impl SmallCollectives for Gates {
     }
 
     fn between_calls(&self, f: &mut dyn FnMut()) {
-        let _set = lock(&self.set);
+        let _chain = lock(&self.chain);
         f();
     }
 
@@ -127,28 +129,33 @@ impl SmallCollectives for Gates {
             reason: reason.to_string(),
         })?;
         // Gates that a panic left busy report so themselves.
-        let mut set = lock(&self.set);
+        let (set, history) = &mut *lock(&self.chain);
         waiter.may_start()?;
-        let failed = |error: GateError| match error {
-            GateError::Mismatch => {
-                Error::GatesMismatch { rank: caller.rank, collective: call.collective }
-            }
-            error => Error::Wire {
-                rank: caller.rank,
-                port: 0,
-                step: None,
-                source: WireError { call: "barrier gates", reason: error.to_string(), peer: None },
-            },
-        };
-        let mut wait = |poll: &mut dyn FnMut() -> Result<bool, GateError>| {
-            while !poll().map_err(failed)? {
-                if let Err(error) = waiter.idle(self.next) {
-                    // What has come while the cause was looked for is no failure.
-                    return if poll().map_err(failed)? { Ok(()) } else { Err(error) };
-                }
-            }
-            Ok(())
-        };
+        let mut under_way = UnderWay { gates: self, set, call, caller, waiter };
+        // SAFETY: the caller's promise.
+        let made = unsafe { under_way.perform(task, *history) };
+        // After a mismatch all begin anew: ranks may have noticed it at different calls.
+        *history = *made.as_ref().unwrap_or(&History::default());
+        made.map(|_| true)
+    }
+}
+
+/// A call at the gates.
+struct UnderWay<'a> {
+    gates: &'a Gates,
+    set: &'a mut GateSet,
+    call: &'a Call<'a>,
+    caller: Caller,
+    waiter: &'a mut dyn Waiter,
+}
+
+impl UnderWay<'_> {
+    /// Performs it, and returns the history with it.
+    ///
+    /// # Safety
+    /// As [`SmallCollectives::perform`].
+    unsafe fn perform(&mut self, task: Task, history: History) -> Result<History, Error> {
+        let (gates, call) = (self.gates, self.call);
         let len = call.count as usize * call.dtype.size_bytes();
         let input = if call.in_place { call.recv.cast_const() } else { call.send };
         // SAFETY: by the caller's promise the input holds `count` elements, which is read before anything is written.
@@ -156,27 +163,99 @@ impl SmallCollectives for Gates {
         // SAFETY: the same for the output, once the input is not needed any more.
         let output = || unsafe { std::slice::from_raw_parts_mut(call.recv, len) };
         match task {
+            Task::Barrier if history.is_unchecked() => self.check(history),
             Task::Barrier => {
-                set.barrier().map_err(failed)?;
-                wait(&mut || set.poll_barrier())?;
+                self.set.barrier().map_err(|error| self.failed(error))?;
+                self.wait(|set| set.poll_barrier())?;
+                Ok(history)
             }
             Task::Words(map) => {
+                let n_words = map.n_words(call.count);
+                let room = gates.caps.max_uint64_reduction.min(MOST_WORDS) - n_words;
+                let with = history.after(call, true);
+                let check = Check::of(with, map.op(), gates.n_ranks, room);
+                let n_checked = check.given().len();
                 let mut words = [0; MOST_WORDS];
-                let words = &mut words[..map.n_words(call.count)];
-                map.encode(input(), words);
-                set.reduce_u64(operator(map.op()).0, words).map_err(failed)?;
-                wait(&mut || set.poll_reduce_u64(words))?;
-                map.decode(words, output());
+                let words = &mut words[..n_checked + n_words];
+                let (before, data) = words.split_at_mut(n_checked);
+                before.copy_from_slice(check.given());
+                map.encode(input(), data);
+                self.reduce(map.op(), words)?;
+                let (before, data) = words.split_at(n_checked);
+                if !check.agrees(before) {
+                    return Err(self.mismatch());
+                }
+                let with = if n_checked > 0 { with } else { self.unchecked(history)? };
+                map.decode(data, output());
+                Ok(with)
             }
             Task::Doubles(sum) => {
-                let mut doubles = [0.0; MOST_DOUBLES];
-                let doubles = &mut doubles[..sum.n_doubles(call.count)];
-                sum.encode(input(), doubles);
-                set.sum_f64(doubles).map_err(failed)?;
-                wait(&mut || set.poll_sum_f64(doubles))?;
-                sum.decode(doubles, output());
+                let n_doubles = sum.n_doubles(call.count);
+                let with = history.after(call, true);
+                let (given, expected) = in_doubles(with, gates.n_ranks);
+                let has_room = n_doubles < gates.caps.max_double_reduction.min(MOST_DOUBLES);
+                let mut doubles = [given; MOST_DOUBLES];
+                let doubles = &mut doubles[..n_doubles + usize::from(has_room)];
+                sum.encode(input(), &mut doubles[usize::from(has_room)..]);
+                self.set.sum_f64(doubles).map_err(|error| self.failed(error))?;
+                self.wait(|set| set.poll_sum_f64(doubles))?;
+                if has_room && doubles[0] != expected {
+                    return Err(self.mismatch());
+                }
+                let with = if has_room { with } else { self.unchecked(history)? };
+                sum.decode(&doubles[usize::from(has_room)..], output());
+                Ok(with)
             }
         }
-        Ok(true)
+    }
+
+    /// The history with this call, which left no room for a check; with an operation for it where many have left none.
+    fn unchecked(&mut self, history: History) -> Result<History, Error> {
+        let with = history.after(self.call, false);
+        if with.is_due() { self.check(with) } else { Ok(with) }
+    }
+
+    /// A check by itself, which is a barrier as well.
+    fn check(&mut self, history: History) -> Result<History, Error> {
+        let check = Check::of(history, WordOp::Or, self.gates.n_ranks, 1);
+        let mut word = [0];
+        word.copy_from_slice(check.given());
+        self.reduce(WordOp::Or, &mut word)?;
+        if check.agrees(&word) { Ok(history.checked()) } else { Err(self.mismatch()) }
+    }
+
+    fn reduce(&mut self, op: WordOp, words: &mut [u64]) -> Result<(), Error> {
+        self.set.reduce_u64(operator(op).0, words).map_err(|error| self.failed(error))?;
+        self.wait(|set| set.poll_reduce_u64(words))
+    }
+
+    fn wait(
+        &mut self,
+        mut poll: impl FnMut(&mut GateSet) -> Result<bool, GateError>,
+    ) -> Result<(), Error> {
+        while !poll(self.set).map_err(|error| self.failed(error))? {
+            if let Err(error) = self.waiter.idle(self.gates.next) {
+                // What has come while the cause was looked for is no failure.
+                let has_come = poll(self.set).map_err(|error| self.failed(error))?;
+                return if has_come { Ok(()) } else { Err(error) };
+            }
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self) -> Error {
+        Error::GatesMismatch { rank: self.caller.rank, collective: self.call.collective }
+    }
+
+    fn failed(&self, error: GateError) -> Error {
+        match error {
+            GateError::Mismatch => self.mismatch(),
+            error => Error::Wire {
+                rank: self.caller.rank,
+                port: 0,
+                step: None,
+                source: WireError { call: "barrier gates", reason: error.to_string(), peer: None },
+            },
+        }
     }
 }

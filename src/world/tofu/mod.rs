@@ -1,5 +1,6 @@
 //! uTofu devices as backends: the vendor's library, and the device in software.
 
+mod agreement;
 mod chains;
 #[cfg(feature = "emu")]
 mod emulated;
