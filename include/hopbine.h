@@ -715,6 +715,11 @@ int hopbine_comm_free(hopbine_comm_t *comm);
 // that fails.
 const char *hopbine_last_error(void);
 
+// 1 if another rank has what was wrong with this thread's last call that failed as well, and says so; else 0. Of a
+// failure that all ranks of a large job come to know, such as a rank that is gone, one message is enough: that of the
+// rank for which this is 0.
+int hopbine_last_error_is_said_elsewhere(void);
+
 // The name of a code, such as "HOPBINE_ERR_ROOT". Never null, always valid.
 const char *hopbine_error_name(int code);
 

@@ -3,8 +3,8 @@
 mod blame;
 mod blocks;
 mod schedule;
+mod text;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::reduce::{Dtype, ReduceError};
 pub use blame::{Awaited, Blame, Fault};
 pub use blocks::BlockProblem;
 pub use schedule::ScheduleProblem;
+use text::{Because, Where, all_tried};
 
 /// A failure at the wire, before it is known which operation it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -210,6 +211,9 @@ pub enum Error {
         /// What the wait comes from in the end, if that could be found out: the rank waited
         /// for may itself have waited for another.
         cause: Option<Blame>,
+        /// Whether this rank is the one to say so: of the ranks that wait for the same one, directly or through
+        /// others, as a rule a single one is.
+        is_witness: bool,
     },
     /// A rank that others need is gone, or cannot go on; found out here before any wait became
     /// too long, or by another rank.
@@ -329,6 +333,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether another rank has this error as well, and says so: of a failure that many ranks come to know, only the
+    /// one that has found it out, or waits next to its cause, has to print a message.
+    #[must_use]
+    pub fn is_said_elsewhere(&self) -> bool {
+        match self {
+            Error::Timeout { is_witness, .. } => !is_witness,
+            Error::Lost { rank, blame } => blame.by != *rank,
+            Error::Poisoned(reason) => reason.is_said_elsewhere(),
+            _ => false,
+        }
+    }
+
     /// What to tell others when this error has made `rank` unable to go on.
     pub(crate) fn blame(&self, rank: Rank) -> Blame {
         let found = |rank_at_fault, fault| Blame { rank: rank_at_fault, fault, by: rank };
@@ -346,37 +362,6 @@ impl Error {
             Error::RankPanicked { rank, .. } => found(*rank, Fault::Failed),
             _ => found(rank, Fault::Failed),
         }
-    }
-}
-
-/// What was tried, and what came of it.
-fn all_tried(tried: &[(String, String)]) -> String {
-    let each: Vec<String> =
-        tried.iter().map(|(what, reason)| format!("{what}: {reason}")).collect();
-    each.join("; ")
-}
-
-/// The optional part of a place: step and peer.
-struct Where(Option<u32>, Option<Rank>);
-
-impl fmt::Display for Where {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(step) = self.0 {
-            write!(f, ", step {step}")?;
-        }
-        if let Some(peer) = self.1 {
-            write!(f, ", peer {peer}")?;
-        }
-        Ok(())
-    }
-}
-
-/// The cause of a wait, if it is known.
-struct Because(Option<Blame>);
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |blame| write!(f, "; {blame}"))
     }
 }
 

@@ -72,7 +72,8 @@ static int end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     within++;
     if (library.end_requests) library.end_requests();
-    if (!value && hopbine_finalize() != HOPBINE_SUCCESS) fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
+    if (!value && hopbine_finalize() != HOPBINE_SUCCESS && !hopbine_last_error_is_said_elsewhere())
+        fprintf(stderr, "hopbine: %s\n", hopbine_last_error());
     stop();
     within--;
     return MPI_SUCCESS;

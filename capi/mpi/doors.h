@@ -145,8 +145,8 @@ extern MPI_Comm own_comm;
 struct job;
 int serve_job(struct call *call, const struct state *state, struct job *job, int *code, int *error);
 
-/* Says on stderr what has failed; MPI's error class for hopbine's code. */
-int say_failure(int code, const char *message);
+/* Says on stderr what has failed, unless another rank says so; MPI's error class for hopbine's code. */
+int say_failure(int code, const char *message, int is_said_elsewhere);
 
 /* The counts of a reduce-scatter, which is to be freed; null if *error says what is wrong. */
 int64_t *counts_of(const struct call *call, int size, int *error);

@@ -29,6 +29,8 @@ struct request {
     /* hopbine's, and what it says of it. */
     int code;
     char *message;
+    /* Another rank says so. */
+    int is_said_elsewhere;
 };
 
 int n_outstanding, n_failed, n_requests;
@@ -103,6 +105,7 @@ static void fail(struct request *request, int code) {
     request->code = code;
     free(request->message);
     request->message = strdup(hopbine_last_error());
+    request->is_said_elsewhere = hopbine_last_error_is_said_elsewhere();
 }
 
 /* Nobody waits for it any more. */
@@ -314,7 +317,7 @@ struct request *failed_request(MPI_Request native) {
 int take_failure(struct request *failed, MPI_Comm *comm) {
     pthread_mutex_lock(&lock);
     *comm = comm_of(failed);
-    const int error = say_failure(failed->code, failed->message ? failed->message : "");
+    const int error = say_failure(failed->code, failed->message ? failed->message : "", failed->is_said_elsewhere);
     count(&n_failed, -1);
     settle(failed);
     pthread_mutex_unlock(&lock);

@@ -9,19 +9,19 @@
 
 #include <stdio.h>
 
-int say_failure(int code, const char *message) {
+int say_failure(int code, const char *message, int is_said_elsewhere) {
     /* Not said by hopbine itself: see end_job. */
     if (!*message)
         message = code == HOPBINE_ERR_MISMATCH ? "this rank gives itself another length than it takes"
                                                : "MPI has not packed or unpacked the data";
-    fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), message);
+    if (!is_said_elsewhere) fprintf(stderr, "hopbine: %s: %s\n", hopbine_error_name(code), message);
     return code == HOPBINE_ERR_MISMATCH ? MPI_ERR_TRUNCATE
            : code == HOPBINE_ERR_BUFFER ? MPI_ERR_BUFFER
                                         : MPI_ERR_OTHER;
 }
 
 static int failed(int code, MPI_Comm comm) {
-    const int error = say_failure(code, hopbine_last_error());
+    const int error = say_failure(code, hopbine_last_error(), hopbine_last_error_is_said_elsewhere());
     PMPI_Comm_call_errhandler(comm, error);
     return error;
 }

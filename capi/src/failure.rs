@@ -55,17 +55,20 @@ pub type hopbine_error_handler_t =
 pub(crate) struct Failure {
     code: c_int,
     message: String,
+    /// Another rank has it as well, and says so.
+    is_said_elsewhere: bool,
 }
 
 impl Failure {
     pub(crate) fn new(code: c_int, message: impl Into<String>) -> Self {
-        Failure { code, message: message.into() }
+        Failure { code, message: message.into(), is_said_elsewhere: false }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::new(code_of(&error), error.to_string())
+        let is_said_elsewhere = error.is_said_elsewhere();
+        Failure { is_said_elsewhere, ..Failure::new(code_of(&error), error.to_string()) }
     }
 }
 
@@ -112,7 +115,7 @@ static HANDLER: Mutex<Handler> =
     Mutex::new(Handler { function: None, argument: std::ptr::null_mut() });
 
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    static LAST: RefCell<(CString, bool)> = RefCell::default();
 }
 
 /// Runs the body of a call and turns its outcome into a code.
@@ -126,11 +129,13 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
         std::mem::forget(panic);
         Err(failure)
     });
-    let Err(Failure { code, message }) = outcome else { return HOPBINE_SUCCESS };
+    let Err(Failure { code, message, is_said_elsewhere }) = outcome else {
+        return HOPBINE_SUCCESS;
+    };
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     let Handler { function, argument } = *HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
     // A thread that is ending has no place for the message any more.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = message.clone());
+    let _ = LAST.try_with(|last| *last.borrow_mut() = (message.clone(), is_said_elsewhere));
     if let Some(function) = function {
         // SAFETY: whoever set it promised that it can be called so.
         unsafe { function(code, message.as_ptr(), argument) };
@@ -154,7 +159,15 @@ pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_last_error() -> *const c_char {
     // The string's bytes stay where they are until it is replaced.
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    LAST.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// 1 if another rank has what was wrong with this thread's last call that failed as well, and says so; else 0. Of a
+/// failure that all ranks of a large job come to know, such as a rank that is gone, one message is enough: that of the
+/// rank for which this is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn hopbine_last_error_is_said_elsewhere() -> c_int {
+    LAST.try_with(|last| last.borrow().1).unwrap_or(false).into()
 }
 
 /// The name of a code, such as "HOPBINE_ERR_ROOT". Never null, always valid.

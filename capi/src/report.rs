@@ -129,8 +129,12 @@ pub(crate) fn print(world: &World) {
         return;
     }
     let info = world.info();
+    let long_waits = match info.long_waits {
+        0 => String::new(),
+        n => format!("waits longer than HOPBINE_TIMEOUT: {n}\n"),
+    };
     let mut text = format!(
-        "hopbine report: rank 0 of {} on {}; messages: {}\nports: {}, driven by {}\n{}{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
+        "hopbine report: rank 0 of {} on {}; messages: {}\nports: {}, driven by {}\n{long_waits}{}{:<24} {:>10} {:>9} {:>12} {:>12}  served by\n",
         comm.size(),
         comm.shape(),
         info.wires(),

@@ -6,12 +6,22 @@ build_rust() {
   install -D "$target/debug/hopbine" "$programs/bin/hopbine"
 }
 
+# Of four ranks that wait for a late one, one says so; two if one has had no core to answer another in time.
+late() {
+  local said lines
+  said=$(launch_within 60 5 env HOPBINE_BACKEND=mpi HOPBINE_SHM=off HOPBINE_TIMEOUT=3 "$programs/mpi" late 2>&1)
+  lines=$(grep -c "rank 1.*; waiting on$" <<<"$said")
+  [ "$lines" -ge 1 ] && [ "$lines" -le 2 ] && [ "$(grep -c ": 1 long waits$" <<<"$said")" -ge 2 ] ||
+    { printf 'FAILED: who waits for a late rank:\n%s\n' "$said" >&2; return 1; }
+}
+
 run_rust() {
   # Little of this depends on the MPI, and MPICH's ranks do not yield.
   [ "$mpi" = openmpi ] || $long || return 0
   local n messages=(HOPBINE_BACKEND=mpi HOPBINE_SHM=off) by_tcp=(OMPI_MCA_pml=ob1 "OMPI_MCA_btl=tcp,self") status=0
   # Two ranks wait six seconds for the third. Those who come have three of these to see each other.
   beside ranks 3 "${messages[@]}" HOPBINE_TIMEOUT=2 "$programs/mpi" missing
+  beside late
   # Every collective by every algorithm over messages of MPI's; over shared memory, which is what
   # is chosen here; over the device in software; and over both in one world. MPICH gets the
   # other numbers of ranks.

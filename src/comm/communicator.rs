@@ -142,6 +142,11 @@ impl Communicator {
         self.inner.of_world.engine.config().timeout
     }
 
+    /// Waits of this rank that took longer.
+    pub(crate) fn long_waits(&self) -> u64 {
+        self.inner.of_world.engine.n_long_waits()
+    }
+
     pub(crate) fn caller(&self) -> Caller {
         self.inner.members.caller
     }

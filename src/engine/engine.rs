@@ -77,6 +77,7 @@ impl Engine {
             config,
             several: AtomicBool::new(false),
             beat: AtomicU32::new(0),
+            n_long_waits: AtomicU64::new(0),
             on_idle: OnceLock::new(),
             advancing: Mutex::default(),
             n_advancing: AtomicU32::new(0),
@@ -322,6 +323,12 @@ impl Engine {
     /// Whether [`spare`](Engine::spare) was called.
     pub fn is_sparing(&self) -> bool {
         self.group.failure.is_sparing()
+    }
+
+    /// Waits that were found too long.
+    pub fn n_long_waits(&self) -> u64 {
+        // Relaxed: a figure.
+        self.group.n_long_waits.load(Ordering::Relaxed)
     }
 
     /// Has `on_idle` called now and then while a caller waits, on the caller's thread. The first

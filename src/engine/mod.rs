@@ -62,7 +62,7 @@ pub use compile::passing::positions;
 pub use compile::program::Program;
 #[cfg(feature = "internals")]
 pub use compile::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
-pub use diagnosis::watchdog::OperationWatch;
+pub use diagnosis::operation::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
 pub use run::failure::Failure;

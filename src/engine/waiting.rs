@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-use super::diagnosis::watchdog::{OperationWatch, Wanted};
+use super::diagnosis::operation::OperationWatch;
+use super::diagnosis::watchdog::Wanted;
 use super::engine::Engine;
 use super::pace::Pace;
 use super::run::operation::Operation;

@@ -49,6 +49,8 @@ pub struct Info {
     pub own_cores: bool,
     /// Seconds without any progress before a wait fails.
     pub timeout_seconds: f64,
+    /// Waits of this rank that took longer, whether or not it was the one to say so.
+    pub long_waits: u64,
     /// Barrier gates.
     pub gates: GatesInfo,
     /// The registration cache: whether registrations are kept, and its figures.

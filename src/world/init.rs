@@ -349,6 +349,7 @@ impl World {
             worker_cores: about.seating.cores.clone(),
             own_cores: about.seating.own_cores,
             timeout_seconds: comm.timeout().as_secs_f64(),
+            long_waits: comm.long_waits(),
             gates: match comm.small_collectives() {
                 Ok(gates) => gates.describe(),
                 Err(reason) => GatesInfo::Absent { reason: reason.to_owned() },

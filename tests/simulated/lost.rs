@@ -98,3 +98,39 @@ fn whoever_tests_names_the_rank_that_does_not_come() {
         }
     }
 }
+
+/// What all ranks say of a rank that comes late, whom they wait for through one another.
+#[test]
+fn one_rank_says_that_a_wait_is_too_long() {
+    let calls = ["bucket", "bruck", "pairwise", "bine"];
+    for wire in [SimulatedWire::Messages, SimulatedWire::Utofu] {
+        for seed in 0..12 {
+            let mut config = config(&[4, 4], seed);
+            (config.wire, config.on_timeout) = (wire, OnTimeout::Warn);
+            (config.timeout, config.keeps_story) = (Duration::from_secs(10), true);
+            let late = seed as u32 % 16;
+            let run = simulate(&config, |comm, rank| {
+                if comm.rank() == late {
+                    // Half of it longer than all others wait before they say so, and less than until they say it again.
+                    rank.sleep(Duration::from_secs(15));
+                }
+                match calls[seed as usize % calls.len()] {
+                    "bucket" => comm.with(CallOptions::new().algorithm("bucket")).barrier(),
+                    "bruck" => comm.allgather(&[1u8; 9], &mut [0; 16 * 9]),
+                    "pairwise" => {
+                        let pairwise = comm.with(CallOptions::new().algorithm("pairwise"));
+                        pairwise.alltoall(&[1u8; 16], &mut [0; 16])
+                    }
+                    _ => comm.allreduce_in_place(&mut [1u64; 40], Op::Sum),
+                }
+            });
+            let run = run.unwrap();
+            let what = format!("{wire:?}, {}, rank {late} is late", calls[seed as usize % 4]);
+            assert_eq!(run.violations, Vec::<String>::new(), "{what}");
+            assert!(run.results.iter().all(Result::is_ok), "{what}: {:?}", run.results);
+            let said: Vec<String> = run.story.iter().map(ToString::to_string).collect();
+            let said: Vec<_> = said.iter().filter(|said| said.contains("; waiting on")).collect();
+            assert_eq!(said.len(), 1, "{what}: {said:#?}");
+        }
+    }
+}

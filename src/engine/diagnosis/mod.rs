@@ -2,5 +2,6 @@
 //! what ranks ask and tell one another.
 
 mod inquiry;
+pub(super) mod operation;
 mod search;
 pub(super) mod watchdog;

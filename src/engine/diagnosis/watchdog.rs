@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::Rank;
@@ -40,11 +41,6 @@ const BEATS: u32 = 25;
 /// The most that counts between two looks at the clock: in a longer time this process was
 /// stopped, or had no core, and has not seen what came meanwhile.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
-/// The same for somebody who only tests now and then: what lies between two tests is mostly the
-/// caller's own computing.
-const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
-/// How many tests pass between two looks at the clock.
-const TESTS_PER_LOOK: u32 = 16;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +117,12 @@ impl Watchdog {
         self.look_after(group, wanted, LONGEST_GAP)
     }
 
-    fn look_after(&mut self, group: &Group, wanted: Wanted, gap: Duration) -> Result<(), Error> {
+    pub(super) fn look_after(
+        &mut self,
+        group: &Group,
+        wanted: Wanted,
+        gap: Duration,
+    ) -> Result<(), Error> {
         let now = group.waits.time.now();
         let last = self.last_look.replace(now).unwrap_or(now);
         self.idle += (now - last).min(gap);
@@ -148,20 +149,25 @@ impl Watchdog {
             self.warned = Some(idle);
             let (port, step, awaited) = wanted.awaited(group);
             let cause = wanted.cause(group, patience, Care::Thorough);
+            let is_witness = wanted.is_witness(group, patience, cause);
             if let Some(reason) = group.failure.reason() {
                 // Somebody else was faster, and nobody was asked to the end.
                 return Err(reason);
             }
+            // Relaxed: a figure.
+            group.n_long_waits.fetch_add(1, Ordering::Relaxed);
             let waited = timeout;
-            let error = Error::Timeout { rank, port, step, awaited, waited, cause };
+            let error = Error::Timeout { rank, port, step, awaited, waited, cause, is_witness };
             match (group.config.on_timeout, cause) {
                 (OnTimeout::Fail, _) => return Err(error),
                 (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
                     return Err(Error::Lost { rank, blame });
                 }
-                (OnTimeout::Warn, _) => {
+                (OnTimeout::Warn, _) if is_witness => {
                     group.waits.time.warn(&format!("hopbine: {error}; waiting on"))
                 }
+                // Another rank says so.
+                (OnTimeout::Warn, _) => {}
             }
         }
         if idle > self.looked.map_or(FIRST_LOOK.min(timeout / 4), |last| 2 * last) {
@@ -281,6 +287,22 @@ impl Wanted {
         }
     }
 
+    /// Whether this rank is the one, of all that may wait for the same, to say that it takes too long.
+    fn is_witness(self, group: &Group, patience: Duration, cause: Option<Blame>) -> bool {
+        let search = self.begin_search(group, patience);
+        let nearer = match (self, self.awaited(group).2) {
+            (Wanted::Everybody, _) => search.nearer_at_gates(group.n_ranks),
+            (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => {
+                search.nearer(peer, cause, group.n_ranks)
+            }
+            (_, Awaited::AllRanks | Awaited::Interface) => None,
+        };
+        let Some((rank, shown)) = nearer else { return true };
+        // One that has been stopped, or hardly ever tests, says nothing.
+        self.go_on(group);
+        self.begin_search(group, patience).ask(rank) == Ok(shown)
+    }
+
     /// Shows for a while that this rank still waits.
     fn go_on(self, group: &Group) {
         for _ in 0..BEATS {
@@ -337,49 +359,5 @@ impl Wanted {
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         }
-    }
-}
-
-/// The watch over an operation, which is tested now and then, or waited for, or both.
-#[derive(Debug, Default)]
-pub struct OperationWatch {
-    watchdog: Watchdog,
-    n_tests: u32,
-}
-
-impl OperationWatch {
-    /// An operation is started.
-    #[inline]
-    pub fn begin(&mut self) {
-        if self.n_tests != 0 {
-            *self = OperationWatch::default();
-        }
-    }
-
-    /// As [`Watchdog::look`], by a caller who waits for the operation.
-    pub(crate) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        self.watchdog.look(group, wanted)
-    }
-
-    /// The operation is not done yet.
-    ///
-    /// # Errors
-    /// As [`Watchdog::look`].
-    pub(crate) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
-        self.n_tests = self.n_tests.wrapping_add(1);
-        if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
-            return Ok(());
-        }
-        self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
-    }
-
-    /// Whether nothing has moved since the last test.
-    pub(crate) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
-        self.watchdog.is_still(group, wanted)
-    }
-
-    /// The operation is done.
-    pub(crate) fn end(&mut self, group: &Group) {
-        self.watchdog.end(group);
     }
 }

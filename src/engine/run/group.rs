@@ -1,6 +1,6 @@
 //! The ports of a rank, taken together.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -66,6 +66,8 @@ pub(crate) struct Group {
     pub(crate) several: AtomicBool,
     /// Counts what this rank has shown of its waits.
     pub(crate) beat: AtomicU32,
+    /// Waits that were found too long.
+    pub(crate) n_long_waits: AtomicU64,
     pub(crate) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(crate) on_idle: OnceLock<OnIdle>,

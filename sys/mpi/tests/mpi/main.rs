@@ -41,11 +41,23 @@ fn main() {
         ["root-ahead"] => root_ahead(),
         ["mismatch"] => mismatch(),
         ["long"] => long(),
+        ["late"] => late(),
         ["going", seconds] => going(seconds.parse().unwrap(), None),
         ["going", seconds, last] => going(seconds.parse().unwrap(), Some(last.parse().unwrap())),
         // The test harness may pass options of its own.
         _ => matrix(),
     }
+}
+
+/// All wait for a rank that computes, which answers nobody meanwhile.
+fn late() {
+    let world = init().unwrap();
+    if world.communicator().rank() == 1 {
+        std::thread::sleep(5 * std::time::Duration::from_secs(1));
+    }
+    world.communicator().barrier().unwrap();
+    println!("rank {}: {} long waits", world.info().rank, world.info().long_waits);
+    world.finish().unwrap();
 }
 
 /// A root is far ahead of the other ranks.
