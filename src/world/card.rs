@@ -1,10 +1,12 @@
 //! The first record that the ranks exchange at start-up: of one length, since a job may have 158,976 ranks.
 
 use hopbine_meet::{Exchange, Records, fnv};
+use hopbine_torus::choose::DecisionTable;
 use hopbine_torus::geometry::Vertex;
 
 use super::launcher::meeting;
 use super::place::Given;
+use super::tables;
 use crate::Rank;
 use crate::endpoint::{stamped, unstamped};
 use crate::error::Error;
@@ -19,8 +21,18 @@ pub(super) struct Card {
     pub(super) coords: [u8; 6],
     /// Where Fujitsu MPI says this rank's node is, if it is there.
     pub(super) given: Option<Given>,
-    /// Hash of the settings that must be the same everywhere.
+    /// Hash of the settings and of the decision table, which must be the same everywhere.
     settings: u64,
+}
+
+/// What must be the same on all ranks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common<'a> {
+    /// All settings but the decision table.
+    pub(super) settings: &'a str,
+    pub(super) table: &'a DecisionTable,
+    /// The table's file, or its name.
+    pub(super) path: &'a str,
 }
 
 /// Bytes of a card: two numbers of 8, coordinates, two numbers of 4, a hash.
@@ -30,15 +42,16 @@ const BYTES: usize = 38;
 const NOWHERE: u32 = u32::MAX;
 
 impl Card {
-    /// A rank's, with these settings.
+    /// A rank's.
     pub(super) fn new(
         cores: u64,
         host: u64,
         coords: [u8; 6],
         given: Option<Given>,
-        settings: &str,
+        Common { settings, table, .. }: Common<'_>,
     ) -> Self {
-        Card { cores, host, coords, given, settings: fnv::of_bytes(settings.bytes()) }
+        let settings = settings.bytes().chain(table.fingerprint().to_le_bytes());
+        Card { cores, host, coords, given, settings: fnv::of_bytes(settings) }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -75,14 +88,15 @@ impl Card {
 pub(super) struct Cards(Records);
 
 impl Cards {
-    /// Exchanges them; collective. `settings` is what the card has the hash of.
+    /// Exchanges them; collective. `common` is what the card has the hash of.
     ///
     /// # Errors
-    /// [`Error::Meeting`]; [`Error::Layout`] if a rank has other settings, on all ranks.
+    /// [`Error::Meeting`]; on all ranks [`Error::Layout`] if one has other settings, [`Error::Tuning`] if one has another
+    /// decision table.
     pub(super) fn of_all(
         exchange: &mut dyn Exchange,
         card: &Card,
-        settings: &str,
+        common: Common<'_>,
     ) -> Result<Self, Error> {
         let rank = exchange.rank() as Rank;
         let failed = |error| meeting(rank, &error);
@@ -95,8 +109,12 @@ impl Cards {
         }
         if differs {
             // All ranks see that: with one that differs, each has one that differs from it.
+            let settings = common.settings;
             let all = exchange.allgather(settings.as_bytes()).map_err(failed)?;
-            let other = all.iter().position(|theirs| theirs != settings.as_bytes()).unwrap_or(0);
+            let Some(other) = all.iter().position(|theirs| theirs != settings.as_bytes()) else {
+                let Common { table, path, .. } = common;
+                return Err(tables::differ(exchange, table, path).unwrap_or_else(failed));
+            };
             let theirs = String::from_utf8_lossy(&all[other]);
             let reason =
                 format!("here {settings}, but rank {other} has {theirs}; all ranks need the same");
@@ -128,11 +146,17 @@ mod tests {
     use hopbine_meet::LocalExchange;
 
     use super::*;
+    use crate::comm::choice::tuning::Tuning;
+
+    fn common(settings: &str) -> Common<'_> {
+        Common { settings, table: Tuning::tofu_d().table(), path: "tofu-d" }
+    }
 
     #[test]
     fn cards_round_trip() {
         for given in [None, Some(Given { torus: 7, node: Vertex(158_975) })] {
-            let card = Card::new(1 << 60, 7, [1, 2, 3, 0, 1, 2], given, "HOPBINE_TORUS=2x2");
+            let card =
+                Card::new(1 << 60, 7, [1, 2, 3, 0, 1, 2], given, common("HOPBINE_TORUS=2x2"));
             assert_eq!(Card::decode(&card.encode(), 1, 0), Ok(card));
             let (mut cut, mut long) = (card.encode(), card.encode());
             cut.truncate(20);
@@ -150,8 +174,8 @@ mod tests {
         let group = LocalExchange::group(3, Duration::from_secs(20));
         let errors = hopbine_testing::ranks::ranks(group, |rank, mut exchange| {
             let settings = if rank == 2 { "A=2" } else { "A=1" };
-            let card = Card::new(0, 0, [0; 6], None, settings);
-            Cards::of_all(&mut exchange, &card, settings).map(drop).unwrap_err().to_string()
+            let card = Card::new(0, 0, [0; 6], None, common(settings));
+            Cards::of_all(&mut exchange, &card, common(settings)).map(drop).unwrap_err().to_string()
         });
         for (rank, error) in errors.iter().enumerate() {
             let (mine, other, theirs) = if rank == 2 { (2, 0, 1) } else { (1, 2, 2) };

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use hopbine_meet::Exchange;
 use hopbine_meet::variables::{
-    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, SHM, TORUS, from_environment, timeout,
+    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, SHM, TORUS, TUNING, from_environment,
+    timeout,
 };
 
 use hopbine_torus::choose::Wire;
 
 use super::backend::{Backend, Layout, Opened};
-use super::card::{Card, Cards};
+use super::card::{Card, Cards, Common};
 use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT, parse_cache};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
@@ -178,14 +179,12 @@ impl World {
         let wanted_map = WantedMap::read(get);
         let settings = format!(
             "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
-             HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_TUNING={}:{:016x} \
-             HOPBINE_GATE_SUM={} HOPBINE_TRACE={} backend={}",
+             HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_GATE_SUM={} \
+             HOPBINE_TRACE={} backend={}",
             TORUS.get(get).unwrap_or_default(),
             ports.map_or(String::new(), |ports| ports.to_string()),
             wanted_map.told(),
             if near.is_some() { "on" } else { "off" },
-            tuning.table().name(),
-            tuning.table().fingerprint(),
             if gate_sum { "on" } else { "off" },
             if trace.is_some() { "on" } else { "off" },
             backend.name(),
@@ -193,8 +192,11 @@ impl World {
         let logical = fujitsu::coordinates().and_then(|logical| logical.given());
         let given = logical.as_ref().map(|(_, given)| *given);
         let (cores, host) = (seat_number(&available), hopbine_meet::host());
-        let card = Card::new(cores, host, coords, given, &settings);
-        let cards = Cards::of_all(exchange.as_mut(), &card, &settings)?;
+        let table = tuning.table();
+        let path = TUNING.get(get).unwrap_or_else(|| table.name().to_owned());
+        let common = Common { settings: &settings, table, path: &path };
+        let card = Card::new(cores, host, coords, given, common);
+        let cards = Cards::of_all(exchange.as_mut(), &card, common)?;
 
         let hosts: Vec<u64> = cards.iter().map(|card| card.host).collect();
         let given = if torus.is_some() {

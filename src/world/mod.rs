@@ -25,6 +25,7 @@ mod place;
 mod shm;
 #[cfg(feature = "sim")]
 mod simulate;
+mod tables;
 mod threads;
 mod tofu;
 

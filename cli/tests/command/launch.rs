@@ -222,10 +222,11 @@ fn ranks_have_one_decision_table() {
     assert!(well(&out).contains("bine-l"), "{}", text(&out.stdout));
     let err = |tables| text(&with(tables).stderr).to_owned();
     let odd = err("odd");
+    let at = |table: &str, part| 1 + table[..table.find(part).unwrap()].matches('\n').count();
+    let line = at(&other, "\"bine-l\", ports = 1");
     assert!(
-        odd.contains("rank 1: ")
-            && odd.contains("but rank 0 has ")
-            && odd.contains("HOPBINE_TUNING=network:"),
+        odd.contains(&format!("odd-1, line {line}: from here on rank 0 has something else ("))
+            && odd.contains(&format!("odd-0, line {line}); all ranks need the same table")),
         "{odd}"
     );
     // Whatever is wrong, who finds it says which rank it is, which file, and which line.

@@ -188,4 +188,16 @@ pub enum TableProblem {
         /// What ranks know of sizes.
         knowledge: Knowledge,
     },
+    /// Another rank has another table.
+    #[error(
+        "from here on rank {rank} has something else ({table}, line {line}); all ranks need the same table"
+    )]
+    Differs {
+        /// The other rank.
+        rank: u32,
+        /// The file or the name of its table.
+        table: String,
+        /// The line in it.
+        line: u32,
+    },
 }

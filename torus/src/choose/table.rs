@@ -173,9 +173,29 @@ impl DecisionTable {
 
     /// A hash of all that it says, to compare between ranks that have the same hopbine.
     pub fn fingerprint(&self) -> u64 {
+        self.marks().last().map_or(0, |&(_, hash)| hash)
+    }
+
+    /// The lines of its head, its rules and their rows, each with a hash of what it and all before it say: the same
+    /// from a text with other comments. Two tables differ first where their hashes do.
+    pub fn marks(&self) -> Vec<(u32, u64)> {
         let mut hasher = DefaultHasher::new();
-        self.without_lines().hash(&mut hasher);
-        hasher.finish()
+        let otherwise = self.otherwise.as_ref();
+        let otherwise = otherwise.map(|other| (other.table.fingerprint(), other.is_for_others));
+        (&self.name, self.wire, otherwise).hash(&mut hasher);
+        let mut marks = vec![(1, hasher.finish())];
+        for Rule { line, collectives, knowledge, class, available, is_of_block, rows } in
+            &self.rules
+        {
+            (collectives, knowledge, &self.classes[*class], available, is_of_block)
+                .hash(&mut hasher);
+            marks.push((*line, hasher.finish()));
+            for row in rows {
+                Row { line: 0, ..row.clone() }.hash(&mut hasher);
+                marks.push((row.line, hasher.finish()));
+            }
+        }
+        marks
     }
 
     /// Checks that of each row, on every shape of its class that is tried, an algorithm serves, and that no
@@ -185,20 +205,6 @@ impl DecisionTable {
     /// [`TableError`].
     pub fn check_served(&self) -> Result<(), TableError> {
         check_served(&self.classes, &self.rules)
-    }
-
-    /// The same from a text with other comments.
-    fn without_lines(&self) -> Self {
-        let row = |row: &Row| Row { line: 0, ..row.clone() };
-        let rule = |rule: &Rule| {
-            let rows = rule.rows.iter().map(row).collect();
-            Rule { line: 0, rows, ..rule.clone() }
-        };
-        let otherwise = self.otherwise.as_ref().map(|other| Otherwise {
-            table: Arc::new(other.table.without_lines()),
-            is_for_others: other.is_for_others,
-        });
-        DecisionTable { rules: self.rules.iter().map(rule).collect(), otherwise, ..self.clone() }
     }
 
     /// What it says of a call: the row for its size, of the first of the nearest rules.
