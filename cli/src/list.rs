@@ -1,7 +1,8 @@
 //! `hopbine list`: the registry as a table.
 
 use hopbine_torus::bounds::{LeastTraffic, Links};
-use hopbine_torus::{Algorithm, Collective, Shape, registry};
+use hopbine_torus::plan::Schedule;
+use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Request, Shape, registry};
 use serde_json::Value;
 
 use super::cells::{Cell, Column, decimal};
@@ -19,7 +20,7 @@ Examples:
 pub struct Args {
     /// Only this collective
     collective: Option<Collective>,
-    /// Say which algorithms serve this shape, and why the others do not
+    /// Say which algorithms serve this shape, which are the same there, and why the others do not serve it
     #[arg(long, value_name = "SHAPE")]
     torus: Option<Shape>,
     /// Format of the output
@@ -66,11 +67,13 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
         Column::text("form", "form").yields(2),
         Column::text("summary", "what it is").wraps().yields(1),
         Column::text("source", "source").wraps().yields(3),
+        Column::hidden("baseline_of"),
     ];
     let mut about = vec![];
     let mut heading = format!("{} algorithms", algorithms.len());
     if let Some(shape) = shape {
         columns.push(Column::hidden("serves"));
+        columns.push(Column::hidden("same_as"));
         columns.push(Column::text("why_not", "on this shape").wraps());
         about.push(("torus", Value::from(shape.to_string())));
         let served = algorithms.iter().filter(|algorithm| algorithm.serves(shape).is_ok()).count();
@@ -82,19 +85,38 @@ fn report(algorithms: &[Algorithm], shape: Option<&Shape>) -> Report {
     let marks = is_marked("(B)") || is_marked("(L)");
     let mut notes: Vec<String> = marks.then(|| explained.to_owned()).into_iter().collect();
     notes.extend(shape.and_then(|shape| bounds_note(algorithms, shape)));
-    let rows = algorithms.iter().map(|algorithm| {
+    let schedules: Vec<Option<Schedule>> = shape.map_or_else(Vec::new, |shape| {
+        let request =
+            Request { shape: shape.clone(), map: RankMap::default(), root: Rank(0), ports: None };
+        algorithms.iter().map(|algorithm| algorithm.schedule(&request).ok()).collect()
+    });
+    let rows = algorithms.iter().enumerate().map(|(number, algorithm)| {
+        let baseline_of = algorithm.baseline_of();
+        let source = match baseline_of {
+            Some(papers) => format!("{}; a baseline of {papers}", algorithm.source()),
+            None => algorithm.source().to_owned(),
+        };
         let mut row = vec![
             Cell::text(algorithm.collective.name()),
             Cell::text(&*algorithm.name),
             Cell::text(algorithm.form()),
             Cell::text(algorithm.summary()),
-            Cell::text(algorithm.source()),
+            Cell::new(algorithm.source(), source),
+            baseline_of.map_or_else(Cell::none, Cell::text),
         ];
         if let Some(shape) = shape {
             let serves = algorithm.serves(shape);
+            let same = schedules[..number].iter().position(|other| *other == schedules[number]);
+            let same = same.filter(|_| serves.is_ok()).map(|same| &*algorithms[same].name);
             row.push(Cell::new(serves.is_ok(), ""));
+            row.push(same.map_or_else(Cell::none, Cell::text));
             row.push(match serves {
-                Ok(()) => Cell::new(Value::Null, "serves it"),
+                Ok(()) => Cell::new(
+                    Value::Null,
+                    same.map_or("serves it".to_owned(), |same| {
+                        format!("serves it, the same as {same}")
+                    }),
+                ),
                 Err(error) => Cell::text(error.to_string()),
             });
         }

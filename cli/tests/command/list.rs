@@ -16,6 +16,7 @@ fn everything_is_listed() {
         assert_eq!(row["form"], algorithm.form());
         assert_eq!(row["summary"], algorithm.summary());
         assert_eq!(row["source"], algorithm.source());
+        assert_eq!(row["baseline_of"].as_str(), algorithm.baseline_of());
     }
     let table = well("list");
     assert!(all.iter().all(|algorithm| table.contains(&algorithm.summary())), "{table}");
@@ -40,11 +41,29 @@ fn a_shape_says_which_and_why_not() {
     assert!(table.contains("needs an even size"), "{table}");
 }
 
+/// What two names mean on a shape may be one schedule: the first of them is said.
+#[test]
+fn a_shape_says_what_is_the_same() {
+    let same = |torus: &str| {
+        let rows = json(&format!("list alltoall --torus {torus} --format json"))["rows"].clone();
+        let rows = rows.as_array().unwrap().iter();
+        let same = rows.filter(|row| !row["same_as"].is_null());
+        let said = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        same.map(|row| (said(&row["algorithm"]), said(&row["same_as"]))).collect::<Vec<_>>()
+    };
+    let is_said =
+        |torus, row: &str, other: &str| same(torus).contains(&(row.to_owned(), other.to_owned()));
+    assert!(is_said("8x8", "bine", "mixed"));
+    assert!(is_said("5x7", "circulant", "mixed") && !is_said("8x8", "circulant", "mixed"));
+    let table = well("list alltoall --torus 8x8");
+    assert!(table.contains("serves it, the same as mixed") && table.contains("a baseline of Bine"));
+}
+
 #[test]
 fn csv_has_a_header_and_a_line_per_algorithm() {
     let csv = well("list gather --format csv");
     let mut lines = csv.lines();
-    assert_eq!(lines.next(), Some("collective,algorithm,form,summary,source"));
+    assert_eq!(lines.next(), Some("collective,algorithm,form,summary,source,baseline_of"));
     assert_eq!(lines.count(), registry::algorithms(Collective::Gather).len());
 }
 

@@ -174,6 +174,11 @@ impl Algorithm {
         self.family.source
     }
 
+    /// The papers that compare their own algorithms with it, if some do.
+    pub fn baseline_of(&self) -> Option<&'static str> {
+        rows::baseline_of(self)
+    }
+
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
         self.recipe.form()

@@ -224,6 +224,22 @@ static OVER_PATTERNS: [(&str, &Family); 13] = [
     ("kring", &KRING),
 ];
 
+/// The papers that compare their own algorithms with this one, if some do.
+pub(super) fn baseline_of(algorithm: &Algorithm) -> Option<&'static str> {
+    Some(match (family_of(&algorithm.name), algorithm.collective) {
+        ("doubling" | "bucket", Allreduce) => "Bine, Swing",
+        ("doubling", Alltoall | Barrier) => return None,
+        ("swing" | "doubling", _)
+        | ("bucket", ReduceScatter | Allgather | Bcast)
+        | ("bruck", Allgather)
+        | ("linear", Gather | Scatter) => "Bine",
+        ("bruck", Alltoall) => "Bine, ParLogNa",
+        ("pairwise", Alltoall) => "many-core alltoall, ParLinNa",
+        ("multi-leader" | "hierarchical" | "node-aware", Alltoall) => "many-core alltoall",
+        _ => return None,
+    })
+}
+
 /// The family that an algorithm belongs to, by name: `bine` of `bine-l`, `multiplying` of `multiplying:8-two`,
 /// `multi-leader` of `multi-leader:4-batched:8`; `mixed` of one pattern for each dimension; `schedule` of a schedule
 /// without a name.
