@@ -56,7 +56,7 @@ pub struct Args {
     /// Time for the search, such as 90s or 10min. When it is over, the result is the best schedule so far
     #[arg(long, value_name = "TIME", default_value = "8s")]
     budget: Budget,
-    /// Prove the schedule also if it is for more than 8,192 ranks, which takes minutes
+    /// Prove the schedule also if it is for more than 8,192 ranks (alltoall: 512), which takes minutes
     #[arg(long)]
     prove: bool,
     /// Format of the output
@@ -79,8 +79,11 @@ enum Format {
     Schedule,
 }
 
-/// The most ranks for which what was found is always proved.
-const MOST_PROVED: u32 = 8192;
+/// The most ranks for which what was found is always proved: of an alltoall, whose proof follows a block for each pair,
+/// fewer.
+fn most_proved(collective: Collective) -> u32 {
+    if collective.payload() == Payload::Pairs { 512 } else { 8192 }
+}
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
@@ -103,7 +106,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let bar = progress::bar(0, "searching");
     let searched = search(&question, &network, &machine, args.budget, &bar)?;
     drop(bar);
-    let is_proved = shape.n_ranks() <= MOST_PROVED || args.prove;
+    let is_proved = shape.n_ranks() <= most_proved(args.collective) || args.prove;
     if is_proved {
         prove(&searched.found.schedule)?;
     }
