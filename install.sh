@@ -10,7 +10,7 @@
 #
 # Any number of MPIs can follow each other in one place: lib/hopbine has what was built for each kind of them (abi,
 # openmpi, mpich), of which libhopbine_preload takes what a program needs. lib/libhopbine_hb.so, the Fortran module and
-# the command have the last one. MPICC may have arguments.
+# the command have the last one. MPICC, MPIFC, CC and FC may have arguments.
 #
 #   ONLY=doors MPICC=... ./install.sh          only what stands before this MPI, where the rest has been installed
 #
@@ -136,7 +136,8 @@ install_all() {
 
   if [ -n "$fc" ]; then
     modules=(hopbine_c_calls hopbine_c hopbine_base hopbine_calls hopbine_vector hopbine)
-    for module in "${modules[@]}"; do (cd "$work" && "$fc" -O2 -fPIC -c "$root/fortran/$module.f90"); done
+    # shellcheck disable=SC2086 # it may have arguments
+    for module in "${modules[@]}"; do (cd "$work" && $fc -O2 -fPIC -c "$root/fortran/$module.f90"); done
     install_modules hopbine_fortran "${modules[@]/%/.o}"
     install_pc hopbine-fortran "hopbine's Fortran module" -lhopbine_fortran "Requires: hopbine"
   else

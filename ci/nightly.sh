@@ -5,7 +5,7 @@
 #   ci/nightly.sh [--offline] [STAGE]...
 #
 #   --offline   installs nothing first (otherwise: on Debian, as root)
-#   STAGE       only these of: lints oldest api bindings long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage
+#   STAGE       only these of: lints oldest api bindings long chaos simulated loom simgrid planted way aarch64 cross address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage
 #
 # SEEDS=FROM..TO names chaos's seeds (default: a hundred, which differ from day to day).
 #
@@ -21,7 +21,7 @@ if [ "${1:-}" = --offline ]; then
 elif command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
   install=true
 fi
-stages=(lints oldest api bindings long chaos simulated loom simgrid planted way aarch64 address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage)
+stages=(lints oldest api bindings long chaos simulated loom simgrid planted way aarch64 cross address thread hosts slurm mpich installed third-party mpi-suite mpis rsmpi vendored packages crates book newcomer fuzz coverage)
 for name; do
   [[ " ${stages[*]} " == *" $name "* ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
@@ -118,6 +118,11 @@ way() {
 aarch64() {
   ! $install || ci/arm.sh --install || return 1
   limited 1h ci/arm.sh long
+}
+
+cross() {
+  ! $install || ci/cross.sh --install || return 1
+  limited 1h ci/cross.sh
 }
 
 address() { limited 1h ci/sanitize.sh address long; }

@@ -65,7 +65,8 @@ build_door_libraries() {
 build_preload_library() {
   local into=$1
   shift
-  "${CC:-cc}" -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -Wl,-soname,libhopbine_preload.so -Wl,--version-script=capi/preload/names.map -o "$into/libhopbine_preload.so" -ldl -lpthread
+  # shellcheck disable=SC2086 # it may have arguments
+  ${CC:-cc} -std=gnu11 -fPIC -fvisibility=hidden -shared "$@" capi/preload/*.c -Wl,-soname,libhopbine_preload.so -Wl,--version-script=capi/preload/names.map -o "$into/libhopbine_preload.so" -ldl -lpthread
 }
 
 # The parts of the module hopbine_mpi, in the order in which they are compiled.
