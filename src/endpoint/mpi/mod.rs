@@ -50,7 +50,7 @@
 //! anything then. This
 //! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
 //! MPI, which may be finalised then, when all ranks are done. Neither Open MPI nor MPICH waits there for
-//! sends that nobody has met (`unmet` in tests/mpi; MPICH over UCX says that some are
+//! sends that nobody has met (`unmet` in sys/mpi/tests/mpi; MPICH over UCX says that some are
 //! left).
 
 mod drain;
