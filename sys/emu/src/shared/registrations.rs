@@ -6,7 +6,8 @@
 //!
 //! `reg_mem` works on whole pages and shares: a range inside pages that the same rank has already
 //! registered on the CQ with the same flags gets the same STag. An entry without registrations
-//! keeps its range, so that the same range gets the same STADD again, until the STag is needed.
+//! keeps its range, so that the same range, but no part of it, gets the same STADD again, until the
+//! STag is needed.
 //!
 //! Hardware ends a registration between two packets, never within one. Here whoever moves more than a
 //! line [holds](Entry::hold) the entry meanwhile, and whoever ends it waits.
@@ -259,9 +260,13 @@ impl StagTable {
         let mut spare = None;
         for (n, e) in self.dynamic[..high].iter().enumerate() {
             let base = e.base.load(Ordering::Relaxed);
+            let end = base + e.len.load(Ordering::Relaxed);
+            let is_there = match e.refs.load(Ordering::Relaxed) {
+                0 => (base, end) == (first, first + len),
+                _ => base <= first && first + len <= end,
+            };
             if e.filled.load(Ordering::Relaxed) != 0
-                && base <= first
-                && first + len <= base + e.len.load(Ordering::Relaxed)
+                && is_there
                 && e.owner.load(Ordering::Relaxed) == range.owner
                 && e.flags.load(Ordering::Relaxed) == range.flags
             {

@@ -116,6 +116,10 @@ fn registrations_are_counted_and_remembered() {
     t.deregister(b, NOBODY).unwrap();
     assert_eq!(t.lookup(a), None);
     assert_eq!(t.deregister(a, NOBODY), Err(Code(UTOFU_ERR_INVALID_STADD)));
+    let part = t.register(range(0x10_000, 4096), PAGE).unwrap();
+    assert_ne!(part, a, "pages that nobody has registered");
+    assert_eq!(t.lookup(a), None);
+    t.deregister(part, NOBODY).unwrap();
     assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(a), "the STag is remembered");
     assert!(t.lookup(a).is_some());
 }
