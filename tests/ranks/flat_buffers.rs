@@ -23,7 +23,8 @@ fn has_flat(comm: &Communicator) -> bool {
     let reduced = Call { collective: Collective::ReduceScatter, send_blocks: blocks, ..sum };
     let reduced = Call { form: Form::Vector, count: gathered.count, ..reduced };
     let exchanged = Call { collective: Collective::Alltoall, send_blocks: blocks, ..gathered };
-    for call in [gathered, reduced, exchanged] {
+    let scans = [Collective::Scan, Collective::Exscan].map(|collective| Call { collective, ..sum });
+    for call in [gathered, reduced, exchanged].into_iter().chain(scans) {
         assert_eq!(comm.uses_gates(&call), has_flat, "{call:?}");
     }
     // It takes back what turns out to be long.
@@ -42,6 +43,12 @@ fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
         let mut sum = [of(me)];
         comm.allreduce_in_place(&mut sum, Op::Sum)?;
         assert_eq!(sum[0], (0..n).map(of).sum::<u64>());
+        let mut up_to_me = [of(me)];
+        comm.scan_in_place(&mut up_to_me, Op::Sum)?;
+        assert_eq!(up_to_me[0], (0..=me).map(of).sum::<u64>());
+        let mut before_me = [7];
+        comm.exscan(&[of(me)], &mut before_me, Op::Sum)?;
+        assert_eq!(before_me[0], if me == 0 { 7 } else { (0..me).map(of).sum::<u64>() });
         let mut told = [if me == root { of(77) } else { 0 }];
         comm.bcast(&mut told, root as u32)?;
         assert_eq!(told, [of(77)]);

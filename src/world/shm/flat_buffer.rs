@@ -169,6 +169,7 @@ impl SharedFlatBuffer {
         (output, reducer): (*mut u8, Option<&Reducer>),
         (caller, waiter): (Caller, &mut dyn Waiter),
     ) -> Result<(), Error> {
+        let is_alone = ranks.len() == 1;
         // The first operand, until the second has come.
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
@@ -194,7 +195,7 @@ impl SharedFlatBuffer {
             // contributed is.
             let target = unsafe { std::slice::from_raw_parts_mut(output, part.len()) };
             match index {
-                0 if self.n_ranks == 1 => target.copy_from_slice(operand),
+                0 if is_alone => target.copy_from_slice(operand),
                 0 => first = operand,
                 1 => reducer.reduce3(target, first, operand),
                 _ => reducer.reduce_into(target, operand, Operand::Left),
@@ -284,7 +285,6 @@ impl SmallCollectives for SharedFlatBuffer {
     #[inline]
     fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal> {
         match call.collective {
-            Collective::Scan | Collective::Exscan => Err(Refusal::Collective(call.collective)),
             _ if call.form == Form::Regular => self.serves_regular(call),
             Collective::Alltoall if !terms.always => Ok(()),
             _ => self.serves_blocks(call),

@@ -1,5 +1,7 @@
 //! Collectives of vectors, and of blocks of one size, on the flat buffer.
 
+use std::ops::Range;
+
 use hopbine_torus::Collective;
 
 use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
@@ -11,8 +13,8 @@ use crate::sync::lock;
 
 /// Who contributes, who reads, and what.
 struct Task {
-    /// Ranks that contribute: all, or one.
-    from: Option<usize>,
+    /// The ranks whose contributions this one may read.
+    from: Range<usize>,
     /// This rank contributes so many bytes of its input.
     given: Option<usize>,
     /// Bytes of a contribution.
@@ -30,7 +32,10 @@ impl SharedFlatBuffer {
     #[inline]
     fn most_given(&self, collective: Collective) -> u64 {
         match collective {
-            Collective::Allreduce | Collective::Allgather => MOST_SHARED,
+            Collective::Allreduce
+            | Collective::Allgather
+            | Collective::Scan
+            | Collective::Exscan => MOST_SHARED,
             _ => self.capacity,
         }
     }
@@ -43,13 +48,12 @@ impl SharedFlatBuffer {
             Collective::Barrier => (0, 0),
             Collective::Bcast => (bytes, bytes),
             Collective::Allreduce | Collective::Reduce => (bytes, all),
+            Collective::Scan | Collective::Exscan => (bytes, all),
             Collective::Allgather | Collective::Gather => (bytes, all),
             Collective::Scatter => (all, bytes),
             // The own block stays where it is.
             Collective::Alltoall => (all - bytes, all - bytes),
             Collective::ReduceScatter => (all, all),
-            // Refused.
-            Collective::Scan | Collective::Exscan => (0, 0),
         }
     }
 
@@ -74,9 +78,9 @@ impl SharedFlatBuffer {
         let block = (call.count * call.dtype.size_bytes() as u64) as usize;
         let all = block * self.n_ranks as usize;
         let (me, root) = (caller.rank as usize, call.root as usize);
-        let is_root = me == root;
+        let (is_root, is_last) = (me == root, me + 1 == self.n_ranks as usize);
         let everybody = Task {
-            from: None,
+            from: 0..self.n_ranks as usize,
             given: Some(block),
             len: block,
             offset: 0,
@@ -86,8 +90,22 @@ impl SharedFlatBuffer {
         match call.collective {
             Collective::Barrier => Task { given: Some(0), len: 0, part: Some(0), ..everybody },
             Collective::Allreduce => Task { folds: true, ..everybody },
-            // Done otherwise; refused.
-            Collective::Alltoall | Collective::Scan | Collective::Exscan => everybody,
+            // Nobody reads the last rank's contribution but itself, in place.
+            Collective::Scan => Task {
+                from: 0..me + 1,
+                given: (!is_last || call.in_place).then_some(block),
+                folds: true,
+                ..everybody
+            },
+            Collective::Exscan => Task {
+                from: 0..me,
+                given: (!is_last).then_some(block),
+                part: (me > 0).then_some(block),
+                folds: true,
+                ..everybody
+            },
+            // Done otherwise.
+            Collective::Alltoall => everybody,
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
             Collective::Gather => Task {
@@ -96,27 +114,22 @@ impl SharedFlatBuffer {
                 ..everybody
             },
             Collective::Bcast => Task {
-                from: Some(root),
+                from: root..root + 1,
                 given: is_root.then_some(block),
                 part: (!is_root).then_some(block),
                 ..everybody
             },
             Collective::Scatter => Task {
-                from: Some(root),
+                from: root..root + 1,
                 given: is_root.then_some(all),
                 len: all,
                 offset: me * block,
                 part: (!is_root || !call.in_place).then_some(block),
                 folds: false,
             },
-            Collective::ReduceScatter => Task {
-                from: None,
-                given: Some(all),
-                len: all,
-                offset: me * block,
-                part: Some(block),
-                folds: true,
-            },
+            Collective::ReduceScatter => {
+                Task { given: Some(all), len: all, offset: me * block, folds: true, ..everybody }
+            }
         }
     }
 
@@ -145,9 +158,8 @@ impl SharedFlatBuffer {
             flat.contribute(unsafe { slice(input(call, caller, given), given) });
         }
         let Some(part) = part else { return Ok(()) };
-        let (me, ranks) = (flat.me(), from.map_or(0..flat.n_ranks(), |rank| rank..rank + 1));
-        let start = ranks.start;
-        let is_copied = !folds && ranks.contains(&me);
+        let (me, start) = (flat.me(), from.start);
+        let is_copied = !folds && from.contains(&me);
         if is_copied && !call.in_place && part > 0 {
             // While the others' come.
             let own = input(call, caller, len).wrapping_add(offset);
@@ -165,7 +177,7 @@ impl SharedFlatBuffer {
         let output = (call.recv, reducer.as_ref());
         // SAFETY: the caller's promise: the output has room for every part, and is apart from an input that is
         // not in place. Every contribution has `len` bytes, of which the part lies within.
-        unsafe { self.read((flat, ranks), of, own, output, (caller, waiter)) }
+        unsafe { self.read((flat, from), of, own, output, (caller, waiter)) }
     }
 }
 
