@@ -7,6 +7,7 @@
 
 mod cell;
 mod median;
+mod report;
 mod state;
 
 use std::fmt::Write as _;
@@ -17,20 +18,18 @@ use hopbine::reduce::{Dtype, Op};
 use hopbine::{Communicator, Tuning, World};
 use hopbine_meet::variables::{BACKEND, from_environment};
 use hopbine_torus::choose::{Features, Knowledge};
-use hopbine_torus::fit::quantile;
 use hopbine_torus::{Collective, Shape, sizes as units};
 
-use super::merge::{self, short};
+use super::merge;
 use super::{Args, case::SEGMENTS};
 use crate::args::{Backend, MapArg, Place};
-use crate::cells::{Cell as Entry, Column};
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
-use crate::report::{Format, Report};
+use crate::report::Format;
 use crate::run::{self, Case, Data};
 use crate::{launch, progress};
 use cell::{Candidate, Found, agreed, measure};
-use median::Median;
+use report::{compared, log};
 use state::State;
 
 /// The time without --budget.
@@ -321,105 +320,4 @@ fn write(
     }
     wrong.iter().for_each(|wrong| eprintln!("{wrong}"));
     Ok(if wrong.is_empty() { Outcome::Well } else { Outcome::Wrong })
-}
-
-/// What is faster than by the table before, and how sure that is.
-fn compared(before: &str, state: &State) -> String {
-    let mut text = format!(
-        "Measured time over that of table {before}; in brackets the 99 % interval of the median, by order statistics:\n"
-    );
-    for collective in Collective::ALL {
-        let own = || state.found().iter().filter(|found| found.collective == collective.name());
-        let faster: Vec<_> =
-            own().filter_map(|found| Some((found, found.faster.as_ref()?))).collect();
-        if own().next().is_none() {
-            continue;
-        }
-        let _ = writeln!(
-            text,
-            "  {:15} {:4} calls, {} of them faster",
-            collective.name(),
-            own().count(),
-            faster.len()
-        );
-        for (found, (candidate, Median { value, low, high })) in faster {
-            let before = &found.timed[0].candidate;
-            let _ = writeln!(
-                text,
-                "    {:>8}: {} for {}: {value:.2} ({low:.2} to {high:.2})",
-                units::show(found.bytes),
-                shown(candidate),
-                shown(before),
-            );
-        }
-    }
-    text
-}
-
-fn shown(Candidate { algorithm, ports, segment_bytes }: &Candidate) -> String {
-    let plural = if *ports == 1 { "" } else { "s" };
-    match *segment_bytes {
-        u64::MAX => format!("{algorithm} ({ports} port{plural})"),
-        most => format!("{algorithm} ({ports} port{plural}, {})", short(most)),
-    }
-}
-
-/// Everything that was measured, a row each.
-fn log(state: &State) -> Report {
-    let rows = state.found().iter().flat_map(|found| {
-        found.timed.iter().enumerate().filter(|(_, timed)| !timed.rounds.is_empty()).map(
-            |(at, timed)| {
-                let mut sorted = timed.rounds.clone();
-                sorted.sort_by(f64::total_cmp);
-                let Candidate { algorithm, ports, segment_bytes } = &timed.candidate;
-                let interval = Median::of(&timed.rounds, 0.95);
-                let us = |seconds: Option<f64>| {
-                    seconds.map_or_else(Entry::none, |seconds| {
-                        Entry::new(seconds * 1e6, seconds * 1e6)
-                    })
-                };
-                let is_faster =
-                    found.faster.as_ref().filter(|(other, _)| *other == timed.candidate);
-                let ratio = is_faster
-                    .map_or_else(Entry::none, |(_, ratio)| Entry::new(ratio.value, ratio.value));
-                vec![
-                    Entry::text(&*found.collective),
-                    Entry::count(found.bytes),
-                    Entry::text(&**algorithm),
-                    if *ports == 0 { Entry::none() } else { Entry::count(*ports) },
-                    if *segment_bytes == u64::MAX {
-                        Entry::none()
-                    } else {
-                        Entry::count(*segment_bytes)
-                    },
-                    Entry::new(at == 0, at == 0),
-                    Entry::count(timed.rounds.len() as u64),
-                    us(Some(quantile(&sorted, 0.5))),
-                    us(interval.map(|interval| interval.low)),
-                    us(interval.map(|interval| interval.high)),
-                    ratio,
-                ]
-            },
-        )
-    });
-    let rows = rows.collect();
-    Report {
-        about: Vec::new(),
-        heading: String::new(),
-        columns: vec![
-            Column::text("collective", "collective"),
-            Column::number("bytes", "bytes"),
-            Column::text("algorithm", "algorithm"),
-            Column::number("ports", "ports"),
-            Column::number("segment_bytes", "segment"),
-            Column::text("is_chosen_before", "before"),
-            Column::number("rounds", "rounds"),
-            Column::number("median_us", "median us"),
-            Column::number("low_us", "low"),
-            Column::number("high_us", "high"),
-            Column::number("anew_over_before", "over before"),
-        ],
-        rows,
-        notes: Vec::new(),
-    }
 }
