@@ -8,7 +8,7 @@ use super::program::Region;
 pub(crate) type Regions = SmallVec<[Region; 2]>;
 
 /// Whether `next` begins where `region` ends.
-pub(super) fn continues(region: &Region, next: &Region) -> bool {
+pub(crate) fn continues(region: &Region, next: &Region) -> bool {
     region.buffer == next.buffer && region.offset + region.len == next.offset
 }
 

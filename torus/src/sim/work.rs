@@ -8,6 +8,8 @@
 //! lands apart and is copied. In the end what is not where the user wants it is copied there.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::slice;
 
 use crate::collectives::{Action, Collective, Payload, Share};
 use crate::names::{Block, PortId, Position, Rank};
@@ -94,8 +96,9 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
     let lanes = plan.lanes.iter().enumerate().map(|(number, lane)| {
         let met = met.entry(lane.port).or_default();
         let is_first = !plan.lanes[..number].iter().any(|other| other.part == lane.part);
-        let mut places =
-            [false, true].map(|is_apart| Places::new(&plan, lane, share(number), is_apart));
+        let together = Places::new(&plan, lane, share(number));
+        let apart = Places { is_apart: true, ..together.clone() };
+        let mut places = [together, apart];
         let steps = lane.steps.iter().map(|step| {
             let (sends, recvs) = (&step.sends, &step.recvs);
             let peers = sends.iter().chain(recvs).map(|transfer| transfer.peer);
@@ -149,6 +152,7 @@ enum Place {
 }
 
 /// Where the positions of a lane lie.
+#[derive(Clone)]
 struct Places<'a> {
     plan: &'a Plan,
     lane: &'a Lane,
@@ -156,11 +160,12 @@ struct Places<'a> {
     share: f64,
     /// Whether runs are messages of their own.
     is_apart: bool,
-    gets: Share,
     /// Positions are the user's blocks in order, in the output.
     is_home: bool,
     /// By position; empty for tokens, and for vectors of many, which lie in one piece.
     at: Vec<Place>,
+    /// By position, where the user wants it in the end.
+    ends: Rc<[Option<Place>]>,
     /// The step, from 1, and by place in the output and in the memory of the call the last that sends it.
     step: u32,
     read: [Vec<u32>; 2],
@@ -168,7 +173,8 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(plan: &'a Plan, lane: &'a Lane, share: f64, is_apart: bool) -> Self {
+    /// With runs that travel together.
+    fn new(plan: &'a Plan, lane: &'a Lane, share: f64) -> Self {
         let Plan { collective, rank, root, n_ranks, .. } = *plan;
         let (gives, gets) =
             (collective.gives(rank, root, n_ranks), collective.gets(rank, root, n_ranks));
@@ -179,7 +185,8 @@ impl<'a> Places<'a> {
             true => Place::Output(position),
             false => Place::Work(position),
         };
-        let own = (gives == Share::Own).then(|| space.position_of(rank).0);
+        let has_own = gives == Share::Own || gets == Share::Own;
+        let own = has_own.then(|| space.position_of(rank).0);
         let start = |position: u32| match gives {
             // A bcast has one buffer.
             _ if collective == Collective::Bcast => None,
@@ -194,10 +201,21 @@ impl<'a> Places<'a> {
         let n = if is_plain { 0 } else { space.n_positions };
         let at = (0..n).map(|position| start(position).map_or(home(position), Place::Input));
         let at: Vec<Place> = at.collect();
+        let end = |position: u32| match gets {
+            Share::Nothing => None,
+            Share::All if is_vector => Some(Place::Output(position)),
+            Share::Own => (own == Some(position)).then_some(Place::Output(0)),
+            Share::All => {
+                let Block(block) = space.block_at_end(rank, Position(position))?;
+                Some(Place::Output(block))
+            }
+        };
+        let ends = (0..n).map(end).collect();
         let n_output = if is_plain { 0 } else { n_ranks.max(n) as usize };
         let read = [vec![0; n_output], vec![0; at.len()]];
         let arrived = vec![false; at.len()];
-        Places { plan, lane, share, is_apart, gets, is_home, at, step: 0, read, arrived }
+        let (is_apart, step) = (false, 0);
+        Places { plan, lane, share, is_apart, is_home, at, ends, step, read, arrived }
     }
 
     /// What may travel apart of a run.
@@ -245,18 +263,27 @@ impl<'a> Places<'a> {
         Copies { share: positions as f64 * self.share, pieces }
     }
 
-    /// The messages of a transfer: one, or one for each unit.
-    fn messages(&self, runs: &[Run]) -> Vec<Vec<Run>> {
-        match self.is_apart {
-            true => runs.iter().flat_map(|&run| self.units(run)).map(|unit| vec![unit]).collect(),
-            false => vec![runs.to_vec()],
+    /// Of the messages of a transfer, one or one for each unit, what `copies` of each come to.
+    fn messages(
+        &mut self,
+        runs: &[Run],
+        mut copies: impl FnMut(&mut Self, &[Run]) -> Copies,
+    ) -> Copies {
+        if !self.is_apart {
+            return copies(self, runs);
         }
+        let mut all = Copies::default();
+        for &run in runs {
+            for unit in self.units(run) {
+                all = all.and(copies(self, slice::from_ref(&unit)));
+            }
+        }
+        all
     }
 
     /// What a transfer sends is packed before.
     fn send(&mut self, runs: &[Run]) -> Copies {
-        let messages = self.messages(runs);
-        messages.iter().fold(Copies::default(), |all, runs| all.and(self.send_message(runs)))
+        self.messages(runs, Places::send_message)
     }
 
     fn send_message(&mut self, runs: &[Run]) -> Copies {
@@ -285,26 +312,9 @@ impl<'a> Places<'a> {
         self.copies(n as usize, runs.len() as u32)
     }
 
-    /// Where the user wants a position in the end.
-    fn end(&self, position: u32) -> Option<Place> {
-        let (space, rank) = (&self.lane.space, self.plan.rank);
-        match self.gets {
-            Share::Nothing => None,
-            Share::All if space.payload == Payload::Vector => Some(Place::Output(position)),
-            Share::Own => (space.position_of(rank).0 == position).then_some(Place::Output(0)),
-            Share::All => {
-                let Block(block) = space.block_at_end(rank, Position(position))?;
-                Some(Place::Output(block))
-            }
-        }
-    }
-
     /// What a transfer brings is unpacked behind. What is combined is read where it has landed.
     fn receive(&mut self, runs: &[Run], action: Action) -> Copies {
-        let messages = self.messages(runs);
-        messages
-            .iter()
-            .fold(Copies::default(), |all, runs| all.and(self.receive_message(runs, action)))
+        self.messages(runs, |places, message| places.receive_message(message, action))
     }
 
     fn receive_message(&mut self, runs: &[Run], action: Action) -> Copies {
@@ -314,19 +324,19 @@ impl<'a> Places<'a> {
         }
         let mut is_direct = runs.len() <= 1;
         for run in runs {
-            let ends: Option<Vec<Place>> = match self.is_home {
-                true => None,
-                false => (run.start..run.end()).map(|position| self.end(position)).collect(),
-            };
             // In the output if all of the run belongs there in order, else in the memory of the call.
-            let ends = ends.filter(|ends| self.pieces(ends.iter().copied()) == 1);
+            let ends = &self.ends[run.start as usize..run.end() as usize];
+            let is_at_end = !self.is_home
+                && ends.iter().all(Option::is_some)
+                && self.pieces(ends.iter().copied().flatten()) == 1;
             let mut is_read = false;
-            for (index, position) in (run.start..run.end()).enumerate() {
+            for position in run.start..run.end() {
                 let home = match self.is_home {
                     true => Place::Output(position),
                     false => Place::Work(position),
                 };
-                let place = ends.as_ref().map_or(home, |ends| ends[index]);
+                let end = self.ends[position as usize].filter(|_| is_at_end);
+                let place = end.unwrap_or(home);
                 is_read |= match place {
                     Place::Input(_) => false,
                     Place::Output(at) => self.read[0][at as usize] == self.step,
@@ -349,7 +359,8 @@ impl<'a> Places<'a> {
     fn closing(&self, left: impl Fn(u32) -> bool) -> Copies {
         let (mut last, mut n, mut pieces) = (None, 0, 0);
         for (position, &at) in (0..).zip(&self.at) {
-            let Some(end) = self.end(position).filter(|&end| end != at) else { continue };
+            let end = self.ends[position as usize];
+            let Some(end) = end.filter(|&end| end != at) else { continue };
             if !self.arrived[position as usize] && !left(position) {
                 continue;
             }
