@@ -226,7 +226,6 @@ mod tests {
     use hopbine_torus::Collective;
     use serde_json::Value;
 
-    use super::super::Sink;
     use super::super::ticks::Ticks;
     use super::*;
 
@@ -254,13 +253,13 @@ mod tests {
             options: 0,
         };
         let mut calls = Ring::new(Ticks::Nanoseconds, 4);
-        calls.note(|_| Record { start: 500, end: 9_000, kind: Kind::Call, ..Record::default() });
+        calls.push(Record { start: 500, end: 9_000, kind: Kind::Call, ..Record::default() });
         let mut port = Ring::new(Ticks::Nanoseconds, 8);
         let record = Record { run: 1, id: 1 << 24 | 7, ..Record::default() };
         let note = |port: &mut Ring, kind, start, end, task| {
             let posted = start + 10;
             let message = task | Tag::LATE;
-            port.note(|_| Record { start, posted, end, task, kind, message, peer: 2, ..record });
+            port.push(Record { start, posted, end, task, kind, message, peer: 2, ..record });
         };
         // Its other half is gone.
         note(&mut port, Kind::Done, 900, 0, 9);

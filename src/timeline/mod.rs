@@ -46,6 +46,7 @@ pub enum Kind {
 
 /// Something that has happened: 64 bytes, a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct Record {
     /// When it began, ticks,
     pub start: u64,
@@ -88,8 +89,9 @@ pub(crate) struct Label {
 
 /// Who is told what a port does.
 pub trait Sink {
-    /// The time, in ticks of its own.
-    fn now(&self) -> u64;
+    /// When what was noted last ended, in ticks of its own; the time, if the port has waited since. Stamps take most
+    /// of a timeline's time: what follows at once needs no stamp of its own.
+    fn since(&mut self) -> u64;
 
     /// Takes note of what `record` makes of the time.
     fn note(&mut self, record: impl FnOnce(u64) -> Record);
@@ -98,7 +100,7 @@ pub trait Sink {
 /// Nobody.
 impl Sink for () {
     #[inline]
-    fn now(&self) -> u64 {
+    fn since(&mut self) -> u64 {
         0
     }
 

@@ -3,56 +3,92 @@
 use super::ticks::Ticks;
 use super::{Record, Sink};
 
+/// How many records a line is asked for before it is written: of a ring that is larger than the caches a store waits
+/// for its line, and the stores behind it, which peers wait for, wait with it.
+const AHEAD: usize = 8;
+
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Ring {
     ticks: Ticks,
-    /// Its capacity is the most that it ever holds.
+    /// All are written when the ring is made: no page is missing later.
     records: Vec<Record>,
-    most: usize,
+    /// Where the next record goes.
+    next: usize,
     /// Records so far, also those that have given way.
     n_noted: u64,
+    /// The last stamp; `None` when the port has waited since.
+    last: Option<u64>,
 }
 
 impl Ring {
     /// A ring that keeps the last `most` records.
     pub(super) fn new(ticks: Ticks, most: usize) -> Self {
-        let most = most.max(1);
-        Ring { ticks, records: Vec::with_capacity(most), most, n_noted: 0 }
+        let records = vec![Record::default(); most.max(1)];
+        Ring { ticks, records, next: 0, n_noted: 0, last: None }
     }
 
     /// Records that have given way to later ones.
     pub(super) fn n_dropped(&self) -> u64 {
-        self.n_noted - self.records.len() as u64
+        self.n_noted.saturating_sub(self.records.len() as u64)
     }
 
     /// The records that are left, in the order in which they came.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Record> {
-        let oldest = if self.n_dropped() > 0 { self.next() } else { 0 };
-        self.records[oldest..].iter().chain(&self.records[..oldest])
+        let (late, early) = self.records.split_at(self.next);
+        let is_full = self.n_noted >= self.records.len() as u64;
+        let early = if is_full { early } else { &[] };
+        early.iter().chain(late)
     }
 
-    /// Where the next record goes.
-    fn next(&self) -> usize {
-        (self.n_noted % self.most as u64) as usize
+    /// Takes note of what has its times already.
+    #[inline]
+    pub(crate) fn push(&mut self, record: Record) {
+        if let Some(later) = self.records.get(self.next + AHEAD) {
+            will_write(later);
+        }
+        self.records[self.next] = record;
+        self.next = if self.next + 1 == self.records.len() { 0 } else { self.next + 1 };
+        self.n_noted += 1;
+    }
+
+    /// The port has looked for something in vain: what comes next does not follow what was noted last.
+    #[inline]
+    pub(crate) fn waited(&mut self) {
+        self.last = None;
     }
 }
 
 impl Sink for Ring {
     #[inline]
-    fn now(&self) -> u64 {
-        self.ticks.now()
+    fn since(&mut self) -> u64 {
+        *self.last.get_or_insert_with(|| self.ticks.now())
     }
 
     #[inline]
     fn note(&mut self, record: impl FnOnce(u64) -> Record) {
-        let (record, next) = (record(self.now()), self.next());
-        match self.records.get_mut(next) {
-            Some(oldest) => *oldest = record,
-            None => self.records.push(record),
-        }
-        self.n_noted += 1;
+        let now = self.ticks.now();
+        self.last = Some(now);
+        self.push(record(now));
     }
+}
+
+/// Asks for the cache line of what will be written soon.
+#[inline]
+fn will_write(record: &Record) {
+    let line = std::ptr::from_ref(record);
+    // SAFETY: a hint, which changes no memory.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(line.cast());
+    }
+    // SAFETY: a hint, which changes no memory.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+    }
+    let _ = line;
 }
 
 #[cfg(test)]
@@ -60,10 +96,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_follows_at_once_begins_when_the_last_has_ended() {
+        let mut ring = Ring::new(Ticks::Nanoseconds, 4);
+        let first = ring.since();
+        assert_eq!(ring.since(), first);
+        ring.note(|start| Record { start, ..Record::default() });
+        let noted = ring.iter().next().unwrap().start;
+        assert_eq!(ring.since(), noted);
+        ring.waited();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(ring.since() > noted);
+    }
+
+    #[test]
     fn the_oldest_records_give_way_and_are_counted() {
         for (n, most) in [(0, 4), (3, 4), (4, 4), (5, 4), (11, 4), (3, 1)] {
             let mut ring = Ring::new(Ticks::Nanoseconds, most);
-            (0..n).for_each(|start| ring.note(|_| Record { start, ..Record::default() }));
+            (0..n).for_each(|start| ring.push(Record { start, ..Record::default() }));
             let left: Vec<u64> = ring.iter().map(|record| record.start).collect();
             let first = n.saturating_sub(most as u64);
             assert_eq!((left, ring.n_dropped()), ((first..n).collect(), first), "{n} of {most}");

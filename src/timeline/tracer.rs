@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::ring::Ring;
 use super::ticks::Ticks;
-use super::{Kind, Label, Record, Sink, file};
+use super::{Kind, Label, Record, file};
 use crate::Rank;
 use crate::endpoint::Time;
 use crate::sync::lock;
@@ -94,7 +94,7 @@ impl Tracer {
             labels.len() as u32 - 1
         });
         let (bytes, kind) = (label.bytes, Kind::Call);
-        ring.note(|_| Record { start, end, id, bytes, step, kind, ..Record::default() });
+        ring.push(Record { start, end, id, bytes, step, kind, ..Record::default() });
     }
 
     /// Compares this rank's clock with the others', by rounds in which nobody leaves before all have come: for a

@@ -203,7 +203,7 @@ impl PortRun {
         // learn that it can send one here.
         let mut longest = SHORT_BYTES;
         let id = Tag { context, operation, message: 0, call }.operation_id();
-        let mut start = sink.now();
+        let mut start = sink.since();
         let mut note = |kind, task, (peer, message, bytes), posting| {
             sink.note(|posted| {
                 let start = std::mem::replace(&mut start, posted);
@@ -289,7 +289,7 @@ impl PortRun {
     #[inline]
     pub fn work(&mut self, run: u32, sink: &mut impl Sink) -> Option<u64> {
         let task = self.progress.locals.pop()?;
-        let start = sink.now();
+        let start = sink.since();
         let code = &self.program.ports[self.port];
         let mut bytes = 0;
         let kind = match code.tasks[task as usize] {

@@ -19,10 +19,11 @@ pub(super) fn polled(
     endpoint: &mut dyn Endpoint,
     events: &mut Vec<Event>,
 ) -> Result<(), WireError> {
-    let start = ring.now();
+    let start = ring.since();
     let polled = endpoint.poll(events);
-    if !events.is_empty() {
-        ring.note(|end| Record { start, end, kind: Kind::Poll, ..Record::default() });
+    match events.is_empty() {
+        true => ring.waited(),
+        false => ring.note(|end| Record { start, end, kind: Kind::Poll, ..Record::default() }),
     }
     polled
 }
@@ -30,18 +31,19 @@ pub(super) fn polled(
 /// A run has ended.
 #[cold]
 pub(super) fn ended(ring: &mut Ring, run: u32) {
-    ring.note(|start| Record { start, run, kind: Kind::Ended, ..Record::default() });
+    let start = ring.since();
+    ring.push(Record { start, run, kind: Kind::Ended, ..Record::default() });
 }
 
 /// A poll has brought these events.
 #[cold]
 pub(super) fn done(ring: &mut Ring, events: &[Event]) {
-    let start = ring.now();
+    let start = ring.since();
     for event in events {
         let (Event::Sent(slot) | Event::Received(slot) | Event::Viewed(slot, _)) = event else {
             continue;
         };
         let &Slot { run, task } = slot;
-        ring.note(|_| Record { start, run, task, kind: Kind::Done, ..Record::default() });
+        ring.push(Record { start, run, task, kind: Kind::Done, ..Record::default() });
     }
 }
