@@ -19,6 +19,9 @@ pub enum Status {
     /// It has been waiting at the barrier gates for some time, where it moves on an operation
     /// that waits for this rank, if there is one.
     AtGates(Option<Rank>, Beat),
+    /// It has been waiting for some time at the flat buffer, or at the gates of a further communicator: for this rank,
+    /// as far as it can tell.
+    AtHardware(Rank, Beat),
     /// It has left the world in an orderly way: nothing will come from it.
     Left,
     /// It has given up, for this reason.
@@ -51,6 +54,7 @@ const AT_GATES: u64 = 2;
 const LEFT: u64 = 3;
 /// The first of as many as there are [`FAULTS`].
 const GIVEN_UP: u64 = 4;
+const AT_HARDWARE: u64 = GIVEN_UP + FAULTS.len() as u64;
 /// In place of a rank.
 const NOBODY: Rank = (1 << 28) - 1;
 
@@ -61,6 +65,7 @@ impl Status {
         match self {
             Status::WaitsFor(rank, beat) => word(WAITS_FOR, [rank, beat]),
             Status::AtGates(rank, beat) => word(AT_GATES, [rank.unwrap_or(NOBODY), beat]),
+            Status::AtHardware(rank, beat) => word(AT_HARDWARE, [rank, beat]),
             Status::Left => word(LEFT, [0; 2]),
             Status::GivenUp(blame) => word(GIVEN_UP + fault_number(blame), [blame.rank, blame.by]),
             Status::Busy | Status::Silent | Status::Unknown => 0,
@@ -78,10 +83,10 @@ impl Status {
             WAITS_FOR => Ok(Status::WaitsFor(waited_for(rank)?, beat)),
             AT_GATES if rank == NOBODY => Ok(Status::AtGates(None, beat)),
             AT_GATES => Ok(Status::AtGates(Some(waited_for(rank)?), beat)),
+            AT_HARDWARE => Ok(Status::AtHardware(waited_for(rank)?, beat)),
             LEFT => Ok(Status::Left),
             _ => {
-                let last = GIVEN_UP + FAULTS.len() as u64 - 1;
-                let fault = within("a status's kind", kind, (0, last))? - GIVEN_UP;
+                let fault = within("a status's kind", kind, (0, AT_HARDWARE))? - GIVEN_UP;
                 blame_of(fault as usize, [rank, beat], n_ranks).map(Status::GivenUp)
             }
         }
@@ -148,7 +153,9 @@ pub(crate) fn check_word(word: u64) {
     const N_RANKS: u32 = 1000;
     if let Ok(status) = Status::from_word(word, N_RANKS) {
         let rank = match status {
-            Status::WaitsFor(rank, _) | Status::AtGates(Some(rank), _) => rank,
+            Status::WaitsFor(rank, _)
+            | Status::AtGates(Some(rank), _)
+            | Status::AtHardware(rank, _) => rank,
             _ => 0,
         };
         assert!(rank < N_RANKS);
@@ -170,7 +177,8 @@ mod tests {
     fn words_round_trip_and_halves_are_none() {
         let at_gates = [None, Some(0), Some(7)].map(|rank| Status::AtGates(rank, 9));
         let waits = [0, N - 1].map(|rank| Status::WaitsFor(rank, (1 << 28) - 1));
-        for status in at_gates.into_iter().chain(waits).chain([Status::Busy, Status::Left]) {
+        let others = [Status::AtHardware(N - 1, 3), Status::Busy, Status::Left];
+        for status in at_gates.into_iter().chain(waits).chain(others) {
             assert_eq!(Status::from_word(status.to_word(), N), Ok(status));
         }
         for fault in FAULTS {
@@ -190,7 +198,8 @@ mod tests {
     #[test]
     fn ranks_and_kinds_that_do_not_exist_are_named() {
         let waits = Status::WaitsFor(N, 0).to_word();
-        for status in [waits, Status::AtGates(Some(N), 0).to_word(), u64::MAX] {
+        let at_hardware = Status::AtHardware(N, 0).to_word();
+        for status in [waits, Status::AtGates(Some(N), 0).to_word(), at_hardware, u64::MAX] {
             assert!(Status::from_word(status, N).is_err(), "{status:x}");
         }
         assert_eq!(Status::from_word(waits, N).unwrap_err().found, u64::from(N));

@@ -160,7 +160,7 @@ fn what_cannot_be_searched_is_refused() {
         ("search allreduce --torus 4 --ports 3", "3 ports on shape 4: use 1 to 2"),
         ("search allreduce --torus 4 --ports 0", "use 1 to 2"),
         ("search bcast --torus 4 --root 4", "the shape 4 has ranks 0 to 3"),
-        ("search allreduce --torus 4 --budget soon", "such as 90s or 10min"),
+        ("search allreduce --torus 4 --budget soon", "such as 90s, 10min or 1h 30min"),
         ("search allreduce --torus 4 --machine tofu-e", "neither a machine"),
         ("search allreduce --torus 5x7x11", "shape 5x7x11 has no fold"),
         (

@@ -220,7 +220,7 @@ fn what_cannot_be_tuned_or_explained_is_refused() {
         ("tune allreduce --torus 5x7x11", "nothing was tuned; 5x7x11: shape 5x7x11 has no fold"),
         ("tune --measure --search --torus 4 -o t.toml", "cannot be used with"),
         ("tune allreduce --torus 4 --ports 0", "a call has at least 1 port"),
-        ("tune allreduce --torus 4 --budget 10", "such as 90s or 10min"),
+        ("tune allreduce --torus 4 --budget 10", "such as 90s, 10min or 1h 30min"),
         ("tune allreduce --torus 4 --machine tofu-e", "neither a machine"),
         ("tune allreduce --torus 4 --against /nonexistent", "/nonexistent"),
         ("tune --measure -o t.toml", "--measure needs --torus with one shape"),

@@ -13,8 +13,8 @@ use crate::engine::run::port::Port;
 pub(crate) struct Search<'a> {
     pub(crate) rank: Rank,
     pub(crate) port: &'a Port,
-    /// Whether this rank waits at the gates, or else for a message.
-    pub(crate) is_at_gates: bool,
+    /// Whether this rank waits at the gates or the flat buffer, or else for a message.
+    pub(crate) is_at_hardware: bool,
     /// For one answer.
     pub(crate) patience: Duration,
     /// Nobody is asked after this.
@@ -57,7 +57,9 @@ impl Search<'_> {
                 Err(blame) => return Chain { shown, end: at, cause: Some(blame) },
             };
             let cause = match status {
-                Status::WaitsFor(next, _) | Status::AtGates(Some(next), _) => {
+                Status::WaitsFor(next, _)
+                | Status::AtGates(Some(next), _)
+                | Status::AtHardware(next, _) => {
                     shown.push((at, status));
                     before = Some(std::mem::replace(&mut at, next));
                     continue;
@@ -76,8 +78,11 @@ impl Search<'_> {
             return Chain { shown, end: at, cause };
         }
         // Ranks of both kinds make different calls: then whoever does not wait as this one is named.
-        let is_elsewhere = |(_, status): &&(Rank, Status)| {
-            matches!(status, Status::AtGates(..)) != self.is_at_gates
+        let is_elsewhere = |(_, status): &&(Rank, Status)| match status {
+            Status::AtGates(..) => !self.is_at_hardware,
+            // It may have found that this rank is elsewhere.
+            Status::AtHardware(..) => false,
+            _ => self.is_at_hardware,
         };
         let cause = match shown.iter().find(is_elsewhere) {
             Some(&(other, _)) => self.found(other, Fault::Elsewhere),
@@ -98,7 +103,9 @@ impl Search<'_> {
         n_ranks: u32,
     ) -> Option<(Rank, Status)> {
         let waits_for = |status, end| match status {
-            Status::WaitsFor(rank, _) | Status::AtGates(Some(rank), _) => rank == end,
+            Status::WaitsFor(rank, _)
+            | Status::AtGates(Some(rank), _)
+            | Status::AtHardware(rank, _) => rank == end,
             _ => false,
         };
         // What that one shows may be old.
@@ -163,7 +170,7 @@ impl Search<'_> {
                 Ok(Status::Unknown | Status::GivenUp(_)) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
                 // On its way to the gates, if it is not this rank that it waits for.
-                Ok(Status::WaitsFor(..)) => match self.chain(at) {
+                Ok(Status::WaitsFor(..) | Status::AtHardware(..)) => match self.chain(at) {
                     Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
                     Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
                     Some(_) => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),

@@ -49,7 +49,8 @@ pub(crate) enum Wanted {
     Operation((u64, u32)),
     /// All ranks, at the barrier gates.
     Everybody,
-    /// This rank, in memory that is shared with it.
+    /// All ranks of a communicator, of which this one is known to be missing at the flat buffer, or is the next at the
+    /// gates.
     Rank(Rank),
     /// Whatever is left on the port with this number.
     Rest(usize),
@@ -242,6 +243,9 @@ impl Wanted {
 
     fn status(self, group: &Group) -> Status {
         let beat = group.next_beat();
+        if let Wanted::Rank(peer) = self {
+            return Status::AtHardware(peer, beat);
+        }
         match self.awaited(group).2 {
             Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer) => Status::WaitsFor(peer, beat),
             Awaited::AllRanks => {
@@ -317,7 +321,7 @@ impl Wanted {
         Search {
             rank: group.rank,
             port: &group.ports[self.awaited(group).0],
-            is_at_gates: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
+            is_at_hardware: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
             patience: patience / 2,
             end: group.waits.time.now() + patience / 2,
         }
