@@ -80,7 +80,7 @@ impl Search<'_> {
         // Ranks of both kinds make different calls: then whoever does not wait as this one is named.
         let is_elsewhere = |(_, status): &&(Rank, Status)| match status {
             Status::AtGates(..) => !self.is_at_hardware,
-            // It may have found that this rank is elsewhere.
+            // As far as this status tells, it may make the same call.
             Status::AtHardware(..) => false,
             _ => self.is_at_hardware,
         };
