@@ -266,7 +266,8 @@ run_thread() {
   # One test at a time, and without capture: both keep the harness's own threads out.
   local how=(--test-threads=1 --nocapture --skip queues_cost_what_is_used --skip what_the_allocator_gives_back
     --skip without_userfaultfd --skip the_c_library_tells_of_memory --skip changed_functions_tell
-    --skip the_allocator_can --skip can_be_trusted --skip trust_is_refused)
+    --skip the_allocator_can --skip can_be_trusted --skip events_serve_programs
+    --skip trust_is_refused)
   tests 150 "${few[@]}" "${device[@]}" -- "${how[@]}"
   tests 90 --test processes --test ranks -- "${how[@]}" \
     communicators:: duplicate_ends:: ending:: endpoint:: engine:: gates:: mismatch:: reg_cache:: \

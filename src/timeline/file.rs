@@ -134,9 +134,10 @@ impl Timeline<'_> {
             )?;
         }
         for record in self.calls.iter() {
-            let (Label { collective, form, .. }, by) = &self.labels[record.step as usize];
+            let (Label { collective, procedure, .. }, by) = &self.labels[record.step as usize];
             let Record { bytes, id, .. } = record;
-            self.event(out, 0, record, record.end, "call", &format_args!("{form}{collective}"))?;
+            let name = format_args!("{}{collective}", procedure.prefix());
+            self.event(out, 0, record, record.end, "call", &name)?;
             let (op, by) = (Operation(*id), Quoted(by));
             write!(out, ", \"args\": {{\"bytes\": {bytes}, \"op\": {op}, \"by\": {by}}}}}")?;
         }
@@ -226,6 +227,7 @@ mod tests {
     use hopbine_torus::Collective;
     use serde_json::Value;
 
+    use super::super::Procedure;
     use super::super::ticks::Ticks;
     use super::*;
 
@@ -249,7 +251,7 @@ mod tests {
             collective: Collective::Allreduce,
             bytes: 8,
             context: 0,
-            form: "i",
+            procedure: Procedure::Nonblocking,
             options: 0,
         };
         let mut calls = Ring::new(Ticks::Nanoseconds, 4);

@@ -8,7 +8,7 @@ use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
 use crate::endpoint::Tag;
 use crate::error::Error;
-use crate::timeline::{Label, Tracer};
+use crate::timeline::{Label, Procedure, Tracer};
 
 /// The name of an operation as records have it.
 fn id((context, operation): (u64, u32)) -> u64 {
@@ -44,7 +44,7 @@ impl Communicator {
         let context = self.inner.context();
         let options = std::ptr::from_ref(&*self.options).addr();
         let (collective, bytes) = (call.collective, call.bytes());
-        let label = Label { collective, bytes, context, form: "", options };
+        let label = Label { collective, bytes, context, procedure: Procedure::Blocking, options };
         tracer.call(start, label, id((context, operation)), || {
             self.explain(call).map_or_else(|error| error.to_string(), |by| by.to_string())
         });
@@ -65,7 +65,7 @@ impl Inner {
     pub(crate) fn record_started(
         &self,
         key: &Key,
-        form: &'static str,
+        procedure: Procedure,
         start: u64,
         first: (u64, u32),
     ) {
@@ -73,7 +73,7 @@ impl Inner {
         let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
         let options = std::ptr::from_ref(&*key.options).addr();
         let (collective, context) = (key.collective, first.0);
-        let label = Label { collective, bytes, context, form, options };
+        let label = Label { collective, bytes, context, procedure, options };
         let by = || match self.explained(key) {
             Ok(explanation) => explanation.to_string(),
             Err(error) => error.to_string(),

@@ -10,6 +10,7 @@ use crate::engine::{Advance, UserMemory};
 use crate::error::Error;
 use crate::planted::{self, Planted};
 use crate::sync::lock;
+use crate::timeline::Procedure;
 
 /// How the wire sees the buffers of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -337,9 +338,12 @@ impl Stages {
 
     #[cold]
     fn record(&mut self, start: u64, numbers: Numbers) {
-        let form = if self.registration == Registration::Held { "persistent " } else { "i" };
+        let procedure = match self.registration {
+            Registration::Held => Procedure::Persistent,
+            _ => Procedure::Nonblocking,
+        };
         let (inner, ready) = self.prepared.at(0);
-        inner.record_started(&ready.key, form, start, numbers.of(0));
+        inner.record_started(&ready.key, procedure, start, numbers.of(0));
     }
 
     fn end(&mut self) {
