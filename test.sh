@@ -38,9 +38,9 @@ say "packages"
 if $install && is_root_on_debian; then
   # What the first stages do not need is fetched beside them.
   can_compile || basic_packages
-  # Huge pages for a test of memory events; the test is left out where this is refused.
+  # Huge pages for tests of memory events, which are left out where this is refused.
   pages=/proc/sys/vm/nr_overcommit_hugepages
-  [ "$(<$pages)" != 0 ] || { echo 8 >$pages; } 2>/dev/null || true
+  [ "$(<$pages)" -ge 16 ] || { echo 16 >$pages; } 2>/dev/null || true
 elif ! can_compile; then
   echo "please install a C compiler (cc) and make" >&2
   exit 1

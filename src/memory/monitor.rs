@@ -246,6 +246,7 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
     use crate::memory::events::Position;
+    use hopbine_testing::huge::HugePages;
     use hopbine_testing::skip;
 
     /// Events in the other mode than the one this machine prefers.
@@ -303,27 +304,17 @@ mod tests {
     /// A range inside a huge page is watched as the whole of it.
     #[test]
     fn huge_pages_are_watched_whole() {
-        let len = 4 << 20;
-        // SAFETY: a new private mapping at an address of the kernel's choice.
-        let start = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
-            libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0)
-        };
-        if start == libc::MAP_FAILED {
-            return skip("no huge pages are set aside (vm.nr_overcommit_hugepages)");
-        }
+        let Some(pages) = HugePages::map() else { return };
         let Some(events) = missing() else { return };
         // SAFETY: within the mapping, which only this test knows.
-        let touch = |at: usize| unsafe { start.cast::<u8>().add(at).write_volatile(1) };
+        let touch = |at: usize| unsafe { pages.ptr().add(at).write_volatile(1) };
         touch(0);
-        let (addr, page) = (start as usize, events.page);
+        let (addr, page) = (pages.ptr() as usize, events.page);
         let position = events.log.position();
         events.watch(Span::raw(addr + page, addr + 3 * page)).unwrap();
         touch(page);
         assert!(!events.log.has_news(position));
-        // SAFETY: mapped above, used no more.
-        assert_eq!(unsafe { libc::munmap(start, len) }, 0);
+        drop(pages);
         assert!(events.log.has_news(position));
     }
 }

@@ -1,6 +1,6 @@
 //! What the tests of all packages share: [`skip`] counts a test that this machine cannot do,
 //! [`processes`] starts programs and [`ranks`] threads that cannot hang their test, [`cores`] binds a test
-//! to one core, and [`forbidden`] takes system calls from it.
+//! to one core, [`forbidden`] takes system calls from it, and [`huge`] has huge pages.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -10,6 +10,7 @@ use std::path::Path;
 
 pub mod cores;
 pub mod forbidden;
+pub mod huge;
 pub mod processes;
 pub mod ranks;
 
