@@ -342,10 +342,10 @@ pub trait Registry {
     fn keyless_bytes(&self) -> u64;
 
     /// Calls whose data have up to this many bytes for each two registrations do better with copies in memory
-    /// that stays registered than with their own: 0 where registrations of the user's memory serve later calls, or
-    /// cost next to nothing. Never changes.
-    fn stage_bytes(&self) -> u64 {
-        0
+    /// that stays registered than with their own: `None` where registrations of the user's memory serve later calls,
+    /// or cost next to nothing. Never changes.
+    fn stage_bytes(&self) -> Option<u64> {
+        None
     }
 
     /// True if everything that was ever written to peers has arrived there, so that they may

@@ -150,10 +150,12 @@ impl Engine {
         self.group.spares.given_bytes()
     }
 
-    /// Which calls leave the user's memory off the wire, all ports being of one kind.
-    pub fn staged(&self) -> Option<Staged> {
-        let port = self.group.ports.first().filter(|port| port.stage_bytes > 0)?;
-        Some(Staged { keyless_bytes: port.keyless_bytes, up_to_bytes: port.stage_bytes })
+    /// Which calls leave the user's memory off the wire, all ports being of one kind; with `wanted` bytes in place of
+    /// what the wire says.
+    pub fn staged(&self, wanted: Option<u64>) -> Option<Staged> {
+        let port = self.group.ports.first()?;
+        let up_to_bytes = wanted.unwrap_or(port.stage_bytes?);
+        Some(Staged { keyless_bytes: port.keyless_bytes, up_to_bytes })
     }
 
     /// Bytes that operations have copied so that the user's memory need not be registered.

@@ -283,9 +283,9 @@ impl<H> Cache<H> {
         self.regions.close(port);
     }
 
-    /// The longest data that are copied rather than registered twice; 0 where registrations are kept.
-    pub fn stage_bytes(&self) -> u64 {
-        if self.events.is_some() { 0 } else { self.config.stage_bytes }
+    /// The longest data that are copied rather than registered twice; `None` where registrations are kept.
+    pub fn stage_bytes(&self) -> Option<u64> {
+        self.events.is_none().then_some(self.config.stage_bytes)
     }
 
     /// What has happened so far.

@@ -2,15 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
 use hopbine_meet::Place;
 use hopbine_meet::variables::{
-    ALGORITHM, BACKEND, CORES, DRIVE, GATE_SUM, Lookup, ON_TIMEOUT, REG_CACHE, REG_CACHE_MAX_BYTES,
-    REG_CACHE_MAX_REGIONS, STAGE_BYTES, TRACE, TRACE_RECORDS, TUNING, UNEXPECTED_BYTES,
-    from_environment, timeout,
+    ALGORITHM, BACKEND, CORES, DRIVE, GATE_SUM, Lookup, ON_TIMEOUT, TRACE, TRACE_RECORDS, TUNING,
+    UNEXPECTED_BYTES, from_environment, timeout,
 };
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -24,7 +22,6 @@ use crate::comm::choice::tuning::Tuning;
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
 pub use crate::engine::OnTimeout;
 use crate::error::Error;
-use crate::memory::{CacheConfig, KeepRule};
 use crate::timeline::TraceConfig;
 
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -267,23 +264,6 @@ pub(super) fn unexpected_bytes(get: Lookup<'_>) -> Result<usize, Error> {
     Ok(UNEXPECTED_BYTES.number(get)?.unwrap_or(DEFAULT_LIMIT))
 }
 
-/// What the environment says of the registration cache.
-///
-/// # Errors
-/// [`Error::Setting`].
-pub(super) fn parse_cache(get: Lookup<'_>) -> Result<CacheConfig, Error> {
-    let keep = match REG_CACHE.switch_or_word(get, true)? {
-        Some(false) => KeepRule::Off,
-        Some(true) => KeepRule::Events,
-        None => KeepRule::Trust,
-    };
-    let max_bytes = REG_CACHE_MAX_BYTES.number(get)?;
-    let max_regions = REG_CACHE_MAX_REGIONS.number(get)?.and_then(NonZeroU32::new);
-    let max_regions = max_regions.unwrap_or(CacheConfig::default().max_regions);
-    let stage_bytes = STAGE_BYTES.number(get)?.unwrap_or(CacheConfig::default().stage_bytes);
-    Ok(CacheConfig { keep, max_bytes, max_regions, stage_bytes })
-}
-
 /// The cores for workers, by the environment; none if it says nothing.
 pub(super) fn cores(get: Lookup<'_>) -> Result<Vec<usize>, Error> {
     let Some(text) = CORES.get(get) else { return Ok(Vec::new()) };
@@ -324,30 +304,6 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_the_cache_are_read_or_refused_by_name() {
-        let with = |value: &str, name: &str| {
-            let name = format!("HOPBINE_REG_CACHE{name}");
-            let config = parse_cache(&|asked| (asked == name).then(|| value.to_owned()));
-            config.map_err(|error| assert!(error.to_string().contains(&name), "{error}"))
-        };
-        let default = CacheConfig::default();
-        let max_regions = NonZeroU32::new(7).unwrap();
-        assert_eq!(with("7", "_UNKNOWN"), Ok(default));
-        assert_eq!(with("1", ""), Ok(default));
-        assert_eq!(with("0", ""), Ok(CacheConfig { keep: KeepRule::Off, ..default }));
-        assert_eq!(with("trust", ""), Ok(CacheConfig { keep: KeepRule::Trust, ..default }));
-        let bytes = CacheConfig { max_bytes: Some(1 << 32), ..default };
-        assert_eq!(with("4294967296", "_MAX_BYTES"), Ok(bytes));
-        assert_eq!(with("7", "_MAX_REGIONS"), Ok(CacheConfig { max_regions, ..default }));
-        for (value, name) in [("maybe", ""), ("", ""), ("1k", "_MAX_BYTES"), ("0", "_MAX_REGIONS")]
-        {
-            assert_eq!(with(value, name), Err(()));
-        }
-        assert!(with("18446744073709551616", "_MAX_BYTES").is_err());
-        assert!(with("4294967296", "_MAX_REGIONS").is_err());
-    }
-
-    #[test]
     fn workers_are_spread_and_leave_the_callers_core() {
         let cores: Vec<usize> = (0..48).collect();
         let spread_out = spread(&cores, Some(0), 6).unwrap();
@@ -378,7 +334,6 @@ mod tests {
             on_timeout(&get)
                 .map_or_else(|error| named(error, "HOPBINE_ON_TIMEOUT"), |_| Ok(()))?;
             drive(&get).map_or_else(|error| named(error, "HOPBINE_DRIVE"), |_| Ok(()))?;
-            parse_cache(&get).map_or_else(|error| named(error, "HOPBINE_REG_CACHE"), |_| Ok(()))?;
             unexpected_bytes(&get)
                 .map_or_else(|error| named(error, "HOPBINE_UNEXPECTED_BYTES"), |_| Ok(()))?;
             for text in [&text, &algorithm] {

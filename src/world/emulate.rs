@@ -13,6 +13,7 @@ use hopbine_torus::geometry::Shape;
 use super::backend::{Backend, Layout};
 use super::config::{EmulationConfig, spread, tuning_for};
 use super::cores::n_workers;
+use super::registrations::stage_bytes;
 use super::shm::Shm;
 use super::tofu::Emulation;
 use crate::comm::choice::tuning::Tuning;
@@ -179,8 +180,12 @@ impl World<'_> {
     fn open(&self, rank: u32, exchange: &mut LocalExchange) -> Result<Communicator, Error> {
         let startup = |source| Error::Startup { rank, source };
         let EmulationConfig { shape, map, segment_bytes, reg_cache, .. } = self.config;
-        let cache =
-            reg_cache.then(|| CacheConfig { max_regions: KEPT_REGIONS, ..CacheConfig::default() });
+        let stage_bytes = stage_bytes(self.tuning);
+        let cache = reg_cache.then(|| CacheConfig {
+            max_regions: KEPT_REGIONS,
+            stage_bytes,
+            ..CacheConfig::default()
+        });
         let n_ports = self.n_ports as usize;
         let layout = Layout { n_ports, shape, map, place: 0, near: None };
         let opened = match self.emulation {

@@ -14,7 +14,7 @@ use hopbine_torus::choose::Wire;
 use super::backend::{Backend, Layout, Opened};
 use super::card::{Card, Cards, Common};
 use super::choice;
-use super::config::{self, DEFAULT_TIMEOUT, parse_cache};
+use super::config::{self, DEFAULT_TIMEOUT};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
 use super::info::{Attempt, FreeQueues, Info, environment};
@@ -23,8 +23,10 @@ use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
 use super::near::Near;
 use super::place::{from_given, from_hosts, from_tofu};
+use super::registrations::parse_cache;
 use super::shm::Shm;
 use super::threads;
+use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
 use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
@@ -139,7 +141,6 @@ impl World {
         let drive = config::drive(get)?;
         let on_timeout = config::on_timeout(get)?;
         let wanted_cores = config::cores(get)?;
-        let cache = parse_cache(get)?;
         let unexpected_bytes = config::unexpected_bytes(get)?;
         let trace = config::trace(get)?;
         let ports: Option<u32> = PORTS.number(get)?;
@@ -147,6 +148,8 @@ impl World {
         let preferred = config::preferred(get)?;
         let gate_sum = config::gate_sum(get)?;
         let wanted_table = config::tuning(get)?;
+        // Only Tofu registers memory.
+        let cache = parse_cache(get, wanted_table.as_ref().unwrap_or(Tuning::tofu_d()))?;
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
         let near = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;

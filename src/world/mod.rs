@@ -22,6 +22,7 @@ mod mpi;
 mod mpi;
 mod near;
 mod place;
+mod registrations;
 mod shm;
 #[cfg(feature = "sim")]
 mod simulate;

@@ -20,6 +20,7 @@ fn scenarios() {
         "trusting" => Some(trusting),
         "off" => Some(|| off(init().unwrap().communicator())),
         "staged" => Some(|| staged(init().unwrap().communicator())),
+        "staged_by_table" => Some(|| staged_by_table(init().unwrap().communicator())),
         "never_staged" => Some(|| never_staged(init().unwrap().communicator())),
         "explicit" => Some(|| explicit(init().unwrap().communicator())),
         _ => None,
@@ -267,6 +268,42 @@ fn never_staged(comm: &Communicator) {
 #[test]
 fn copies_can_be_switched_off() {
     on_device(2, "never_staged", &[("HOPBINE_STAGE_BYTES", "0"), ("HOPBINE_REG_CACHE", "0")]);
+}
+
+/// 32 KiB of it, that is to say: a port has two registrations.
+fn staged_by_table(comm: &Communicator) {
+    let send: Vec<u64> = (0..8_192).collect();
+    let mut recv = vec![0; 8_192];
+    let one = |options: CallOptions| comm.with(options.ports(1));
+    let mut copied_of = |comm: &Communicator, len: usize| {
+        reduce(comm, &send[..len], &mut recv[..len]);
+        let [made, _, copied] = figures(comm);
+        reduce(comm, &send[..len], &mut recv[..len]);
+        let after = figures(comm);
+        let (made, copied) = (after[0] > made, after[2] > copied);
+        assert_ne!(made, copied, "{len}");
+        copied
+    };
+    let unsaid = one(CallOptions::new());
+    let limit = std::env::var("HOPBINE_STAGE_BYTES").map_or(4_096, |_| 8_192);
+    assert!(copied_of(&unsaid, 4_096) && copied_of(&unsaid, limit));
+    assert_eq!(copied_of(&unsaid, 4_097), limit > 4_096);
+    // A call may say otherwise.
+    assert!(copied_of(&one(CallOptions::new().stage_bytes(u64::MAX)), 8_192));
+    assert!(!copied_of(&one(CallOptions::new().stage_bytes(0)), 4_096));
+}
+
+#[test]
+fn the_table_says_what_is_copied_if_the_environment_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("mine.toml");
+    let text = "version = 1\nname = \"mine\"\nwire = \"network\"\nstage_bytes = \"32KiB\"\n\
+                otherwise = \"tofu-d\"\n";
+    std::fs::write(&path, text).unwrap();
+    let table = [("HOPBINE_TUNING", path.to_str().unwrap()), ("HOPBINE_REG_CACHE", "0")];
+    on_device(2, "staged_by_table", &table);
+    let both = [&table[..], &[("HOPBINE_STAGE_BYTES", "65536")]].concat();
+    on_device(2, "staged_by_table", &both);
 }
 
 /// Anonymous memory at an address of choice.

@@ -53,7 +53,9 @@ Examples:
   mpirun -n 8 hopbine tune --measure --torus 8 -o cluster.toml
 
 For a shape that the table does not name, a program uses the rows of the nearest shape in a predicted table. Sizes: \
-bytes of a rank's vector, or of all its blocks.")]
+bytes of a rank's vector, or of all its blocks. Where no registrations of memory can be kept, --measure also finds \
+stage_bytes, up to which calls copy instead (HOPBINE_STAGE_BYTES). The model knows no cost of a registration, so \
+predicted tables do not say it.")]
 pub struct Args {
     /// Only these collectives
     collective: Vec<Collective>,

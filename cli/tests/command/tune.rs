@@ -160,6 +160,8 @@ fn tables_are_measured_on_ranks_of_this_host() {
         let tuning: Tuning = written.parse().unwrap();
         assert_eq!(tuning.table().wire(), hopbine::Wire::Memory);
     }
+    // Memory that ranks share needs no registration.
+    assert!(!written.contains("stage_bytes"), "{written}");
     std::fs::write(&part, "{\"of\":\"3 ranks\",\"found\":[]}").unwrap();
     let out = command(&tune("bcast --budget 1s")).output_in_time();
     let said = text(&out.stderr);
@@ -167,6 +169,29 @@ fn tables_are_measured_on_ranks_of_this_host() {
         !out.status.success() && said.contains("it was measured with 3 ranks, not with hopbine"),
         "{said}"
     );
+}
+
+/// Where a registration takes 4 ms, copies of 64 KiB are faster on any machine.
+#[test]
+fn what_is_copied_is_measured_where_no_registrations_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("mine.toml");
+    let tune = format!(
+        "tune --measure barrier --torus 2 --ports 1 --backend emu --budget 60s -o {}",
+        table.display()
+    );
+    let mut command = command(&tune);
+    command.env("HOPBINE_REG_CACHE", "off").env("HOPBINE_SHM", "off");
+    let out = command.env("HOPBINE_EMU_REG_NS", "4000000").output_in_time();
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let written = std::fs::read_to_string(&table).unwrap();
+    let tuning: Tuning = written.parse().unwrap();
+    let bytes = tuning.table().stage_bytes().unwrap();
+    assert!((64 << 10..=16 << 20).contains(&bytes) && bytes.is_power_of_two(), "{written}");
+    assert!(written.contains("#       64 KiB: 0."), "{written}");
+    // The model knows no registrations.
+    let predicted = well("tune allreduce --torus 4 --bytes 8..64KiB:x64 --ports 1 --quiet");
+    assert!(!predicted.contains("stage_bytes"), "{predicted}");
 }
 
 #[test]

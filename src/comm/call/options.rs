@@ -15,6 +15,9 @@ pub struct CallOptions {
     /// Register the call's buffers for this call only, and keep nothing of it: for memory
     /// that goes before it is used again. The registration cache then costs nothing.
     pub register_anew: bool,
+    /// Where no registrations can be kept: the most bytes that a call copies to save two registrations, in place of
+    /// `HOPBINE_STAGE_BYTES`. Ranks need not agree.
+    pub stage_bytes: Option<u64>,
     /// Whether the network's barrier gates do the work.
     pub hardware: Hardware,
     /// Sums of `f32`, `f64` and complex numbers may go by the barrier gates (BFPSUM), which round them once:
@@ -75,6 +78,13 @@ impl CallOptions {
     #[must_use]
     pub fn register_anew(mut self) -> Self {
         self.register_anew = true;
+        self
+    }
+
+    /// With copies of up to this many bytes in place of two registrations, where none can be kept.
+    #[must_use]
+    pub fn stage_bytes(mut self, bytes: u64) -> Self {
+        self.stage_bytes = Some(bytes);
         self
     }
 

@@ -204,6 +204,21 @@ fn bad_tables_are_refused_by_line() {
             "",
             "`otherwise` is missing; it must be the name of a built-in table",
         ),
+        (
+            "nearest = false",
+            "stage_bytes = \"64K\"",
+            "`stage_bytes` is `64K`; it must be a size such as \"512KiB\", or 0 for no copies",
+        ),
+        (
+            "nearest = false",
+            "stage_bytes = -1",
+            "`stage_bytes` is -1; it must be a size such as \"512KiB\", or 0 for no copies",
+        ),
+        (
+            "wire = \"network\"",
+            "wire = \"memory\"\nstage_bytes = 0",
+            "`stage_bytes` is 0; it must be left out of a table for wire memory",
+        ),
         ("nearest = false", "nearest = 0", "`nearest` is 0; it must be true or false"),
         (
             "otherwise = \"network\"\nnearest = false\n",
@@ -340,6 +355,32 @@ fn tables_that_say_the_same_are_the_same() {
     {
         assert_ne!(hash(&SMALL.replace(from, to)), own, "{from}");
     }
+}
+
+/// What is copied rather than registered is said for all calls, so in the head, and by a table without rules, too.
+#[test]
+fn tables_say_what_is_copied() {
+    let own: Tuning = SMALL.parse().unwrap();
+    assert_eq!(own.table().stage_bytes(), None);
+    let with = |value: &str| {
+        let to = format!("nearest = false\nstage_bytes = {value}");
+        SMALL.replace("nearest = false", &to).parse::<Tuning>().unwrap()
+    };
+    for (value, bytes) in [("\"2MiB\"", 2 << 20), ("\"5GiB\"", 5 << 30), ("0", 0), ("4096", 4096)] {
+        let tuning = with(value);
+        assert_eq!(tuning.table().stage_bytes(), Some(bytes), "{value}");
+        // Ranks without it see that in the head.
+        assert_ne!(tuning.table().marks()[0], own.table().marks()[0]);
+    }
+    assert_eq!(with("4096"), with("\"4KiB\""));
+    let head = &SMALL[..SMALL.find("[class.all]").unwrap()];
+    let alone: Tuning = format!("{head}stage_bytes = \"1MiB\"").parse().unwrap();
+    assert_eq!(alone.table().stage_bytes(), Some(1 << 20));
+    let network = Tuning::built_in(Wire::Network);
+    assert_eq!(found(&alone, "8x8x8", 8, 6), found(network, "8x8x8", 8, 6));
+    let lonely = head.replace("otherwise = \"network\"\nnearest = false\n", "");
+    let error = lonely.parse::<Tuning>().unwrap_err().to_string();
+    assert!(error.contains("`rule` is missing; it must be a list of sections"), "{error}");
 }
 
 use proptest::prelude::*;

@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 /// Tables by name, for `otherwise`.
 pub(super) type Others<'a> = &'a dyn Fn(&str) -> Option<Arc<DecisionTable>>;
 
+const RULES: &str = "a list of sections [[rule]]";
 const SIZES: &str =
     "sizes from above the first up to the second, such as \"0..8KiB\" or \"8KiB..\"";
 const NUMBERS: &str = "a number such as 4, or numbers such as \"2..8\", \"2..\" or \"..8\"";
@@ -21,6 +22,8 @@ const PORTS: &str = "a number from 1, \"all\", or { all_above = \"8KiB\" }";
 const SEGMENT: &str =
     "\"whole\", a size such as \"64KiB\", or { parts = 4, least = \"64KiB\", most = \"1MiB\" }";
 const ALGORITHM: &str = "the name of an algorithm, or several as in [\"bine\", \"mixed\"]";
+const STAGE: &str = "a size such as \"512KiB\", or 0 for no copies";
+const NO_STAGE: &str = "left out of a table for wire memory, through which no memory is registered";
 const WORD: &str = "a text in quotes";
 
 /// The table that a text describes, with rows for all sizes. Whether its algorithms serve its classes is another
@@ -42,10 +45,23 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
         let found = version.shown();
         return Err(TableProblem::Version { found, known: DecisionTable::VERSION }.at(version.line));
     }
-    root.only(&["version", "name", "wire", "otherwise", "nearest", "class", "rule"])?;
+    root.only(&[
+        "version",
+        "name",
+        "wire",
+        "stage_bytes",
+        "otherwise",
+        "nearest",
+        "class",
+        "rule",
+    ])?;
     let name = root.needed("name", WORD)?.text(WORD)?.to_owned();
     let wire = root.needed("wire", "\"network\" or \"memory\"")?;
     let wire = wire.one_of(&Wire::ALL.map(|wire| (wire.name(), wire)))?;
+    let stage_bytes = match root.get("stage_bytes") {
+        Some(at) if wire == Wire::Memory => return Err(at.wrong(NO_STAGE)),
+        at => at.map(|at| at.size(STAGE)).transpose()?,
+    };
     let is_for_others = match root.get("nearest") {
         None => false,
         Some(at) => !at.value.as_bool().ok_or_else(|| at.wrong("true or false"))?,
@@ -66,11 +82,15 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
             classes.push(class(name, &at.keys("a section, such as [class.pair]")?)?);
         }
     }
-    let rules = root.needed("rule", "a list of sections [[rule]]")?;
-    let rules = rules.list("a list of sections [[rule]]")?;
+    let rules = match (root.get("rule"), &otherwise) {
+        // A table may say what is not of calls only.
+        (None, Some(_)) => Vec::new(),
+        _ => root.needed("rule", RULES)?.list(RULES)?,
+    };
     let rules = rules.iter().map(|at| rule(&at.keys("a section [[rule]]")?, &classes));
     let rules = rules.collect::<Result<_, _>>()?;
-    DecisionTable::new(name, wire, classes, rules, otherwise)
+    let table = DecisionTable::new(name, wire, classes, rules, otherwise)?;
+    Ok(table.with_stage_bytes(stage_bytes))
 }
 
 fn class(name: &str, keys: &Keys<'_>) -> Result<ShapeClass, TableError> {

@@ -169,7 +169,8 @@ impl Inner {
         let How { algorithm, ports, segment_bytes, plan } = how;
         let segment_bytes = Some(*segment_bytes);
         // What is registered once and held is not copied.
-        let staged = self.of_world.engine.staged().filter(|_| !key.options.held);
+        let staged = self.of_world.engine.staged(key.options.stage_bytes);
+        let staged = staged.filter(|_| !key.options.held);
         let in_place = key.in_place;
         let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged };
         let program = compile(plan, &geometry);

@@ -321,8 +321,8 @@ impl Registry for SimEndpoint {
         self.net.lock().habits.keyless_bytes.unwrap_or(u64::MAX)
     }
 
-    fn stage_bytes(&self) -> u64 {
-        self.net.lock().habits.stage_bytes
+    fn stage_bytes(&self) -> Option<u64> {
+        Some(self.net.lock().habits.stage_bytes).filter(|&bytes| bytes > 0)
     }
 
     fn fence(&mut self) -> Result<bool, WireError> {

@@ -157,8 +157,8 @@ impl Registrar {
     }
 
     /// As [`Registry::stage_bytes`].
-    fn stage_bytes(&self) -> u64 {
-        self.cache.as_ref().map_or(0, |PortCache { cache, .. }| lock(cache).stage_bytes())
+    fn stage_bytes(&self) -> Option<u64> {
+        self.cache.as_ref().and_then(|PortCache { cache, .. }| lock(cache).stage_bytes())
     }
 
     /// Ends all kept registrations: those in use end with their release.
@@ -208,7 +208,7 @@ impl Registry for UtofuEndpoint {
         EAGER_BYTES as u64
     }
 
-    fn stage_bytes(&self) -> u64 {
+    fn stage_bytes(&self) -> Option<u64> {
         self.registrar.stage_bytes()
     }
 

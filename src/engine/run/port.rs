@@ -55,7 +55,7 @@ pub struct Port {
     /// Messages longer than this need registered memory.
     pub(crate) keyless_bytes: u64,
     /// As [`Registry::stage_bytes`](crate::endpoint::Registry::stage_bytes).
-    pub(crate) stage_bytes: u64,
+    pub(crate) stage_bytes: Option<u64>,
     pub(crate) failure: Arc<Failure>,
     has_worker: bool,
     state: CachePadded<Mutex<State>>,
@@ -139,7 +139,7 @@ impl Port {
         ring: Option<Ring>,
     ) -> Arc<Self> {
         let of_wire = endpoint.registry().map(|wire| (wire.keyless_bytes(), wire.stage_bytes()));
-        let (keyless_bytes, stage_bytes) = of_wire.unwrap_or((u64::MAX, 0));
+        let (keyless_bytes, stage_bytes) = of_wire.unwrap_or((u64::MAX, None));
         let (bell, time) = (endpoint.bell(), Time::of(endpoint.clock()));
         let state = State {
             endpoint,

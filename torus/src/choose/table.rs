@@ -112,6 +112,7 @@ pub struct DecisionTable {
     classes: Vec<ShapeClass>,
     rules: Vec<Rule>,
     otherwise: Option<Otherwise>,
+    stage_bytes: Option<u64>,
 }
 
 /// Another table, for what no rule is for.
@@ -143,12 +144,19 @@ impl DecisionTable {
         otherwise: Option<Otherwise>,
     ) -> Result<Self, TableError> {
         assert!(rules.iter().all(|rule| rule.class < classes.len()), "a class of the table");
-        let table = DecisionTable { name, wire, classes, rules, otherwise };
+        let table = DecisionTable { name, wire, classes, rules, otherwise, stage_bytes: None };
         check_rules(&table.classes, &table.rules)?;
         if table.otherwise.is_none() {
             check_complete(&table.rules)?;
         }
         Ok(table)
+    }
+
+    /// With a number of [`stage_bytes`](DecisionTable::stage_bytes).
+    #[must_use]
+    pub fn with_stage_bytes(mut self, stage_bytes: Option<u64>) -> Self {
+        self.stage_bytes = stage_bytes;
+        self
     }
 
     /// As people call it.
@@ -159,6 +167,12 @@ impl DecisionTable {
     /// What it is for.
     pub fn wire(&self) -> Wire {
         self.wire
+    }
+
+    /// On a wire that registers memory, where no registrations can be kept: the most bytes that a call copies to save
+    /// two registrations, if the table says it.
+    pub fn stage_bytes(&self) -> Option<u64> {
+        self.stage_bytes
     }
 
     /// Its rules, in order.
@@ -182,7 +196,7 @@ impl DecisionTable {
         let mut hasher = DefaultHasher::new();
         let otherwise = self.otherwise.as_ref();
         let otherwise = otherwise.map(|other| (other.table.fingerprint(), other.is_for_others));
-        (&self.name, self.wire, otherwise).hash(&mut hasher);
+        (&self.name, self.wire, otherwise, self.stage_bytes).hash(&mut hasher);
         let mut marks = vec![(1, hasher.finish())];
         for Rule { line, collectives, knowledge, class, available, is_of_block, rows } in
             &self.rules

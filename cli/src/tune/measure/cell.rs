@@ -12,7 +12,7 @@ use hopbine_torus::fit::quantile;
 use serde::{Deserialize, Serialize};
 
 use super::median::Median;
-use crate::run::{Call, Case, Lists, Reference, verify};
+use crate::run::{self, Call, Case, Lists, Reference, verify};
 
 /// An algorithm, on how many ports and in which pieces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ const MOST_CALLS: f64 = 100.0;
 const STALE: u8 = 0xa5;
 
 /// Calls of one size.
-struct Bench<'a> {
+pub struct Bench<'a> {
     world: &'a Communicator,
     case: Case,
     call: Call,
@@ -95,7 +95,19 @@ struct Bench<'a> {
     recv: &'a mut [u8],
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// With buffers as long as the case's.
+    pub fn new(
+        world: &'a Communicator,
+        case: Case,
+        (send, recv): (&'a mut [u8], &'a mut [u8]),
+    ) -> Self {
+        let rank = world.rank();
+        case.data.fill(rank, send);
+        let lists = Lists::new(&case, rank);
+        Bench { world, case, call: run::typed(case.data.dtype), lists, send, recv }
+    }
+
     /// Whether the result is right on all ranks.
     fn is_right(&mut self, comm: &Communicator, reference: &Reference) -> Result<bool, Error> {
         let rank = self.world.rank();
@@ -111,7 +123,7 @@ impl Bench<'_> {
         Ok(wrong == [0])
     }
 
-    fn call(&mut self, comm: &Communicator) -> Result<(), Error> {
+    pub fn call(&mut self, comm: &Communicator) -> Result<(), Error> {
         (self.call)(comm, &self.case, &self.lists, self.send, self.recv)
     }
 
@@ -130,6 +142,35 @@ impl Bench<'_> {
         seconds.sort_by(f64::total_cmp);
         Ok(quantile(&seconds, 0.5))
     }
+
+    /// What the first calls take that find everything there, seconds, and how many make a round.
+    fn pace(&mut self, comm: &Communicator) -> Result<(f64, usize), Error> {
+        let once = self.seconds(comm, FIRST_CALLS)?;
+        Ok((once, (ROUND.as_secs_f64() / once).clamp(1.0, MOST_CALLS) as usize))
+    }
+
+    /// The time of one kind of calls over that of another, in rounds of so many calls.
+    fn in_turn(&mut self, [new, before]: [(&Communicator, usize); 2]) -> Result<Median, Error> {
+        let mut ratios = Vec::new();
+        for round in 0..ANEW {
+            let mut of = |(comm, calls)| self.seconds(comm, calls);
+            let (new, before) = match round % 2 {
+                0 => (of(new)?, of(before)?),
+                _ => {
+                    let before = of(before)?;
+                    (of(new)?, before)
+                }
+            };
+            ratios.push(new / before);
+        }
+        Ok(Median::of(&ratios, CONFIDENCE).expect("of 15 there is an interval"))
+    }
+
+    /// The time of calls with some options over that with others.
+    pub fn compare(&mut self, new: &Communicator, before: &Communicator) -> Result<Median, Error> {
+        let [(_, n_new), (_, n_before)] = [self.pace(new)?, self.pace(before)?];
+        self.in_turn([(new, n_new), (before, n_before)])
+    }
 }
 
 /// Lanes that are only compared with: see [`Found::timed`].
@@ -138,22 +179,17 @@ const KEPT: usize = 2;
 const AS_CALLED: usize = 1;
 
 /// Measures candidates for about so long, of which the first is the choice of the table before, and the second
-/// [`Candidate::as_called`]. Buffers are as long as the case's.
+/// [`Candidate::as_called`].
 ///
 /// # Errors
 /// As the collectives.
 pub fn measure(
-    world: &Communicator,
-    (case, call): (Case, Call),
-    (send, recv): (&mut [u8], &mut [u8]),
+    mut bench: Bench<'_>,
     candidates: &[Candidate],
     time: Duration,
 ) -> Result<Found, Error> {
     let start = Instant::now();
-    let rank = world.rank();
-    case.data.fill(rank, send);
-    let lists = Lists::new(&case, rank);
-    let mut bench = Bench { world, case, call, lists, send, recv };
+    let (world, case) = (bench.world, bench.case);
     let reference = Reference::new(case);
     let (mut lanes, mut wrong) = (Vec::new(), Vec::new());
     for candidate in candidates {
@@ -162,8 +198,7 @@ pub fn measure(
             wrong.push(candidate.algorithm.clone());
             continue;
         }
-        let once = bench.seconds(&comm, FIRST_CALLS)?;
-        let calls = (ROUND.as_secs_f64() / once).clamp(1.0, MOST_CALLS) as usize;
+        let (once, calls) = bench.pace(&comm)?;
         let timed = Timed { candidate: candidate.clone(), rounds: Vec::new() };
         lanes.push(Lane { comm, calls, once, timed });
     }
@@ -202,19 +237,7 @@ pub fn measure(
     let best = (KEPT..lanes.len()).min_by(|&a, &b| medians[a].total_cmp(&medians[b]));
     if let Some(best) = best.filter(|&best| medians[best] < WORTH * medians[0]) {
         // The fastest of many was lucky, too: only what it takes from here on counts.
-        let mut ratios = Vec::new();
-        for round in 0..ANEW {
-            let mut of = |lane: &Lane| bench.seconds(&lane.comm, lane.calls);
-            let (new, before) = match round % 2 {
-                0 => (of(&lanes[best])?, of(&lanes[0])?),
-                _ => {
-                    let before = of(&lanes[0])?;
-                    (of(&lanes[best])?, before)
-                }
-            };
-            ratios.push(new / before);
-        }
-        let ratio = Median::of(&ratios, CONFIDENCE).expect("of 15 there is an interval");
+        let ratio = bench.in_turn([best, 0].map(|at| (&lanes[at].comm, lanes[at].calls)))?;
         if ratio.high < 1.0 && ratio.value < WORTH {
             found.faster = Some((lanes[best].timed.candidate.clone(), ratio));
         }

@@ -8,6 +8,7 @@
 mod cell;
 mod median;
 mod report;
+mod staging;
 mod state;
 
 use std::fmt::Write as _;
@@ -28,8 +29,9 @@ use crate::output::OutputArg;
 use crate::report::Format;
 use crate::run::{self, Case, Data};
 use crate::{launch, progress};
-use cell::{Candidate, Found, agreed, measure};
+use cell::{Bench, Candidate, Found, agreed, measure};
 use report::{compared, log};
+use staging::{Staging, staging};
 use state::State;
 
 /// The time without --budget.
@@ -83,6 +85,13 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
     let mut state = is_first.then(|| State::of(table, &settings)).transpose()?;
     let budget = args.budget.map_or(BUDGET, |budget| budget.0);
     let bar = is_first.then(|| progress::bar_or_lines(calls.len() as u64, "measuring"));
+    let has = state.as_ref().is_some_and(|state| state.staging().is_some());
+    if !agreed(comm, has).map_err(CliError::World)? {
+        let found = staging(comm, start, budget).map_err(CliError::World)?;
+        if let (Some(found), Some(state)) = (found, &mut state) {
+            state.set_staging(found)?;
+        }
+    }
     let mut n_left = calls.len() as u32;
     let mut is_over = false;
     for &Call { case, bytes } in &calls {
@@ -100,7 +109,8 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
         }
         if !agreed(comm, has).map_err(CliError::World)? {
             let candidates = candidates(args, comm, &before, (collective, bytes));
-            let found = one(comm, case, &candidates, share)?;
+            let found = with_bench(comm, case, |bench| measure(bench, &candidates, share));
+            let found = found.map_err(CliError::World)?;
             if let Some(state) = &mut state {
                 state.add(Found { bytes, ..found })?;
             }
@@ -212,13 +222,12 @@ fn candidates(
     [first, Candidate::as_called()].into_iter().chain(others).collect()
 }
 
-/// Measures one call.
-fn one(
+/// Makes a call ready to be measured.
+fn with_bench<R>(
     comm: &Communicator,
     case: Case,
-    candidates: &[Candidate],
-    share: Duration,
-) -> Result<Found, CliError> {
+    measure: impl FnOnce(Bench<'_>) -> Result<R, hopbine::Error>,
+) -> Result<R, hopbine::Error> {
     let rank = comm.rank();
     let size = case.data.dtype.size_bytes();
     let [n_send, n_recv] = [case.input_len(rank), case.result_len(rank)].map(|len| len * size);
@@ -226,8 +235,7 @@ fn one(
     let (mut send, mut recv) = (room(n_send), room(n_recv));
     let send = &mut bytemuck::cast_slice_mut(&mut send)[..n_send];
     let recv = &mut bytemuck::cast_slice_mut(&mut recv)[..n_recv];
-    let call = (case, run::typed(case.data.dtype));
-    measure(comm, call, (send, recv), candidates, share).map_err(CliError::World)
+    measure(Bench::new(comm, case, (send, recv)))
 }
 
 /// Writes the table, and says what it is beside the one before.
@@ -243,7 +251,9 @@ fn write(
     }
     let table = before.table();
     let name = args.name.as_deref().unwrap_or("measured");
-    let said = compared(table.name(), state);
+    let staging = state.staging();
+    let said = compared(table.name(), state) + &staging.map_or_else(String::new, Staging::said);
+    let stage_bytes = staging.and_then(Staging::bytes).or(table.stage_bytes());
     let mut text = format!(
         "# A decision table of hopbine, for HOPBINE_TUNING=FILE.\n#\n\
          # Measured by `hopbine tune --measure`: {settings}.\n#\n"
@@ -259,9 +269,17 @@ fn write(
     let _ = write!(
         text,
         "\nversion = 1\nname = \"{name}\"\nwire = \"{}\"\n# For other shapes and numbers of ports, and for calls without a \
-         faster algorithm\notherwise = \"{otherwise}\"\nnearest = false\n\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n",
+         faster algorithm\notherwise = \"{otherwise}\"\nnearest = false\n",
         table.wire().name(),
     );
+    if let Some(bytes) = stage_bytes {
+        let bytes = merge::short(bytes);
+        let _ = writeln!(
+            text,
+            "# Where no registration can be kept, calls copy up to this for each two registrations\nstage_bytes = \"{bytes}\""
+        );
+    }
+    let class = format!("\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n");
     let of = Features::of(shape);
     let mut n_rules = 0;
     for collective in Collective::ALL {
@@ -288,6 +306,9 @@ fn write(
         let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
         let faster = if faster.is_empty() { vec![None] } else { faster };
         let rows = merge::rows(rule, blocks, &sizes, &faster);
+        if n_rules == 0 {
+            text.push_str(&class);
+        }
         let _ = write!(
             text,
             "\n[[rule]]\ncollective = \"{collective}\"\nclass = \"{shape}\"\nports = {ports}\nrows = [\n{rows}]\n"
@@ -305,8 +326,8 @@ fn write(
                 .map(move |name| format!("{of}: {name} gave a wrong result; please report it"))
         })
         .collect();
-    if n_rules == 0 {
-        // A table must have a rule; that there is none to write is a result.
+    if n_rules == 0 && stage_bytes.is_none() {
+        // A table must say something; that there is nothing to write is a result.
         text.truncate(end_of_head);
         text.push_str("#\n# No algorithm was faster than the choice of that table.\n");
     } else {

@@ -6,6 +6,7 @@ use hopbine_torus::Collective;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Found;
+use super::staging::Staging;
 use crate::args;
 use crate::error::CliError;
 use crate::output::OutputArg;
@@ -21,6 +22,7 @@ struct Kept {
     /// All that the figures depend on, in words.
     of: String,
     found: Vec<Found>,
+    staging: Option<Staging>,
 }
 
 impl State {
@@ -32,7 +34,7 @@ impl State {
         let mut path = table.as_os_str().to_owned();
         path.push(".part");
         let path = PathBuf::from(path);
-        let fresh = Kept { of: settings.to_owned(), found: Vec::new() };
+        let fresh = Kept { of: settings.to_owned(), found: Vec::new(), staging: None };
         if !path.exists() {
             return Ok(State { path, kept: fresh });
         }
@@ -75,6 +77,24 @@ impl State {
     /// [`CliError::Write`].
     pub fn add(&mut self, found: Found) -> Result<(), CliError> {
         self.kept.found.push(found);
+        self.write()
+    }
+
+    /// What was measured of copies.
+    pub fn staging(&self) -> Option<&Staging> {
+        self.kept.staging.as_ref()
+    }
+
+    /// Adds what was measured of copies, and writes the file.
+    ///
+    /// # Errors
+    /// [`CliError::Write`].
+    pub fn set_staging(&mut self, found: Staging) -> Result<(), CliError> {
+        self.kept.staging = Some(found);
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), CliError> {
         let text = serde_json::to_string(&self.kept).expect("numbers and texts");
         OutputArg::to(&self.path).write(&text)
     }
@@ -104,10 +124,11 @@ mod tests {
         let mut state = State::of(&table, "4 ranks").unwrap();
         state.add(found(8)).unwrap();
         state.add(found(64)).unwrap();
+        state.set_staging(Staging::default()).unwrap();
         let again = State::of(&table, "4 ranks").unwrap();
         assert!(again.has(Collective::Bcast, 64) && !again.has(Collective::Bcast, 512));
         assert!(!again.has(Collective::Reduce, 64));
-        assert_eq!(again.found().len(), 2);
+        assert_eq!((again.found().len(), again.staging()), (2, Some(&Staging::default())));
         let refused = State::of(&table, "5 ranks").map(drop).unwrap_err().to_string();
         assert!(
             refused.contains("mine.toml.part: it was measured with 4 ranks, not with 5"),

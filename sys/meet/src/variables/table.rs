@@ -93,10 +93,10 @@ variables! {
         "Largest number of bytes in kept registrations.";
     REG_CACHE_MAX_REGIONS: Number(1, u32::MAX as u64), "1024", Process, "256",
         "Largest number of kept registrations.";
-    STAGE_BYTES: Number(0, u64::MAX), "524288", Process, "0",
+    STAGE_BYTES: Number(0, u64::MAX), "`stage_bytes` of the decision table, else 524288", Process, "0",
         "Where registrations of users' memory cannot be kept: the most bytes that a call copies to save two \
          registrations, the number that each port needs. A call copies if its longer buffer has at most this many \
-         bytes for each two registrations; else it registers its buffers.";
+         bytes for each two registrations; else it registers its buffers. `hopbine tune --measure` finds the number.";
     UTOFU_LIB: Text("a path"),
         "libtofucom.so in the dynamic loader's path, then /lib64/libtofucom.so", Process, "/lib64/libtofucom.so",
         "Fujitsu's uTofu library.";

@@ -1,0 +1,137 @@
+//! Up to which size a call does better with copies through registered memory than with its buffers registered anew,
+//! where no registration can be kept: the table's `stage_bytes`.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use hopbine::reduce::Op;
+use hopbine::{CacheMode, CallOptions, Communicator, Error, Hardware};
+use hopbine_torus::{Collective, sizes as units};
+use serde::{Deserialize, Serialize};
+
+use super::cell::agreed;
+use super::median::Median;
+
+/// The sizes that are tried, bytes, each twice the one before.
+const SIZES: std::ops::RangeInclusive<u32> = 16..=24;
+
+/// What was measured, by size: the time with copies over that with registrations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Staging(Vec<(u64, Median)>);
+
+impl Staging {
+    /// The size up to which the product of the ratios is least, so that one that was disturbed does not decide; 0 if
+    /// copies take longer at once, `None` if no call registered anything.
+    pub fn bytes(&self) -> Option<u64> {
+        let (mut product, mut least) = (1.0, (1.0, self.0.first().map(|_| 0)));
+        for (bytes, ratio) in &self.0 {
+            product *= ratio.value;
+            if product < least.0 {
+                least = (product, Some(*bytes));
+            }
+        }
+        least.1
+    }
+
+    /// For people.
+    pub fn said(&self) -> String {
+        let mut text = String::new();
+        if !self.0.is_empty() {
+            text.push_str(
+                "An allreduce on one port that copies, over one that registers its buffers (99 % interval):\n",
+            );
+        }
+        for (bytes, Median { value, low, high }) in &self.0 {
+            let _ = writeln!(
+                text,
+                "    {:>8}: {value:.2} ({low:.2} to {high:.2})",
+                units::show(*bytes)
+            );
+        }
+        text
+    }
+}
+
+/// Measures size by size until registrations are surely cheaper; `None` where registrations are kept or not needed, or if the
+/// time is over before that is known. All ranks get the same.
+///
+/// # Errors
+/// As the collectives.
+pub fn staging(
+    world: &Communicator,
+    start: Instant,
+    time: Duration,
+) -> Result<Option<Staging>, Error> {
+    let keeps = |mode| matches!(mode, CacheMode::Events { .. } | CacheMode::Trusted { .. });
+    let mut kept = [u64::from(world.cache_stats().is_none_or(|stats| keeps(stats.mode)))];
+    world.allreduce_in_place(&mut kept, Op::Max)?;
+    if kept != [0] {
+        return Ok(None);
+    }
+    // On one port a call has two registrations, for which the number is said.
+    let plan = CallOptions::new().ports(1).hardware(Hardware::Never);
+    let [copies, registers] =
+        [u64::MAX, 0].map(|up_to| world.with(plan.clone().stage_bytes(up_to)));
+    let mut found = Staging::default();
+    for bytes in SIZES.map(|log| 1u64 << log) {
+        if agreed(world, start.elapsed() >= time)? {
+            return Ok(None);
+        }
+        let case = super::call(world, Collective::Allreduce, bytes).case;
+        let ratio = super::with_bench(world, case, |mut bench| {
+            let anew = registers_anew(world, || bench.call(&registers))?;
+            anew.then(|| bench.compare(&copies, &registers)).transpose()
+        })?;
+        let Some(ratio) = ratio else { continue };
+        found.0.push((bytes, ratio));
+        if ratio.low >= 1.0 {
+            break;
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Whether the second of two calls registers memory, at some rank.
+fn registers_anew(
+    world: &Communicator,
+    mut call: impl FnMut() -> Result<(), Error>,
+) -> Result<bool, Error> {
+    let made = || world.cache_stats().map_or(0, |stats| stats.registrations);
+    call()?;
+    let before = made();
+    call()?;
+    let mut anew = [made() - before];
+    world.allreduce_in_place(&mut anew, Op::Max)?;
+    Ok(anew != [0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_copies_save_up_to_a_size_decides() {
+        let of = |ratios: &[f64]| {
+            let at = |(log, &value): (usize, &f64)| {
+                (1u64 << (16 + log), Median { value, low: value, high: value })
+            };
+            Staging(ratios.iter().enumerate().map(at).collect())
+        };
+        for (ratios, bytes) in [
+            (&[][..], None),
+            (&[1.2], Some(0)),
+            (&[0.4, 0.7, 1.0], Some(128 << 10)),
+            (&[0.4, 1.1, 0.7, 1.3], Some(256 << 10)),
+            (&[0.4, 1.3, 0.9, 1.3], Some(64 << 10)),
+            (&[0.4, 0.7], Some(128 << 10)),
+        ] {
+            assert_eq!(of(ratios).bytes(), bytes, "{ratios:?}");
+        }
+        assert_eq!(of(&[]).said(), "");
+        let said = of(&[0.4, 1.1]).said();
+        assert!(
+            said.contains("64 KiB: 0.40 (0.40 to 0.40)\n") && said.contains("128 KiB: 1.10"),
+            "{said}"
+        );
+    }
+}
