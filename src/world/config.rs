@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -267,17 +268,19 @@ pub(super) fn unexpected_bytes(get: Lookup<'_>) -> Result<usize, Error> {
 /// The cores for workers, by the environment; none if it says nothing.
 pub(super) fn cores(get: Lookup<'_>) -> Result<Vec<usize>, Error> {
     let Some(text) = CORES.get(get) else { return Ok(Vec::new()) };
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        (first <= last && last < MOST_CORES).then_some(first..=last)
-    };
-    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let ranges: Option<Vec<_>> = text.split(',').map(core_range).collect();
     ranges.map(|ranges| ranges.into_iter().flatten().collect()).ok_or_else(|| {
         CORES
             .wrong_here(text, format!("core numbers below {MOST_CORES} and ranges like 2,3,8-11"))
             .into()
     })
+}
+
+/// Cores as `8-11`, or one of them.
+pub(super) fn core_range(text: &str) -> Option<RangeInclusive<usize>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first <= last && last < MOST_CORES).then_some(first..=last)
 }
 
 /// `n` of the cores, as far apart as possible, without the caller's.

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::config::{Drive, spread};
+use super::groups::Groups;
 use hopbine_meet::kernel;
 
 /// What decides: the rank's ports, the cores it may use with others, and what the program uses of them.
@@ -22,6 +23,9 @@ pub(super) struct Seats<'a> {
     pub(super) wanted: &'a [usize],
     /// Threads that the program computes with, the caller among them.
     pub(super) n_threads: usize,
+    /// The cores of these threads, as far as the program says; empty: not said.
+    pub(super) bound_to: &'a [usize],
+    pub(super) groups: &'a Groups,
     /// Whether the program knows nothing of hopbine (LD_PRELOAD).
     pub(super) is_preloaded: bool,
 }
@@ -35,6 +39,8 @@ pub(super) struct Seating {
     pub(super) own_cores: bool,
     /// For the workers, one by one; empty: not pinned.
     pub(super) cores: Vec<usize>,
+    /// Their memory groups, on a machine that has several.
+    pub(super) groups: Vec<usize>,
     /// Why, in words.
     pub(super) why: String,
 }
@@ -68,12 +74,7 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
         seats.wanted.iter().copied().cycle().skip(place * n_workers).take(n_workers).collect()
     } else if own_cores {
         let n = available.len();
-        let part = &available[place * n / sharers..(place + 1) * n / sharers];
-        match n_threads {
-            1 => spread(part, seats.caller, n_workers).unwrap_or_default(),
-            // OpenMP takes cores from the first one on.
-            _ => part[part.len() - n_workers..].to_vec(),
-        }
+        beside(&available[place * n / sharers..(place + 1) * n / sharers], seats, n_workers)
     } else {
         Vec::new()
     };
@@ -87,7 +88,28 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
         }
         drive => format!("HOPBINE_DRIVE={}", drive.name()),
     };
-    Seating { n_workers, own_cores, cores, why }
+    let groups = seats.groups.of_cores(&cores);
+    Seating { n_workers, own_cores, cores, groups, why }
+}
+
+/// Cores for workers, of those that the rank has, beside its threads and in their memory groups.
+fn beside(part: &[usize], seats: &Seats<'_>, n_workers: usize) -> Vec<usize> {
+    let Seats { n_threads, caller, bound_to, groups, .. } = *seats;
+    let mut used: Vec<usize> =
+        bound_to.iter().copied().filter(|core| part.contains(core)).collect();
+    if used.is_empty() && n_threads == 1 {
+        used = caller.into_iter().filter(|core| part.contains(core)).collect();
+    } else if used.is_empty() {
+        // OpenMP takes cores from the first one on.
+        used = part.to_vec();
+    }
+    used.truncate(n_threads);
+    let free: Vec<usize> = part.iter().copied().filter(|core| !used.contains(core)).collect();
+    let of_group = |(free, n): (Vec<usize>, usize)| match n_threads {
+        1 => spread(&free, None, n).unwrap_or_default(),
+        _ => free[free.len() - n..].to_vec(),
+    };
+    groups.deal(&used, &free, n_workers).into_iter().flat_map(of_group).collect()
 }
 
 fn counted(n: usize, what: &str) -> String {
@@ -97,17 +119,23 @@ fn counted(n: usize, what: &str) -> String {
 impl Seating {
     /// Who drives the ports, on which cores, and why.
     pub(super) fn driven_by(&self) -> String {
-        let Seating { n_workers, cores, why, .. } = self;
+        let Seating { n_workers, cores, groups, why, .. } = self;
         let who = match n_workers {
             0 => "the caller".to_owned(),
             &n => counted(n, "worker"),
         };
         let listed: Vec<String> = cores.iter().map(usize::to_string).collect();
+        let numbers: Vec<String> = groups.iter().map(usize::to_string).collect();
+        let of = match &numbers[..] {
+            [] => String::new(),
+            [group] => format!(" of memory group {group}"),
+            groups => format!(" of memory groups {}", groups.join(" ")),
+        };
         match (n_workers, &listed[..]) {
             (0, _) => format!("{who} ({why})"),
             (_, []) => format!("{who}, not bound ({why})"),
-            (_, [core]) => format!("{who} on core {core} ({why})"),
-            (_, cores) => format!("{who} on cores {} ({why})", cores.join(" ")),
+            (_, [core]) => format!("{who} on core {core}{of} ({why})"),
+            (_, cores) => format!("{who} on cores {}{of} ({why})", cores.join(" ")),
         }
     }
 }
@@ -128,6 +156,7 @@ pub(super) fn current_core() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::groups::tests::{UNKNOWN, a64fx};
     use super::*;
 
     const NODE: [usize; 48] = {
@@ -151,7 +180,49 @@ mod tests {
             caller: Some(12),
             wanted: &[],
             n_threads: 1,
+            bound_to: &[],
+            groups: &UNKNOWN,
             is_preloaded: false,
+        }
+    }
+
+    /// One rank of a node has its workers where its threads are, as far as there is room.
+    #[test]
+    fn workers_are_in_the_memory_groups_of_threads() {
+        for n_assistants in [2, 4] {
+            let groups = &a64fx(n_assistants);
+            let with = |n_threads, bound_to: &[usize]| {
+                seat(&Seats { n_threads, bound_to, groups, ..seats(1, 0) })
+            };
+            let alone = with(1, &[]);
+            assert_eq!((alone.groups, alone.cores.len()), (vec![4], 6));
+            // Threads fill two groups, and begin the third.
+            assert_eq!(with(30, &[]).cores, [42, 43, 44, 45, 46, 47]);
+            // They fill two, and none is left there.
+            assert_eq!(with(24, &[]).cores, [45, 46, 47, 57, 58, 59]);
+            // Eleven threads in each group leave a core in each.
+            let apart: Vec<usize> = (12..60).filter(|core| core % 12 != 3).collect();
+            let one_each = with(44, &apart);
+            assert_eq!((one_each.n_workers, &one_each.cores[..]), (1, &[15][..]));
+            let told = one_each.driven_by();
+            let expected = "1 worker on core 15 of memory group 4 (44 threads on 48 cores leave 4)";
+            assert_eq!(told, expected);
+            let (drive, n_ports) = (Drive::Workers, 4);
+            let few =
+                Seats { n_threads: 44, bound_to: &apart, groups, drive, n_ports, ..seats(1, 0) };
+            let few = seat(&few);
+            assert_eq!(few.cores, [15, 27, 39, 51]);
+            let of =
+                "4 workers on cores 15 27 39 51 of memory groups 4 5 6 7 (HOPBINE_DRIVE=workers)";
+            assert_eq!(few.driven_by(), of);
+            // A list for the whole node counts as far as it is of the rank's cores.
+            let second = Seats {
+                n_threads: 6,
+                bound_to: &[12, 30, 31, 32, 33, 34, 35],
+                groups,
+                ..seats(4, 1)
+            };
+            assert_eq!(seat(&second).cores, [24, 25, 26, 27, 28, 29]);
         }
     }
 

@@ -17,6 +17,7 @@ use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
 use super::fujitsu;
+use super::groups::Groups;
 use super::info::{Attempt, FreeQueues, Info, environment};
 use super::launcher::meet;
 use super::layout::{WantedMap, lay_out, n_ports, torus};
@@ -238,6 +239,8 @@ impl World {
             caller: current_core(),
             wanted: &wanted_cores,
             n_threads: threads::n_threads(get),
+            bound_to: &threads::bound_to(get),
+            groups: &Groups::of_machine(),
             is_preloaded: threads::is_preloaded(),
         });
         // Where no device says which node a rank is on, the setting does.

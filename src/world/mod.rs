@@ -8,6 +8,7 @@ mod config;
 mod cores;
 mod emulate;
 mod fujitsu;
+mod groups;
 mod info;
 mod init;
 #[cfg(feature = "mpi")]

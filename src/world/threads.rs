@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use hopbine_meet::variables::Lookup;
 
+use super::config::core_range;
 use crate::symbols::symbol;
 
 /// Threads that the program computes with, its main thread among them: those of OpenMP's runtime where it
@@ -21,6 +22,21 @@ pub(super) fn n_threads(get: Lookup<'_>) -> usize {
 fn said(get: Lookup<'_>) -> usize {
     let first = |name: &str| get(name)?.split(',').next()?.trim().parse().ok();
     ["OMP_NUM_THREADS", "PARALLEL"].into_iter().filter_map(first).max().unwrap_or(1)
+}
+
+/// The cores of its threads, one by one, where `FLIB_CPU_AFFINITY` of Fujitsu's runtime or `GOMP_CPU_AFFINITY` of GCC's
+/// names them: as in `0 3 12-59:4`, where cores of a range may be a step apart. None if a list cannot be read.
+pub(super) fn bound_to(get: Lookup<'_>) -> Vec<usize> {
+    let part = |text: &str| {
+        let (range, step) = text.split_once(':').unwrap_or((text, "1"));
+        let step: usize = step.parse().ok().filter(|&step| step > 0)?;
+        Some(core_range(range)?.step_by(step))
+    };
+    let text = ["FLIB_CPU_AFFINITY", "GOMP_CPU_AFFINITY"].into_iter().find_map(get);
+    let text = text.unwrap_or_default();
+    let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
+    let parts: Option<Vec<_>> = parts.map(part).collect();
+    parts.into_iter().flatten().flatten().collect()
 }
 
 /// Whether the program was not built for hopbine: `libhopbine_preload.so` stands before its MPI.
@@ -42,5 +58,19 @@ mod tests {
         assert_eq!(with("PARALLEL", "11"), 11);
         assert_eq!(with("OMP_NUM_THREADS", "many"), 1);
         assert_eq!(with("OTHER", "3"), 1);
+    }
+
+    #[test]
+    fn lists_of_cores_are_read() {
+        let of = |name: &'static str, text: &'static str| {
+            bound_to(&move |asked: &str| (asked == name).then(|| text.to_owned()))
+        };
+        assert_eq!(of("FLIB_CPU_AFFINITY", "12-59:1"), (12..60).collect::<Vec<_>>());
+        assert_eq!(of("GOMP_CPU_AFFINITY", "0 3 1-2 4-15:2"), [0, 3, 1, 2, 4, 6, 8, 10, 12, 14]);
+        assert_eq!(of("FLIB_CPU_AFFINITY", "12,24"), [12, 24]);
+        for text in ["", "12-", "59-12", "0-3:0", "all", "0 99999999"] {
+            assert!(of("FLIB_CPU_AFFINITY", text).is_empty(), "{text}");
+        }
+        assert!(of("FLIB_BARRIER", "1").is_empty());
     }
 }
