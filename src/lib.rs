@@ -67,6 +67,9 @@ pub use world::{
 pub use world::Latency;
 #[cfg(feature = "mpi")]
 pub use world::init_mpi;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub use world::torus_of_nodes;
 
 #[cfg(feature = "sim")]
 pub use endpoint::sim::{Entry, Fate, Mapping, Simulated};

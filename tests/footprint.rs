@@ -47,16 +47,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers for all ranks, as ranks of nodes in this order would: each says the id of its VCQ,
-/// which differs from that of rank 0 by its coordinates.
+/// Answers for all ranks, as ranks of nodes in this order would: each says what rank 0 says, with its own
+/// coordinates.
 struct Everybody {
     rank: usize,
     nodes: Arc<[[u8; 6]]>,
     told: usize,
 }
 
-/// Of what comes before a rank's ids.
-const HEAD_BYTES: usize = 9;
+/// Where a hash of the host is in the card that ranks exchange first, where coordinates are,
+const HOST_AT: usize = 14;
+const IN_FIRST: usize = 26;
+/// and in that of their ports, behind three marks.
+const IN_PORTS: usize = 9;
+/// Bytes of the first card.
+const FIRST_BYTES: usize = 38;
 
 impl Exchange for Everybody {
     fn rank(&self) -> usize {
@@ -71,22 +76,18 @@ impl Exchange for Everybody {
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         self.told += mine.len();
-        // Behind two marks and the protocol's number.
-        let Some((head, ids)) = mine.split_at_checked(HEAD_BYTES) else {
-            return Ok(self.nodes.iter().map(|_| mine).collect());
+        let at = if mine.len() == FIRST_BYTES { IN_FIRST } else { IN_PORTS };
+        let of = |(rank, coords): (u64, &[u8; 6])| {
+            let mut card = mine.to_vec();
+            if let Some(place) = card.get_mut(at..at + 6) {
+                place.copy_from_slice(coords);
+            }
+            if at == IN_FIRST {
+                card[HOST_AT..][..6].copy_from_slice(&rank.to_le_bytes()[..6]);
+            }
+            card
         };
-        let api = Api::emulated();
-        let info =
-            |id: &[u8; 8]| utofu::VcqId::from_raw(&api, u64::from_le_bytes(*id)).unwrap().info();
-        let infos: Vec<_> = ids.as_chunks().0.iter().map(info).collect();
-        let of = |&coords: &[u8; 6]| {
-            let ids = infos.iter().flat_map(|info| {
-                let id = utofu::VcqId::construct(&api, coords, info.tni, info.cq, info.extra - 8);
-                id.unwrap().raw().to_le_bytes()
-            });
-            head.iter().copied().chain(ids).collect::<Vec<u8>>()
-        };
-        Ok(self.nodes.iter().map(of).collect())
+        Ok((0..).zip(&self.nodes[..]).map(of).collect())
     }
 }
 
@@ -209,23 +210,28 @@ fn the_largest_job_needs_little_while_it_starts() {
     let nodes: Arc<[[u8; 6]]> = (0..n_ranks).map(coords).collect();
     // The device of the first ones: nobody speaks with the others.
     let job = Job::with_model(nodes[..2].to_vec(), Model::default()).unwrap();
-    let mut exchange = Everybody { rank: 0, nodes, told: 0 };
+    let mut exchange = Everybody { rank: 0, nodes: nodes.clone(), told: 0 };
     let _entered = job.enter(0);
     let before = BYTES.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
-    let registrars = (0..6).map(|_| Registrar::default()).collect();
     let began = Instant::now();
+    let (shape, map) = hopbine::torus_of_nodes(&mut exchange, nodes[0]).unwrap().expect("a torus");
+    let met = MOST.load(Ordering::Relaxed) - before;
+    assert_eq!((shape.n_ranks() as usize, shape.to_string().as_str()), (n_ranks, "48x69x48"));
+    let registrars = (0..6).map(|_| Registrar::default()).collect();
     let ports = connect(Api::emulated(), &mut exchange, 0, registrars, &Time::default()).unwrap();
     let (most, kept) = (MOST.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
-    let (most, kept) = (most.saturating_sub(before), kept.saturating_sub(before));
+    let (most, kept) = (most - before, kept.saturating_sub(before));
+    drop(map);
     println!(
-        "{n_ranks} ranks: {} ports, {:.1} MiB at most, {:.1} bytes of each rank kept, {:.2?}",
+        "{n_ranks} ranks: {} ports, {:.1} MiB at most ({:.1} until the torus is known), {:.1} bytes of each rank kept, {:.2?}",
         ports.len(),
         most as f64 / f64::from(1 << 20),
+        met as f64 / f64::from(1 << 20),
         kept as f64 / n_ranks as f64,
         began.elapsed()
     );
-    // Six ids of 8 bytes of each rank with what marks them, and its place of 8.
-    assert!(most < 72 * n_ranks, "{most} bytes while it starts");
-    assert!(kept < 8 * n_ranks, "{kept} bytes afterwards");
+    // Cards of 38 bytes, then of 27, beside the rank map with its inverse, places of 8 and the decision table.
+    assert!(most < 8 << 20, "{most} bytes while it starts");
+    assert!(kept < 24 * n_ranks, "{kept} bytes afterwards");
 }

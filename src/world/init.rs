@@ -11,8 +11,9 @@ use hopbine_meet::variables::{
 
 use hopbine_torus::choose::Wire;
 
+use super::around::{Around, Asked, Source};
 use super::backend::{Backend, Layout, Opened};
-use super::card::{Card, Cards, Common};
+use super::card::{Card, Common};
 use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT};
 use super::cores::{Seating, Seats, current_core, seat, seat_number};
@@ -23,7 +24,7 @@ use super::launcher::meet;
 use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
 use super::near::Near;
-use super::place::{from_given, from_hosts, from_tofu};
+use super::place::Placed;
 use super::registrations::parse_cache;
 use super::shm::Shm;
 use super::threads;
@@ -200,27 +201,25 @@ impl World {
         let path = TUNING.get(get).unwrap_or_else(|| table.name().to_owned());
         let common = Common { settings: &settings, table, path: &path };
         let card = Card::new(cores, host, coords, given, common);
-        let cards = Cards::of_all(exchange.as_mut(), &card, common)?;
-
-        let hosts: Vec<u64> = cards.iter().map(|card| card.host).collect();
-        let given = if torus.is_some() {
-            None
-        } else {
-            let is_free = per_node_said.is_empty() && matches!(wanted_map, WantedMap::Unset);
-            let of_hardware = || match backend.is_physical() {
-                true => from_tofu(&cards.iter().map(|card| card.coords).collect::<Vec<_>>()),
-                false => is_free.then(|| from_hosts(&hosts)).flatten(),
-            };
-            let of_mpi = |mine| from_given(mine, cards.iter().map(|card| card.given));
-            logical.as_ref().and_then(of_mpi).or_else(of_hardware)
+        let is_free = per_node_said.is_empty() && matches!(wanted_map, WantedMap::Unset);
+        let asked = Asked {
+            logical: logical.as_ref().filter(|_| torus.is_none()),
+            source: match torus {
+                None if backend.is_physical() => Source::TofuCoordinates,
+                None if is_free => Source::Hosts,
+                _ => Source::Settings,
+            },
+            // Where no device says which node a rank is on, the setting does.
+            per_node: RANKS_PER_NODE.get(get).filter(|_| !backend.is_physical()).map(|_| per_node),
+            hosts: matches!(wanted_map, WantedMap::ByHost),
         };
-        let (shape, map) = lay_out(&wanted_map, torus, given, backend.wire(), &hosts, per_node)
-            .map_err(|reason| Error::Layout { rank, reason })?;
-        let among = |same: &dyn Fn(&Card) -> bool| {
-            let all = cards.iter().filter(|card| same(card)).count();
-            (all, cards.iter().take(rank as usize).filter(|card| same(card)).count())
-        };
-        let (on_node, place_on_node) = among(&|other| other.coords == coords);
+        let around = Around::meet(exchange.as_mut(), &card, common, &asked)?;
+        let layout_error = |reason| Error::Layout { rank, reason };
+        let given = around.placed.map(Placed::shape_and_map).transpose().map_err(layout_error)?;
+        let (wire, hosts) = (backend.wire(), &around.hosts);
+        let (shape, map) = lay_out(&wanted_map, torus, given, wire, n_ranks, hosts, per_node)
+            .map_err(layout_error)?;
+        let on_node = around.node.n;
         let set = RANKS_PER_NODE.get(get).filter(|_| backend.is_physical());
         if let Some(found) = set.filter(|_| on_node != per_node as usize) {
             let wanted = format!(
@@ -228,14 +227,13 @@ impl World {
             );
             return Err(RANKS_PER_NODE.wrong_here(found, wanted).into());
         }
-        let (sharers, place) = among(&|other| other.cores == card.cores);
         let n_ports = n_ports(ports, &shape, backend.n_interfaces().map_err(startup)?)?;
         let seating = seat(&Seats {
             drive,
             n_ports,
             available: &available,
-            sharers,
-            place,
+            sharers: around.cores.n,
+            place: around.cores.place,
             caller: current_core(),
             wanted: &wanted_cores,
             n_threads: threads::n_threads(get),
@@ -243,18 +241,10 @@ impl World {
             groups: &Groups::of_machine(),
             is_preloaded: threads::is_preloaded(),
         });
-        // Where no device says which node a rank is on, the setting does.
-        let nodes: Vec<u64> = match RANKS_PER_NODE.get(get) {
-            Some(_) if !backend.is_physical() => {
-                (0..u64::from(n_ranks)).map(|rank| rank / u64::from(per_node)).collect()
-            }
-            _ => cards.iter().map(|card| node_number(card.coords)).collect(),
-        };
-        let several = n_different(&nodes) < nodes.len();
         let near = near
-            .filter(|_| several)
-            .map(|Shm { may_read }| Near { node: nodes[rank as usize], may_read });
-        let layout = Layout { n_ports, shape: &shape, map: &map, place: place_on_node, near };
+            .filter(|_| around.several_on_a_node)
+            .map(|Shm { may_read }| Near { node: around.node_number, may_read });
+        let layout = Layout { n_ports, shape: &shape, map: &map, place: around.node.place, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let Opened { mut endpoints, small, places, cache, reading } = opened;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
@@ -268,27 +258,20 @@ impl World {
         };
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
-        let wire = backend.wire();
         let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred);
         let of_world = of_world.gate_sum(gate_sum);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
-        let ranks_per_node =
-            among(&|other| (other.coords, other.host) == (coords, card.host)).0 as u32;
-        let n_hosts = n_different(&hosts) as u32;
         let in_memory = match near {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,
-            Some(Near { node, .. }) => {
-                let sees = |at: &usize| nodes[*at] == node && hosts[*at] == card.host;
-                (0..nodes.len()).filter(sees).count() as u32 - 1
-            }
+            Some(_) => around.neighbours,
         };
         let about = About {
             backend,
             tried,
             coords,
-            ranks_per_node,
-            n_hosts,
+            ranks_per_node: around.ranks_per_node,
+            n_hosts: around.n_hosts,
             in_memory,
             reading,
             seating,
@@ -366,15 +349,4 @@ impl World {
             environment: environment(),
         }
     }
-}
-
-fn n_different(numbers: &[u64]) -> usize {
-    let mut numbers = numbers.to_vec();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers.len()
-}
-
-fn node_number(coords: [u8; 6]) -> u64 {
-    coords.iter().fold(0, |number, &at| number << 8 | u64::from(at))
 }

@@ -86,13 +86,14 @@ pub(super) fn lay_out(
     torus: Option<Shape>,
     given: Option<(Shape, RankMap)>,
     wire: Wire,
+    n_ranks: u32,
     hosts: &[u64],
     per_node: u32,
 ) -> Result<(Shape, RankMap), String> {
     let (shape, map) = match given {
         Some(given) => given,
         None => {
-            let nodes = hosts.len() as u32 / per_node;
+            let nodes = n_ranks / per_node;
             let sizes = || match wire {
                 Wire::Network => near_cubic(nodes),
                 // Everybody is everybody's neighbour, and a dimension is a step.

@@ -1,6 +1,7 @@
 //! Start-up: which device, which ranks, which torus, which cores; and worlds of threads, of MPI programs and
 //! of simulated ranks.
 
+mod around;
 mod backend;
 mod card;
 mod choice;
@@ -31,6 +32,8 @@ mod tables;
 mod threads;
 mod tofu;
 
+#[cfg(feature = "internals")]
+pub use around::torus_of_nodes;
 #[cfg(feature = "fuzzing")]
 pub(crate) use card::check_card;
 #[cfg(feature = "emu")]

@@ -11,13 +11,53 @@ use hopbine_torus::Rank;
 use hopbine_torus::geometry::tofu::TofuBox;
 use hopbine_torus::geometry::{Coord, RankMap, Shape, Vertex, near_cubic};
 
-/// Shape and rank map from the ranks' Tofu coordinates, if they fill a box of whole units with
-/// equally many ranks on each node. (A job of whole units is what Fugaku hands out; a box that
-/// wraps around the end of the machine is not recognised.)
-pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
-    let mut first = *coords.first()?;
+/// Ranks on the nodes of a torus, equally many on each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    nodes: Shape,
+    /// By rank.
+    node_of: Vec<Vertex>,
+}
+
+impl Placed {
+    /// `None` if a rank is nowhere, or not all nodes have equally many ranks.
+    fn new(nodes: Shape, of_ranks: impl ExactSizeIterator<Item = Option<Vertex>>) -> Option<Self> {
+        let mut node_of = Vec::with_capacity(of_ranks.len());
+        let mut ranks_on = vec![0u32; nodes.n_ranks() as usize];
+        for node in of_ranks {
+            let node = node?;
+            ranks_on[node.index()] += 1;
+            node_of.push(node);
+        }
+        let is_even = ranks_on.iter().all(|&ranks| ranks == ranks_on[0]);
+        is_even.then_some(Placed { nodes, node_of })
+    }
+
+    /// The shape of all ranks, and its rank map.
+    ///
+    /// # Errors
+    /// A shape that is too large.
+    pub(super) fn shape_and_map(self) -> Result<(Shape, RankMap), String> {
+        let Placed { nodes, node_of: mut places } = self;
+        let per_node = places.len() as u32 / nodes.n_ranks();
+        let mut ranks_on = vec![0; nodes.n_ranks() as usize];
+        for place in &mut places {
+            let before = &mut ranks_on[place.index()];
+            *place = Vertex(place.0 * per_node + *before);
+            *before += 1;
+        }
+        let shape = nodes.with_ranks_per_node(per_node).map_err(|error| error.to_string())?;
+        let map = RankMap::from_vertices(&shape, places).map_err(|error| error.to_string())?;
+        Ok((shape, map))
+    }
+}
+
+/// From the ranks' Tofu coordinates, if they fill a box of whole units. (A job of whole units is what Fugaku hands
+/// out; a box that wraps around the end of the machine is not recognised.)
+pub(super) fn from_tofu(coords: impl ExactSizeIterator<Item = [u8; 6]> + Clone) -> Option<Placed> {
+    let mut first = coords.clone().next()?;
     let mut last = first;
-    for at in coords {
+    for at in coords.clone() {
         for dim in 0..3 {
             first[dim] = first[dim].min(at[dim]);
             last[dim] = last[dim].max(at[dim]);
@@ -26,12 +66,11 @@ pub(super) fn from_tofu(coords: &[[u8; 6]]) -> Option<(Shape, RankMap)> {
     let units = [0, 1, 2].map(|dim| u32::from(last[dim] - first[dim]) + 1);
     let tofu_box = TofuBox { units };
     let nodes = tofu_box.logical_shape().ok()?;
-    let nodes_of = coords.iter().map(|at| {
-        let mut within = *at;
-        (0..3).for_each(|dim| within[dim] -= first[dim]);
-        Some(nodes.vertex(tofu_box.fold(within)?))
+    let of_ranks = coords.map(|mut at| {
+        (0..3).for_each(|dim| at[dim] -= first[dim]);
+        Some(nodes.vertex(tofu_box.fold(at)?))
     });
-    filled(&nodes, nodes_of)
+    Placed::new(nodes.clone(), of_ranks)
 }
 
 /// What Fujitsu MPI calls logical coordinates: sizes of the torus that a job was given, and a node's
@@ -46,7 +85,7 @@ pub(super) struct Logical {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Given {
     /// The same number for the same sizes.
-    pub(super) torus: u32,
+    pub(super) torus: u16,
     pub(super) node: Vertex,
 }
 
@@ -58,24 +97,23 @@ impl Logical {
         let torus = Shape::torus(&sizes[..n_dims]).ok()?;
         let at = Coord::new(&at[..n_dims]);
         let number = fnv::of_bytes(sizes.iter().flat_map(|size| size.to_le_bytes()));
-        let given = || Given { torus: (number ^ number >> 32) as u32, node: torus.vertex(at) };
+        let given = || Given { torus: (number ^ number >> 32) as u16, node: torus.vertex(at) };
         at.is_below(&sizes[..n_dims]).then(|| (torus.clone(), given()))
     }
 }
 
-/// Shape and rank map from where all ranks' nodes are in the torus of one of them, if they fill it with equally
-/// many ranks on each node.
+/// From where all ranks' nodes are in the torus of one of them.
 pub(super) fn from_given(
     (torus, mine): &(Shape, Given),
     ranks: impl ExactSizeIterator<Item = Option<Given>>,
-) -> Option<(Shape, RankMap)> {
+) -> Option<Placed> {
     let is_inside = |given: &Given| given.torus == mine.torus && given.node.0 < torus.n_ranks();
-    filled(torus, ranks.map(|given| given.filter(is_inside).map(|given| given.node)))
+    Placed::new(torus.clone(), ranks.map(|given| given.filter(is_inside).map(|given| given.node)))
 }
 
-/// Shape and rank map from the hosts that ranks are on, if there are several with equally many ranks,
-/// of which there are several, too: the hosts are the nodes, in the order of their first ranks.
-pub(super) fn from_hosts(hosts: &[u64]) -> Option<(Shape, RankMap)> {
+/// From the hosts that ranks are on, if there are several with several ranks each: the hosts are the nodes, in the
+/// order of their first ranks.
+pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placed> {
     let mut known = Vec::new();
     let mut numbers = HashMap::new();
     for host in hosts {
@@ -89,34 +127,8 @@ pub(super) fn from_hosts(hosts: &[u64]) -> Option<(Shape, RankMap)> {
     let nodes = Shape::torus(&near_cubic(n_hosts as u32)).ok()?;
     // The first dimension varies fastest, as in the default rank map.
     let map = RankMap::default();
-    let nodes_of: Vec<_> =
-        known.iter().map(|&node| Some(map.vertex_of(&nodes, Rank(node)))).collect();
-    filled(&nodes, nodes_of.into_iter())
-}
-
-/// Shape and rank map of ranks on these nodes, if all nodes have equally many.
-fn filled(
-    nodes: &Shape,
-    nodes_of: impl ExactSizeIterator<Item = Option<Vertex>>,
-) -> Option<(Shape, RankMap)> {
-    let n_ranks = u32::try_from(nodes_of.len()).ok()?;
-    if !n_ranks.is_multiple_of(nodes.n_ranks()) {
-        return None;
-    }
-    let per_node = n_ranks / nodes.n_ranks();
-    let mut ranks_on = vec![0; nodes.n_ranks() as usize];
-    let mut places = Vec::with_capacity(n_ranks as usize);
-    for node in nodes_of {
-        let node = node?;
-        places.push(Vertex(node.0 * per_node + ranks_on[node.index()]));
-        ranks_on[node.index()] += 1;
-    }
-    if ranks_on.iter().any(|&ranks| ranks != per_node) {
-        return None;
-    }
-    let shape = nodes.with_ranks_per_node(per_node).ok()?;
-    let map = RankMap::from_vertices(&shape, places).ok()?;
-    Some((shape, map))
+    let of_ranks = known.iter().map(|&node| Some(map.vertex_of(&nodes, Rank(node))));
+    Placed::new(nodes.clone(), of_ranks)
 }
 
 /// A rank map that keeps the ranks of a host together: where all hosts have equally many and boxes
@@ -209,7 +221,7 @@ mod tests {
     fn hosts_are_nodes_where_each_has_as_many_ranks() {
         // Four hosts that take six ranks in turn.
         let hosts: Vec<u64> = (0..24).map(|rank| 100 - rank % 4).collect();
-        let (shape, map) = from_hosts(&hosts).unwrap();
+        let (shape, map) = from_hosts(&hosts).unwrap().shape_and_map().unwrap();
         assert_eq!(shape.to_string(), "2x2+6");
         assert_eq!(map.coord_of(&shape, Rank(1)).as_slice(), [1, 0, 0]);
         assert_eq!(map.coord_of(&shape, Rank(23)).as_slice(), [1, 1, 5]);
@@ -227,7 +239,7 @@ mod tests {
         let mut ranks: Vec<Option<Given>> =
             (0..12).map(|rank| given(at(rank / 2)).map(|(_, given)| given)).collect();
         let laid_out = |ranks: &[Option<Given>]| from_given(&mine, ranks.iter().copied());
-        let (shape, map) = laid_out(&ranks).unwrap();
+        let (shape, map) = laid_out(&ranks).unwrap().shape_and_map().unwrap();
         assert_eq!((shape.n_ranks(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
         assert_eq!(map.coord_of(&shape, Rank(0)).as_slice(), [2, 1, 0]);
         assert_eq!(map.coord_of(&shape, Rank(11)).as_slice(), [0, 0, 1]);
@@ -251,14 +263,15 @@ mod tests {
                 at
             })
             .collect();
-        let (shape, map) = from_tofu(&coords).unwrap();
+        let of = |coords: &[[u8; 6]]| from_tofu(coords.iter().copied());
+        let (shape, map) = of(&coords).unwrap().shape_and_map().unwrap();
         assert_eq!(shape.to_string(), "4x3x6+2");
         for rank in 0..shape.n_ranks() {
             let at = map.coord_of(&shape, Rank(rank));
             assert_eq!(at[3], rank % 2);
             assert_eq!(&at.as_slice()[..3], nodes.coord(Vertex(rank / 2)).as_slice());
         }
-        assert!(from_tofu(&coords[1..]).is_none(), "a node lacks a rank");
-        assert!(from_tofu(&[[0; 6]]).is_none(), "less than a unit");
+        assert!(of(&coords[1..]).is_none(), "a node lacks a rank");
+        assert!(of(&[[0; 6]]).is_none(), "less than a unit");
     }
 }

@@ -325,6 +325,13 @@ fn bad_tables_are_refused_by_line() {
             "for bcast, the rule in line 13 already covers all shapes and ports of this rule",
         ),
         ("name = \"small\"", "name = \"small", "invalid basic string"),
+        ("class = \"odd\"\n", "class = \"odd\n", "invalid basic string"),
+        ("ports = \"..4\"\n", "[class.odd]\n# twice\n", "a second class `odd`"),
+        (
+            "ports = \"..4\"\n",
+            "[other]\n# no key\n",
+            "there is no key `other` here; known are class, rule",
+        ),
     ] {
         assert_eq!(SMALL.matches(from).count(), 1, "{from}");
         let text = SMALL.replacen(from, to, 1);

@@ -18,6 +18,8 @@ const RULES: &str = "a list of sections [[rule]]";
 const SIZES: &str =
     "sizes from above the first up to the second, such as \"0..8KiB\" or \"8KiB..\"";
 const NUMBERS: &str = "a number such as 4, or numbers such as \"2..8\", \"2..\" or \"..8\"";
+const KEYS: [&str; 8] =
+    ["version", "name", "wire", "stage_bytes", "otherwise", "nearest", "class", "rule"];
 const PORTS: &str = "a number from 1, \"all\", or { all_above = \"8KiB\" }";
 const SEGMENT: &str =
     "\"whole\", a size such as \"64KiB\", or { parts = 4, least = \"64KiB\", most = \"1MiB\" }";
@@ -33,28 +35,17 @@ const WORD: &str = "a text in quotes";
 /// [`TableError`].
 pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, TableError> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-    let lines = Lines(&ends);
-    let root = DeTable::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| lines.at(span.start));
-        TableProblem::Syntax(error.message().to_owned()).at(line)
-    })?;
-    let root = Keys { table: root.get_ref(), line: 1, lines };
+    let mut sections = sections(text).map(|(before, text)| (text, Lines { ends: &ends, before }));
+    let (head, lines) = sections.next().unwrap_or(("", Lines { ends: &ends, before: 0 }));
+    let tree = parsed(head, lines)?;
+    let root = Keys { table: tree.get_ref(), line: 1, lines };
     // Before other keys, which another version may have.
     let version = root.needed("version", &DecisionTable::VERSION.to_string())?;
     if whole(version.value) != Some(DecisionTable::VERSION) {
         let found = version.shown();
         return Err(TableProblem::Version { found, known: DecisionTable::VERSION }.at(version.line));
     }
-    root.only(&[
-        "version",
-        "name",
-        "wire",
-        "stage_bytes",
-        "otherwise",
-        "nearest",
-        "class",
-        "rule",
-    ])?;
+    root.only(&KEYS)?;
     let name = root.needed("name", WORD)?.text(WORD)?.to_owned();
     let wire = root.needed("wire", "\"network\" or \"memory\"")?;
     let wire = wire.one_of(&Wire::ALL.map(|wire| (wire.name(), wire)))?;
@@ -76,21 +67,58 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
             Some(Otherwise { table, is_for_others })
         }
     };
-    let mut classes = Vec::new();
-    if let Some(all) = root.get("class") {
+    let (mut classes, mut rules) = (Vec::new(), Vec::new());
+    of_section(&root, &mut classes, &mut rules)?;
+    for (section, lines) in sections {
+        let tree = parsed(section, lines)?;
+        let keys = Keys { table: tree.get_ref(), line: lines.at(0), lines };
+        keys.only(&["class", "rule"])?;
+        of_section(&keys, &mut classes, &mut rules)?;
+    }
+    // With another table behind it, a table may say what is not of calls only.
+    if rules.is_empty() && otherwise.is_none() {
+        root.needed("rule", RULES)?;
+    }
+    let table = DecisionTable::new(name, wire, classes, rules, otherwise)?;
+    Ok(table.with_stage_bytes(stage_bytes))
+}
+
+/// The text in pieces, each with the bytes before it: its head, and from each `[[rule]]` at the start of a line to the
+/// next. No value has several lines, so each is TOML by itself. The tree of all of the largest built-in table would
+/// be most of what a rank takes at its start, 10 MB.
+fn sections(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let starts = text.match_indices("\n[[rule]]").map(|(at, _)| at + 1);
+    let ends = starts.clone().chain([text.len()]);
+    [0].into_iter().chain(starts).zip(ends).map(|(start, end)| (start, &text[start..end]))
+}
+
+fn parsed<'a>(section: &'a str, lines: Lines<'_>) -> Result<Spanned<DeTable<'a>>, TableError> {
+    DeTable::parse(section).map_err(|error| {
+        let line = lines.at(error.span().map_or(0, |span| span.start));
+        TableProblem::Syntax(error.message().to_owned()).at(line)
+    })
+}
+
+/// Adds a section's classes, and its rules, for classes that are known by then.
+fn of_section(
+    keys: &Keys<'_>,
+    classes: &mut Vec<ShapeClass>,
+    rules: &mut Vec<Rule>,
+) -> Result<(), TableError> {
+    if let Some(all) = keys.get("class") {
         for (name, at) in all.keys("sections, such as [class.pair]")?.entries() {
+            if classes.iter().any(|class: &ShapeClass| class.name == name) {
+                return Err(TableProblem::Syntax(format!("a second class `{name}`")).at(at.line));
+            }
             classes.push(class(name, &at.keys("a section, such as [class.pair]")?)?);
         }
     }
-    let rules = match (root.get("rule"), &otherwise) {
-        // A table may say what is not of calls only.
-        (None, Some(_)) => Vec::new(),
-        _ => root.needed("rule", RULES)?.list(RULES)?,
-    };
-    let rules = rules.iter().map(|at| rule(&at.keys("a section [[rule]]")?, &classes));
-    let rules = rules.collect::<Result<_, _>>()?;
-    let table = DecisionTable::new(name, wire, classes, rules, otherwise)?;
-    Ok(table.with_stage_bytes(stage_bytes))
+    if let Some(all) = keys.get("rule") {
+        for at in all.list(RULES)? {
+            rules.push(rule(&at.keys("a section [[rule]]")?, classes)?);
+        }
+    }
+    Ok(())
 }
 
 fn class(name: &str, keys: &Keys<'_>) -> Result<ShapeClass, TableError> {
@@ -185,13 +213,18 @@ fn row(keys: &Keys<'_>, segment: Option<Segment>) -> Result<Row, TableError> {
     Ok(Row { line: keys.line, above, up_to, candidates, ports, segment })
 }
 
-/// Lines of a text by places in it: where each ends.
+/// Lines of a text by places in a section of it.
 #[derive(Clone, Copy)]
-struct Lines<'a>(&'a [usize]);
+struct Lines<'a> {
+    /// Where each ends, in the whole text.
+    ends: &'a [usize],
+    /// Bytes before the section.
+    before: usize,
+}
 
 impl Lines<'_> {
     fn at(self, place: usize) -> u32 {
-        1 + self.0.partition_point(|&end| end < place) as u32
+        1 + self.ends.partition_point(|&end| end < self.before + place) as u32
     }
 }
 

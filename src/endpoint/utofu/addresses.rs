@@ -133,7 +133,8 @@ fn digits(mut places: Vec<u64>) -> Vec<Box<[u64]>> {
         match { sizes }.find(is_digit) {
             Some(size) => {
                 digits.push(places[..size].into());
-                places = places.into_iter().step_by(size).collect();
+                (0..n / size).for_each(|at| places[at] = places[at * size]);
+                places.truncate(n / size);
             }
             None => {
                 digits.push(places.into());

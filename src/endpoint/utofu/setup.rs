@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hopbine_meet::{Exchange, Records};
 use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
-use utofu::{Api, VcqId};
+use utofu::{Api, VcqInfo};
 
 use super::addresses::{Addresses, Places};
 use super::channel::EAGER_BYTES;
@@ -20,9 +20,11 @@ use crate::endpoint::meeting::{agree, stamped, unstamped};
 use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
 use crate::memory::Pages;
 
-/// Bytes that a rank tells about one port, behind the protocol's number: that of its VCQ. Where its memory
-/// is follows.
-const RECORD_BYTES: usize = 8;
+/// What a rank tells about its ports, behind the protocol's number: the node's coordinates, and of each port's VCQ
+/// its TNI and CQ in four bits each, and its extra value. From that, all ranks construct the VCQ's id, which has 8
+/// bytes; where its memory is follows.
+const COORDS_BYTES: usize = 6;
+const QUEUE_BYTES: usize = 2;
 /// Puts are cut at a multiple of this, so that pieces start at cache lines.
 const PUT_ALIGN: usize = 256;
 
@@ -54,13 +56,13 @@ pub fn connect(
 ) -> Result<Vec<UtofuEndpoint>, WireError> {
     let n_ports = registrars.len();
     let halves = halves(api, n_ports, place);
-    let mine = halves.as_ref().map(|halves| {
-        let ids = halves.iter().flat_map(|half| half.vcq.id().raw().to_le_bytes());
-        stamped(&ids.collect::<Vec<u8>>())
+    let mine = halves.as_ref().map_err(ToString::to_string).and_then(|halves| {
+        let infos: Vec<VcqInfo> = halves.iter().map(|half| half.vcq.id().info()).collect();
+        card(&infos)
     });
-    let all = agree(exchange, CALL, mine.as_deref().map_err(ToString::to_string))?;
+    let all = agree(exchange, CALL, mine.as_deref().map_err(Clone::clone))?;
     let rank = exchange.rank() as Rank;
-    let places = places(&api, &all, rank, n_ports).map(Arc::new);
+    let places = places(&all, rank, n_ports).map(Arc::new);
     drop(all);
     let ports = halves.and_then(|halves| {
         let places = places?;
@@ -89,18 +91,41 @@ pub fn connect(
     ports
 }
 
-/// Where all ranks' ports are, from the numbers of their VCQs.
-fn places(api: &Api, all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
+/// What a rank tells of its ports' VCQs.
+///
+/// # Errors
+/// VCQs of several nodes, or with a TNI, CQ or extra value that no device has.
+fn card(vcqs: &[VcqInfo]) -> Result<Vec<u8>, String> {
+    let coords = vcqs.first().map_or([0; COORDS_BYTES], |vcq| vcq.coords);
+    let mut bytes = coords.to_vec();
+    for vcq in vcqs {
+        if vcq.coords != coords || vcq.tni > 15 || vcq.cq > 15 || vcq.extra > 255 {
+            return Err(format!("a VCQ of a rank on {coords:?} that no Tofu device has: {vcq:?}"));
+        }
+        bytes.extend([(vcq.tni << 4 | vcq.cq) as u8, vcq.extra as u8]);
+    }
+    Ok(stamped(&bytes))
+}
+
+/// The VCQs of which a rank has sent this [`card`]; `None` if it is none.
+fn vcqs_of(card: &[u8]) -> Option<Vec<VcqInfo>> {
+    let (&coords, queues) = card.split_first_chunk::<COORDS_BYTES>()?;
+    let (queues, []) = queues.as_chunks::<QUEUE_BYTES>() else { return None };
+    let vcq = |queue: &[u8; QUEUE_BYTES]| {
+        let [place, extra] = queue.map(u16::from);
+        VcqInfo { coords, tni: place >> 4, cq: place & 15, extra }
+    };
+    Some(queues.iter().map(vcq).collect())
+}
+
+/// Where all ranks' ports are, from their cards.
+fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
     let ids = all.iter().enumerate().map(|(peer, record)| {
         let peer = peer as Rank;
         let refused = |reason| WireError { call: CALL, reason, peer: Some(peer) };
         let card = unstamped(record, peer, rank).map_err(refused)?;
-        let (ids, []) = card.as_chunks::<RECORD_BYTES>() else {
-            return Err(refused(format!("rank {peer} sent a card of {} bytes", card.len())));
-        };
-        let ids = ids.iter().map(|id| VcqId::from_raw(api, u64::from_le_bytes(*id)));
-        let ids = ids.map(|id| id.map(|id| id.info())).collect::<Result<Vec<_>, _>>();
-        ids.map_err(|error| failed(error, Some(peer)))
+        let wrong = || refused(format!("rank {peer} sent a card of {} bytes", card.len()));
+        vcqs_of(card).ok_or_else(wrong)
     });
     Places::new(ids, rank, n_ports)
 }

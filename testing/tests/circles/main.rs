@@ -23,9 +23,13 @@ fn root() -> &'static Path {
 /// All files below `directory` with this extension.
 fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, extension, found);
+        let entry = entry.unwrap();
+        let path = entry.path();
+        // Not what is built, nor behind links, which may lead round.
+        if entry.file_type().unwrap().is_dir() {
+            if !path.ends_with("target") {
+                files(&path, extension, found);
+            }
         } else if path.extension().is_some_and(|of_file| of_file == extension) {
             found.push(path);
         }

@@ -328,9 +328,12 @@ fn what_may_be_stale_is_gone_before_memory_is_registered_anew() {
     let (source, cache) = cache();
     drop(cache.get(page(0), pages(2)).unwrap());
     let leased = cache.get(page(5), 1).unwrap();
-    let device = cache.device.clone();
-    *cache.device.on_register.lock().unwrap() =
-        Some(Box::new(move || assert_eq!(device.live(), 2, "what is leased, and the new one")));
+    // The device has the closure, which must not have the device.
+    let device = Arc::downgrade(&cache.device);
+    *cache.device.on_register.lock().unwrap() = Some(Box::new(move || {
+        let live = device.upgrade().map(|device| device.live());
+        assert_eq!(live, Some(2), "what is leased, and the new one");
+    }));
     source.log().begin();
     drop(cache.get(page(1), 1).unwrap());
     source.log().end();

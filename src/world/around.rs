@@ -1,0 +1,144 @@
+//! What a rank keeps of the cards of all: where the nodes are, and who is near.
+//!
+//! The cards of 158,976 ranks are most of what start-up may take, so they are gone before the map is made and the
+//! device opened.
+
+use hopbine_meet::Exchange;
+#[cfg(feature = "internals")]
+use hopbine_torus::geometry::RankMap;
+use hopbine_torus::geometry::Shape;
+
+use super::card::{Card, Cards, Common};
+use super::place::{Given, Placed, from_given, from_hosts, from_tofu};
+#[cfg(feature = "internals")]
+use crate::comm::choice::tuning::Tuning;
+use crate::error::Error;
+
+/// How nodes are told apart, and where they may be looked for.
+pub(super) struct Asked<'a> {
+    /// The torus that Fujitsu MPI says, if the settings say none, with this rank's place.
+    pub(super) logical: Option<&'a (Shape, Given)>,
+    /// Where else the torus may come from.
+    pub(super) source: Source,
+    /// Ranks of a node by the settings, where no device says which node a rank is on.
+    pub(super) per_node: Option<u32>,
+    /// Whether the hosts of all are wanted.
+    pub(super) hosts: bool,
+}
+
+/// See [`Asked`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Settings,
+    TofuCoordinates,
+    Hosts,
+}
+
+/// How many ranks have something in common with this one, and how many of them come before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) n: usize,
+    pub(super) place: usize,
+}
+
+/// See the module documentation.
+pub(super) struct Around {
+    /// Of this rank's coordinates,
+    pub(super) node: Share,
+    /// and of its cores.
+    pub(super) cores: Share,
+    /// Ranks of its coordinates and host.
+    pub(super) ranks_per_node: u32,
+    pub(super) n_hosts: u32,
+    /// The node's number, the same for the ranks of a node.
+    pub(super) node_number: u64,
+    /// Whether some node has several ranks; the same on all ranks.
+    pub(super) several_on_a_node: bool,
+    /// Other ranks of its node's number and host.
+    pub(super) neighbours: u32,
+    /// Where the ranks' nodes are in the torus, if they say.
+    pub(super) placed: Option<Placed>,
+    /// By rank, if asked for.
+    pub(super) hosts: Vec<u64>,
+}
+
+impl Around {
+    /// Exchanges the cards; collective.
+    ///
+    /// # Errors
+    /// As [`Cards::of_all`].
+    pub(super) fn meet(
+        exchange: &mut dyn Exchange,
+        card: &Card,
+        common: Common<'_>,
+        asked: &Asked<'_>,
+    ) -> Result<Self, Error> {
+        let me = exchange.rank();
+        let cards = Cards::of_all(exchange, card, common)?;
+        let share = |same: &dyn Fn(&Card) -> bool| Share {
+            n: cards.iter().filter(same).count(),
+            place: cards.iter().take(me).filter(same).count(),
+        };
+        let numbers = || {
+            (0u64..).zip(cards.iter()).map(|(rank, card)| match asked.per_node {
+                Some(per_node) => rank / u64::from(per_node),
+                None => of_coords(card.coords),
+            })
+        };
+        let node_number = match asked.per_node {
+            Some(per_node) => me as u64 / u64::from(per_node),
+            None => of_coords(card.coords),
+        };
+        let is_near =
+            |(number, other): &(u64, Card)| (*number, other.host) == (node_number, card.host);
+        let hosts = || cards.iter().map(|card| card.host);
+        let given = |mine| from_given(mine, cards.iter().map(|card| card.given));
+        let otherwise = || match asked.source {
+            Source::Settings => None,
+            Source::TofuCoordinates => from_tofu(cards.iter().map(|card| card.coords)),
+            Source::Hosts => from_hosts(&hosts().collect::<Vec<_>>()),
+        };
+        Ok(Around {
+            node: share(&|other| other.coords == card.coords),
+            cores: share(&|other| other.cores == card.cores),
+            ranks_per_node: share(&|other| (other.coords, other.host) == (card.coords, card.host)).n
+                as u32,
+            n_hosts: n_different(hosts()) as u32,
+            node_number,
+            several_on_a_node: n_different(numbers()) < cards.iter().len(),
+            neighbours: numbers().zip(cards.iter()).filter(is_near).count() as u32 - 1,
+            placed: asked.logical.and_then(given).or_else(otherwise),
+            hosts: if asked.hosts { hosts().collect() } else { Vec::new() },
+        })
+    }
+}
+
+fn n_different(numbers: impl Iterator<Item = u64>) -> usize {
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len()
+}
+
+fn of_coords(coords: [u8; 6]) -> u64 {
+    coords.iter().fold(0, |number, &at| number << 8 | u64::from(at))
+}
+
+/// Shape and rank map of ranks on Tofu nodes, of which this one is at `coords`: for a test of the memory that takes.
+///
+/// # Errors
+/// As [`init`](crate::init).
+#[cfg(feature = "internals")]
+pub fn torus_of_nodes(
+    exchange: &mut dyn Exchange,
+    coords: [u8; 6],
+) -> Result<Option<(Shape, RankMap)>, Error> {
+    let tuning = Tuning::tofu_d();
+    let common = Common { settings: "", table: tuning.table(), path: "" };
+    let card = Card::new(0, 0, coords, None, common);
+    let source = Source::TofuCoordinates;
+    let asked = Asked { logical: None, source, per_node: None, hosts: false };
+    let placed = Around::meet(exchange, &card, common, &asked)?.placed;
+    let wrong = |reason| Error::Layout { rank: exchange.rank() as u32, reason };
+    placed.map(Placed::shape_and_map).transpose().map_err(wrong)
+}
