@@ -136,8 +136,8 @@ impl Timeline<'_> {
         for record in self.calls.iter() {
             let (Label { collective, procedure, .. }, by) = &self.labels[record.step as usize];
             let Record { bytes, id, .. } = record;
-            let name = format_args!("{}{collective}", procedure.prefix());
-            self.event(out, 0, record, record.end, "call", &name)?;
+            let prefix = procedure.prefix();
+            self.event(out, 0, record, record.end, "call", &format_args!("{prefix}{collective}"))?;
             let (op, by) = (Operation(*id), Quoted(by));
             write!(out, ", \"args\": {{\"bytes\": {bytes}, \"op\": {op}, \"by\": {by}}}}}")?;
         }
