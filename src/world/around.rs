@@ -35,7 +35,7 @@ pub(super) enum Source {
 }
 
 /// How many ranks have something in common with this one, and how many of them come before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) n: usize,
     pub(super) place: usize,
@@ -75,22 +75,24 @@ impl Around {
     ) -> Result<Self, Error> {
         let me = exchange.rank();
         let cards = Cards::of_all(exchange, card, common)?;
-        let share = |same: &dyn Fn(&Card) -> bool| Share {
-            n: cards.iter().filter(same).count(),
-            place: cards.iter().take(me).filter(same).count(),
+        let ranks = || (0usize..).zip(cards.iter());
+        let share = |same: &dyn Fn(&Card) -> bool| {
+            let mut share = Share::default();
+            for (rank, _) in ranks().filter(|(_, other)| same(other)) {
+                share.n += 1;
+                share.place += usize::from(rank < me);
+            }
+            share
         };
-        let numbers = || {
-            (0u64..).zip(cards.iter()).map(|(rank, card)| match asked.per_node {
-                Some(per_node) => rank / u64::from(per_node),
-                None => of_coords(card.coords),
-            })
-        };
-        let node_number = match asked.per_node {
-            Some(per_node) => me as u64 / u64::from(per_node),
+        let number_of = |rank: usize, card: &Card| match asked.per_node {
+            Some(per_node) => rank as u64 / u64::from(per_node),
             None => of_coords(card.coords),
         };
-        let is_near =
-            |(number, other): &(u64, Card)| (*number, other.host) == (node_number, card.host);
+        let node_number = number_of(me, card);
+        let is_on_node = |other: &Card| (other.coords, other.host) == (card.coords, card.host);
+        let is_near = |(rank, other): &(usize, Card)| {
+            (number_of(*rank, other), other.host) == (node_number, card.host)
+        };
         let hosts = || cards.iter().map(|card| card.host);
         let given = |mine| from_given(mine, cards.iter().map(|card| card.given));
         let otherwise = || match asked.source {
@@ -101,12 +103,12 @@ impl Around {
         Ok(Around {
             node: share(&|other| other.coords == card.coords),
             cores: share(&|other| other.cores == card.cores),
-            ranks_per_node: share(&|other| (other.coords, other.host) == (card.coords, card.host)).n
-                as u32,
+            ranks_per_node: cards.iter().filter(is_on_node).count() as u32,
             n_hosts: n_different(hosts()) as u32,
             node_number,
-            several_on_a_node: n_different(numbers()) < cards.iter().len(),
-            neighbours: numbers().zip(cards.iter()).filter(is_near).count() as u32 - 1,
+            several_on_a_node: n_different(ranks().map(|(rank, other)| number_of(rank, &other)))
+                < cards.iter().len(),
+            neighbours: ranks().filter(is_near).count() as u32 - 1,
             placed: asked.logical.and_then(given).or_else(otherwise),
             hosts: if asked.hosts { hosts().collect() } else { Vec::new() },
         })

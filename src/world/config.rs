@@ -268,12 +268,17 @@ pub(super) fn unexpected_bytes(get: Lookup<'_>) -> Result<usize, Error> {
 /// The cores for workers, by the environment; none if it says nothing.
 pub(super) fn cores(get: Lookup<'_>) -> Result<Vec<usize>, Error> {
     let Some(text) = CORES.get(get) else { return Ok(Vec::new()) };
-    let ranges: Option<Vec<_>> = text.split(',').map(core_range).collect();
-    ranges.map(|ranges| ranges.into_iter().flatten().collect()).ok_or_else(|| {
+    core_list(&text).ok_or_else(|| {
         CORES
             .wrong_here(text, format!("core numbers below {MOST_CORES} and ranges like 2,3,8-11"))
             .into()
     })
+}
+
+/// Cores as in `2,3,8-11`; the kernel writes them so, too.
+pub(super) fn core_list(text: &str) -> Option<Vec<usize>> {
+    let ranges: Option<Vec<_>> = text.split(',').map(core_range).collect();
+    Some(ranges?.into_iter().flatten().collect())
 }
 
 /// Cores as `8-11`, or one of them.

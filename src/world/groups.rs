@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::config::core_range;
+use super::config::core_list;
 
 /// Where the kernel lists them.
 const LISTED: &str = "/sys/devices/system/node";
@@ -30,8 +30,7 @@ impl Groups {
     pub(super) fn of_listing(listing: impl IntoIterator<Item = (String, String)>) -> Self {
         let group = |(name, cores): (String, String)| {
             let number = name.strip_prefix("node")?.parse().ok()?;
-            let ranges: Option<Vec<_>> = cores.trim().split(',').map(core_range).collect();
-            Some((number, ranges?.into_iter().flatten().collect()))
+            Some((number, core_list(&cores)?))
         };
         Groups(listing.into_iter().filter_map(group).collect())
     }
