@@ -13,7 +13,7 @@ use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, Settled, Span, pa
 const REGION: usize = 1 << 16;
 
 /// A lookup of 4 KiB, given back.
-fn look_up(cache: &mut Cache<u64>, settled: Settled, addr: usize) {
+fn look_up(cache: &Cache<u64>, settled: Settled, addr: usize) {
     let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
     let lease = cache.get(Keep::UntilEvent(settled), 0, black_box(addr), 4096, register).unwrap();
     black_box(*lease.handle() + lease.offset());
@@ -24,25 +24,25 @@ fn lookups(c: &mut Criterion) {
     const REGIONS: usize = 512;
     let buffer = vec![1_u8; (REGIONS + 1) * REGION];
     let base = buffer.as_ptr() as usize;
-    let mut cache = Cache::with_process_events(CacheConfig::default(), 1);
+    let cache = Cache::with_process_events(CacheConfig::default(), 1);
     eprintln!("mode: {:?}", cache.stats().mode);
     let settled = cache.settle();
     for region in 0..REGIONS {
-        look_up(&mut cache, settled, base + region * REGION);
+        look_up(&cache, settled, base + region * REGION);
     }
     let mut group = c.benchmark_group("regcache");
-    group.bench_function("hit", |b| b.iter(|| look_up(&mut cache, settled, base)));
+    group.bench_function("hit", |b| b.iter(|| look_up(&cache, settled, base)));
     group.bench_function("hit and settle", |b| {
         b.iter(|| {
             let settled = cache.settle();
-            look_up(&mut cache, settled, base);
+            look_up(&cache, settled, base);
         });
     });
     let mut at = 0;
     group.bench_function("hit of 512 regions in turn", |b| {
         b.iter(|| {
             at = (at + 1) % REGIONS;
-            look_up(&mut cache, settled, base + at * REGION);
+            look_up(&cache, settled, base + at * REGION);
         });
     });
     group.bench_function("uncached", |b| {
@@ -55,7 +55,7 @@ fn lookups(c: &mut Criterion) {
     group.bench_function("miss after all has ended, one region", |b| {
         b.iter(|| {
             cache.end_all(0);
-            look_up(&mut cache, settled, base);
+            look_up(&cache, settled, base);
         });
     });
     group.finish();

@@ -38,7 +38,7 @@ fn the_heap_shrinks() {
     if let Err(error) = ProcessEvents::shared() {
         return hopbine_testing::skip(format!("there are no events of memory: {error}"));
     }
-    let mut cache = Cache::with_process_events(CacheConfig::default(), 1);
+    let cache = Cache::with_process_events(CacheConfig::default(), 1);
     // SAFETY: the test passes a whole mapped page.
     let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
     let grow = 4 * page_bytes() as libc::intptr_t;

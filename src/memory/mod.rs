@@ -24,19 +24,21 @@
 //! regions may overlap.
 //!
 //! # Locks
-//! A [`Cache`] has one owner; the ports of a rank share it under one lock. Registering, releasing
-//! and allocating under that lock is allowed although all three may unmap memory, whose announcement
-//! the unmapping thread waits for: the reader of events takes no lock, it only appends to a ring
-//! ([`EventLog`]).
+//! The ports of a rank share a [`Cache`], whose lock is held neither while an interface registers or releases nor while
+//! the system is asked to watch: lookups of other ports do not wait for that. Where it unmaps or allocates under its
+//! lock, that is allowed although the unmapping thread waits for the announcement: the reader of events takes no lock,
+//! it only appends to a ring ([`EventLog`]).
 //!
 //! # Not here
 //! What a registration is (the endpoint knows), which buffers are registered when (the engine), and
 //! anything of plans or ranks. A child made by `fork` inherits no events and keeps nothing.
 
 mod cache;
+mod config;
 mod events;
 mod forks;
 mod hooks;
+mod kept;
 mod lease;
 mod monitor;
 mod pages;
@@ -46,7 +48,8 @@ mod stats;
 mod trust;
 mod uffd;
 
-pub use cache::{Cache, CacheConfig, Keep, KeepRule, Settled};
+pub use cache::{Cache, Keep, Settled};
+pub use config::{CacheConfig, KeepRule};
 #[cfg(all(feature = "sim", feature = "emu"))]
 pub(crate) use events::PATIENCE;
 #[cfg(any(feature = "internals", all(feature = "sim", feature = "emu")))]

@@ -12,7 +12,7 @@ use super::span::Span;
 pub(super) struct Regions<H> {
     n_ports: usize,
     live: Vec<Region<H>>,
-    /// By port: registrations of regions that have ended, to be let go in the port's next call.
+    /// By port: registrations of regions that have ended, to be let go in the port's call.
     ended: Vec<Vec<Arc<H>>>,
     /// Counts lookups: the time in `Region::used`.
     clock: u64,
@@ -128,15 +128,16 @@ impl<H> Regions<H> {
         Some(bare)
     }
 
-    /// Lets go of what has ended of a port's registrations; leases may still have it.
-    pub(super) fn drop_ended(&mut self, port: usize) {
-        self.ended[port].clear();
+    /// What has ended of a port's registrations; leases may have it, too.
+    #[inline]
+    pub(super) fn take_ended(&mut self, port: usize) -> Vec<Arc<H>> {
+        std::mem::take(&mut self.ended[port])
     }
 
-    /// Lets go of all of a port's registrations.
+    /// Ends all of a port's registrations.
     pub(super) fn close(&mut self, port: usize) {
-        self.ended[port].clear();
-        self.live.iter_mut().for_each(|region| region.handles[port] = None);
+        let handles = self.live.iter_mut().filter_map(|region| region.handles[port].take());
+        self.ended[port].extend(handles);
     }
 
     /// Ends the regions that overlap a range and are wanted; how many.

@@ -3,10 +3,10 @@
 //!
 //! What is registered with a port's VCQ is registered and released within calls for that port,
 //! hence under the port's lock; the cache, which the ports share, has a lock of its own that is
-//! taken within. Only the thread that reads memory events works beside it, and that thread only
-//! appends to a log.
+//! taken within, but not held while the device registers or releases. The thread that reads memory
+//! events works beside it, and only appends to a log.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use utofu::UtofuError;
 use utofu::abi::{UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD};
@@ -35,13 +35,13 @@ pub struct Registrar {
 /// One port's part of its rank's cache.
 #[derive(Debug)]
 struct PortCache {
-    cache: Arc<Mutex<Cache<Registration>>>,
+    cache: Arc<Cache<Registration>>,
     port: usize,
 }
 
 /// A look at the figures of a cache, as long as one of its ports lives.
 #[derive(Clone, Debug)]
-pub struct CacheView(Weak<Mutex<Cache<Registration>>>);
+pub struct CacheView(Weak<Cache<Registration>>);
 
 impl Registrar {
     /// The registrars of `n_ports` ports that share a cache, and a view of that.
@@ -51,12 +51,12 @@ impl Registrar {
 
     /// The same with this cache, which is for as many ports.
     pub(crate) fn sharing(cache: Cache<Registration>, n_ports: usize) -> (Vec<Self>, CacheView) {
-        let cache = Arc::new(Mutex::new(cache));
+        let cache = Arc::new(cache);
         let registrar = |port| Registrar {
             cache: Some(PortCache { cache: cache.clone(), port }),
             leases: Vec::with_capacity(USUAL_LEASES),
             own: Vec::new(),
-            counts: lock(&cache).counts().clone(),
+            counts: cache.counts().clone(),
         };
         ((0..n_ports).map(registrar).collect(), CacheView(Arc::downgrade(&cache)))
     }
@@ -102,7 +102,6 @@ impl Registrar {
         owner: Owner<'_>,
     ) -> Result<Option<Lease<Registration>>, UtofuError> {
         let Some(PortCache { cache, port }) = &self.cache else { return Ok(None) };
-        let mut cache = lock(cache);
         let keep = match owner {
             Owner::Library => return Ok(None),
             Owner::User(settled) => {
@@ -152,19 +151,19 @@ impl Registrar {
 
     fn give_back(&self, lease: Lease<Registration>) {
         if let Some(PortCache { cache, port }) = &self.cache {
-            lock(cache).give_back(*port, lease);
+            cache.give_back(*port, lease);
         }
     }
 
     /// As [`Registry::stage_bytes`].
     fn stage_bytes(&self) -> Option<u64> {
-        self.cache.as_ref().and_then(|PortCache { cache, .. }| lock(cache).stage_bytes())
+        self.cache.as_ref().and_then(|PortCache { cache, .. }| cache.stage_bytes())
     }
 
     /// Ends all kept registrations: those in use end with their release.
     pub(super) fn forget(&mut self) {
         if let Some(PortCache { cache, port }) = &self.cache {
-            lock(cache).end_all(*port);
+            cache.end_all(*port);
         }
     }
 }
@@ -175,7 +174,7 @@ impl Drop for Registrar {
             self.give_back(lease);
         }
         if let Some(PortCache { cache, port }) = &self.cache {
-            lock(cache).close(*port);
+            cache.close(*port);
         }
     }
 }
@@ -183,13 +182,8 @@ impl Drop for Registrar {
 impl CacheView {
     /// The figures; `None` after the end of all ports.
     pub fn stats(&self) -> Option<CacheStats> {
-        self.0.upgrade().map(|cache| lock(&cache).stats())
+        self.0.upgrade().map(|cache| cache.stats())
     }
-}
-
-fn lock(cache: &Mutex<Cache<Registration>>) -> MutexGuard<'_, Cache<Registration>> {
-    // A panic under the lock is a defect of the cache, which is whole between any two statements.
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Registry for UtofuEndpoint {

@@ -52,7 +52,9 @@ pub(crate) fn needs_keys(ports: &[Arc<Port>], operation: &Operation) -> bool {
     programs.any(|(code, port)| code.wire_bytes[..2].iter().any(|&bytes| port.needs_key(bytes)))
 }
 
-/// Registers the user's memory wherever `operation` puts it on the wire.
+/// Registers the user's memory wherever `operation` puts it on the wire: all of it, since a port's part of it is another
+/// one in a shorter call, which would find nothing. By the caller, who can make a call that finds no room again: no peer
+/// has heard of it.
 ///
 /// # Safety
 /// See [`Engine::register`](crate::engine::Engine::register).

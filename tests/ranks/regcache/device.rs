@@ -30,25 +30,40 @@ impl Drop for Handle {
     }
 }
 
-type Hook = Box<dyn Fn() + Send + Sync>;
+/// What a test does in the midst of something.
+#[derive(Default)]
+pub struct Hook(Mutex<Option<Arc<dyn Fn() + Send + Sync>>>);
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+impl Hook {
+    pub fn set(&self, act: impl Fn() + Send + Sync + 'static) {
+        *self.0.lock().unwrap() = Some(Arc::new(act));
+    }
+
+    fn run(&self) {
+        let act = self.0.lock().unwrap().clone();
+        if let Some(act) = act {
+            act();
+        }
+    }
+}
 
 /// Counts registrations, and fails the test when one is released twice.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Device {
     inner: Mutex<Inner>,
     /// Runs in the midst of each registration.
-    pub on_register: Mutex<Option<Hook>>,
+    pub on_register: Hook,
     /// Most registrations at a time.
     room: Option<usize>,
 }
 
-impl std::fmt::Debug for Device {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Device")
-    }
-}
-
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner {
     next: u64,
     live: HashMap<u64, (usize, usize)>,
@@ -80,9 +95,7 @@ impl Device {
         inner.next += 1;
         inner.live.insert(id, (addr, len));
         drop(inner);
-        if let Some(hook) = &*self.on_register.lock().unwrap() {
-            hook();
-        }
+        self.on_register.run();
         Ok(Handle { device: self.clone(), id, addr, len })
     }
 }
@@ -91,7 +104,7 @@ impl Device {
 #[derive(Debug)]
 pub struct Shared {
     pub device: Arc<Device>,
-    cache: Mutex<Cache<Handle>>,
+    cache: Cache<Handle>,
 }
 
 /// The use of a registration.
@@ -110,7 +123,7 @@ pub struct Use<'c> {
 impl Drop for Use<'_> {
     fn drop(&mut self) {
         let lease = self.lease.take().expect("given back only here");
-        self.shared.cache.lock().unwrap().give_back(self.port, lease);
+        self.shared.cache.give_back(self.port, lease);
     }
 }
 
@@ -123,7 +136,7 @@ impl Shared {
     ) -> Self {
         let source = source.map(|source| source as Arc<dyn EventSource>);
         let source = source.ok_or_else(|| "the test has none".to_owned());
-        let cache = Mutex::new(Cache::new(config, n_ports, source));
+        let cache = Cache::new(config, n_ports, source);
         Shared { device: Arc::new(device), cache }
     }
 
@@ -161,17 +174,16 @@ impl Shared {
         addr: usize,
         len: usize,
     ) -> Result<Use<'_>, CacheError<Full>> {
-        let mut cache = self.cache();
         let lease =
-            cache.get(keep, port, addr, len, |addr, len| self.device.register(addr, len))?;
+            self.cache.get(keep, port, addr, len, |addr, len| self.device.register(addr, len))?;
         let Handle { id, addr, len, .. } = *lease.handle();
         let offset = lease.offset();
         Ok(Use { shared: self, port, lease: Some(lease), id, addr, len, offset })
     }
 
     /// The cache itself.
-    pub fn cache(&self) -> std::sync::MutexGuard<'_, Cache<Handle>> {
-        self.cache.lock().unwrap()
+    pub fn cache(&self) -> &Cache<Handle> {
+        &self.cache
     }
 
     pub fn stats(&self) -> CacheStats {
@@ -184,6 +196,8 @@ impl Shared {
 pub struct ByHand {
     log: Arc<EventLog>,
     watched: Mutex<Vec<Span>>,
+    /// Runs after each watch.
+    pub on_watch: Hook,
     refuse: bool,
     /// Never has announced everything.
     pub stuck: bool,
@@ -197,7 +211,13 @@ impl ByHand {
 
     fn of(capacity: usize) -> Self {
         let log = Arc::new(EventLog::new(capacity));
-        ByHand { log, watched: Mutex::default(), refuse: false, stuck: false }
+        ByHand {
+            log,
+            watched: Mutex::default(),
+            on_watch: Hook::default(),
+            refuse: false,
+            stuck: false,
+        }
     }
 
     pub fn refusing() -> Arc<Self> {
@@ -236,6 +256,7 @@ impl EventSource for ByHand {
             return Err(std::io::ErrorKind::Unsupported.into());
         }
         self.watched.lock().unwrap().push(span);
+        self.on_watch.run();
         Ok(())
     }
 

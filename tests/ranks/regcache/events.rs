@@ -4,7 +4,6 @@
 
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,13 +18,13 @@ use hopbine_testing::skip;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// A cache of stamps.
-struct Cache(Mutex<hopbine::memory::Cache<u64>>);
+struct Cache(hopbine::memory::Cache<u64>);
 
 impl Cache {
     fn get(&self, addr: usize, len: usize) -> u64 {
         // SAFETY: every test passes whole pages that are mapped and hold a stamp.
         let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
-        let mut cache = self.0.lock().unwrap();
+        let cache = &self.0;
         let keep = Keep::UntilEvent(cache.settle());
         let lease = cache.get::<Infallible>(keep, 0, addr, len, read).unwrap();
         let stamp = *lease.handle();
@@ -34,7 +33,7 @@ impl Cache {
     }
 
     fn stats(&self) -> CacheStats {
-        self.0.lock().unwrap().stats()
+        self.0.stats()
     }
 }
 
@@ -48,7 +47,7 @@ fn cache() -> Option<Cache> {
     let cache = hopbine::memory::Cache::with_process_events(CacheConfig::default(), 1);
     let CacheMode::Events { source } = cache.stats().mode else { panic!("there are events") };
     println!("events by {source}");
-    Some(Cache(Mutex::new(cache)))
+    Some(Cache(cache))
 }
 
 fn fresh_stamp() -> u64 {
@@ -379,7 +378,7 @@ fn evicted_pages_are_not_watched_any_more() {
     let max_regions = std::num::NonZeroU32::new(16).unwrap();
     let config = CacheConfig { max_regions, ..CacheConfig::default() };
     let cache = hopbine::memory::Cache::with_process_events(config, 1);
-    let cache = Cache(Mutex::new(cache));
+    let cache = Cache(cache);
     let page = page_bytes();
     let len = 4000 * page;
     // SAFETY: a new private mapping at an address of the kernel's choice.

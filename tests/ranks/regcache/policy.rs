@@ -165,13 +165,13 @@ fn an_event_during_registration_makes_it_anew() {
     let (source, cache) = cache();
     let device = cache.device.clone();
     let left = Arc::new(AtomicUsize::new(1));
-    *device.on_register.lock().unwrap() = Some(Box::new(move || {
-        // The hook holds no lock of the cache: posting is what a reader would do.
+    device.on_register.set(move || {
+        // Posting is what a reader would do.
         if left.fetch_sub(1, Ordering::Relaxed) == 1 {
             source.unmap(page(0), pages(1));
         }
         left.store(0, Ordering::Relaxed);
-    }));
+    });
     let lease = cache.get(page(0), pages(1)).unwrap();
     assert_eq!(lease.id, 1, "the first registration was thrown away");
     assert_eq!((device.made(), device.live()), (2, 1));
@@ -182,7 +182,7 @@ fn an_event_during_registration_makes_it_anew() {
 fn events_elsewhere_do_not_disturb_a_registration() {
     let (source, cache) = cache();
     let device = cache.device.clone();
-    *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(50), 1)));
+    device.on_register.set(move || source.unmap(page(50), 1));
     let first = cache.get(page(0), pages(1)).unwrap().id;
     assert_eq!(cache.get(page(0), pages(1)).unwrap().id, first);
     assert_eq!((device.made(), device.live()), (1, 1));
@@ -192,7 +192,7 @@ fn events_elsewhere_do_not_disturb_a_registration() {
 fn events_without_end_are_served_uncached() {
     let (source, cache) = cache();
     let device = cache.device.clone();
-    *device.on_register.lock().unwrap() = Some(Box::new(move || source.unmap(page(0), 1)));
+    device.on_register.set(move || source.unmap(page(0), 1));
     not_kept(&cache, page(0), pages(1), 0);
 }
 
@@ -328,12 +328,12 @@ fn what_may_be_stale_is_gone_before_memory_is_registered_anew() {
     let (source, cache) = cache();
     drop(cache.get(page(0), pages(2)).unwrap());
     let leased = cache.get(page(5), 1).unwrap();
-    // The device has the closure, which must not have the device.
+    // The device has the hook, which must not have the device.
     let device = Arc::downgrade(&cache.device);
-    *cache.device.on_register.lock().unwrap() = Some(Box::new(move || {
+    cache.device.on_register.set(move || {
         let live = device.upgrade().map(|device| device.live());
         assert_eq!(live, Some(2), "what is leased, and the new one");
-    }));
+    });
     source.log().begin();
     drop(cache.get(page(1), 1).unwrap());
     source.log().end();

@@ -2,6 +2,8 @@
 //! `policy`.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopbine::memory::{CacheConfig, CacheError};
 
@@ -48,6 +50,91 @@ fn a_port_that_ends_leaves_the_others_theirs() {
     let live: Vec<bool> = ids.iter().map(|id| cache.device.is_live(*id)).collect();
     assert_eq!(live, [true, false, true]);
     assert_eq!(cache.get_at(2, page(0), 1).unwrap().id, ids[2]);
+}
+
+/// What another port does once, in the midst of something.
+fn once<A: Fn(&Shared) + Send + Sync>(
+    cache: &Arc<Shared>,
+    act: A,
+) -> impl Fn() + Send + Sync + use<A> {
+    let (cache, is_done) = (Arc::downgrade(cache), AtomicBool::new(false));
+    move || {
+        if !is_done.swap(true, Ordering::Relaxed) {
+            act(&cache.upgrade().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_lookup_does_not_wait_for_a_registration() {
+    let (_source, cache) = cache();
+    let kept = cache.get_at(1, page(9), 1).unwrap().id;
+    let cache = Arc::new(cache);
+    let looks = once(&cache, move |cache| {
+        assert_eq!(cache.get_at(1, page(9), 1).unwrap().id, kept);
+    });
+    cache.device.on_register.set(looks);
+    drop(cache.get_at(0, page(0), 1).unwrap());
+    assert_eq!((cache.stats().hits, cache.stats().misses), (1, 2));
+}
+
+#[test]
+fn ports_that_register_the_same_at_once_have_one_region() {
+    let (source, cache) = cache();
+    let cache = Arc::new(cache);
+    let registers = |cache: &Shared| drop(cache.get_at(1, page(0), pages(2)).unwrap());
+    cache.device.on_register.set(once(&cache, registers));
+    let ids = [0, 1].map(|port| cache.get_at(port, page(0), pages(2)).unwrap().id);
+    assert_eq!((ids, cache.device.made(), cache.stats().registered_regions), ([0, 1], 2, 1));
+    source.unmap(page(1), 1);
+    (0..2).for_each(|port| drop(cache.get_at(port, page(9), 1).unwrap()));
+    assert_eq!(cache.device.live(), 2, "both have ended");
+}
+
+/// No region contains another.
+#[test]
+fn a_region_that_another_port_makes_around_it_is_taken() {
+    let (_source, cache) = cache();
+    let cache = Arc::new(cache);
+    let registers = |cache: &Shared| drop(cache.get_at(1, page(0), pages(5)).unwrap());
+    cache.device.on_register.set(once(&cache, registers));
+    let lease = cache.get_at(0, page(1), pages(2)).unwrap();
+    assert_eq!((lease.addr, lease.len, lease.offset), (page(0), pages(5), pages(1) as u64));
+    assert_eq!((cache.device.live(), cache.stats().registered_regions), (2, 1));
+}
+
+#[test]
+fn an_event_that_another_port_hears_ends_a_registration_under_way() {
+    let (source, cache) = cache();
+    let cache = Arc::new(cache);
+    let unmaps = move |cache: &Shared| {
+        source.unmap(page(1), 1);
+        drop(cache.get_at(1, page(9), 1).unwrap());
+    };
+    cache.device.on_register.set(once(&cache, unmaps));
+    let lease = cache.get_at(0, page(0), pages(2)).unwrap();
+    assert_eq!(lease.id, 2, "the first registration was thrown away");
+    assert_eq!(cache.get_at(0, page(0), 1).unwrap().id, 2);
+    assert_eq!(cache.device.live(), 2);
+}
+
+/// An eviction ends the watch of pages that no region has.
+#[test]
+fn what_is_kept_is_watched() {
+    let source = ByHand::new(8);
+    let max_regions = NonZeroU32::new(2).unwrap();
+    let config = CacheConfig { max_regions, ..CacheConfig::default() };
+    let cache = Arc::new(cache_with(Device::default(), config, &source));
+    drop(cache.get_at(1, page(0), pages(2)).unwrap());
+    let evicts = |cache: &Shared| {
+        drop(cache.get_at(1, page(9), 1).unwrap());
+        drop(cache.get_at(1, page(12), 1).unwrap());
+    };
+    source.on_watch.set(once(&cache, evicts));
+    drop(cache.get_at(0, page(1), pages(2)).unwrap());
+    let stats = cache.stats();
+    assert_eq!((stats.registered_regions, stats.evictions > 0), (2, true));
+    assert!(source.watched().contains(&(page(1), pages(2))), "{:?}", source.watched());
 }
 
 /// Several threads, each with ports of its own, as ports of a rank are under locks of their own.

@@ -1,0 +1,243 @@
+//! What a cache knows under its lock: its regions, and what the ports register at the moment.
+//!
+//! A registration is made and watched without the lock. What happens meanwhile to its pages reaches the lookup of
+//! whichever port reads the log next, so every port's pages are written down while it registers them, and marked when
+//! they can no longer become a region.
+
+use std::sync::Arc;
+
+use super::config::CacheConfig;
+use super::events::{EventLog, EventSource, Position};
+use super::forks;
+use super::regions::Regions;
+use super::span::Span;
+use super::stats::{CacheMode, CacheStats, Counted};
+use crate::planted::{self, Planted};
+
+/// Where a cache hears of memory events. It is one listener, and has the log once.
+#[derive(Debug)]
+pub(super) struct Events {
+    pub(super) source: Arc<dyn EventSource>,
+    pub(super) log: Arc<EventLog>,
+}
+
+/// The regions of a cache, and what it has heard.
+#[derive(Debug)]
+pub(super) struct Kept<H> {
+    events: Option<(Arc<Events>, Position)>,
+    config: CacheConfig,
+    regions: Regions<Counted<H>>,
+    /// By port.
+    making: Box<[Option<Making>]>,
+    forks: usize,
+    stats: CacheStats,
+}
+
+/// Pages that a port registers at the moment, or has failed to.
+#[derive(Clone, Copy, Debug)]
+struct Making {
+    whole: Span,
+    /// The registration may lead to other pages than the memory has now, or its watch may have ended.
+    is_stale: bool,
+}
+
+/// What is to be registered for a lookup that has found nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// The pages: those of a region that other ports have, or those that were asked for.
+    pub(super) whole: Span,
+    /// Events of them must be announced before they become a region.
+    pub(super) needs_watch: bool,
+    is_known: bool,
+}
+
+/// What has become of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    /// It is kept; the first one makes the region.
+    Kept { is_first: bool },
+    /// It serves one lease.
+    NotKept,
+    /// It serves nobody.
+    Again,
+}
+
+impl<H> Kept<H> {
+    pub(super) fn new(
+        config: CacheConfig,
+        n_ports: usize,
+        mode: CacheMode,
+        events: Option<Arc<Events>>,
+    ) -> Self {
+        let listen = |events: Arc<Events>| {
+            let position = events.log.position();
+            (events, position)
+        };
+        Kept {
+            events: events.map(listen),
+            config,
+            regions: Regions::new(n_ports),
+            making: vec![None; n_ports].into(),
+            forks: forks::state(),
+            stats: CacheStats { mode, ..CacheStats::default() },
+        }
+    }
+
+    /// The registration at the port that has these pages, and what it covers.
+    #[inline]
+    pub(super) fn hit(&mut self, port: usize, span: Span) -> Option<(Arc<Counted<H>>, Span)> {
+        let found = self.regions.find(port, span)?;
+        self.stats.hits += 1;
+        Some(found)
+    }
+
+    /// The port is about to register pages for a range; `None` if there is no room to keep them.
+    pub(super) fn begin(&mut self, port: usize, span: Span, is_explicit: bool) -> Option<Plan> {
+        let known = self.regions.covering(span);
+        let needs_watch = known.is_none() && !is_explicit;
+        if needs_watch && !self.make_room(span) {
+            return None;
+        }
+        let whole = known.unwrap_or(span);
+        self.making[port] = Some(Making { whole, is_stale: false });
+        Some(Plan { whole, needs_watch, is_known: known.is_some() })
+    }
+
+    /// The port has registered them; keeps that if they are still what the memory has, and the region still is the one
+    /// that the range has.
+    pub(super) fn put(
+        &mut self,
+        port: usize,
+        span: Span,
+        plan: Plan,
+        is_watched: bool,
+        handle: &Arc<Counted<H>>,
+    ) -> Put {
+        let Plan { whole, needs_watch, is_known } = plan;
+        self.hear();
+        let now = self.regions.covering(span);
+        // Other ports may have made regions meanwhile, this one among them.
+        let fits = is_watched && (now.is_some() || !needs_watch || self.make_room(whole));
+        let is_sound = self.making[port].take().is_some_and(|making| !making.is_stale);
+        if is_watched && (!is_sound || now.map_or(is_known, |now| now != whole)) {
+            return Put::Again;
+        }
+        if !fits {
+            self.stats.uncached += 1;
+            return Put::NotKept;
+        }
+        self.stats.misses += 1;
+        self.regions.put(whole, port, handle.clone());
+        Put::Kept { is_first: now.is_none() }
+    }
+
+    pub(super) fn note_uncached(&mut self) {
+        self.stats.uncached += 1;
+    }
+
+    /// Ends the regions that overlap a range, or those of them that are idle.
+    pub(super) fn end(&mut self, of: Span, also_leased: bool) {
+        self.stats.invalidations += match also_leased {
+            true => {
+                self.spoil(of);
+                self.regions.end(of)
+            }
+            false => self.regions.end_idle(of),
+        };
+    }
+
+    /// Ends the region of exactly this range, if there is one.
+    pub(super) fn end_one(&mut self, span: Span) {
+        self.regions.end_one(span);
+    }
+
+    /// Ends all registrations of a port.
+    pub(super) fn close(&mut self, port: usize) {
+        self.regions.close(port);
+    }
+
+    /// What has ended of a port's registrations.
+    #[inline]
+    pub(super) fn take_ended(&mut self, port: usize) -> Vec<Arc<Counted<H>>> {
+        self.regions.take_ended(port)
+    }
+
+    /// What has happened, but for what the interface does.
+    pub(super) fn stats(&self) -> CacheStats {
+        let (n_regions, registered_bytes) = self.regions.size();
+        CacheStats { registered_regions: n_regions as u64, registered_bytes, ..self.stats.clone() }
+    }
+
+    /// Ends all that is idle, for a port whose interface refuses to register. What it registers now it tries again.
+    pub(super) fn evict_all(&mut self, port: usize) {
+        while self.evict() {}
+        if let Some(making) = &mut self.making[port] {
+            making.is_stale = false;
+        }
+    }
+
+    /// Makes room for a region within the limits, evicting what was not used for longest. False if
+    /// too much is in use, or there are no events; then nothing is evicted.
+    fn make_room(&mut self, span: Span) -> bool {
+        let most = self.config.max_bytes.unwrap_or(u64::MAX);
+        let n_most = self.config.max_regions.get() as usize;
+        let fits = |(n, bytes): (usize, u64)| {
+            n < n_most && bytes.saturating_add(span.len() as u64) <= most
+        };
+        if self.events.is_none() || !fits(self.regions.leased_size()) {
+            return false;
+        }
+        while !fits(self.regions.size()) {
+            if !self.evict() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Ends the idle region that was not used for longest, and its watch where no other region has
+    /// the pages. False if there is none.
+    fn evict(&mut self) -> bool {
+        let Some(bare) = self.regions.evict() else { return false };
+        self.stats.evictions += 1;
+        for span in bare {
+            self.spoil(span);
+            if let Some((events, _)) = &self.events {
+                events.source.unwatch(span);
+            }
+        }
+        true
+    }
+
+    /// What is registered of these pages at the moment cannot become a region.
+    fn spoil(&mut self, pages: Span) {
+        for making in self.making.iter_mut().flatten() {
+            making.is_stale |= making.whole.overlaps(pages);
+        }
+    }
+
+    /// Applies all events that happened before the call.
+    #[inline]
+    pub(super) fn hear(&mut self) {
+        let forks = forks::state();
+        if forks != self.forks {
+            // The parent's next write gives it new pages, and leaves the registered ones to the
+            // child.
+            self.forks = forks;
+            self.end(Span::EVERYTHING, true);
+        }
+        let Some((events, position)) = &self.events else { return };
+        if !events.log.has_news(*position) {
+            return;
+        }
+        let (events, mut position) = (events.clone(), *position);
+        events.log.read(&mut position, |of| {
+            if planted::is(Planted::EventMissed) {
+                return;
+            }
+            self.stats.overflows += u64::from(of == Span::EVERYTHING);
+            self.end(of, true);
+        });
+        self.events = Some((events, position));
+    }
+}
