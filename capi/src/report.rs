@@ -165,7 +165,7 @@ fn registrations(cache: &CacheStats) -> String {
     format!(
         "registrations: {registrations} made, {deregistrations} ended, {hits} found; {staged_bytes} bytes copied \
          instead; {}\n",
-        cache.mode
+        cache.policy()
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopbine::{GatesInfo, Info};
+use hopbine::{CacheStats, GatesInfo, Info};
 
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
@@ -112,9 +112,7 @@ fn text(info: &Info) -> String {
     lines.add("timeout", format!("{} s", info.timeout_seconds));
     lines.add(
         "registrations",
-        info.registration_cache
-            .as_ref()
-            .map_or_else(|| "not kept".to_owned(), |cache| cache.mode.to_string()),
+        info.registration_cache.as_ref().map_or_else(|| "not kept".to_owned(), CacheStats::policy),
     );
     if let Some(cache) = &info.registration_cache {
         let figures = format!(

@@ -196,7 +196,8 @@ impl<H> Cache<H> {
     /// What has happened so far.
     pub fn stats(&self) -> CacheStats {
         let [registrations, deregistrations] = self.counts.so_far();
-        CacheStats { registrations, deregistrations, ..lock(&self.kept).stats() }
+        let stage_bytes = self.stage_bytes;
+        CacheStats { registrations, deregistrations, stage_bytes, ..lock(&self.kept).stats() }
     }
 
     /// What counts the interface's registrations, for those that are made beside the cache.

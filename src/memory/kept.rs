@@ -162,7 +162,7 @@ impl<H> Kept<H> {
         self.regions.take_ended(port)
     }
 
-    /// What has happened, but for what the interface does.
+    /// What has happened, but for what the interface and calls do.
     pub(super) fn stats(&self) -> CacheStats {
         let (n_regions, registered_bytes) = self.regions.size();
         CacheStats { registered_regions: n_regions as u64, registered_bytes, ..self.stats.clone() }

@@ -54,6 +54,9 @@ impl Display for CacheMode {
 pub struct CacheStats {
     /// Whether registrations are kept.
     pub mode: CacheMode,
+    /// Up to how many bytes a call copies for each two registrations that it saves (`HOPBINE_STAGE_BYTES`, else the
+    /// decision table); `None` where registrations are kept.
+    pub stage_bytes: Option<u64>,
     /// Registrations that the interface has made, of the user's memory and the library's.
     pub registrations: u64,
     /// Registrations that it has ended.
@@ -78,6 +81,16 @@ pub struct CacheStats {
     pub registered_regions: u64,
     /// Their bytes, in whole pages; overlapping regions count twice.
     pub registered_bytes: u64,
+}
+
+impl CacheStats {
+    /// Whether registrations are kept, and what calls do where they are not.
+    pub fn policy(&self) -> String {
+        match self.stage_bytes {
+            Some(bytes) => format!("{}; calls copy up to {bytes} bytes in place of two", self.mode),
+            None => self.mode.to_string(),
+        }
+    }
 }
 
 /// Counts what an interface registers.

@@ -209,6 +209,8 @@ fn figures(comm: &Communicator) -> [u64; 3] {
 /// Where no registration can be kept, what is short is copied, and registers nothing but for its first call.
 fn staged(comm: &Communicator) {
     assert!(!keeps(comm));
+    let stats = comm.cache_stats().expect("there is a cache");
+    assert!(stats.policy().contains(&stats.stage_bytes.expect("calls copy").to_string()));
     let n_ports = comm.n_ports() as usize;
     let send: Vec<u64> = (0..300_000).collect();
     let mut recv = vec![0; 300_000];
