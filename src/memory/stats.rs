@@ -87,7 +87,10 @@ impl CacheStats {
     /// Whether registrations are kept, and what calls do where they are not.
     pub fn policy(&self) -> String {
         match self.stage_bytes {
-            Some(bytes) => format!("{}; calls copy up to {bytes} bytes in place of two", self.mode),
+            Some(bytes) => format!(
+                "{}; calls copy up to {bytes} bytes in place of two registrations",
+                self.mode
+            ),
             None => self.mode.to_string(),
         }
     }

@@ -124,17 +124,14 @@ fn registrations(info: &Info) -> Finding {
     let Some(cache) = &info.registration_cache else {
         return well(what, "none: this backend registers no memory");
     };
-    let staged = cache.stage_bytes.unwrap_or(0);
     match &cache.mode {
         CacheMode::Events { source } => {
             well(what, format!("kept between calls; freed memory is noticed by {source}"))
         }
         mode @ CacheMode::Trusted { .. } => well(what, mode.to_string()),
-        CacheMode::NoEvents { reason } => slow(
+        CacheMode::NoEvents { .. } => slow(
             what,
-            format!(
-                "not kept: {reason}; calls copy up to {staged} bytes in place of two, longer ones register"
-            ),
+            cache.policy(),
             "use persistent collectives, or register buffers with hopbine_register()",
         ),
         other => slow(what, format!("{other:?}"), "leave HOPBINE_REG_CACHE unset"),
