@@ -6,7 +6,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 
 use super::config::Drive;
 use super::info::{DeviceInfo, FreeQueues};
-use super::near::Near;
+
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
 use crate::endpoint::Endpoint;
@@ -72,6 +72,15 @@ pub(super) trait Backend: Send + Sync {
     }
 }
 
+/// Ranks of one node that speak with each other through its memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Near {
+    /// The same for the ranks of a node, and different for those of different nodes of one host.
+    pub(super) node: u64,
+    /// Whether long messages may be read from the memory of their senders.
+    pub(super) may_read: bool,
+}
+
 /// Where the ranks are: which share a node, and how those speak with each other.
 pub(super) struct Layout<'a> {
     pub(super) n_ports: usize,
@@ -79,6 +88,8 @@ pub(super) struct Layout<'a> {
     pub(super) map: &'a RankMap,
     /// This rank's number among those of its node.
     pub(super) place: usize,
+    /// Whether each rank has a core of its own.
+    pub(super) own_cores: bool,
     /// How the ranks of this node speak with each other, if not as those of different nodes do.
     pub(super) near: Option<Near>,
 }

@@ -187,7 +187,8 @@ impl World<'_> {
             ..CacheConfig::default()
         });
         let n_ports = self.n_ports as usize;
-        let layout = Layout { n_ports, shape, map, place: 0, near: None };
+        let own_cores = self.cores.own_cores;
+        let layout = Layout { n_ports, shape, map, place: 0, own_cores, near: None };
         let opened = match self.emulation {
             Some(emulation) => emulation.device(cache).open(exchange, &layout),
             None => Shm::from_env()?.open(exchange, &layout),
@@ -198,7 +199,7 @@ impl World<'_> {
         let config = EngineConfig {
             workers: self.cores.n_workers,
             cores: self.cores.of_rank(rank as usize),
-            own_cores: self.cores.own_cores,
+            own_cores,
             timeout: self.config.timeout,
             on_timeout: self.config.on_timeout,
             trace: self.config.trace.clone(),

@@ -12,7 +12,7 @@ use hopbine_meet::variables::{
 use hopbine_torus::choose::Wire;
 
 use super::around::{Around, Asked, Source};
-use super::backend::{Backend, Layout, Opened};
+use super::backend::{Backend, Layout, Near, Opened};
 use super::card::{Card, Common};
 use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT};
@@ -23,7 +23,7 @@ use super::info::{Attempt, FreeQueues, Info, environment};
 use super::launcher::meet;
 use super::layout::{WantedMap, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
-use super::near::Near;
+
 use super::place::Placed;
 use super::registrations::parse_cache;
 use super::shm::Shm;
@@ -241,17 +241,19 @@ impl World {
             groups: &Groups::of_machine(),
             is_preloaded: threads::is_preloaded(),
         });
+        let own_cores = seating.own_cores;
         let near = near
             .filter(|_| around.several_on_a_node)
             .map(|Shm { may_read }| Near { node: around.node_number, may_read });
-        let layout = Layout { n_ports, shape: &shape, map: &map, place: around.node.place, near };
+        let place = around.node.place;
+        let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
         let Opened { mut endpoints, small, places, cache, reading } = opened;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
         let config = EngineConfig {
             workers: seating.n_workers,
             cores: seating.cores.clone(),
-            own_cores: seating.own_cores,
+            own_cores,
             timeout,
             on_timeout,
             trace,

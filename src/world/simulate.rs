@@ -335,7 +335,7 @@ impl Opening<'_> {
         let cache = view.map(|view| Box::new(move || view.stats()) as CacheFigures);
         let (small, places) = match rank.has_gates() {
             true => {
-                let layout = Layout { n_ports, shape, map, place: 0, near: None };
+                let layout = Layout { n_ports, shape, map, place: 0, own_cores: true, near: None };
                 gates_under(exchange, &layout).map_err(failed)?
             }
             false => (Err("this seed has none".to_owned()), None),

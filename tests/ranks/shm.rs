@@ -17,7 +17,7 @@ use crate::endpoint::{in_order, mixed_lengths, shuffled};
 
 pub(crate) fn group(n_ranks: usize, may_read: bool) -> Vec<ShmEndpoint> {
     ranks(LocalExchange::group(n_ranks, Duration::from_secs(60)), |_, mut exchange| {
-        let config = ShmConfig { n_ports: 1, node: 0, may_read };
+        let config = ShmConfig { n_ports: 1, node: 0, may_read, own_cores: true };
         connect(&mut exchange, config).unwrap().endpoints.pop().unwrap()
     })
 }

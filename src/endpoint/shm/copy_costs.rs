@@ -10,8 +10,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Messages that go either way before costs count: the first touch memory that nobody has touched.
-const FIRST: u32 = 16;
+/// Messages that go either way before costs count, and their bytes: the first touch memory that nobody has touched.
+const FIRST: (u32, usize) = (16, 16 * 1024 * 1024);
 /// Afterwards one in so many goes the other way, so that its cost stays known.
 const TRIED: u32 = 128;
 
@@ -29,6 +29,10 @@ const SHUNNED: (u32, u32) = (2, 128);
 struct Cost(f32);
 
 impl Cost {
+    fn is_known(&self) -> bool {
+        self.0.is_finite()
+    }
+
     fn note(&mut self, bytes: usize, time: Duration) {
         let new = time.as_nanos() as f32 / bytes as f32;
         // What disturbs a copy makes it longer, never shorter.
@@ -42,6 +46,7 @@ pub(super) struct CopyCosts {
     read: Cost,
     copied: Cost,
     n_messages: u32,
+    n_bytes: usize,
     /// So many messages are read before one is asked for in pieces again,
     shunned: u32,
     /// and so many it was the last time, if no message has come in time since.
@@ -54,6 +59,7 @@ impl Default for CopyCosts {
             read: Cost(f32::INFINITY),
             copied: Cost(f32::INFINITY),
             n_messages: 0,
+            n_bytes: 0,
             shunned: 0,
             last_shunned: 0,
         }
@@ -61,23 +67,28 @@ impl Default for CopyCosts {
 }
 
 impl CopyCosts {
-    /// Whether the next message better goes through slots, where that takes the time of so many copies.
-    pub(super) fn prefer_slots(&mut self, copies: f32) -> bool {
+    /// Whether the next message, of `len` bytes, better goes through slots, where that takes the time of so many copies.
+    pub(super) fn prefer_slots(&mut self, copies: f32, len: usize) -> bool {
         self.n_messages = self.n_messages.wrapping_add(1);
+        self.n_bytes = self.n_bytes.saturating_add(len);
         // Spread, as messages may come in patterns.
         let spread = self.n_messages.wrapping_mul(0x9e37_79b9);
-        if self.n_messages <= FIRST {
-            return spread > u32::MAX / 2;
+        if self.n_messages <= FIRST.0 {
+            match (self.read.is_known(), self.copied.is_known()) {
+                (true, true) if self.n_bytes > FIRST.1 => {}
+                (is_read, is_copied) if is_read != is_copied => return is_read,
+                _ => return spread > u32::MAX / 2,
+            }
         }
         (copies * self.copied.0 < self.read.0) != (spread < u32::MAX / TRIED)
     }
 
     /// Whether the next message is better asked for in pieces than read; see
     /// [`prefer_slots`](CopyCosts::prefer_slots).
-    pub(super) fn prefer_pieces(&mut self, copies: f32) -> bool {
+    pub(super) fn prefer_pieces(&mut self, copies: f32, len: usize) -> bool {
         let is_shunned = self.shunned > 0;
         self.shunned = self.shunned.saturating_sub(1);
-        !is_shunned && self.prefer_slots(copies)
+        !is_shunned && self.prefer_slots(copies, len)
     }
 
     /// A message has come in pieces, in this time, while others came: this many bytes in all.
@@ -120,9 +131,9 @@ mod tests {
         let mut costs = CopyCosts::default();
         let us = Duration::from_micros;
         let through_slots = |costs: &mut CopyCosts, n_messages, copies| {
-            (0..n_messages).filter(|_| costs.prefer_slots(copies)).count() as u32
+            (0..n_messages).filter(|_| costs.prefer_slots(copies, BYTES)).count() as u32
         };
-        assert!((4..=12).contains(&through_slots(&mut costs, FIRST, 2.0)));
+        assert!((4..=12).contains(&through_slots(&mut costs, FIRST.0, 2.0)));
         let (few, many) = (5..=15, 10 * TRIED - 15..=10 * TRIED - 5);
         costs.copied.note(BYTES, us(1));
         costs.read.note(BYTES, us(6));
@@ -137,8 +148,9 @@ mod tests {
         costs.copied.note(BYTES, us(1));
         assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
         // A peer is slow to send pieces, and slower.
-        let read =
-            |costs: &mut CopyCosts| (0..).take_while(|_| !costs.prefer_pieces(2.0)).count() as u32;
+        let read = |costs: &mut CopyCosts| {
+            (0..).take_while(|_| !costs.prefer_pieces(2.0, BYTES)).count() as u32
+        };
         costs.waited(BYTES, us(50));
         assert!(read(&mut costs) < 2);
         for times in 1..10 {

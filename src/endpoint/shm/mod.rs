@@ -130,6 +130,8 @@ pub struct ShmEndpoint {
     reads: Reads,
     /// Whether this process may read memory of all peers.
     can_read: bool,
+    /// Whether each rank has a core of its own.
+    own_cores: bool,
     rendezvous_sends: Numbered<RendezvousSend>,
     cma_due: Vec<RendezvousRecv>,
     /// Messages that come in pieces.
@@ -197,13 +199,11 @@ impl ShmEndpoint {
     fn longest_staged(&mut self, peer: usize, len: usize) -> usize {
         let always = if self.peers.len() > 2 { STAGED_BYTES } else { STAGED_PAIR_BYTES };
         let is_open = len > always && len <= SLOT_BYTES;
-        if is_open && (!self.can_read || self.prefers_slots(peer)) { SLOT_BYTES } else { always }
-    }
-
-    /// Whether messages to a peer are copied by both sides sooner than read: what those from it have
-    /// cost, these will.
-    fn prefers_slots(&mut self, peer: usize) -> bool {
-        !self.is_same_process(peer) && self.peers[peer].costs.prefer_slots(2.0)
+        if is_open && (!self.can_read || self.prefers_slots(peer, len)) {
+            SLOT_BYTES
+        } else {
+            always
+        }
     }
 
     fn check(&self) -> Result<(), WireError> {

@@ -38,8 +38,8 @@ impl ShmEndpoint {
         let incoming = 1 + waiting + self.cma_due.len() + self.cico_recvs.len();
         // Of a short one, which this port had no room for, the first piece would come later.
         let is_short = len <= EAGER_BYTES;
-        let ratio = among as f32 / incoming as f32;
-        if !early.is_all && self.can_read && (is_short || !self.prefers_pieces(peer, ratio)) {
+        let may_be_read = !early.is_all && self.can_read;
+        if may_be_read && (is_short || !self.prefers_pieces((peer, len), among, incoming)) {
             if early.len > 0 {
                 return self.aim_early(peer, &message, Goal::Read(rendezvous));
             }
@@ -55,10 +55,28 @@ impl ShmEndpoint {
         self.aim_early(peer, &message, Goal::Pieces(number))
     }
 
-    /// Whether a message is to be sent in pieces, whose sender has announced `ratio` times as many as this
-    /// rank receives: each side copies all of its own.
-    fn prefers_pieces(&mut self, peer: usize, ratio: f32) -> bool {
-        !self.is_same_process(peer) && self.peers[peer].costs.prefer_pieces(1.0 + ratio)
+    /// Whether a message of `len` bytes is to be sent in pieces, one of `among` that its sender has announced and of
+    /// `incoming` that this rank receives. Where each rank has a core, both copy at the same time, after the
+    /// first piece: then the rank that copies more, with what this one sends itself, decides how long it takes.
+    fn prefers_pieces(&mut self, (peer, len): (usize, usize), among: u64, incoming: usize) -> bool {
+        if self.is_same_process(peer) {
+            return false;
+        }
+        let per_incoming = |n: usize| n as f32 / incoming as f32;
+        let theirs = per_incoming(among as usize);
+        let copies = if self.own_cores {
+            let first = SLOT_BYTES as f32 / len as f32;
+            (1.0 + per_incoming(self.rendezvous_sends.len())).max(theirs) + first.min(1.0)
+        } else {
+            1.0 + theirs
+        };
+        self.peers[peer].costs.prefer_pieces(copies, len)
+    }
+
+    /// Whether messages to a peer are copied by both sides sooner than read: what those from it have
+    /// cost, these will.
+    pub(super) fn prefers_slots(&mut self, peer: usize, len: usize) -> bool {
+        !self.is_same_process(peer) && self.peers[peer].costs.prefer_slots(2.0, len)
     }
 
     /// Whether reading a peer's memory is an ordinary copy.

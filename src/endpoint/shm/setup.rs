@@ -38,6 +38,8 @@ pub struct ShmConfig {
     /// Whether long messages may be read from the memory of their senders, if the system allows
     /// that. All ranks must say the same.
     pub may_read: bool,
+    /// Whether each rank has a core of its own, so that two ranks copy at the same time.
+    pub own_cores: bool,
 }
 
 /// What every rank tells the others.
@@ -190,6 +192,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         let ranks = (&locals[..], n_ranks);
         let mut port = ShmEndpoint::new(&segment, layout, (port, me), ranks, can_read, &own_bell);
         port.leave = leave.clone();
+        port.own_cores = config.own_cores;
         port
     };
     let ports = (0..config.n_ports).map(port);
@@ -232,6 +235,7 @@ impl ShmEndpoint {
             segment: segment.clone(),
             bell: bell.clone(),
             can_read,
+            own_cores: true,
             rendezvous_sends: Numbered::default(),
             cma_due: Default::default(),
             cico_recvs: Numbered::default(),
@@ -322,7 +326,7 @@ mod tests {
 
     /// What both ranks get if rank 1 changes a byte of its card.
     fn refusals(at: usize) -> Vec<String> {
-        let config = ShmConfig { n_ports: 1, node: 0, may_read: false };
+        let config = ShmConfig { n_ports: 1, node: 0, may_read: false, own_cores: true };
         let ranks = LocalExchange::group(2, Duration::from_secs(20)).into_iter().enumerate();
         let run = |(rank, exchange)| {
             let mut exchange = Changed(exchange, (rank == 1).then_some(at));

@@ -127,7 +127,7 @@ impl Backend for Mpi {
             })?;
         }
         let ports = self.0.endpoints(layout.n_ports)?;
-        let (endpoints, reading) = beside(layout.near, ports, exchange)?;
+        let (endpoints, reading) = beside(layout, ports, exchange)?;
         Ok(Opened {
             endpoints,
             small: Err("MPI has no barrier gates".to_owned()),

@@ -362,7 +362,7 @@ mod tests {
         let [own, other] = std::thread::scope(|threads| {
             let open = |mut exchange| {
                 threads.spawn(move || {
-                    let config = ShmConfig { n_ports: 1, node: 0, may_read: true };
+                    let config = ShmConfig { n_ports: 1, node: 0, may_read: true, own_cores: true };
                     connect(&mut exchange, config).unwrap().flat.unwrap()
                 })
             };

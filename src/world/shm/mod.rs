@@ -58,7 +58,8 @@ impl Backend for Shm {
     }
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
-        let config = ShmConfig { n_ports: layout.n_ports, node: 0, may_read: self.may_read };
+        let Layout { n_ports, own_cores, .. } = *layout;
+        let config = ShmConfig { n_ports, node: 0, may_read: self.may_read, own_cores };
         let opened = connect(exchange, config)?;
         let Some(flat) = opened.flat else {
             // On all of them alike.

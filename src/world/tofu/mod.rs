@@ -90,7 +90,7 @@ impl Backend for Tofu {
             }
         };
         let ports = connect(self.api, exchange, layout.place, registrars, &Time::default())?;
-        let (endpoints, reading) = beside(layout.near, ports, exchange)?;
+        let (endpoints, reading) = beside(layout, ports, exchange)?;
         let (small, places) = chains::open(self.api, exchange, layout)?;
         Ok(Opened { endpoints, small, places, cache, reading })
     }
