@@ -9,15 +9,17 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hopbine::memory::{Cache, CacheConfig, Keep, ProcessEvents, Settled, Span, page_bytes};
+use hopbine_torus::PortId;
 
 const REGION: usize = 1 << 16;
 
 /// A lookup of 4 KiB, given back.
 fn look_up(cache: &Cache<u64>, settled: Settled, addr: usize) {
     let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
-    let lease = cache.get(Keep::UntilEvent(settled), 0, black_box(addr), 4096, register).unwrap();
+    let lease =
+        cache.get(Keep::UntilEvent(settled), PortId(0), black_box(addr), 4096, register).unwrap();
     black_box(*lease.handle() + lease.offset());
-    cache.give_back(0, lease);
+    cache.give_back(PortId(0), lease);
 }
 
 fn lookups(c: &mut Criterion) {
@@ -48,13 +50,13 @@ fn lookups(c: &mut Criterion) {
     group.bench_function("uncached", |b| {
         b.iter(|| {
             let register = |addr: usize, _| Ok::<_, Infallible>(addr as u64);
-            let lease = cache.get(Keep::Once, 0, black_box(base), 4096, register).unwrap();
-            cache.give_back(0, lease);
+            let lease = cache.get(Keep::Once, PortId(0), black_box(base), 4096, register).unwrap();
+            cache.give_back(PortId(0), lease);
         });
     });
     group.bench_function("miss after all has ended, one region", |b| {
         b.iter(|| {
-            cache.end_all(0);
+            cache.end_all(PortId(0));
             look_up(&cache, settled, base);
         });
     });

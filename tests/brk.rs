@@ -1,6 +1,8 @@
 //! A shrinking heap is noticed. A program of its own: only here may a test move the
 //! program break, since nobody else allocates meanwhile.
 
+use hopbine_torus::PortId;
+
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;
 
@@ -49,9 +51,9 @@ fn the_heap_shrinks() {
         // SAFETY: a whole page of the new memory.
         unsafe { (page as *mut u64).write_volatile(stamp) };
         let keep = Keep::UntilEvent(cache.settle());
-        let lease = cache.get::<Infallible>(keep, 0, page, page_bytes(), read).unwrap();
+        let lease = cache.get::<Infallible>(keep, PortId(0), page, page_bytes(), read).unwrap();
         assert_eq!(*lease.handle(), stamp);
-        cache.give_back(0, lease);
+        cache.give_back(PortId(0), lease);
         // SAFETY: asks for the break only.
         let end = unsafe { libc::sbrk(0) } as usize;
         assert_eq!(end, start + grow as usize, "somebody else moved the break");

@@ -73,7 +73,7 @@ impl Group {
     /// # Errors
     /// As [`Engine::drain`](super::Engine::drain).
     pub(super) fn drained(&self) -> Result<(), Error> {
-        for (index, port) in self.ports.iter().enumerate() {
+        for port in &*self.ports {
             let mut pace = Pace::new(self);
             let mut watchdog = Watchdog::default();
             let mut moves = self.n_moves();
@@ -84,7 +84,7 @@ impl Group {
                     continue;
                 }
                 let awaited = port.awaited_first();
-                if let Err(error) = watchdog.look(self, Wanted::Rest(index)) {
+                if let Err(error) = watchdog.look(self, Wanted::Rest(port.id)) {
                     // What has come while the cause was looked for is no failure.
                     if port.is_drained()? {
                         break;

@@ -11,8 +11,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use crate::Rank;
+use hopbine_torus::PortId;
 
+use crate::Rank;
 use crate::endpoint::{Endpoint, Status, Time, UnexpectedBytes};
 use crate::error::{Error, WireError};
 use crate::reduce::Reducer;
@@ -59,10 +60,10 @@ impl Engine {
         let tracer = trace.map(|trace| Box::new(Tracer::new(trace, rank, &time)));
         let ports: Arc<[_]> = endpoints
             .into_iter()
-            .enumerate()
-            .map(|(index, endpoint)| {
+            .zip((0..).map(PortId))
+            .map(|(endpoint, id)| {
                 let ring = tracer.as_deref().map(Tracer::ring);
-                Port::new(rank, index, endpoint, failure.clone(), config.workers > 0, ring)
+                Port::new(rank, id, endpoint, failure.clone(), config.workers > 0, ring)
             })
             .collect();
         let bells: Option<Vec<_>> = ports.iter().map(|port| port.bell.clone()).collect();
@@ -141,8 +142,8 @@ impl Engine {
     }
 
     /// The worker that drives a port, if there are workers.
-    fn worker_of(&self, port: usize) -> Option<&Worker> {
-        self.workers.get(port.checked_rem(self.workers.len())?)
+    fn worker_of(&self, port: PortId) -> Option<&Worker> {
+        self.workers.get(port.index().checked_rem(self.workers.len())?)
     }
 
     /// Bytes of the working memory of all operations that there are.
@@ -279,8 +280,8 @@ impl Engine {
             // Relaxed: a figure.
             self.staged_bytes.fetch_add(operation.program().staged_bytes, Ordering::Relaxed);
         }
-        for (index, port) in self.group.ports[..n_ports].iter().enumerate() {
-            let keys = keys.of_port(index);
+        for port in &self.group.ports[..n_ports] {
+            let keys = keys.of_port(port.id);
             let with_key = |at: usize| Memory {
                 ptr: memory[at].ptr,
                 len: memory[at].len,
@@ -288,18 +289,18 @@ impl Engine {
             };
             // SAFETY: the caller's promise; ports touch disjoint bytes (the compiler's work),
             // and the keys are those of this port.
-            let run = unsafe { operation.take(index, id, order, [with_key(0), with_key(1)]) };
+            let run = unsafe { operation.take(port.id, id, order, [with_key(0), with_key(1)]) };
+            let (is_driven, worker) = (waiting && port.id.0 == 0, self.worker_of(port.id));
             // A worker that is awake is as fast as this thread.
-            let worker = self.worker_of(index);
             let push = if waiting && n_ports == 1 {
                 Push::AllTheWay
-            } else if worker.is_none() || port.hints.is_parked() || (index == 0 && waiting) {
+            } else if worker.is_none() || port.hints.is_parked() || is_driven {
                 Push::Posts
             } else {
                 Push::Nowhere
             };
             port.launch(run, operation.clone(), push);
-            if let Some(worker) = worker.filter(|_| !(index == 0 && waiting)) {
+            if let Some(worker) = worker.filter(|_| !is_driven) {
                 worker.wake();
             }
         }

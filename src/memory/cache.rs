@@ -4,6 +4,8 @@
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex};
 
+use hopbine_torus::PortId;
+
 use super::config::{CacheConfig, KeepRule};
 use super::events::EventSource;
 use super::forks;
@@ -112,7 +114,7 @@ impl<H> Cache<H> {
     pub fn get<E>(
         &self,
         keep: Keep,
-        port: usize,
+        port: PortId,
         addr: usize,
         len: usize,
         register: impl FnMut(usize, usize) -> Result<H, E>,
@@ -146,7 +148,7 @@ impl<H> Cache<H> {
         &self,
         may_keep: bool,
         is_explicit: bool,
-        port: usize,
+        port: PortId,
         span: Span,
         mut register: impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Made<H>, CacheError<E>> {
@@ -171,7 +173,7 @@ impl<H> Cache<H> {
     }
 
     /// Ends the use of a registration at its port.
-    pub fn give_back(&self, port: usize, lease: Lease<H>) {
+    pub fn give_back(&self, port: PortId, lease: Lease<H>) {
         let Lease { handle, explicit, .. } = lease;
         self.with(port, |kept| explicit.into_iter().for_each(|span| kept.end_one(span)));
         drop(handle);
@@ -179,12 +181,12 @@ impl<H> Cache<H> {
 
     /// Ends every kept registration, of all ports; those in use wait for their last lease. Those of
     /// this port are dropped now, those of others in the others' next calls.
-    pub fn end_all(&self, port: usize) {
+    pub fn end_all(&self, port: PortId) {
         self.with(port, |kept| kept.end(Span::EVERYTHING, true));
     }
 
     /// Forgets what the port has registered, at its end: nothing of it may be in use.
-    pub fn close(&self, port: usize) {
+    pub fn close(&self, port: PortId) {
         self.with(port, |kept| kept.close(port));
     }
 
@@ -208,7 +210,7 @@ impl<H> Cache<H> {
     /// Does something under the lock, and then lets go of what has ended of the port's registrations: without the
     /// lock, since that takes the interface long. It has room for a limited number.
     #[inline]
-    fn with<R>(&self, port: usize, act: impl FnOnce(&mut Kept<H>) -> R) -> R {
+    fn with<R>(&self, port: PortId, act: impl FnOnce(&mut Kept<H>) -> R) -> R {
         let mut kept = lock(&self.kept);
         let answer = act(&mut kept);
         let ended = kept.take_ended(port);
@@ -220,7 +222,7 @@ impl<H> Cache<H> {
     /// Registers; when the interface refuses, makes room and tries once more.
     fn register<E>(
         &self,
-        port: usize,
+        port: PortId,
         span: Span,
         register: &mut impl FnMut(usize, usize) -> Result<H, E>,
     ) -> Result<Arc<Counted<H>>, CacheError<E>> {

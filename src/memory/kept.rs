@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::PortId;
+
 use super::config::CacheConfig;
 use super::events::{EventLog, EventSource, Position};
 use super::forks;
@@ -85,21 +87,21 @@ impl<H> Kept<H> {
 
     /// The registration at the port that has these pages, and what it covers.
     #[inline]
-    pub(super) fn hit(&mut self, port: usize, span: Span) -> Option<(Arc<Counted<H>>, Span)> {
+    pub(super) fn hit(&mut self, port: PortId, span: Span) -> Option<(Arc<Counted<H>>, Span)> {
         let found = self.regions.find(port, span)?;
         self.stats.hits += 1;
         Some(found)
     }
 
     /// The port is about to register pages for a range; `None` if there is no room to keep them.
-    pub(super) fn begin(&mut self, port: usize, span: Span, is_explicit: bool) -> Option<Plan> {
+    pub(super) fn begin(&mut self, port: PortId, span: Span, is_explicit: bool) -> Option<Plan> {
         let known = self.regions.covering(span);
         let needs_watch = known.is_none() && !is_explicit;
         if needs_watch && !self.make_room(span) {
             return None;
         }
         let whole = known.unwrap_or(span);
-        self.making[port] = Some(Making { whole, is_stale: false });
+        self.making[port.index()] = Some(Making { whole, is_stale: false });
         Some(Plan { whole, needs_watch, is_known: known.is_some() })
     }
 
@@ -107,7 +109,7 @@ impl<H> Kept<H> {
     /// that the range has.
     pub(super) fn put(
         &mut self,
-        port: usize,
+        port: PortId,
         span: Span,
         plan: Plan,
         is_watched: bool,
@@ -118,7 +120,7 @@ impl<H> Kept<H> {
         let now = self.regions.covering(span);
         // Other ports may have made regions meanwhile, this one among them.
         let fits = is_watched && (now.is_some() || !needs_watch || self.make_room(whole));
-        let is_sound = self.making[port].take().is_some_and(|making| !making.is_stale);
+        let is_sound = self.making[port.index()].take().is_some_and(|making| !making.is_stale);
         if is_watched && (!is_sound || now.map_or(is_known, |now| now != whole)) {
             return Put::Again;
         }
@@ -152,13 +154,13 @@ impl<H> Kept<H> {
     }
 
     /// Ends all registrations of a port.
-    pub(super) fn close(&mut self, port: usize) {
+    pub(super) fn close(&mut self, port: PortId) {
         self.regions.close(port);
     }
 
     /// What has ended of a port's registrations.
     #[inline]
-    pub(super) fn take_ended(&mut self, port: usize) -> Vec<Arc<Counted<H>>> {
+    pub(super) fn take_ended(&mut self, port: PortId) -> Vec<Arc<Counted<H>>> {
         self.regions.take_ended(port)
     }
 
@@ -169,9 +171,9 @@ impl<H> Kept<H> {
     }
 
     /// Ends all that is idle, for a port whose interface refuses to register. What it registers now it tries again.
-    pub(super) fn evict_all(&mut self, port: usize) {
+    pub(super) fn evict_all(&mut self, port: PortId) {
         while self.evict() {}
-        if let Some(making) = &mut self.making[port] {
+        if let Some(making) = &mut self.making[port.index()] {
             making.is_stale = false;
         }
     }

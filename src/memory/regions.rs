@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::PortId;
+
 use super::span::Span;
 
 /// Regions, each registered at some ports; `H` is a registration at one port.
@@ -69,10 +71,10 @@ impl<H> Regions<H> {
 
     /// The registration at a port that covers all of a range, and its region.
     #[inline]
-    pub(super) fn find(&mut self, port: usize, span: Span) -> Option<(Arc<H>, Span)> {
+    pub(super) fn find(&mut self, port: PortId, span: Span) -> Option<(Arc<H>, Span)> {
         let at = self.index_covering(span)?;
         let region = &mut self.live[at];
-        let handle = Arc::clone(region.handles[port].as_ref()?);
+        let handle = Arc::clone(region.handles[port.index()].as_ref()?);
         self.clock += 1;
         region.used = self.clock;
         Some((handle, region.span))
@@ -80,7 +82,7 @@ impl<H> Regions<H> {
 
     /// Adds a registration of a region, or of a range that no region covers: that becomes one, and
     /// ends those that it contains.
-    pub(super) fn put(&mut self, span: Span, port: usize, handle: Arc<H>) {
+    pub(super) fn put(&mut self, span: Span, port: PortId, handle: Arc<H>) {
         self.clock += 1;
         let at = match self.index_covering(span) {
             Some(at) => at,
@@ -93,7 +95,7 @@ impl<H> Regions<H> {
             }
         };
         debug_assert_eq!(self.live[at].span, span, "covered already");
-        self.live[at].handles[port] = Some(handle);
+        self.live[at].handles[port.index()] = Some(handle);
     }
 
     /// Ends the regions that overlap a range; how many.
@@ -130,14 +132,14 @@ impl<H> Regions<H> {
 
     /// What has ended of a port's registrations; leases may have it, too.
     #[inline]
-    pub(super) fn take_ended(&mut self, port: usize) -> Vec<Arc<H>> {
-        std::mem::take(&mut self.ended[port])
+    pub(super) fn take_ended(&mut self, port: PortId) -> Vec<Arc<H>> {
+        std::mem::take(&mut self.ended[port.index()])
     }
 
     /// Ends all of a port's registrations.
-    pub(super) fn close(&mut self, port: usize) {
-        let handles = self.live.iter_mut().filter_map(|region| region.handles[port].take());
-        self.ended[port].extend(handles);
+    pub(super) fn close(&mut self, port: PortId) {
+        let handles = self.live.iter_mut().filter_map(|region| region.handles[port.index()].take());
+        self.ended[port.index()].extend(handles);
     }
 
     /// Ends the regions that overlap a range and are wanted; how many.
@@ -188,7 +190,7 @@ mod tests {
             for op in ops {
                 match op {
                     Op::Put(span) => if regions.covering(span).is_none() {
-                        regions.put(span, 0, Arc::new(()));
+                        regions.put(span, PortId(0), Arc::new(()));
                         model.retain(|old| !span.covers(*old));
                         model.push(span);
                     }

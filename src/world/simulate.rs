@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopbine_torus::PortId;
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
 
@@ -325,7 +326,9 @@ impl Opening<'_> {
     /// The ports of a rank, the figures of its registration cache, and the collectives that its hardware performs.
     fn device(&self, rank: &Simulated) -> Result<OnDevice, Error> {
         if self.config.wire == SimulatedWire::Messages {
-            let ports = (0..self.n_ports).map(|port| Box::new(rank.endpoint(port)) as _).collect();
+            let ports = PortId::first(self.n_ports as u16)
+                .map(|port| Box::new(rank.endpoint(port)) as _)
+                .collect();
             return Ok((ports, None, Err("the simulated wire has none".to_owned()), None));
         }
         let failed = |source| Error::Startup { rank: rank.number(), source };

@@ -158,6 +158,8 @@ impl ShmEndpoint {
 mod tests {
     use std::sync::Arc;
 
+    use hopbine_torus::PortId;
+
     use super::super::bell::Doorbell;
     use super::super::layout::Layout;
     use super::super::process::{Process, Watch};
@@ -173,7 +175,7 @@ mod tests {
         let locals = [0, 1].map(|rank| (rank, Arc::new(Watch::new(Process::own()))));
         let mut ports = [0, 1].map(|me| {
             let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
-            ShmEndpoint::new(&segment, layout, (0, me), (&locals, 2), can_read, &bell)
+            ShmEndpoint::new(&segment, layout, (PortId(0), me), (&locals, 2), can_read, &bell)
         });
         ports[0].peers[1].habit.takes_pieces = true;
         ports

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hopbine_torus::PortId;
+
 use super::bell::Doorbell;
 use super::layout::{LINE, Layout, QUEUE_LINES, SLOTS};
 use super::process::{Process, Watch};
@@ -41,13 +43,14 @@ impl Hostile {
         let locals = [(0, Process::own()), (1, nobody)];
         let locals = locals.map(|(rank, process)| (rank, Arc::new(Watch::new(process))));
         let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, LAYOUT, ME));
-        let port = ShmEndpoint::new(&segment, LAYOUT, (0, ME), (&locals, 2), can_read, &bell);
+        let port =
+            ShmEndpoint::new(&segment, LAYOUT, (PortId(0), ME), (&locals, 2), can_read, &bell);
         Hostile { port, segment, lines_at: 0, regions: Vec::new(), events: Vec::new() }
     }
 
     /// The peer writes the next line of its queue.
     pub(crate) fn line(&mut self, bytes: &[u8; LINE_BYTES]) {
-        let lines = LAYOUT.queue(0, PEER, ME) + 2 * LINE;
+        let lines = LAYOUT.queue(PortId(0), PEER, ME) + 2 * LINE;
         let line = self.segment.at(lines + self.lines_at as usize % QUEUE_LINES * LINE, LINE);
         self.lines_at = self.lines_at.wrapping_add(1);
         // SAFETY: within the segment, which this thread alone accesses; a line begins with its stamp.
@@ -59,12 +62,12 @@ impl Hostile {
 
     /// The peer says how much it has taken.
     pub(crate) fn taken(&mut self, word: u64) {
-        self.segment.word(LAYOUT.queue(0, ME, PEER)).store(word, Ordering::Release);
+        self.segment.word(LAYOUT.queue(PortId(0), ME, PEER)).store(word, Ordering::Release);
     }
 
     /// The peer overwrites the port's count of the readers of a slot.
     pub(crate) fn readers(&mut self, slot: usize, count: u64) {
-        staging::readers(&self.segment, LAYOUT, 0, ME, slot % SLOTS)
+        staging::readers(&self.segment, LAYOUT, PortId(0), ME, slot % SLOTS)
             .store(count, Ordering::Release);
     }
 

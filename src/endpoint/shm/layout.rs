@@ -1,5 +1,7 @@
 //! Where things lie in the segment: the same sums on every rank.
 
+use hopbine_torus::PortId;
+
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 /// Descriptors in a queue.
@@ -38,6 +40,11 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// One past the last port.
+    fn end_of_ports(&self) -> PortId {
+        PortId(self.n_ports as u16)
+    }
+
     /// The count of all threads that sleep.
     pub(super) fn sleepers(&self) -> usize {
         LINE
@@ -49,29 +56,31 @@ impl Layout {
     }
 
     /// What one port shows of its reads; see [`Reads`](super::reach::Reads).
-    pub(super) fn reads(&self, port: usize, rank: usize) -> usize {
-        self.rank(self.n_ranks) + (port * self.n_ranks + rank) * LINE
+    pub(super) fn reads(&self, port: PortId, rank: usize) -> usize {
+        self.rank(self.n_ranks) + (port.index() * self.n_ranks + rank) * LINE
     }
 
     /// The queue of messages from one rank to another.
-    pub(super) fn queue(&self, port: usize, from: usize, to: usize) -> usize {
-        let index = (port * self.n_ranks + from) * self.n_ranks + to;
-        self.reads(self.n_ports, 0) + index * QUEUE_BYTES
+    pub(super) fn queue(&self, port: PortId, from: usize, to: usize) -> usize {
+        let index = (port.index() * self.n_ranks + from) * self.n_ranks + to;
+        self.reads(self.end_of_ports(), 0) + index * QUEUE_BYTES
     }
 
     /// The count of readers of a rank's staging slot.
-    pub(super) fn readers(&self, port: usize, rank: usize, slot: usize) -> usize {
-        self.queue(self.n_ports, 0, 0) + (port * self.n_ranks + rank) * STAGING_BYTES + slot * LINE
+    pub(super) fn readers(&self, port: PortId, rank: usize, slot: usize) -> usize {
+        self.queue(self.end_of_ports(), 0, 0)
+            + (port.index() * self.n_ranks + rank) * STAGING_BYTES
+            + slot * LINE
     }
 
     /// A rank's staging slot.
-    pub(super) fn slot(&self, port: usize, rank: usize, slot: usize) -> usize {
+    pub(super) fn slot(&self, port: PortId, rank: usize, slot: usize) -> usize {
         self.readers(port, rank, SLOTS) + slot * SLOT_STRIDE
     }
 
     /// A rank's part of a flat buffer; the first is that of all ranks.
     pub(super) fn flat(&self, index: usize, rank: usize) -> usize {
-        let staging = self.readers(self.n_ports, 0, 0);
+        let staging = self.readers(self.end_of_ports(), 0, 0);
         staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * PART_BYTES
     }
 
@@ -92,7 +101,7 @@ mod tests {
         for rank in 0..3 {
             parts.push((layout.rank(rank), RANK_BYTES));
             parts.extend((0..7).map(|flat| (layout.flat(flat, rank), PART_BYTES)));
-            for port in 0..2 {
+            for port in PortId::first(2) {
                 parts.push((layout.reads(port, rank), LINE));
                 parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));
                 parts.extend((0..SLOTS).map(|slot| (layout.readers(port, rank, slot), LINE)));

@@ -43,8 +43,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hopbine_meet::Leave;
-
-use crate::Rank;
+use hopbine_torus::PortId;
 
 pub use flat_buffer::{Contribution, FlatBuffer};
 pub use flat_buffers::{FlatBufferLease, FlatBuffers};
@@ -59,6 +58,7 @@ use super::matcher::Matcher;
 use super::{
     Bell, Endpoint, Event, Observer, RecvPost, SendPost, Status, UnexpectedBytes, WireError,
 };
+use crate::Rank;
 use crate::error::Blame;
 use crate::numbered::Numbered;
 use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind};
@@ -118,7 +118,7 @@ pub struct ShmEndpoint {
     rank: Rank,
     /// Of the world.
     n_ranks: u32,
-    port: usize,
+    port: PortId,
     /// This rank's number among the peers.
     me: usize,
     layout: Layout,

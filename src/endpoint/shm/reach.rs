@@ -17,6 +17,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
+use hopbine_torus::PortId;
 
 use super::layout::Layout;
 use super::process::Watch;
@@ -35,7 +36,7 @@ static OWN_READS: [CachePadded<RwLock<()>>; 16] = [const { CachePadded::new(RwLo
 pub(super) struct Reads {
     segment: Arc<Segment>,
     layout: Layout,
-    port: usize,
+    port: PortId,
     me: usize,
 }
 
@@ -44,7 +45,7 @@ const READING: usize = 0;
 const REVOKED: usize = 8;
 
 impl Reads {
-    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
+    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: PortId, me: usize) -> Self {
         Reads { segment, layout, port, me }
     }
 
@@ -158,7 +159,7 @@ mod tests {
     fn what_was_read_from_a_stranger_is_not_believed() {
         let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let reader = Reads::new(Arc::new(segment), layout, 0, 1);
+        let reader = Reads::new(Arc::new(segment), layout, PortId(0), 1);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
         let from = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
@@ -180,7 +181,7 @@ mod tests {
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
         let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let owner = Reads::new(Arc::new(segment), layout, 0, 0);
+        let owner = Reads::new(Arc::new(segment), layout, PortId(0), 0);
         let reading = OWN_READS[1].read().unwrap();
         std::thread::scope(|threads| {
             let revoked = threads.spawn(|| owner.revoke());
@@ -196,7 +197,7 @@ mod tests {
         let layout = Layout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
-        let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, 0, me));
+        let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, PortId(0), me));
         reader.word(1, READING).store(1, Ordering::Relaxed);
         owner.revoke();
         let me = Watch::new(Process::of(std::process::id()));

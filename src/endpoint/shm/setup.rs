@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
+use hopbine_torus::PortId;
 
 use super::bell::{self, Doorbell};
 use super::flat_buffer::FlatBuffer;
@@ -195,7 +196,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         port.own_cores = config.own_cores;
         port
     };
-    let ports = (0..config.n_ports).map(port);
+    let ports = PortId::first(config.n_ports as u16).map(port);
     Ok(Opened { endpoints: ports.collect(), flat, flats, reading })
 }
 
@@ -204,7 +205,7 @@ impl ShmEndpoint {
     pub(super) fn new(
         segment: &Arc<Segment>,
         layout: Layout,
-        (port, me): (usize, usize),
+        (port, me): (PortId, usize),
         (locals, n_ranks): (&[(Rank, Arc<Watch>)], u32),
         can_read: bool,
         bell: &Arc<dyn Bell>,

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hopbine_torus::PortId;
+
 use super::layout::{Layout, SLOT_BYTES, SLOTS};
 use super::segment::Segment;
 
@@ -20,7 +22,7 @@ const PATIENCE: u32 = 256;
 pub(super) struct Staging {
     segment: Arc<Segment>,
     layout: Layout,
-    port: usize,
+    port: PortId,
     me: usize,
     /// The message staged last, if its sender has not been told yet that it is sent: the same
     /// region still holds the same bytes, and another receiver can read the same slot.
@@ -38,7 +40,7 @@ unsafe impl Send for Staging {}
 pub(super) fn readers(
     segment: &Segment,
     layout: Layout,
-    port: usize,
+    port: PortId,
     rank: usize,
     slot: usize,
 ) -> &AtomicU64 {
@@ -46,7 +48,7 @@ pub(super) fn readers(
 }
 
 impl Staging {
-    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: usize, me: usize) -> Self {
+    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: PortId, me: usize) -> Self {
         Staging {
             segment,
             layout,

@@ -1,6 +1,8 @@
 //! What the simulated device does by itself, whatever the ranks do meanwhile: it reads messages that
 //! are posted, and writes those whose receive is known.
 
+use hopbine_torus::PortId;
+
 use crate::Rank;
 use crate::endpoint::{Event, SendPost, WireRegion};
 
@@ -52,7 +54,7 @@ impl Core {
     }
 
     /// Reads an eager message out of its region, and sends it.
-    pub(super) fn read(&mut self, from: Rank, to: Rank, port: usize, send: SendPost) {
+    pub(super) fn read(&mut self, from: Rank, to: Rank, port: PortId, send: SendPost) {
         let SendPost { slot, tag, region } = send;
         if self.port(from, port).is_abandoned || self.life(from) == Life::Dead {
             return;

@@ -52,6 +52,7 @@ mod trace;
 
 use std::sync::Arc;
 
+use hopbine_torus::PortId;
 use rustc_hash::FxHashMap;
 
 use crate::Rank;
@@ -90,7 +91,7 @@ pub struct SimEndpoint {
     net: Arc<Net>,
     clock: Arc<RankClock>,
     rank: Rank,
-    port: usize,
+    port: PortId,
     matcher: Matcher<Body>,
     /// Numbers of peers for the matcher.
     peers: FxHashMap<Rank, usize>,
@@ -127,7 +128,7 @@ pub struct SimEndpoint {
 }
 
 impl SimEndpoint {
-    fn new(net: Arc<Net>, clock: Arc<RankClock>, rank: Rank, port: usize) -> Self {
+    fn new(net: Arc<Net>, clock: Arc<RankClock>, rank: Rank, port: PortId) -> Self {
         SimEndpoint {
             net,
             clock,

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopbine_torus::PortId;
+
 use crate::Rank;
 
 use super::SimEndpoint;
@@ -73,7 +75,7 @@ pub struct Simulated {
 
 impl Simulated {
     /// One port of this rank.
-    pub(crate) fn endpoint(&self, port: usize) -> SimEndpoint {
+    pub(crate) fn endpoint(&self, port: PortId) -> SimEndpoint {
         SimEndpoint::new(self.net.clone(), self.clock.clone(), self.rank, port)
     }
 

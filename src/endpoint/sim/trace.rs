@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use hopbine_meet::fnv;
+use hopbine_torus::PortId;
 
 use crate::Rank;
 use crate::endpoint::Tag;
@@ -16,21 +17,21 @@ pub(super) enum Step {
     /// A rank posts a send, or a receive.
     Sends {
         to: Rank,
-        port: usize,
+        port: PortId,
         tag: Tag,
         len: usize,
         how: &'static str,
     },
     Awaits {
         from: Rank,
-        port: usize,
+        port: PortId,
         tag: Tag,
         len: usize,
     },
     /// Something has come from another rank.
     Hears {
         from: Rank,
-        port: usize,
+        port: PortId,
         what: &'static str,
     },
     /// The device has moved bytes of a message.
@@ -99,18 +100,18 @@ impl Trace {
         match &step {
             Step::Resumes => self.mix(1),
             Step::Sends { to, port, tag, len, how } => {
-                self.mix(2 | u64::from(*to) << 8 | (*port as u64) << 40);
+                self.mix(2 | u64::from(*to) << 8 | u64::from(port.0) << 40);
                 self.mix_tag(*tag);
                 self.mix(*len as u64);
                 self.mix_text(how);
             }
             Step::Awaits { from, port, tag, len } => {
-                self.mix(3 | u64::from(*from) << 8 | (*port as u64) << 40);
+                self.mix(3 | u64::from(*from) << 8 | u64::from(port.0) << 40);
                 self.mix_tag(*tag);
                 self.mix(*len as u64);
             }
             Step::Hears { from, port, what } => {
-                self.mix(4 | u64::from(*from) << 8 | (*port as u64) << 40);
+                self.mix(4 | u64::from(*from) << 8 | u64::from(port.0) << 40);
                 self.mix_text(what);
             }
             Step::Moves { from, bytes } => {

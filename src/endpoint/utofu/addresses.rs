@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::PortId;
+
 use utofu::{Api, Tni, UtofuError, VcqId, VcqInfo};
 
 use crate::endpoint::{Rank, WireError};
@@ -149,11 +151,11 @@ fn digits(mut places: Vec<u64>) -> Vec<Box<[u64]>> {
 pub(super) struct Addresses {
     api: Api,
     places: Arc<Places>,
-    port: usize,
+    port: PortId,
 }
 
 impl Addresses {
-    pub(super) fn new(api: Api, places: Arc<Places>, port: usize) -> Self {
+    pub(super) fn new(api: Api, places: Arc<Places>, port: PortId) -> Self {
         Addresses { api, places, port }
     }
 
@@ -171,7 +173,8 @@ impl Addresses {
     /// What the library says of such an id.
     pub(super) fn vcq(&self, rank: Rank) -> Result<VcqId, UtofuError> {
         let place = self.places.place(rank);
-        let Queue { tni, cq, extra } = self.places.kinds[(place >> KIND_AT) as usize][self.port];
+        let Queue { tni, cq, extra } =
+            self.places.kinds[(place >> KIND_AT) as usize][self.port.index()];
         let coords = std::array::from_fn(|at| (place >> (8 * at)) as u8);
         let component = extra.wrapping_sub(FIRST_EXTRA);
         VcqId::construct(&self.api, coords, tni, cq, component)?.with_default_path(&self.api)
@@ -183,7 +186,7 @@ impl Addresses {
         let queue = Queue { tni, cq, extra };
         let node = number(coords);
         let kinds = self.places.kinds.iter().enumerate();
-        let may_be = kinds.filter(|(_, queues)| queues[self.port] == queue);
+        let may_be = kinds.filter(|(_, queues)| queues[self.port.index()] == queue);
         { may_be }.find_map(|(kind, _)| self.places.rank(node | (kind as u64) << KIND_AT))
     }
 }

@@ -8,6 +8,8 @@
 
 use std::sync::{Arc, Weak};
 
+use hopbine_torus::PortId;
+
 use utofu::UtofuError;
 use utofu::abi::{UTOFU_ERR_INVALID_ADDRESS, UTOFU_ERR_INVALID_STADD};
 use utofu::handles::{self, Registration, Vcq};
@@ -36,7 +38,7 @@ pub struct Registrar {
 #[derive(Debug)]
 struct PortCache {
     cache: Arc<Cache<Registration>>,
-    port: usize,
+    port: PortId,
 }
 
 /// A look at the figures of a cache, as long as one of its ports lives.
@@ -58,7 +60,7 @@ impl Registrar {
             own: Vec::new(),
             counts: cache.counts().clone(),
         };
-        ((0..n_ports).map(registrar).collect(), CacheView(Arc::downgrade(&cache)))
+        (PortId::first(n_ports as u16).map(registrar).collect(), CacheView(Arc::downgrade(&cache)))
     }
 
     /// Registers memory and returns the STADD of its first byte.

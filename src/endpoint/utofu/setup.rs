@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hopbine_meet::{Exchange, Records};
+use hopbine_torus::PortId;
 use utofu::handles::{Access, MOST_TOGETHER, Registration, Vcq, VcqFlags};
 use utofu::{Api, VcqInfo};
 
@@ -66,7 +67,7 @@ pub fn connect(
     drop(all);
     let ports = halves.and_then(|halves| {
         let places = places?;
-        let ports = halves.into_iter().zip(registrars).enumerate();
+        let ports = (0..).map(PortId).zip(halves.into_iter().zip(registrars));
         ports
             .map(|(port, (half, of_port))| {
                 let addresses = Addresses::new(api, places.clone(), port);
@@ -139,8 +140,8 @@ fn halves(api: Api, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError
             peer: None,
         });
     }
-    let tni = |port: usize| tnis[(place * n_ports + port) % tnis.len()];
-    (0..n_ports).map(|port| half(api, tni(port))).collect()
+    let tni = |port: PortId| tnis[(place * n_ports + port.index()) % tnis.len()];
+    PortId::first(n_ports as u16).map(|port| half(api, tni(port))).collect()
 }
 
 fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {

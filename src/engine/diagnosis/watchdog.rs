@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::Rank;
+use hopbine_torus::PortId;
 
+use crate::Rank;
 use crate::endpoint::{Status, gossip_peers};
 use crate::error::{Awaited, Blame, Error, Fault};
 
@@ -53,7 +54,7 @@ pub(crate) enum Wanted {
     /// gates.
     Rank(Rank),
     /// Whatever is left on the port with this number.
-    Rest(usize),
+    Rest(PortId),
 }
 
 /// How much is asked.
@@ -158,7 +159,15 @@ impl Watchdog {
             // Relaxed: a figure.
             group.n_long_waits.fetch_add(1, Ordering::Relaxed);
             let waited = timeout;
-            let error = Error::Timeout { rank, port, step, awaited, waited, cause, is_witness };
+            let error = Error::Timeout {
+                rank,
+                port: port.index(),
+                step,
+                awaited,
+                waited,
+                cause,
+                is_witness,
+            };
             match (group.config.on_timeout, cause) {
                 (OnTimeout::Fail, _) => return Err(error),
                 (OnTimeout::Warn, Some(blame)) if is_certain(group, blame) => {
@@ -224,19 +233,19 @@ impl Wanted {
         }
     }
 
-    fn awaited(self, group: &Group) -> (usize, u32, Awaited) {
+    fn awaited(self, group: &Group) -> (PortId, u32, Awaited) {
         match self {
-            Wanted::Everybody => (0, 0, Awaited::AllRanks),
-            Wanted::Rank(rank) => (0, 0, Awaited::MessageFrom(rank)),
-            Wanted::Rest(index) => {
-                let (step, awaited) = group.ports[index].awaited_first();
-                (index, step, awaited)
+            Wanted::Everybody => (PortId(0), 0, Awaited::AllRanks),
+            Wanted::Rank(rank) => (PortId(0), 0, Awaited::MessageFrom(rank)),
+            Wanted::Rest(port) => {
+                let (step, awaited) = group.ports[port.index()].awaited_first();
+                (port, step, awaited)
             }
             Wanted::Operation(operation) => {
-                let found = group.ports.iter().enumerate().find_map(|(index, port)| {
-                    port.awaited(operation).map(|(step, awaited)| (index, step, awaited))
+                let found = group.ports.iter().find_map(|port| {
+                    port.awaited(operation).map(|(step, awaited)| (port.id, step, awaited))
                 });
-                found.unwrap_or((0, 0, Awaited::Interface))
+                found.unwrap_or((PortId(0), 0, Awaited::Interface))
             }
         }
     }
@@ -285,7 +294,7 @@ impl Wanted {
         match found {
             Some(Blame { fault: Fault::Unreachable, .. }) => {
                 let (port, ..) = self.awaited(group);
-                group.ports[port].news(patience).or(found)
+                group.ports[port.index()].news(patience).or(found)
             }
             found => found,
         }
@@ -320,7 +329,7 @@ impl Wanted {
     fn begin_search(self, group: &Group, patience: Duration) -> Search<'_> {
         Search {
             rank: group.rank,
-            port: &group.ports[self.awaited(group).0],
+            port: &group.ports[self.awaited(group).0.index()],
             is_at_hardware: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
             patience: patience / 2,
             end: group.waits.time.now() + patience / 2,

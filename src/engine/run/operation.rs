@@ -8,6 +8,8 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use hopbine_torus::PortId;
+
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
@@ -49,7 +51,7 @@ impl Operation {
         let run =
             |port| UnsafeCell::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
         Arc::new(Operation {
-            idle: (0..program.ports.len()).map(run).collect(),
+            idle: PortId::first(program.ports.len() as u16).map(run).collect(),
             unfinished_ports: AtomicU32::new(0),
             busy_ports: AtomicU32::new(0),
             has_failed: AtomicBool::new(false),
@@ -98,13 +100,13 @@ impl Operation {
     /// [`begin`](Operation::begin), and calls this once for each port.
     pub(crate) unsafe fn take(
         &self,
-        port: usize,
+        port: PortId,
         operation: (u64, u32),
         order: Order,
         [send, recv]: [Memory; 2],
     ) -> Box<PortRun> {
         // SAFETY: from `begin` on the cell is this thread's, until it launches the run.
-        let Some(mut run) = (unsafe { &mut *self.idle[port].get() }).take() else {
+        let Some(mut run) = (unsafe { &mut *self.idle[port.index()].get() }).take() else {
             unreachable!("`begin` has checked that the port is idle");
         };
         let [work, staging] = self.memory.of_port(port);
@@ -121,7 +123,7 @@ impl Operation {
 }
 
 impl Completion for Operation {
-    fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>) {
+    fn give_back(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>) {
         if let Some(error) = failure {
             lock(&self.failure).get_or_insert_with(|| error.clone());
             // Relaxed: ordered by the count.
@@ -135,7 +137,7 @@ impl Completion for Operation {
             run.close();
         }
         // SAFETY: the cell is the port's until the store below, and the port is done with the run.
-        unsafe { *self.idle[port].get() = Some(run) };
+        unsafe { *self.idle[port.index()].get() = Some(run) };
         if is_only {
             // Release: pairs with the Acquire in `is_done`.
             return self.busy_ports.store(0, Ordering::Release);

@@ -6,10 +6,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use crate::Rank;
 use crossbeam_utils::CachePadded;
+use hopbine_torus::PortId;
 use smallvec::SmallVec;
 
+use crate::Rank;
 use crate::endpoint::{Bell, Endpoint, Event, Time, WireError};
 use crate::error::Error;
 use crate::numbered::Numbered;
@@ -34,7 +35,7 @@ const USUAL_RECVS: u32 = 4096;
 /// Who is told when a port is done with a run.
 pub(crate) trait Completion: Send + Sync {
     /// The port is done with the run; `failure` says why, if it has not finished.
-    fn give_back(&self, port: usize, run: Box<PortRun>, failure: Option<&Error>);
+    fn give_back(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>);
 }
 
 /// How far a run is moved on by whoever puts it under way.
@@ -51,7 +52,7 @@ pub(crate) enum Push {
 /// One port of one rank.
 pub struct Port {
     pub(crate) rank: Rank,
-    pub(crate) index: usize,
+    pub(crate) id: PortId,
     /// Messages longer than this need registered memory.
     pub(crate) keyless_bytes: u64,
     /// As [`Registry::stage_bytes`](crate::endpoint::Registry::stage_bytes).
@@ -132,7 +133,7 @@ impl State {
 impl Port {
     pub(crate) fn new(
         rank: Rank,
-        index: usize,
+        id: PortId,
         mut endpoint: Box<dyn Endpoint>,
         failure: Arc<Failure>,
         has_worker: bool,
@@ -155,7 +156,7 @@ impl Port {
         };
         Arc::new(Port {
             rank,
-            index,
+            id,
             keyless_bytes,
             stage_bytes,
             failure,
@@ -182,7 +183,7 @@ impl Port {
         let state = &mut *guard;
         if state.is_closed {
             drop(guard);
-            return owner.give_back(self.index, run, Some(&Error::Closed));
+            return owner.give_back(self.id, run, Some(&Error::Closed));
         }
         match state.ring {
             None => self.launch_in::<false>(guard, run, owner, push),
@@ -385,7 +386,7 @@ impl Port {
     pub(super) fn retire(&self, active: Active, failure: Option<&Error>, ended: &mut Ended) {
         let Active { run, owner, .. } = active;
         self.hints.remove_run();
-        owner.give_back(self.index, run, failure);
+        owner.give_back(self.id, run, failure);
         ended.push(owner);
     }
 

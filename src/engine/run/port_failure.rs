@@ -37,7 +37,7 @@ impl Port {
 
     /// The worker has panicked, perhaps in the middle of something.
     pub(crate) fn worker_panicked(&self) {
-        let (rank, message) = (self.rank, format!("in the worker of port {}", self.index));
+        let (rank, message) = (self.rank, format!("in the worker of port {}", self.id));
         self.failure.set(&Error::RankPanicked { rank, message });
         self.drive();
     }
@@ -58,6 +58,6 @@ impl Port {
     }
 
     pub(crate) fn wire_error(&self, step: Option<u32>, source: WireError) -> Error {
-        Error::Wire { rank: self.rank, port: self.index, step, source }
+        Error::Wire { rank: self.rank, port: self.id.index(), step, source }
     }
 }

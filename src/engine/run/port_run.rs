@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::PortId;
+
 use crate::Rank;
 use crate::endpoint::{Arrival, Endpoint, Posted, RecvPost, SendPost, Slot, Tag, View, WireError};
 use crate::error::Awaited;
@@ -35,7 +37,7 @@ pub enum Order {
 /// One execution of one port's program.
 pub struct PortRun {
     program: Arc<Program>,
-    port: usize,
+    port: PortId,
     reducer: Option<Reducer>,
     memories: Memories,
     context: u64,
@@ -59,8 +61,8 @@ unsafe impl Send for PortRun {}
 
 impl PortRun {
     /// A run of port `port` of `program`. A program with folds needs a reducer.
-    pub fn new(program: Arc<Program>, port: usize, reducer: Option<Reducer>) -> Self {
-        let code = &program.ports[port];
+    pub fn new(program: Arc<Program>, port: PortId, reducer: Option<Reducer>) -> Self {
+        let code = &program.ports[port.index()];
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
         let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
         let viewable = code.readers.iter().filter(|&&reader| reader != NOBODY).count();
@@ -82,7 +84,7 @@ impl PortRun {
     }
 
     fn code(&self) -> &PortProgram {
-        &self.program.ports[self.port]
+        &self.program.ports[self.port.index()]
     }
 
     /// Makes ready for an execution as operation `operation` of the communicator with the given
@@ -102,7 +104,7 @@ impl PortRun {
         order: Order,
         memories: [Memory; Buffer::COUNT],
     ) {
-        let code = &self.program.ports[self.port];
+        let code = &self.program.ports[self.port.index()];
         for (memory, &need) in memories.iter().zip(&code.needs) {
             assert!(memory.len >= need, "a buffer of {} bytes, {need} needed", memory.len);
         }
@@ -193,7 +195,7 @@ impl PortRun {
     ) -> Result<bool, (u32, WireError)> {
         self.has_more = false;
         let PortRun { program, progress, memories, .. } = self;
-        let code = &program.ports[self.port];
+        let code = &program.ports[self.port.index()];
         let (context, operation, call) = (self.context, self.operation, program.call);
         let late = if self.order == Order::Late { Tag::LATE } else { 0 };
         // The last that was posted.
@@ -290,7 +292,7 @@ impl PortRun {
     pub fn work(&mut self, run: u32, sink: &mut impl Sink) -> Option<u64> {
         let task = self.progress.locals.pop()?;
         let start = sink.since();
-        let code = &self.program.ports[self.port];
+        let code = &self.program.ports[self.port.index()];
         let mut bytes = 0;
         let kind = match code.tasks[task as usize] {
             Task::Copy(span) => {
@@ -334,7 +336,7 @@ impl PortRun {
     /// Notes that a posted receive has brought its message, which can be read in `view`.
     #[inline]
     pub fn viewed(&mut self, task: u32, view: View) {
-        let code = &self.program.ports[self.port];
+        let code = &self.program.ports[self.port.index()];
         if let Task::Recv { into, .. } = code.tasks[task as usize] {
             self.memories.viewed(into, view, code.readers[task as usize]);
         }
@@ -364,7 +366,7 @@ impl PortRun {
     /// Notes that a posted task has finished.
     #[inline]
     pub fn finished(&mut self, task: u32) {
-        let code = &self.program.ports[self.port];
+        let code = &self.program.ports[self.port.index()];
         if matches!(code.tasks[task as usize], Task::Recv { .. }) {
             self.recvs_open -= 1;
         }

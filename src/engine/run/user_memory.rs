@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hopbine_torus::PortId;
+
 use crate::endpoint::{Access, MemoryRange, Owner};
 use crate::error::Error;
 
@@ -40,8 +42,8 @@ impl UserKeys {
 
     /// The keys of send and receive buffer at a port.
     #[inline]
-    pub(crate) fn of_port(&self, port: usize) -> [Option<u64>; 2] {
-        self.0.get(port).copied().unwrap_or_default()
+    pub(crate) fn of_port(&self, port: PortId) -> [Option<u64>; 2] {
+        self.0.get(port.index()).copied().unwrap_or_default()
     }
 }
 

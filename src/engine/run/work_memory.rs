@@ -7,6 +7,8 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use hopbine_torus::PortId;
+
 use crate::endpoint::{Access, MemoryRange, Owner};
 use crate::error::Error;
 use crate::memory::{Pages, page_bytes};
@@ -45,15 +47,17 @@ impl Block {
     }
 
     /// The memory as `port` sees it, where its part of a program is `code`.
-    fn at_port(&mut self, port: usize, code: &PortProgram) -> Result<Memory, Error> {
+    fn at_port(&mut self, port: PortId, code: &PortProgram) -> Result<Memory, Error> {
         let (ptr, len) = (self.pages.ptr(), self.pages.len());
         let range = MemoryRange { ptr, len, access: Access::Write };
-        let key = &mut self.keys[port];
+        let key = &mut self.keys[port.index()];
         if key.is_none() {
             let wire_bytes = |buffer: Buffer| code.wire_bytes[buffer as usize];
             let longest = wire_bytes(Buffer::Work).max(wire_bytes(Buffer::Staging));
             // SAFETY: the pages are freed by `drop`, after the release.
-            *key = unsafe { self.ports[port].register_if_needed(range, longest, Owner::Library) }?;
+            *key = unsafe {
+                self.ports[port.index()].register_if_needed(range, longest, Owner::Library)
+            }?;
         }
         Ok(Memory { ptr, len: len as u64, key: key.unwrap_or(0) })
     }
@@ -167,9 +171,8 @@ impl WorkMemory {
         let block = memory.block.insert(spares.take(len)?);
         spares.given_bytes.fetch_add(block.len(), Ordering::Relaxed);
         let mut offset = work_len;
-        for (port, ((code, staging_len), of_port)) in
-            program.ports.iter().zip(staging_lens).zip(&mut memory.ports).enumerate()
-        {
+        let parts = program.ports.iter().zip(staging_lens).zip(&mut memory.ports);
+        for (port, ((code, staging_len), of_port)) in (0..).map(PortId).zip(parts) {
             let all = block.at_port(port, code)?;
             let part = |offset: u64, len: u64| match len {
                 0 => Memory::NONE,
@@ -187,8 +190,8 @@ impl WorkMemory {
     }
 
     /// Working space and staging as port `port` sees them.
-    pub(crate) fn of_port(&self, port: usize) -> [Memory; 2] {
-        self.ports[port]
+    pub(crate) fn of_port(&self, port: PortId) -> [Memory; 2] {
+        self.ports[port.index()]
     }
 }
 
@@ -267,7 +270,7 @@ mod tests {
         let failure = Arc::new(Failure::default());
         let port =
             |index| Port::new(0, index, Box::new(wire.clone()), failure.clone(), false, None);
-        let ports = [port(0), port(1)];
+        let ports = [PortId(0), PortId(1)].map(port);
         (Spares::new(Arc::new(ports)), failure)
     }
 
@@ -293,7 +296,8 @@ mod tests {
         let wire = Wire::default();
         let (spares, _) = rank(&wire);
         let memory = WorkMemory::new(&program(100_000, 5000), &spares).unwrap();
-        let [[work, first], [same, second]] = [memory.of_port(0), memory.of_port(1)];
+        let [[work, first], [same, second]] =
+            [memory.of_port(PortId(0)), memory.of_port(PortId(1))];
         assert_eq!((work.ptr, work.key), (same.ptr, work.ptr.addr() as u64));
         assert_eq!(same.key, 0, "no message of port 1 needs one");
         assert!(work.len >= 100_000 && first.len >= 5000 && second.len >= 5000);
@@ -305,7 +309,7 @@ mod tests {
         // A little more fits as well.
         for work_bytes in [90_000, 103_000, 60_000] {
             let again = WorkMemory::new(&program(work_bytes, 5000), &spares).unwrap();
-            assert_eq!(again.of_port(0)[0].ptr, work.ptr);
+            assert_eq!(again.of_port(PortId(0))[0].ptr, work.ptr);
             assert_eq!(lock(&wire.0).len(), 1);
         }
         // Neither what needs more, nor what needs far less, nor a second one at the same time.
@@ -337,7 +341,7 @@ mod tests {
         let wire = Wire::default();
         let (spares, failure) = rank(&wire);
         let memory = WorkMemory::new(&program(1 << 20, 0), &spares).unwrap();
-        let work = memory.of_port(0)[0];
+        let work = memory.of_port(PortId(0))[0];
         failure.set(&Error::Closed);
         drop((memory, spares));
         assert_eq!(lock(&wire.0).len(), 1);

@@ -129,6 +129,8 @@ fn looks_out(ports: &[Arc<Port>], stop: &AtomicBool) -> bool {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use hopbine_torus::PortId;
+
     use super::*;
     use crate::Rank;
     use crate::endpoint::{Endpoint, Event, Posted, RecvPost, SendPost, WireError};
@@ -175,7 +177,7 @@ mod tests {
     fn port(panics_at: usize) -> (Arc<Port>, Wire) {
         let wire = Wire { polls: Arc::default(), panics_at };
         let failure = Arc::new(Failure::default());
-        (Port::new(3, 1, Box::new(wire.clone()), failure, true, None), wire)
+        (Port::new(3, PortId(1), Box::new(wire.clone()), failure, true, None), wire)
     }
 
     #[track_caller]

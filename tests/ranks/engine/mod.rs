@@ -14,7 +14,7 @@ use hopbine::engine::{
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::Flow;
-use hopbine_torus::{Algorithm, Collective, Request, registry};
+use hopbine_torus::{Algorithm, Collective, PortId, Request, registry};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -58,7 +58,8 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
     let mut runs: Vec<(PortRun, MemoryEndpoint)> = Vec::new();
     for (number, rank) in ranks.iter_mut().enumerate() {
         for port in 0..rank.program.ports.len() {
-            let mut run = PortRun::new(rank.program.clone(), port, Some(reducer));
+            let (program, at) = (rank.program.clone(), PortId(port as u16));
+            let mut run = PortRun::new(program, at, Some(reducer));
             let memories = rank.memories(port);
             // SAFETY: the buffers outlive the runs and are not touched before they end.
             unsafe { run.start((0, seed as u32), Order::Kept, memories) };

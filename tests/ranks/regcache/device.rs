@@ -1,6 +1,8 @@
 //! A device that checks its callers, a cache of its registrations, and an event source worked by
 //! hand.
 
+use hopbine_torus::PortId;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -111,7 +113,7 @@ pub struct Shared {
 #[derive(Debug)]
 pub struct Use<'c> {
     shared: &'c Shared,
-    port: usize,
+    port: PortId,
     lease: Option<Lease<Handle>>,
     pub id: u64,
     /// What is registered.
@@ -174,6 +176,7 @@ impl Shared {
         addr: usize,
         len: usize,
     ) -> Result<Use<'_>, CacheError<Full>> {
+        let port = PortId(port as u16);
         let lease =
             self.cache.get(keep, port, addr, len, |addr, len| self.device.register(addr, len))?;
         let Handle { id, addr, len, .. } = *lease.handle();

@@ -13,6 +13,7 @@ use hopbine::torus::Shape;
 use hopbine::{EmulationConfig, emulate};
 use hopbine_testing::huge::{self, HugePages};
 use hopbine_testing::skip;
+use hopbine_torus::PortId;
 
 /// Long enough for any machine, short enough to notice a hang.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -26,9 +27,9 @@ impl Cache {
         let read = |addr: usize, _| Ok(unsafe { (addr as *const u64).read_volatile() });
         let cache = &self.0;
         let keep = Keep::UntilEvent(cache.settle());
-        let lease = cache.get::<Infallible>(keep, 0, addr, len, read).unwrap();
+        let lease = cache.get::<Infallible>(keep, PortId(0), addr, len, read).unwrap();
         let stamp = *lease.handle();
-        cache.give_back(0, lease);
+        cache.give_back(PortId(0), lease);
         stamp
     }
 

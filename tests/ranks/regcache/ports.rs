@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopbine::memory::{CacheConfig, CacheError};
+use hopbine_torus::PortId;
 
 use super::device::{ByHand, Device, Full, Shared};
 use super::policy::{PORTS, cache, cache_with, page, pages};
@@ -35,9 +36,9 @@ fn each_port_releases_its_own() {
     source.unmap(page(0), 1);
     drop(cache.get_at(1, page(9), 1).unwrap());
     assert_eq!(live(), [true, false, true]);
-    cache.cache().end_all(2);
+    cache.cache().end_all(PortId(2));
     assert_eq!(live(), [true, false, false]);
-    cache.cache().close(0);
+    cache.cache().close(PortId(0));
     assert_eq!(live(), [false; 3]);
 }
 
@@ -46,7 +47,7 @@ fn each_port_releases_its_own() {
 fn a_port_that_ends_leaves_the_others_theirs() {
     let (_source, cache) = cache();
     let ids: Vec<u64> = (0..PORTS).map(|p| cache.get_at(p, page(0), 1).unwrap().id).collect();
-    cache.cache().close(1);
+    cache.cache().close(PortId(1));
     let live: Vec<bool> = ids.iter().map(|id| cache.device.is_live(*id)).collect();
     assert_eq!(live, [true, false, true]);
     assert_eq!(cache.get_at(2, page(0), 1).unwrap().id, ids[2]);
@@ -168,7 +169,7 @@ fn many_threads() {
                     let (at, len) = (page(random(24)) + random(99), 1 + random(pages(6)));
                     match random(20) {
                         0 => source.unmap(at, len),
-                        1 => cache.cache().end_all(thread),
+                        1 => cache.cache().end_all(PortId(thread as u16)),
                         2 => held.clear(),
                         _ => {
                             let lease = cache.get_at(thread, at, len).unwrap();
@@ -185,7 +186,7 @@ fn many_threads() {
             });
         }
     });
-    (0..THREADS).for_each(|port| cache.cache().end_all(port));
+    (0..THREADS).for_each(|port| cache.cache().end_all(PortId(port as u16)));
     let stats = cache.stats();
     assert_eq!((stats.registered_regions, device.live()), (0, 0));
     assert!(stats.hits > 0 && stats.misses > 0 && stats.evictions > 0 && stats.uncached > 0);

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use hopbine_torus::PortId;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustc_hash::FxHashMap;
@@ -73,7 +74,7 @@ impl Net {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lent {
     /// The sender's rank and port.
-    pub(super) of: (Rank, usize),
+    pub(super) of: (Rank, PortId),
     pub(super) slot: Slot,
     pub(super) region: WireRegion,
 }
@@ -200,12 +201,12 @@ impl Core {
         self.schedule(self.now.saturating_add(ns), what);
     }
 
-    pub(super) fn send(&mut self, from: Rank, port: usize, to: Rank, packet: Packet) {
+    pub(super) fn send(&mut self, from: Rank, port: PortId, to: Rank, packet: Packet) {
         self.later(What::Packet { from, to, port, packet });
     }
 
-    pub(super) fn port(&mut self, rank: Rank, port: usize) -> &mut PortState {
-        &mut self.ranks[rank as usize].ports[port]
+    pub(super) fn port(&mut self, rank: Rank, port: PortId) -> &mut PortState {
+        &mut self.ranks[rank as usize].ports[port.index()]
     }
 
     pub(super) fn n_ranks(&self) -> u32 {
@@ -254,7 +255,7 @@ impl Core {
         }
     }
 
-    fn deliver(&mut self, from: Rank, to: Rank, port: usize, packet: Packet) {
+    fn deliver(&mut self, from: Rank, to: Rank, port: PortId, packet: Packet) {
         if self.life(to) == Life::Dead {
             let notices = self.habits.notices_dead;
             if matches!(packet, Packet::Message { .. }) && self.chance(notices) {
@@ -268,14 +269,14 @@ impl Core {
     }
 
     /// The next poll of a port reports that a peer is gone.
-    pub(super) fn fail_port(&mut self, rank: Rank, port: usize, peer: Rank) {
+    pub(super) fn fail_port(&mut self, rank: Rank, port: PortId, peer: Rank) {
         let reason = format!("rank {peer} does not answer");
         let error = WireError { call: "the simulated wire", reason, peer: Some(peer) };
         self.port(rank, port).error.get_or_insert(error);
         self.wake(rank);
     }
 
-    pub(super) fn report(&mut self, rank: Rank, port: usize, event: Event) {
+    pub(super) fn report(&mut self, rank: Rank, port: PortId, event: Event) {
         let state = self.port(rank, port);
         if !state.is_abandoned {
             state.events.push(event);
@@ -283,7 +284,7 @@ impl Core {
         }
     }
 
-    fn asked(&mut self, asker: Rank, port: usize, about: Rank) {
+    fn asked(&mut self, asker: Rank, port: PortId, about: Rank) {
         let answer = match self.life(about) {
             Life::Dead => {
                 let notices = self.habits.notices_dead;
@@ -314,7 +315,7 @@ impl Core {
     }
 
     /// A port gives up: the device touches nothing of it any more.
-    pub(super) fn abandon(&mut self, rank: Rank, port: usize) {
+    pub(super) fn abandon(&mut self, rank: Rank, port: PortId) {
         if !planted::is(Planted::RevokedRead) {
             self.lent.retain(|_, lent| lent.of != (rank, port));
         }
@@ -325,7 +326,7 @@ impl Core {
     }
 
     /// Whether something of this port is on its way to another rank, and to which.
-    pub(super) fn unfenced(&self, rank: Rank, port: usize) -> Option<Rank> {
+    pub(super) fn unfenced(&self, rank: Rank, port: PortId) -> Option<Rank> {
         self.queue.iter().find_map(|Reverse(due)| match &due.what {
             What::Packet {
                 from,

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use hopbine_torus::PortId;
+
 use crate::Rank;
 use crate::endpoint::{Event, SendPost, Slot, Status, Tag, WireRegion};
 use crate::error::Blame;
@@ -64,7 +66,7 @@ impl Packet {
 pub(in crate::endpoint::sim) struct Put {
     /// Under which number it was lent.
     pub(in crate::endpoint::sim) id: u64,
-    pub(in crate::endpoint::sim) to: (Rank, usize),
+    pub(in crate::endpoint::sim) to: (Rank, PortId),
     pub(in crate::endpoint::sim) slot: Slot,
     pub(in crate::endpoint::sim) region: WireRegion,
     /// Bytes that have been written.
@@ -79,14 +81,14 @@ pub(in crate::endpoint::sim) enum What {
     Packet {
         from: Rank,
         to: Rank,
-        port: usize,
+        port: PortId,
         packet: Packet,
     },
     /// The device reads an eager message out of its region, and sends it.
     Read {
         from: Rank,
         to: Rank,
-        port: usize,
+        port: PortId,
         send: SendPost,
     },
     /// The device writes the next piece of what was lent to where it is awaited.
@@ -94,13 +96,13 @@ pub(in crate::endpoint::sim) enum What {
     /// An event comes up.
     Report {
         rank: Rank,
-        port: usize,
+        port: PortId,
         event: Event,
     },
     /// A rank wants to know what another one is doing.
     Ask {
         asker: Rank,
-        port: usize,
+        port: PortId,
         about: Rank,
     },
     Fate(Rank, Fate),
