@@ -7,7 +7,7 @@ use hopbine_meet::variables::{ALL, Reader, Variable, from_environment};
 use super::cells::{Cell, Column};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
-use super::report::{self, Report};
+use super::report::{self, Report, RowsArg};
 
 /// List the environment variables that hopbine reads
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             return Ok(Outcome::Well);
         }
     };
-    table(&variables).write(format, &args.output)?;
+    table(&variables).write(&RowsArg { format, output: args.output })?;
     Ok(Outcome::Well)
 }
 

@@ -16,8 +16,7 @@ use serde_json::Value;
 use super::args::default_ports;
 use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
-use super::output::OutputArg;
-use super::report::{Format, Report};
+use super::report::{Report, RowsArg};
 use super::simulate::{file, network};
 use super::tune::{Case, read_table};
 use super::{host, progress};
@@ -56,11 +55,8 @@ pub struct Args {
     /// writes it
     #[arg(long, value_name = "NAME|FILE", default_value = "tofu-d")]
     machine: String,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// Runs the subcommand.
@@ -79,7 +75,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         Some(path) => read_table(path)?,
         None => Tuning::named(&args.wire).expect("clap takes the names of tables").clone(),
     };
-    report(&args, &tuning, &machine, ports)?.write(args.format, &args.output)?;
+    report(&args, &tuning, &machine, ports)?.write(&args.out)?;
     Ok(Outcome::Well)
 }
 

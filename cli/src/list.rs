@@ -7,8 +7,7 @@ use serde_json::Value;
 
 use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
-use super::output::OutputArg;
-use super::report::{Format, Report};
+use super::report::{Report, RowsArg};
 
 /// List the collectives and the algorithms that perform them
 #[derive(Debug, clap::Args)]
@@ -23,11 +22,8 @@ pub struct Args {
     /// Say which algorithms serve this shape, which are the same there, and why the others do not serve it
     #[arg(long, value_name = "SHAPE")]
     torus: Option<Shape>,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// Runs the subcommand.
@@ -36,7 +32,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         Some(collective) => registry::algorithms(collective),
         None => registry::all(),
     };
-    report(&algorithms, args.torus.as_ref()).write(args.format, &args.output)?;
+    report(&algorithms, args.torus.as_ref()).write(&args.out)?;
     Ok(Outcome::Well)
 }
 

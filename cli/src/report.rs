@@ -19,6 +19,16 @@ pub enum Format {
     Json,
 }
 
+/// How rows are written, and where.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RowsArg {
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    #[command(flatten)]
+    pub output: OutputArg,
+}
+
 /// Rows with what is to be said about all of them.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -39,13 +49,9 @@ impl Report {
     ///
     /// # Errors
     /// As [`Stream::start`].
-    pub fn write(self, format: Format, output: &OutputArg) -> Result<(), CliError> {
-        let mut stream = Stream::start(
-            format,
-            output,
-            Head { about: self.about, heading: self.heading, columns: self.columns },
-            &self.rows,
-        )?;
+    pub fn write(self, out: &RowsArg) -> Result<(), CliError> {
+        let head = Head { about: self.about, heading: self.heading, columns: self.columns };
+        let mut stream = Stream::start(out, head, &self.rows)?;
         for row in &self.rows {
             stream.row(row)?;
         }
@@ -79,12 +85,8 @@ impl Stream {
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
-    pub fn start(
-        format: Format,
-        output: &OutputArg,
-        head: Head,
-        known: &[Vec<Cell>],
-    ) -> Result<Self, CliError> {
+    pub fn start(out: &RowsArg, head: Head, known: &[Vec<Cell>]) -> Result<Self, CliError> {
+        let RowsArg { format, ref output } = *out;
         let width = output.width();
         let layout = Layout::new(&head.columns, known, width);
         let mut sink = output.open()?;
@@ -206,7 +208,7 @@ mod tests {
     fn rendered(format: Format) -> String {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("report");
-        report().write(format, &OutputArg::to(&path)).unwrap();
+        report().write(&RowsArg { format, output: OutputArg::to(&path) }).unwrap();
         std::fs::read_to_string(path).unwrap()
     }
 
@@ -229,7 +231,8 @@ mod tests {
     fn no_rows_are_valid_too() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("report");
-        Report { rows: vec![], ..report() }.write(Format::Json, &OutputArg::to(&path)).unwrap();
+        let out = RowsArg { format: Format::Json, output: OutputArg::to(&path) };
+        Report { rows: vec![], ..report() }.write(&out).unwrap();
         let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         assert_eq!(json["rows"], serde_json::json!([]));
     }

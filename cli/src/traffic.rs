@@ -17,9 +17,8 @@ use serde_json::Value;
 use super::args;
 use super::cells::{Cell, Column, IN_FLIGHT, decimal};
 use super::error::{CliError, Outcome};
-use super::output::OutputArg;
 use super::progress;
-use super::report::{Format, Report};
+use super::report::{Report, RowsArg};
 use super::selection::Selection;
 
 /// Count the bytes that schedules send over links, or out of groups of ranks
@@ -61,11 +60,8 @@ pub struct Args {
     /// rank's group name on a line
     #[arg(long, value_name = "N|FILE")]
     groups: Option<GroupsArg>,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// VertexGroups as they are named on the command line.
@@ -118,7 +114,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let rows: Vec<(String, u32, Traffic)> = schedules.par_iter().map(count).collect();
     drop(bar);
     let report = report(collective, &shape, &network, &rows, notes);
-    report.write(args.format, &args.output)?;
+    report.write(&args.out)?;
     Ok(Outcome::Well)
 }
 

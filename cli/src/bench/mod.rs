@@ -13,10 +13,9 @@ use serde_json::Value;
 use crate::cells::{Cell, Column, decimal};
 use crate::curves::{self, Chart, Curve, Point};
 use crate::error::{CliError, Outcome};
-use crate::output::OutputArg;
 use crate::picture;
 use crate::progress;
-use crate::report::{Format, Report};
+use crate::report::{Report, RowsArg};
 use crate::run::show_rate;
 use sides::{Side, Sides};
 
@@ -77,11 +76,8 @@ pub struct Args {
     /// What the picture shows
     #[arg(long, value_enum, default_value_t = Show::Time)]
     show: Show,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// The collectives that are timed.
@@ -171,7 +167,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         ),
     );
     notes.extend(mpi.as_ref().map(|mpi| format!("MPI: {}.", mpi.about)));
-    report(&args, &sides, &measured, reference, notes).write(args.format, &args.output)?;
+    report(&args, &sides, &measured, reference, notes).write(&args.out)?;
     Ok(Outcome::Well)
 }
 

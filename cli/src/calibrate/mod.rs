@@ -14,7 +14,7 @@ use crate::measured::cases::{Case, Cases, predicted};
 use crate::measured::{MeasuredArgs, accuracy_cells, accuracy_columns};
 use crate::output::OutputArg;
 use crate::progress;
-use crate::report::{Format, Report};
+use crate::report::{Format, Report, RowsArg};
 use crate::simulate::file;
 use fit::{Calibration, Found, calibrate, most_evaluations};
 
@@ -60,11 +60,11 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         OutputArg::to(path).write(&file::show(&calibration.machine, source))?;
     }
     let residuals = residuals(&modelled, &calibration);
-    let stdout = OutputArg::default();
-    parameters(&cases, &calibration, &residuals, args.format == Format::Table)
-        .write(args.format, &stdout)?;
-    if args.format == Format::Table {
-        of_residuals(&residuals).write(Format::Table, &stdout)?;
+    let stdout = RowsArg { format: args.format, output: OutputArg::default() };
+    let is_table = args.format == Format::Table;
+    parameters(&cases, &calibration, &residuals, is_table).write(&stdout)?;
+    if is_table {
+        of_residuals(&residuals).write(&stdout)?;
     }
     Ok(Outcome::Well)
 }

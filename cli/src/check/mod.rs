@@ -12,9 +12,8 @@ use rayon::prelude::*;
 use super::args::{self, AllOr, PortsArg};
 use super::counts::CountsArg;
 use super::error::{CliError, Outcome};
-use super::output::OutputArg;
 use super::progress;
-use super::report::Format;
+use super::report::RowsArg;
 use super::selection::Selection;
 use rows::{CheckRow, report};
 
@@ -61,11 +60,8 @@ pub struct Args {
     /// Most violations that a table lists per row; CSV has their number, JSON lists all
     #[arg(long, value_name = "N", default_value_t = 10)]
     violations: usize,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// Runs the subcommand.
@@ -82,7 +78,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         }
     };
     let wrong = rows.iter().any(|row| !row.verdict.violations.is_empty());
-    report(&shape, &rows, notes, args.violations).write(args.format, &args.output)?;
+    report(&shape, &rows, notes, args.violations).write(&args.out)?;
     Ok(if wrong { Outcome::Wrong } else { Outcome::Well })
 }
 

@@ -9,7 +9,7 @@ use hopbine::Info;
 use super::trial::Trial;
 use crate::error::CliError;
 use crate::output::OutputArg;
-use crate::report::{Format, Report};
+use crate::report::{Format, Report, RowsArg};
 
 /// Variables of the environment that have to do with a job; others are nobody's business.
 const VARIABLES: [&str; 5] = ["HOPBINE_", "OMP_", "PJM_", "FLIB_", "XOS_"];
@@ -22,8 +22,9 @@ pub fn write(path: &Path, page: &Report, info: &Info, trial: &Trial) -> Result<(
     let failed = |source| CliError::Write { path: path.to_owned(), source };
     let directory = tempfile::tempdir().map_err(failed)?;
     let file = |name: &str| OutputArg::to(&directory.path().join(name));
-    page.clone().write(Format::Table, &file("page.txt").page())?;
-    page.clone().write(Format::Json, &file("page.json"))?;
+    let page_as = |format, output| page.clone().write(&RowsArg { format, output });
+    page_as(Format::Table, file("page.txt").page())?;
+    page_as(Format::Json, file("page.json"))?;
     let info = serde_json::to_string_pretty(info).map_err(std::io::Error::from).map_err(failed)?;
     file("info.json").write(&info)?;
     file("timings.csv").write(&trial.timings)?;

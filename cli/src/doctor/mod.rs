@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::cells::{Cell, Column};
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
-use crate::report::{Format, Report};
+use crate::report::{Format, Report, RowsArg};
 use findings::{Finding, Verdict};
 use places::Places;
 use trial::Trial;
@@ -56,7 +56,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         let is_wrong = found.iter().any(|finding| finding.verdict == Verdict::Wrong);
         outcome = if is_wrong { Outcome::Wrong } else { Outcome::Well };
         let page = page(&found, trial.notes());
-        page.clone().write(args.format, &OutputArg::default().page())?;
+        let output = OutputArg::default().page();
+        page.clone().write(&RowsArg { format: args.format, output })?;
         if let Some(path) = &args.output {
             bundle::write(path, &page, &info, &trial)?;
         }

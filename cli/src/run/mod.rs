@@ -25,10 +25,9 @@ use super::counts::CountsArg;
 use super::curves::{Curve, Point};
 use super::error::{CliError, Outcome};
 use super::numbers::Numbers;
-use super::output::OutputArg;
 use super::picture;
 use super::progress;
-use super::report::{Format, Stream};
+use super::report::{RowsArg, Stream};
 use measure::{Iterations, Simulated};
 use ranks::Ranks;
 use stats::Times;
@@ -126,11 +125,8 @@ pub struct Args {
     /// Draw the medians by size as SVG, a curve for each algorithm, with bars from the 10th to the 90th percentile
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// Who knows how long the blocks of a gather or scatter are.
@@ -246,7 +242,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     }
     let bar = progress::bar(chosen.len() as u64, "running");
     let head = rows::head(args, ranks, &chosen);
-    let stream = ranks.reports().then(|| Stream::start(args.format, &args.output, head, &[]));
+    let stream = ranks.reports().then(|| Stream::start(&args.out, head, &[]));
     let mut stream = stream.transpose()?;
     let mut wrong = vec![];
     let mut has_workers = false;

@@ -14,7 +14,7 @@ use super::args::{self, Place, default_ports};
 use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
-use super::report::{self, Report};
+use super::report::{self, Report, RowsArg};
 use super::simulate::{file, network};
 use super::tune::{Budget, SEGMENTS};
 use super::{host, progress};
@@ -119,7 +119,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         Format::Csv => report::Format::Csv,
         Format::Json => report::Format::Json,
     };
-    report(&args, &machine, &searched, is_proved).write(format, &args.output)?;
+    report(&args, &machine, &searched, is_proved)
+        .write(&RowsArg { format, output: args.output.clone() })?;
     Ok(Outcome::Well)
 }
 

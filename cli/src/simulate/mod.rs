@@ -27,7 +27,7 @@ use crate::args::PortsArg;
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
 use crate::progress;
-use crate::report::{Format, Report};
+use crate::report::{Report, RowsArg};
 use crate::selection::{Schedules, Selection};
 use crate::trace::event;
 use conditions::{BlocksArg, FaultArg};
@@ -106,11 +106,8 @@ pub struct Args {
     /// Write a timeline of all ranks as Chrome trace JSON, for `hopbine trace` and Perfetto
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// Whose software, as it is named on the command line.
@@ -218,7 +215,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             of_one_call(&args, &machine, &schedules[0])?
         }
     };
-    report.write(args.format, &args.output)?;
+    report.write(&args.out)?;
     Ok(Outcome::Well)
 }
 

@@ -26,7 +26,7 @@ use super::args::Backend;
 use super::error::{CliError, Outcome};
 use super::output::OutputArg;
 use super::progress::{self, Bar};
-use super::report::Format;
+use super::report::{Format, RowsArg};
 use super::simulate::{file, network};
 use super::{args, host};
 pub use budget::Budget;
@@ -195,7 +195,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
             false => compare::report(&machine, before, &compared),
         };
         report.notes.extend(left_out);
-        report.write(args.format, &args.output)?;
+        report.write(&RowsArg { format: args.format, output: args.output })?;
         return Ok(Outcome::Well);
     }
     let name = args.name.clone().unwrap_or_else(|| machine.name.clone());

@@ -14,8 +14,7 @@ use crate::cells::{Cell, Column};
 use crate::error::{CliError, Outcome};
 use crate::measured::cases::{Case, Cases, predicted};
 use crate::measured::{MeasuredArgs, Row, accuracy_cells, accuracy_columns, percent};
-use crate::output::OutputArg;
-use crate::report::{Format, Report};
+use crate::report::{Format, Report, RowsArg};
 use crate::simulate::{ProfileArg, file};
 use judge::{Group, Judged, groups};
 use left_out::leave_out;
@@ -55,11 +54,8 @@ pub struct Args {
     /// Draw predicted against measured times, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Format of the output
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    output: OutputArg,
+    out: RowsArg,
 }
 
 /// Runs the subcommand.
@@ -80,9 +76,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     if let Some(path) = &args.plot {
         plot::scatter(&title(&machine, args.leave_out), &judged, path)?;
     }
-    let groups = groups(&judged, args.details || args.format != Format::Table);
-    report(&machine, args.leave_out, &cases, &groups, &intervals)
-        .write(args.format, &args.output)?;
+    let groups = groups(&judged, args.details || args.out.format != Format::Table);
+    report(&machine, args.leave_out, &cases, &groups, &intervals).write(&args.out)?;
     Ok(Outcome::Well)
 }
 

@@ -26,7 +26,7 @@ use super::{Args, case::SEGMENTS};
 use crate::args::{Backend, MapArg, Place};
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
-use crate::report::Format;
+use crate::report::{Format, RowsArg};
 use crate::run::{self, Case, Data};
 use crate::{launch, progress};
 use cell::{Bench, Candidate, Found, agreed, measure};
@@ -247,7 +247,7 @@ fn write(
     state: &State,
 ) -> Result<Outcome, CliError> {
     if let Some(path) = &args.log {
-        log(state).write(Format::Csv, &OutputArg::to(path))?;
+        log(state).write(&RowsArg { format: Format::Csv, output: OutputArg::to(path) })?;
     }
     let table = before.table();
     let name = args.name.as_deref().unwrap_or("measured");
