@@ -20,7 +20,7 @@ use super::steps::{AxisSteps, StepCost};
 use crate::bounds::Bounds;
 use crate::collectives::{Action, Payload, Routing, WalkForm, WalkPhase};
 use crate::geometry::AxisLink;
-use crate::plan::{GlobalStep, Interleave, PrefixSteps, Recipe, Schedule, interleaved};
+use crate::plan::{GlobalStep, Interleave, interleaved};
 use crate::sim::{Machine, Network};
 
 /// Two sums over the dimensions, each of which a lane takes at least: one message after the other, and what a port
@@ -50,17 +50,17 @@ impl Sums {
 
 /// What bounds need to know of a call.
 pub(super) struct Judge<'a> {
-    question: &'a Question,
-    machine: &'a Machine,
+    pub question: &'a Question,
+    pub machine: &'a Machine,
     network: &'a Network,
     /// By ports, from 1, what no schedule is below.
     any: Vec<f64>,
 }
 
 /// A lane's part of a vector: in how many segments, and its bytes.
-struct Segments {
-    n: f64,
-    bytes: f64,
+pub(super) struct Segments {
+    pub n: f64,
+    pub bytes: f64,
 }
 
 impl<'a> Judge<'a> {
@@ -75,26 +75,21 @@ impl<'a> Judge<'a> {
         self.any[ports as usize - 1]
     }
 
-    /// The bound of a schedule over no walk.
-    pub fn other(&self, schedule: &Schedule) -> f64 {
-        let any = self.any(schedule.ports);
-        if schedule.recipe != Recipe::Prefix(PrefixSteps::Chain) {
-            return any;
-        }
-        // Rank after rank.
+    /// Of a message to the next rank, from before it is posted until it has been seen.
+    pub fn hop(&self, bytes: f64, stays: bool) -> f64 {
         let (machine, speeds) = (self.machine, self.machine.speeds());
-        let linked =
-            machine.post_ns + speeds.latency([1, 0]).min(speeds.latency([0, 1])) + machine.poll_ns;
-        let stays = 2.0 * machine.shm_overhead_ns + speeds.shm_latency_ns;
-        let others = f64::from(self.question.shape.n_ranks() - 1);
-        any.max(machine.call_ns + others * linked.min(stays))
+        if stays {
+            return 2.0 * machine.shm_overhead_ns + speeds.shm_latency_ns + bytes * self.stays_ns();
+        }
+        let latency = speeds.latency([1, 0]).min(speeds.latency([0, 1]));
+        machine.post_ns + latency + machine.poll_ns + bytes * self.alone_ns()
     }
 
-    /// Bytes of a lane's part of n.
-    fn part(&self, frame: &Frame) -> f64 {
+    /// Bytes of a lane's part of n, of so many.
+    fn part(&self, parts: u32) -> f64 {
         match self.question.collective.payload() {
             Payload::Token => 0.0,
-            _ => self.question.bytes / f64::from(frame.ports),
+            _ => self.question.bytes / f64::from(parts),
         }
     }
 
@@ -105,8 +100,8 @@ impl<'a> Judge<'a> {
     }
 
     /// How a lane's vector is cut with each longest message that is tried.
-    fn segments(&self, frame: &Frame) -> impl Iterator<Item = Segments> {
-        let part = self.part(frame);
+    pub fn segments(&self, parts: u32) -> impl Iterator<Item = Segments> {
+        let part = self.part(parts);
         self.question.segments.iter().map(move |&segment| Segments {
             n: (part / segment as f64).ceil().max(1.0),
             bytes: part,
@@ -140,13 +135,13 @@ impl<'a> Judge<'a> {
     }
 
     fn sums_of(&self, frame: &Frame, phase: &WalkPhase, axis: &AxisSteps) -> Sums {
-        let part = self.part(frame);
+        let part = self.part(frame.ports);
         let plain = |step: &StepCost| step.post_ns + step.latency_ns + step.poll_ns;
         let alone = self.alone_ns();
         match (frame.recipe.form, phase.routing) {
             (WalkForm::Latency, _) => {
                 let least = |of: &dyn Fn(Segments) -> f64| {
-                    self.segments(frame).map(of).fold(f64::INFINITY, f64::min)
+                    self.segments(frame.ports).map(of).fold(f64::INFINITY, f64::min)
                 };
                 if let Interleave::Fused { messages } = frame.recipe.interleave {
                     // A round makes groups messages + 1 times larger, unless it is a single step.
@@ -169,7 +164,7 @@ impl<'a> Judge<'a> {
                 Sums { chain: least(&first), moved: least(&all) }
             }
             (WalkForm::Tree, _) if self.is_whole(frame) => {
-                let bytes = self.segments(frame).map(|segments| segments.bytes);
+                let bytes = self.segments(frame.ports).map(|segments| segments.bytes);
                 let bytes = bytes.fold(f64::INFINITY, f64::min);
                 let moved = axis.n_children * bytes * alone;
                 Sums { chain: axis.path_ns, moved }
@@ -192,12 +187,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Ns for each byte of a message that shares nothing with others.
-    fn alone_ns(&self) -> f64 {
+    pub fn alone_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.link.min(speeds.interface)
     }
 
-    fn stays_ns(&self) -> f64 {
+    pub fn stays_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.copy.min(speeds.copy_all)
     }
@@ -214,7 +209,7 @@ impl<'a> Judge<'a> {
                 && matches!(phase.routing, Routing::Toward | Routing::FromRoot)
         };
         let times = self.phases(frame).iter().filter(moves).count() as f64;
-        self.start(frame) + times * share * self.part(frame) * self.alone_ns()
+        self.start(frame) + times * share * self.part(frame.ports) * self.alone_ns()
     }
 
     /// To enter the call, and to hand the last lane its part.
@@ -261,10 +256,7 @@ impl<'a> Judge<'a> {
         let shape = &self.question.shape;
         let linked = |dim: usize| shape.axes()[dim].link != AxisLink::Node;
         let is_folded = (0..axes.len()).any(|dim| linked(dim) && axes[dim].core < axes[dim].size);
-        let (machine, speeds) = (self.machine, self.machine.speeds());
-        let one =
-            machine.post_ns + machine.poll_ns + speeds.latency([0, 1]).min(speeds.latency([1, 0]));
-        if is_folded { 2.0 * one } else { 0.0 }
+        if is_folded { 2.0 * self.hop(0.0, false) } else { 0.0 }
     }
 
     /// A lane's steps one after the other.
@@ -276,7 +268,7 @@ impl<'a> Judge<'a> {
         steps: &[GlobalStep],
         factor: f64,
     ) -> f64 {
-        let part = self.part(frame);
+        let part = self.part(frame.ports);
         let alone = [self.alone_ns(), self.stays_ns()];
         let shape = &self.question.shape;
         // By dimension, the share of a line that is still to be passed on, and steps done.
@@ -343,7 +335,7 @@ impl<'a> Judge<'a> {
     /// What a lane's thread does in a latency form: it posts, sees and combines every segment.
     fn thread(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
         let steps = || axes.iter().flat_map(|axis| &axis.steps);
-        let least = self.segments(frame).map(|Segments { n, bytes }| {
+        let least = self.segments(frame.ports).map(|Segments { n, bytes }| {
             let messages = |step: &StepCost| n * step.n_targets * (step.post_ns + step.poll_ns);
             let n_targets: f64 = steps().map(|step| step.n_targets).sum();
             let speed = self.machine.reduce.min(self.machine.reduce_all);
@@ -362,7 +354,7 @@ impl Judge<'_> {
         let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
         let Sums { chain, moved } = of_phases.fold(Sums::default(), Add::add);
         let mut estimate = chain.max(moved);
-        let part = self.part(frame) / self.question.shape.active_dims().len().max(1) as f64;
+        let part = self.part(frame.ports) / self.question.shape.active_dims().len().max(1) as f64;
         for phase in self.phases(frame) {
             let moved: f64 = match phase.routing {
                 Routing::Toward => axis.steps.iter().map(|step| step.moved_ns).sum(),

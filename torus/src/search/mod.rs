@@ -29,6 +29,7 @@ mod question;
 mod space;
 mod steps;
 mod tree;
+mod unwalked;
 
 pub use counted::best_of;
 pub use question::{Certificate, Cost, Found, Point, Question, QuestionError, SEGMENTS};

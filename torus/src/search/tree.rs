@@ -175,6 +175,7 @@ impl<'a> Search<'a> {
             open.push(Reverse(Node { key: estimate, estimate, bound, kind: of_frame.kind, what }));
         }
         let n_kinds = space.frames.last().map_or(0, |frame| frame.kind + 1);
+        let early = |row: &Schedule| if row.ports == question.ports { EARLY } else { 1.0 };
         for (number, named) in (0..).zip(&space.named) {
             let found = find(&space, &ordered, named);
             let of_frame = |(frame, chosen): (usize, Chosen)| {
@@ -184,13 +185,13 @@ impl<'a> Search<'a> {
             };
             let any = judge.any(named.ports);
             let (kind, estimate, bound) = found.map_or((n_kinds, any, any), of_frame);
-            let early = if named.ports == question.ports { EARLY } else { 1.0 };
-            let (key, what) = (early * estimate, What::Named(number));
+            let (key, what) = (early(named) * estimate, What::Named(number));
             open.push(Reverse(Node { key, estimate, bound, kind, what }));
         }
         for (number, other) in (0..).zip(&space.others) {
             let (bound, what) = (judge.other(other), What::Other(number));
-            let node = Node { key: EARLY * bound, estimate: bound, bound, kind: n_kinds, what };
+            let key = early(other) * bound;
+            let node = Node { key, estimate: bound, bound, kind: n_kinds, what };
             open.push(Reverse(node));
         }
         let ratios = vec![None; n_kinds as usize];

@@ -79,30 +79,26 @@ impl<'a> Ways<'a> {
         place: &dyn Fn(Rank) -> Vertex,
         (lane, step): (LaneId, StepId),
     ) -> (u64, usize) {
-        self.load.resize(network.whole().n_links(), 0);
-        self.sent.resize(flow.n_ranks() as usize, 0);
-        self.gotten.resize((flow.n_ranks() / network.per_node()) as usize, 0);
         let Ways { load, sent, gotten, .. } = self;
+        load.resize(network.whole().n_links());
+        sent.resize(flow.n_ranks() as usize);
+        gotten.resize((flow.n_ranks() / network.per_node()) as usize);
         let (mut most, mut node_most, mut link_most, mut longest) = (0, 0, 0, [0u16; 2]);
         flow.volumes(lane, step, &mut |from, to, positions| {
-            let of_sender = &mut sent[from.index()];
-            *of_sender += positions;
-            most = most.max(*of_sender);
-            let of_receiver = &mut gotten[network.node(place(to)) as usize];
-            *of_receiver += positions;
-            node_most = node_most.max(*of_receiver);
+            most = most.max(sent.add(from.index(), positions));
+            let receiver = network.node(place(to)) as usize;
+            node_most = node_most.max(gotten.add(receiver, positions));
             let mut hops = [0u16; 2];
             network.whole().route(place(from), place(to), &mut |link| {
-                let of_link = &mut load[link.index()];
-                *of_link += positions;
-                link_most = link_most.max(*of_link);
+                link_most = link_most.max(load.add(link.index(), positions));
                 hops[usize::from(network.is_on_board(link))] += 1;
             });
             longest = longest.max(hops);
         });
         let of = |count: u64| if most == 0 { 0.0 } else { count as f32 / most as f32 };
-        let loads = load.iter().map(|&load| of(load)).collect();
-        [load, sent, gotten].into_iter().for_each(|counts| counts.fill(0));
+        let loads = load.drain().map(|(link, load)| (link, of(load))).collect();
+        sent.drain().for_each(drop);
+        gotten.drain().for_each(drop);
         let number = self.link(of(link_most), None);
         let way = self.way(smallvec![number], longest, of(node_most));
         self.of_step.push((way, loads));
@@ -121,19 +117,27 @@ impl<'a> Ways<'a> {
     /// most together.
     pub(super) fn end_step(&mut self) {
         let of_step = std::mem::take(&mut self.of_step);
-        let [(_, first), others @ ..] = &of_step[..] else { return };
-        if others.is_empty() {
+        if of_step.len() < 2 {
             return;
         }
-        let mut sum = first.clone();
-        for (_, loads) in others {
-            sum.iter_mut().zip(loads).for_each(|(sum, load)| *sum += load);
+        let mut sum = std::mem::take(&mut self.sum);
+        for &(link, load) in of_step.iter().flat_map(|(_, loads)| loads) {
+            let needed = sum.len().max(link as usize + 1);
+            sum.resize(needed, 0.0);
+            sum[link as usize] += load;
         }
-        let busiest = (0..sum.len()).max_by(|&a, &b| sum[a].total_cmp(&sum[b]));
+        let crossed = || of_step.iter().flat_map(|(_, loads)| loads).map(|(link, _)| *link);
+        let busiest =
+            crossed().max_by(|&a, &b| sum[a as usize].total_cmp(&sum[b as usize]).then(a.cmp(&b)));
+        crossed().for_each(|link| sum[link as usize] = 0.0);
+        self.sum = sum;
         let (Some(busiest), number) = (busiest, self.profiles.len() as u32) else { return };
-        for (way, loads) in of_step.iter().filter(|(_, loads)| loads[busiest] > 0.0) {
-            let link = self.link(loads[busiest], Some(number));
-            self.all[*way].profiles.push(link);
+        for (way, loads) in &of_step {
+            let of_busiest = loads.iter().find(|(link, load)| *link == busiest && *load > 0.0);
+            if let Some(&(_, load)) = of_busiest {
+                let link = self.link(load, Some(number));
+                self.all[*way].profiles.push(link);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use smallvec::{SmallVec, smallvec};
 
+use super::counts::Counts;
 use super::network::Network;
 use super::score::{ResourceId, Score};
 use crate::geometry::Vertex;
@@ -75,8 +76,10 @@ type WayKey = (SmallVec<[u32; 3]>, [u16; 2], u32);
 #[derive(Default)]
 pub(super) struct Ways<'a> {
     pub(super) all: Vec<Way>,
-    /// Without symmetry, the ways of the step at hand, with the load of each link of the network.
-    pub(super) of_step: Vec<(usize, Vec<f32>)>,
+    /// Without symmetry, the ways of the step at hand, with the loads of the links of the network that have some.
+    pub(super) of_step: Vec<(usize, Vec<(u32, f32)>)>,
+    /// Of the step at hand, by link what all lanes load it with; all 0 between steps.
+    pub(super) sum: Vec<f32>,
     pub(super) profiles: Vec<LoadProfile<'a>>,
     /// By dimension and bits of the loads.
     known: HashMap<(usize, Vec<u32>), u32>,
@@ -89,9 +92,9 @@ pub(super) struct Ways<'a> {
     pub(super) by_key: HashMap<MessagesKey, (u64, usize)>,
     /// Of the step at hand, by link what it carries, by rank what it sends, and by node what it gets;
     /// all 0 between steps.
-    pub(super) load: Vec<u64>,
-    pub(super) sent: Vec<u64>,
-    pub(super) gotten: Vec<u64>,
+    pub(super) load: Counts,
+    pub(super) sent: Counts,
+    pub(super) gotten: Counts,
 }
 
 /// All that are not 0 are the same.

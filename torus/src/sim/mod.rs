@@ -14,6 +14,7 @@ mod changes;
 mod classes;
 mod compose;
 mod conditions;
+mod counts;
 mod engine;
 mod fitted;
 mod limits;

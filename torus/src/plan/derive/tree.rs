@@ -4,7 +4,7 @@
 //! another down the tree, because the engine waits for bytes and not for steps. Towards the
 //! root the same steps run backwards.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
@@ -26,6 +26,9 @@ pub struct TreePass {
     by_depth: Vec<Vertex>,
     /// Where the nodes of each depth start in `by_depth`; one entry more than depths.
     start: Vec<u32>,
+    /// All nodes but the root by depth, each with its parent, as parents send to them; known when all ranks'
+    /// messages are asked for, which a rank that performs the plan never does.
+    edges: OnceLock<Vec<(Vertex, Vertex)>>,
 }
 
 impl TreePass {
@@ -47,11 +50,24 @@ impl TreePass {
             by_depth[*place as usize] = Vertex(node as u32);
             *place += 1;
         }
-        TreePass { torus, trees, tree, action, by_depth, start }
+        TreePass { torus, trees, tree, action, by_depth, start, edges: OnceLock::new() }
     }
 
     fn is_backwards(&self) -> bool {
         self.action == Action::Reduce
+    }
+
+    /// Where those of a depth are sent to, in the place of those of the next.
+    fn edges(&self, depth: usize) -> &[(Vertex, Vertex)] {
+        let edges = self.edges.get_or_init(|| {
+            let of_node = |&node: &Vertex| {
+                let children = self.trees.children(self.tree, node);
+                children.into_iter().map(move |child| (node, child))
+            };
+            self.by_depth.iter().flat_map(of_node).collect()
+        });
+        let [first, end] = [depth + 1, depth + 2].map(|depth| self.start[depth] as usize - 1);
+        &edges[first..end]
     }
 
     /// The step in which the nodes of a depth and their children communicate, and the depth whose
@@ -79,11 +95,8 @@ impl Pass for TreePass {
         match scope {
             PassScope::Step(step, _) => {
                 let depth = self.step_of(step);
-                let here = self.start[depth] as usize..self.start[depth + 1] as usize;
-                for &node in &self.by_depth[here] {
-                    let children = self.trees.children(self.tree, node);
-                    children.into_iter().for_each(|child| visit_edge(step, node, child));
-                }
+                let edges = self.edges(depth).iter();
+                edges.for_each(|&(parent, child)| visit_edge(step, parent, child));
             }
             PassScope::Rank(_, at) => {
                 let node = self.torus.shape.vertex(at);

@@ -1,0 +1,59 @@
+//! What schedules over no walk take at least: rank after rank, and along spanning trees.
+
+use super::bound::{Judge, Segments};
+use crate::geometry::{Trees, Vertex};
+use crate::plan::{PrefixSteps, Recipe, Schedule};
+
+impl Judge<'_> {
+    /// The bound of a schedule over no walk.
+    pub fn other(&self, schedule: &Schedule) -> f64 {
+        let any = self.any(schedule.ports);
+        match schedule.recipe {
+            Recipe::Prefix(PrefixSteps::Chain) => {
+                // Rank after rank.
+                let hop = self.hop(0.0, true).min(self.hop(0.0, false));
+                let others = f64::from(self.question.shape.n_ranks() - 1);
+                any.max(self.machine.call_ns + others * hop)
+            }
+            Recipe::Trees => any.max(self.trees(schedule)),
+            _ => any,
+        }
+    }
+
+    /// Along spanning trees every segment leaves behind the others, and goes from node to node to the deepest.
+    fn trees(&self, schedule: &Schedule) -> f64 {
+        let shape = &self.question.shape;
+        let trees = Trees::new(shape, schedule.map.vertex_of(shape, schedule.root));
+        let root = shape.coord(trees.root());
+        // Deep in some tree: behind all others of a line, and half way along the rest.
+        let far = |dim: usize, by: u32| (root[dim] + by) % shape.size(dim);
+        let half =
+            (0..shape.n_dims()).fold(root, |at, dim| at.with(dim, far(dim, shape.size(dim) / 2)));
+        let behind = |dim: usize| {
+            let ends = [1, shape.size(dim).saturating_sub(1)];
+            ends.map(|by| half.with(dim, far(dim, by)))
+        };
+        let deep = (0..shape.n_dims()).flat_map(behind).chain([half]);
+        let deep: Vec<Vertex> = deep.map(|at| shape.vertex(at)).collect();
+        let parts = schedule.ports.min(trees.n_trees() as u32);
+        let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
+            let bytes = bytes / n;
+            let of_way = |tree: usize, from: Vertex| {
+                let (mut at, mut ns) = (from, 0.0);
+                while let Some(above) = trees.parent(tree, at) {
+                    let [one, other] = [at, above].map(|at| at.0 / shape.ranks_per_node());
+                    ns += self.hop(bytes, one == other);
+                    at = above;
+                }
+                ns
+            };
+            let ways =
+                (0..parts as usize).flat_map(|tree| deep.iter().map(move |&from| (tree, from)));
+            let longest = ways.map(|(tree, from)| of_way(tree, from)).fold(0.0, f64::max);
+            let others = (n - 1.0) * bytes * self.alone_ns().min(self.stays_ns());
+            // A single rank sends nothing.
+            if longest > 0.0 { others + longest } else { 0.0 }
+        });
+        self.machine.call_ns + of_segments.fold(f64::INFINITY, f64::min)
+    }
+}

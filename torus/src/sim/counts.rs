@@ -1,0 +1,31 @@
+//! Counts of which few are not 0: what a step of many ranks puts on the links of a network.
+
+/// Counts of which few are not 0.
+#[derive(Debug, Default)]
+pub struct Counts {
+    all: Vec<u64>,
+    /// Which are not 0.
+    counted: Vec<u32>,
+}
+
+impl Counts {
+    pub fn resize(&mut self, n: usize) {
+        self.all.resize(n, 0);
+    }
+
+    /// Adds to a count, and returns it.
+    pub fn add(&mut self, at: usize, more: u64) -> u64 {
+        let count = &mut self.all[at];
+        if *count == 0 && more > 0 {
+            self.counted.push(at as u32);
+        }
+        *count += more;
+        *count
+    }
+
+    /// Those that are not 0, which then are.
+    pub fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> {
+        let Counts { all, counted } = self;
+        counted.drain(..).map(|at| (at, std::mem::take(&mut all[at as usize])))
+    }
+}
