@@ -1,81 +1,69 @@
 //! Element types: their sizes, their names, and the Rust types they stand for.
 
-use std::fmt;
-
 use half::{bf16, f16};
 use num_complex::Complex;
 
 use super::pair::Pair;
 
-/// The type of one element of a vector.
-///
-/// Elements are held in the machine's own byte order, as Rust, C and Fortran hold them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dtype {
-    /// Signed integer of 8 bits.
-    I8,
-    /// Signed integer of 16 bits.
-    I16,
-    /// Signed integer of 32 bits.
-    I32,
-    /// Signed integer of 64 bits.
-    I64,
-    /// Unsigned integer of 8 bits.
-    U8,
-    /// Unsigned integer of 16 bits.
-    U16,
-    /// Unsigned integer of 32 bits.
-    U32,
-    /// Unsigned integer of 64 bits.
-    U64,
-    /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
-    F16,
-    /// bfloat16, the upper half of a binary32: 8 bits of exponent, 7 of fraction.
-    Bf16,
-    /// IEEE 754 binary32, C's `float`, Fortran's `real(4)`.
-    F32,
-    /// IEEE 754 binary64, C's `double`, Fortran's `real(8)`.
-    F64,
-    /// Two `f32`, real part first: 8 bytes, Fortran's `complex(4)`.
-    ComplexF32,
-    /// Two `f64`, real part first: 16 bytes, Fortran's `complex(8)`.
-    ComplexF64,
-    /// A value and its location, both `i32`: MPI's `MPI_2INT`, `MPI_2INTEGER`.
-    PairI32,
-    /// A value and its location, both `i64`.
-    PairI64,
-    /// A value and its location, both `f32`: MPI's `MPI_2REAL`.
-    PairF32,
-    /// A value and its location, both `f64`: MPI's `MPI_2DOUBLE_PRECISION`.
-    PairF64,
-    /// A value, `f32`, and its location, `i32`: MPI's `MPI_FLOAT_INT`.
-    PairF32I32,
+hopbine_torus::named! {
+    /// The type of one element of a vector.
+    ///
+    /// Elements are held in the machine's own byte order, as Rust, C and Fortran hold them.
+    ///
+    /// A name is a letter for the kind (`i`, `u`, `f`, `bf`, `c` for complex) and the bits of a number. For the
+    /// complex types these are the bits of *one part*: `c32` is two `f32`, which Fortran calls `complex(4)` and
+    /// NumPy `complex64`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Dtype {
+        /// Every element type that is a number, in the order in which lists and errors name them.
+        ALL: {
+            /// Signed integer of 8 bits.
+            I8 = "i8",
+            /// Signed integer of 16 bits.
+            I16 = "i16",
+            /// Signed integer of 32 bits.
+            I32 = "i32",
+            /// Signed integer of 64 bits.
+            I64 = "i64",
+            /// Unsigned integer of 8 bits.
+            U8 = "u8",
+            /// Unsigned integer of 16 bits.
+            U16 = "u16",
+            /// Unsigned integer of 32 bits.
+            U32 = "u32",
+            /// Unsigned integer of 64 bits.
+            U64 = "u64",
+            /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
+            F16 = "f16",
+            /// bfloat16, the upper half of a binary32: 8 bits of exponent, 7 of fraction.
+            Bf16 = "bf16",
+            /// IEEE 754 binary32, C's `float`, Fortran's `real(4)`.
+            F32 = "f32",
+            /// IEEE 754 binary64, C's `double`, Fortran's `real(8)`.
+            F64 = "f64",
+            /// Two `f32`, real part first: 8 bytes, Fortran's `complex(4)`.
+            ComplexF32 = "c32",
+            /// Two `f64`, real part first: 16 bytes, Fortran's `complex(8)`.
+            ComplexF64 = "c64",
+        }
+        /// The pairs of a value and its location, for [`Op::MinLoc`](super::Op::MinLoc) and
+        /// [`Op::MaxLoc`](super::Op::MaxLoc).
+        PAIRS: {
+            /// A value and its location, both `i32`: MPI's `MPI_2INT`, `MPI_2INTEGER`.
+            PairI32 = "i32i32",
+            /// A value and its location, both `i64`.
+            PairI64 = "i64i64",
+            /// A value and its location, both `f32`: MPI's `MPI_2REAL`.
+            PairF32 = "f32f32",
+            /// A value and its location, both `f64`: MPI's `MPI_2DOUBLE_PRECISION`.
+            PairF64 = "f64f64",
+            /// A value, `f32`, and its location, `i32`: MPI's `MPI_FLOAT_INT`.
+            PairF32I32 = "f32i32",
+        }
+    }
 }
 
 impl Dtype {
-    /// Every element type that is a number, in the order in which lists and errors name them.
-    pub const ALL: [Dtype; 14] = [
-        Dtype::I8,
-        Dtype::I16,
-        Dtype::I32,
-        Dtype::I64,
-        Dtype::U8,
-        Dtype::U16,
-        Dtype::U32,
-        Dtype::U64,
-        Dtype::F16,
-        Dtype::Bf16,
-        Dtype::F32,
-        Dtype::F64,
-        Dtype::ComplexF32,
-        Dtype::ComplexF64,
-    ];
-
-    /// The pairs of a value and its location, for [`Op::MinLoc`](super::Op::MinLoc) and
-    /// [`Op::MaxLoc`](super::Op::MaxLoc).
-    pub const PAIRS: [Dtype; 5] =
-        [Dtype::PairI32, Dtype::PairI64, Dtype::PairF32, Dtype::PairF64, Dtype::PairF32I32];
-
     /// Bytes of one element.
     pub const fn size_bytes(self) -> usize {
         match self {
@@ -86,34 +74,6 @@ impl Dtype {
             Dtype::ComplexF64 => 16,
             Dtype::PairI32 | Dtype::PairF32 | Dtype::PairF32I32 => 8,
             Dtype::PairI64 | Dtype::PairF64 => 16,
-        }
-    }
-
-    /// The name in text: a letter for the kind (`i`, `u`, `f`, `bf`, `c` for complex) and the bits of a number.
-    ///
-    /// For the complex types these are the bits of *one part*: `c32` is two `f32`, which Fortran calls
-    /// `complex(4)` and NumPy `complex64`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dtype::I8 => "i8",
-            Dtype::I16 => "i16",
-            Dtype::I32 => "i32",
-            Dtype::I64 => "i64",
-            Dtype::U8 => "u8",
-            Dtype::U16 => "u16",
-            Dtype::U32 => "u32",
-            Dtype::U64 => "u64",
-            Dtype::F16 => "f16",
-            Dtype::Bf16 => "bf16",
-            Dtype::F32 => "f32",
-            Dtype::F64 => "f64",
-            Dtype::ComplexF32 => "c32",
-            Dtype::ComplexF64 => "c64",
-            Dtype::PairI32 => "i32i32",
-            Dtype::PairI64 => "i64i64",
-            Dtype::PairF32 => "f32f32",
-            Dtype::PairF64 => "f64f64",
-            Dtype::PairF32I32 => "f32i32",
         }
     }
 
@@ -138,12 +98,6 @@ impl Dtype {
     /// Whether this is a complex type, which has no order.
     pub const fn is_complex(self) -> bool {
         matches!(self, Dtype::ComplexF32 | Dtype::ComplexF64)
-    }
-}
-
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -2,6 +2,50 @@
 
 use std::fmt;
 
+/// An enumeration whose values have names in text, with lists of them: `ALL`, or several.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! named {
+    ($(#[$meta:meta])* $vis:vis enum $Type:ident {
+        $(
+            $(#[$of_list:meta])*
+            $LIST:ident: { $($(#[$of_value:meta])* $Value:ident = $name:literal,)+ }
+        )+
+    }) => {
+        $(#[$meta])*
+        $vis enum $Type { $($($(#[$of_value])* $Value,)+)+ }
+
+        impl $Type {
+            $(
+                $(#[$of_list])*
+                pub const $LIST: [$Type; [$($name),+].len()] = [$($Type::$Value),+];
+            )+
+
+            /// The name in text.
+            pub const fn name(self) -> &'static str {
+                match self { $($($Type::$Value => $name,)+)+ }
+            }
+        }
+
+        impl ::std::fmt::Display for $Type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+    ($(#[$meta:meta])* $vis:vis enum $Type:ident {
+        $($(#[$of_value:meta])* $Value:ident = $name:literal,)+
+    }) => {
+        $crate::named! {
+            $(#[$meta])*
+            $vis enum $Type {
+                /// All, in order.
+                ALL: { $($(#[$of_value])* $Value = $name,)+ }
+            }
+        }
+    };
+}
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($number:ty)) => {
         $(#[$doc])*

@@ -7,50 +7,34 @@ use serde_json::{Map, Value, json};
 use crate::args;
 use crate::error::CliError;
 
-/// What an event is: `cat` in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A call, as its caller sees it.
-    Call,
-    /// An operation that is under way on a port.
-    Run,
-    /// A message that is under way from this rank,
-    Send,
-    /// or to it, from when it was awaited.
-    Recv,
-    /// The port's thread posts a message,
-    Post,
-    /// polls and finds something,
-    Poll,
-    /// copies,
-    Copy,
-    /// reduces,
-    Fold,
-    /// does something else,
-    Work,
-    /// or waits.
-    Wait,
+hopbine_torus::named! {
+    /// What an event is: `cat` in the file.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Kind {
+        /// A call, as its caller sees it.
+        Call = "call",
+        /// An operation that is under way on a port.
+        Run = "run",
+        /// A message that is under way from this rank,
+        Send = "send",
+        /// or to it, from when it was awaited.
+        Recv = "recv",
+        /// The port's thread posts a message,
+        Post = "post",
+        /// polls and finds something,
+        Poll = "poll",
+        /// copies,
+        Copy = "copy",
+        /// reduces,
+        Fold = "fold",
+        /// does something else,
+        Work = "work",
+        /// or waits.
+        Wait = "wait",
+    }
 }
 
 impl Kind {
-    const ALL: [(Kind, &'static str); 10] = [
-        (Kind::Call, "call"),
-        (Kind::Run, "run"),
-        (Kind::Send, "send"),
-        (Kind::Recv, "recv"),
-        (Kind::Post, "post"),
-        (Kind::Poll, "poll"),
-        (Kind::Copy, "copy"),
-        (Kind::Fold, "fold"),
-        (Kind::Work, "work"),
-        (Kind::Wait, "wait"),
-    ];
-
-    /// As files have it.
-    pub fn name(self) -> &'static str {
-        Kind::ALL[self as usize].1
-    }
-
     /// Whether it takes the time of the port's thread.
     pub fn is_of_thread(self) -> bool {
         self >= Kind::Post
@@ -180,7 +164,7 @@ impl File {
 
 fn event(json: &Value) -> Option<Event> {
     let cat = json["cat"].as_str()?;
-    let &(kind, _) = Kind::ALL.iter().find(|(_, name)| *name == cat)?;
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == cat)?;
     let start = ns(&json["ts"])?;
     Some(Event {
         rank: json["pid"].as_u64()?.try_into().ok()?,
@@ -230,10 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_and_clock_is_where_its_number_says() {
-        for (number, (kind, name)) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!((kind as usize, kind.name()), (number, name));
-        }
+    fn every_clock_is_where_its_number_says() {
         for (number, (clock, _, name)) in Clock::ALL.into_iter().enumerate() {
             assert_eq!((clock as usize, clock.name()), (number, name));
         }

@@ -16,32 +16,18 @@ pub use links::{LineLinks, Links};
 pub use time::{Bounds, Limits};
 pub use traffic::LeastTraffic;
 
-/// What a bound follows from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BoundKind {
-    /// What must leave or enter a node over its links and interfaces.
-    Bandwidth,
-    /// What must cross the links of a dimension.
-    Bisection,
-    /// What must be combined.
-    Reduction,
-    /// The fewest messages one after the other, and the longest way.
-    Latency,
-}
-
-impl BoundKind {
-    /// All in order.
-    pub const ALL: [BoundKind; 4] =
-        [BoundKind::Bandwidth, BoundKind::Bisection, BoundKind::Reduction, BoundKind::Latency];
-
-    /// Its name, in lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BoundKind::Bandwidth => "bandwidth",
-            BoundKind::Bisection => "bisection",
-            BoundKind::Reduction => "reduction",
-            BoundKind::Latency => "latency",
-        }
+crate::named! {
+    /// What a bound follows from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum BoundKind {
+        /// What must leave or enter a node over its links and interfaces.
+        Bandwidth = "bandwidth",
+        /// What must cross the links of a dimension.
+        Bisection = "bisection",
+        /// What must be combined.
+        Reduction = "reduction",
+        /// The fewest messages one after the other, and the longest way.
+        Latency = "latency",
     }
 }
 

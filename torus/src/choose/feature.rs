@@ -4,47 +4,27 @@ use std::fmt;
 
 use crate::geometry::{AxisLink, Shape};
 
-/// A number that a shape has, by which classes tell shapes apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Feature {
-    /// Ranks.
-    Ranks,
-    /// Nodes: ranks, by the ranks of each node.
-    Nodes,
-    /// Ranks that share each node.
-    PerNode,
-    /// Dimensions between nodes of more than one coordinate, at least 1.
-    Dims,
-    /// The longest dimension; the ranks of a node are one.
-    Widest,
-    /// The largest prime factor of a dimension between nodes; 1 if all have one coordinate. Of 2, all are
-    /// powers of two.
-    Prime,
+crate::named! {
+    /// A number that a shape has, by which classes tell shapes apart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Feature {
+        /// Ranks.
+        Ranks = "ranks",
+        /// Nodes: ranks, by the ranks of each node.
+        Nodes = "nodes",
+        /// Ranks that share each node.
+        PerNode = "per_node",
+        /// Dimensions between nodes of more than one coordinate, at least 1.
+        Dims = "dims",
+        /// The longest dimension; the ranks of a node are one.
+        Widest = "widest",
+        /// The largest prime factor of a dimension between nodes; 1 if all have one coordinate. Of 2, all are
+        /// powers of two.
+        Prime = "prime",
+    }
 }
 
 impl Feature {
-    /// All.
-    pub const ALL: [Feature; 6] = [
-        Feature::Ranks,
-        Feature::Nodes,
-        Feature::PerNode,
-        Feature::Dims,
-        Feature::Widest,
-        Feature::Prime,
-    ];
-
-    /// As tables have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Feature::Ranks => "ranks",
-            Feature::Nodes => "nodes",
-            Feature::PerNode => "per_node",
-            Feature::Dims => "dims",
-            Feature::Widest => "widest",
-            Feature::Prime => "prime",
-        }
-    }
-
     /// How much a doubling of it counts in the distance of a shape from a class. Dimensions, and the ranks of
     /// a node, change what messages are; more of the same nodes only how many there are.
     const fn weight(self) -> u64 {
@@ -64,12 +44,6 @@ impl Feature {
             Feature::Widest => shape.axes().iter().map(|axis| axis.size).max().unwrap_or(1),
             Feature::Prime => linked().map(|axis| largest_prime(axis.size)).max().unwrap_or(1),
         }
-    }
-}
-
-impl fmt::Display for Feature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

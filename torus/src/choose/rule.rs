@@ -1,59 +1,36 @@
 //! Rules and rows of tables.
 
-use std::fmt;
-
 use super::candidate::Candidates;
 use super::feature::Interval;
 use crate::collectives::Collective;
 
-/// What messages travel through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Wire {
-    /// Interfaces that move data by themselves, and links between them.
-    #[default]
-    Network,
-    /// The memory of one host: every rank is as near as any other, and whoever drives a port
-    /// moves its data.
-    Memory,
-}
-
-impl Wire {
-    /// All.
-    pub const ALL: [Wire; 2] = [Wire::Network, Wire::Memory];
-
-    /// As tables have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Wire::Network => "network",
-            Wire::Memory => "memory",
-        }
+crate::named! {
+    /// What messages travel through.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Wire {
+        /// Interfaces that move data by themselves, and links between them.
+        #[default]
+        Network = "network",
+        /// The memory of one host: every rank is as near as any other, and whoever drives a port
+        /// moves its data.
+        Memory = "memory",
     }
 }
 
-/// What ranks know of the sizes of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Knowledge {
-    /// All ranks know all.
-    Known,
-    /// Each those of the blocks that it gives and gets, so that nothing can depend on them.
-    Unknown,
-    /// The same, but all have learnt how long the longest is.
-    Learnt,
+crate::named! {
+    /// What ranks know of the sizes of a call.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Knowledge {
+        /// All ranks know all.
+        Known = "known",
+        /// Each those of the blocks that it gives and gets, so that nothing can depend on them.
+        Unknown = "unknown",
+        /// The same, but all have learnt how long the longest is.
+        Learnt = "learnt",
+    }
 }
 
 impl Knowledge {
-    /// All.
-    pub const ALL: [Knowledge; 3] = [Knowledge::Known, Knowledge::Unknown, Knowledge::Learnt];
-
-    /// As tables have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Knowledge::Known => "known",
-            Knowledge::Unknown => "unknown",
-            Knowledge::Learnt => "learnt",
-        }
-    }
-
     /// Whether there are such calls.
     pub fn is_of(self, collective: Collective) -> bool {
         match self {
@@ -66,12 +43,6 @@ impl Knowledge {
             }
             Knowledge::Learnt => collective == Collective::Alltoall,
         }
-    }
-}
-
-impl fmt::Display for Knowledge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

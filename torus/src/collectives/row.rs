@@ -37,42 +37,48 @@ pub enum Sums {
     Before,
 }
 
-/// What the data consist of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Payload {
-    /// One vector, cut into pieces as equal as possible that nobody owns.
-    Vector,
-    /// A block for each rank.
-    Blocks,
-    /// A block for each pair of ranks: a position is a displacement, which leads from each
-    /// rank to another rank, and to each rank from another.
-    Pairs,
-    /// No data.
-    Token,
+crate::named! {
+    /// What the data consist of.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Payload {
+        /// One vector, cut into pieces as equal as possible that nobody owns.
+        Vector = "vector",
+        /// A block for each rank.
+        Blocks = "blocks",
+        /// A block for each pair of ranks: a position is a displacement, which leads from each
+        /// rank to another rank, and to each rank from another.
+        Pairs = "pairs",
+        /// No data.
+        Token = "token",
+    }
 }
 
-/// How a collective is performed over a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WalkForm {
-    /// One pass over the walk in which all ranks take the same part.
-    Butterfly,
-    /// The tree towards, or from, the root.
-    Tree,
-    /// Two passes: allreduce as reduce-scatter and allgather (its bandwidth form, B), bcast as
-    /// scatter and allgather, reduce as reduce-scatter and gather (Bine, section 4.5).
-    TwoPhase,
-    /// Every step exchanges and combines the whole vector: allreduce's latency form (L).
-    Latency,
+crate::named! {
+    /// How a collective is performed over a walk.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum WalkForm {
+        /// One pass over the walk in which all ranks take the same part.
+        Butterfly = "butterfly",
+        /// The tree towards, or from, the root.
+        Tree = "tree",
+        /// Two passes: allreduce as reduce-scatter and allgather (its bandwidth form, B), bcast as
+        /// scatter and allgather, reduce as reduce-scatter and gather (Bine, section 4.5).
+        TwoPhase = "two-phase",
+        /// Every step exchanges and combines the whole vector: allreduce's latency form (L).
+        Latency = "latency",
+    }
 }
 
-/// What a rank does with what arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Action {
-    /// Store it, whatever the position held before.
-    #[default]
-    Copy,
-    /// Combine it with what the position holds.
-    Reduce,
+crate::named! {
+    /// What a rank does with what arrives.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub enum Action {
+        /// Store it, whatever the position held before.
+        #[default]
+        Copy = "copy",
+        /// Combine it with what the position holds.
+        Reduce = "reduce",
+    }
 }
 
 /// Which blocks a pass over a walk sends where (algorithms.md section 2).

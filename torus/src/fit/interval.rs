@@ -2,23 +2,22 @@
 
 use super::accuracy::quantile;
 
-/// A vector's length, by what its time is mostly spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SizeClass {
-    /// To 2 KiB: latency.
-    Short,
-    /// To 128 KiB: software.
-    Medium,
-    /// To 8 MiB: software and bandwidth.
-    Long,
-    /// Above: bandwidth.
-    Huge,
+crate::named! {
+    /// A vector's length, by what its time is mostly spent on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SizeClass {
+        /// To 2 KiB: latency.
+        Short = "to 2 KiB",
+        /// To 128 KiB: software.
+        Medium = "to 128 KiB",
+        /// To 8 MiB: software and bandwidth.
+        Long = "to 8 MiB",
+        /// Above: bandwidth.
+        Huge = "above 8 MiB",
+    }
 }
 
 impl SizeClass {
-    /// All, in order of length.
-    pub const ALL: [Self; 4] = [Self::Short, Self::Medium, Self::Long, Self::Huge];
-
     /// The class of a vector of so many bytes.
     pub fn of(bytes: u64) -> Self {
         match bytes {
@@ -28,40 +27,18 @@ impl SizeClass {
             _ => Self::Huge,
         }
     }
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Short => "to 2 KiB",
-            Self::Medium => "to 128 KiB",
-            Self::Long => "to 8 MiB",
-            Self::Huge => "above 8 MiB",
-        }
-    }
 }
 
-/// What performs a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Software {
-    /// Messages of MPI.
-    Mpi,
-    /// One port.
-    OnePort,
-    /// Several.
-    Ports,
-}
-
-impl Software {
-    /// All, in order.
-    pub const ALL: [Self; 3] = [Self::Mpi, Self::OnePort, Self::Ports];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mpi => "over MPI",
-            Self::OnePort => "one port",
-            Self::Ports => "several ports",
-        }
+crate::named! {
+    /// What performs a call.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Software {
+        /// Messages of MPI.
+        Mpi = "over MPI",
+        /// One port.
+        OnePort = "one port",
+        /// Several.
+        Ports = "several ports",
     }
 }
 

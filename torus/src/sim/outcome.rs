@@ -1,59 +1,29 @@
 //! What a plan takes.
 
-/// What time is spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
-    /// Before ports start: entering the call, registering memory, exchanging addresses.
-    Setup,
-    /// Waking threads and waiting for them.
-    Threads,
-    /// Posting messages, looking for them, locks of the allocator.
-    Software,
-    /// The way of a message, whatever its length.
-    Latency,
-    /// Bytes over the slowest resource of their way, alone.
-    Wire,
-    /// The same, longer because others share it.
-    Congestion,
-    /// Combining.
-    Fold,
-    /// Waiting for other ports that combine.
-    Lock,
-    /// Copies of a rank's own data.
-    Copy,
-    /// Waiting for ranks that are late.
-    Skew,
-}
-
-impl Part {
-    /// All in order.
-    pub const ALL: [Part; 10] = [
-        Part::Setup,
-        Part::Threads,
-        Part::Software,
-        Part::Latency,
-        Part::Wire,
-        Part::Congestion,
-        Part::Fold,
-        Part::Lock,
-        Part::Copy,
-        Part::Skew,
-    ];
-
-    /// Its name, in lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Part::Setup => "setup",
-            Part::Threads => "threads",
-            Part::Software => "software",
-            Part::Latency => "latency",
-            Part::Wire => "wire",
-            Part::Congestion => "congestion",
-            Part::Fold => "fold",
-            Part::Lock => "lock",
-            Part::Copy => "copy",
-            Part::Skew => "skew",
-        }
+crate::named! {
+    /// What time is spent on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Part {
+        /// Before ports start: entering the call, registering memory, exchanging addresses.
+        Setup = "setup",
+        /// Waking threads and waiting for them.
+        Threads = "threads",
+        /// Posting messages, looking for them, locks of the allocator.
+        Software = "software",
+        /// The way of a message, whatever its length.
+        Latency = "latency",
+        /// Bytes over the slowest resource of their way, alone.
+        Wire = "wire",
+        /// The same, longer because others share it.
+        Congestion = "congestion",
+        /// Combining.
+        Fold = "fold",
+        /// Waiting for other ports that combine.
+        Lock = "lock",
+        /// Copies of a rank's own data.
+        Copy = "copy",
+        /// Waiting for ranks that are late.
+        Skew = "skew",
     }
 }
 

@@ -22,31 +22,18 @@ use crate::names::Rank;
 use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, max_ports};
 use crate::registry::{self, Request, UnknownAlgorithm};
 
-/// Whose software was timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Api {
-    /// The Bine paper's code over uTofu.
-    Utofu,
-    /// The same over MPI.
-    Mpi,
-    /// An algorithm of Fujitsu's MPI, or its own choice.
-    FujitsuMpi,
-    /// Ours.
-    Hopbine,
-}
-
-impl Api {
-    /// All of them.
-    pub const ALL: [Api; 4] = [Api::Utofu, Api::Mpi, Api::FujitsuMpi, Api::Hopbine];
-
-    /// Its name in files of timings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Api::Utofu => "utofu",
-            Api::Mpi => "mpi",
-            Api::FujitsuMpi => "fujitsu-mpi",
-            Api::Hopbine => "hopbine",
-        }
+crate::named! {
+    /// Whose software was timed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Api {
+        /// The Bine paper's code over uTofu.
+        Utofu = "utofu",
+        /// The same over MPI.
+        Mpi = "mpi",
+        /// An algorithm of Fujitsu's MPI, or its own choice.
+        FujitsuMpi = "fujitsu-mpi",
+        /// Ours.
+        Hopbine = "hopbine",
     }
 }
 

@@ -11,26 +11,30 @@ use crate::patterns::{Pattern, PatternKind, Unserved};
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
 
-/// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Placement {
-    /// Path order: what is sent is contiguous, or a few runs; blocks that belong to users are
-    /// permuted by a local copy before or after ("permute").
-    Path,
-    /// Rank order: nothing is permuted, what is sent is many runs ("block by block"; with
-    /// far-first steps on a single ring two runs at most, "two transmissions").
-    Rank,
-    /// As if permuted, without permuting: one more exchange puts blocks right ("send").
-    Resend,
+crate::named! {
+    /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Placement {
+        /// Path order: what is sent is contiguous, or a few runs; blocks that belong to users are
+        /// permuted by a local copy before or after ("permute").
+        Path = "path",
+        /// Rank order: nothing is permuted, what is sent is many runs ("block by block"; with
+        /// far-first steps on a single ring two runs at most, "two transmissions").
+        Rank = "rank",
+        /// As if permuted, without permuting: one more exchange puts blocks right ("send").
+        Resend = "resend",
+    }
 }
 
-/// Which 1-D step comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StepOrder {
-    /// Short distances first (distance doubling).
-    NearFirst,
-    /// Long distances first (distance halving).
-    FarFirst,
+crate::named! {
+    /// Which 1-D step comes first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum StepOrder {
+        /// Short distances first (distance doubling).
+        NearFirst = "near-first",
+        /// Long distances first (distance halving).
+        FarFirst = "far-first",
+    }
 }
 
 /// The steps of a scan.

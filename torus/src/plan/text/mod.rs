@@ -29,9 +29,8 @@ mod schedule;
 use std::fmt;
 use std::str::FromStr;
 
-use super::derive::schedule::{Placement, StepOrder};
 use super::derive::walk::Interleave;
-use crate::collectives::{Action, Collective, Payload, WalkForm};
+use crate::collectives::Collective;
 
 /// Where a text stops being a plan or schedule, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,56 +44,14 @@ pub struct TextError {
     pub problem: String,
 }
 
-/// Gives the variants of an enumeration their names in text forms.
-macro_rules! names {
-    ($type:ty, $what:literal: $($variant:path => $name:literal),+ $(,)?) => {
-        impl $type {
-            /// The name used in text forms.
-            pub const fn name(self) -> &'static str {
-                match self { $($variant => $name),+ }
-            }
-
-            fn from_name(name: &str) -> Result<Self, String> {
-                match name {
-                    $($name => Ok($variant),)+
-                    _ => Err([concat!($what, ": one of"), $($name),+].join(" ")),
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-    };
+/// The value of a name; without one, `what` is expected.
+fn by_name<T: Copy + fmt::Display>(all: &[T], what: &str, name: &str) -> Result<T, String> {
+    let found = all.iter().copied().find(|one| one.to_string() == name);
+    found.ok_or_else(|| {
+        let names: Vec<String> = all.iter().map(T::to_string).collect();
+        format!("{what}: one of {}", names.join(" "))
+    })
 }
-
-names!(WalkForm, "a form":
-    WalkForm::Butterfly => "butterfly",
-    WalkForm::Tree => "tree",
-    WalkForm::TwoPhase => "two-phase",
-    WalkForm::Latency => "latency",
-);
-names!(Placement, "an order of positions":
-    Placement::Path => "path",
-    Placement::Rank => "rank",
-    Placement::Resend => "resend",
-);
-names!(StepOrder, "an order of steps":
-    StepOrder::NearFirst => "near-first",
-    StepOrder::FarFirst => "far-first",
-);
-names!(Payload, "what positions are":
-    Payload::Vector => "vector",
-    Payload::Blocks => "blocks",
-    Payload::Pairs => "pairs",
-    Payload::Token => "token",
-);
-names!(Action, "an action":
-    Action::Copy => "copy",
-    Action::Reduce => "reduce",
-);
 
 const ROUND_ROBIN: &str = "round-robin";
 const BACKWARDS: &str = "round-robin-backwards";

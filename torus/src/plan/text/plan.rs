@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{TextError, TextLines};
+use super::{TextError, TextLines, by_name};
 use crate::collectives::{Action, Payload};
 use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::ir::runs::Run;
@@ -175,7 +175,8 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
     let port = port.parse().map_err(|_| lines.wrong("a port of at most 65535"))?;
     let (part, parts) = (lines.number(part)?, lines.number(parts)?);
     let n_positions = lines.number(n_positions)?;
-    let payload = Payload::from_name(payload).map_err(|expected| lines.wrong(expected))?;
+    let payload = by_name(&Payload::ALL, "what positions are", payload)
+        .map_err(|expected| lines.wrong(expected))?;
     let order = if let Some(order) = lines.take("order") {
         let blocks = parse_blocks(lines, order, n_positions)?;
         let listing = blocks.into_iter().collect::<Option<_>>().and_then(Listing::new);
@@ -193,7 +194,8 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
     let mut steps = Vec::new();
     while let Some(text) = lines.take("step") {
         let (action, own) = text.split_once(" own ").unwrap_or((text, "0"));
-        let action = Action::from_name(action).map_err(|expected| lines.wrong(expected))?;
+        let action =
+            by_name(&Action::ALL, "an action", action).map_err(|expected| lines.wrong(expected))?;
         let own_at = lines.number(own)?;
         let sends = parse_transfers(lines, "send to")?;
         let recvs = parse_transfers(lines, "recv from")?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{TextError, TextLines};
+use super::{TextError, TextLines, by_name};
 use crate::collectives::WalkForm;
 use crate::geometry::{RankMap, Shape, Vertex};
 use crate::names::Rank;
@@ -89,7 +89,7 @@ impl FromStr for Schedule {
         let walk_form = match form {
             EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,
             name => {
-                let form = WalkForm::from_name(name);
+                let form = by_name(&WalkForm::ALL, "a form", name);
                 let known = |known| {
                     format!("{known} {EXCHANGE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES}")
                 };
@@ -161,11 +161,13 @@ fn parse_walk(lines: &mut TextLines<'_>, form: WalkForm) -> Result<WalkRecipe, T
     let patterns = patterns.split_whitespace().map(PatternKind::from_str);
     let patterns = patterns.collect::<Result<_, _>>().map_err(|error| lines.refused(error))?;
     let order = lines.need("order")?;
-    let order = StepOrder::from_name(order).map_err(|expected| lines.wrong(expected))?;
+    let order = by_name(&StepOrder::ALL, "an order of steps", order)
+        .map_err(|expected| lines.wrong(expected))?;
     let interleave = lines.need("interleave")?;
     let interleave = Interleave::from_name(interleave).map_err(|expected| lines.wrong(expected))?;
     let positions = lines.need("positions")?;
-    let positions = Placement::from_name(positions).map_err(|expected| lines.wrong(expected))?;
+    let positions = by_name(&Placement::ALL, "an order of positions", positions)
+        .map_err(|expected| lines.wrong(expected))?;
     Ok(WalkRecipe { form, patterns, order, interleave, positions })
 }
 
