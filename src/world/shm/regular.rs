@@ -15,8 +15,8 @@ use crate::sync::lock;
 struct Task {
     /// The ranks whose contributions this one may read.
     from: Range<usize>,
-    /// This rank contributes so many bytes of its input.
-    given: Option<usize>,
+    /// Whether this rank contributes of its input.
+    gives: bool,
     /// Bytes of a contribution.
     len: usize,
     /// This rank reads in each contribution bytes from here on,
@@ -81,25 +81,22 @@ impl SharedFlatBuffer {
         let (is_root, is_last) = (me == root, me + 1 == self.n_ranks as usize);
         let everybody = Task {
             from: 0..self.n_ranks as usize,
-            given: Some(block),
+            gives: true,
             len: block,
             offset: 0,
             part: Some(block),
             folds: false,
         };
         match call.collective {
-            Collective::Barrier => Task { given: Some(0), len: 0, part: Some(0), ..everybody },
+            Collective::Barrier => Task { len: 0, part: Some(0), ..everybody },
             Collective::Allreduce => Task { folds: true, ..everybody },
             // Nobody reads the last rank's contribution but itself, in place.
-            Collective::Scan => Task {
-                from: 0..me + 1,
-                given: (!is_last || call.in_place).then_some(block),
-                folds: true,
-                ..everybody
-            },
+            Collective::Scan => {
+                Task { from: 0..me + 1, gives: !is_last || call.in_place, folds: true, ..everybody }
+            }
             Collective::Exscan => Task {
                 from: 0..me,
-                given: (!is_last).then_some(block),
+                gives: !is_last,
                 part: (me > 0).then_some(block),
                 folds: true,
                 ..everybody
@@ -108,27 +105,25 @@ impl SharedFlatBuffer {
             Collective::Alltoall => everybody,
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
-            Collective::Gather => Task {
-                given: (!is_root).then_some(block),
-                part: is_root.then_some(block),
-                ..everybody
-            },
+            Collective::Gather => {
+                Task { gives: !is_root, part: is_root.then_some(block), ..everybody }
+            }
             Collective::Bcast => Task {
                 from: root..root + 1,
-                given: is_root.then_some(block),
+                gives: is_root,
                 part: (!is_root).then_some(block),
                 ..everybody
             },
             Collective::Scatter => Task {
                 from: root..root + 1,
-                given: is_root.then_some(all),
+                gives: is_root,
                 len: all,
                 offset: me * block,
                 part: (!is_root || !call.in_place).then_some(block),
                 folds: false,
             },
             Collective::ReduceScatter => {
-                Task { given: Some(all), len: all, offset: me * block, folds: true, ..everybody }
+                Task { len: all, offset: me * block, folds: true, ..everybody }
             }
         }
     }
@@ -145,24 +140,25 @@ impl SharedFlatBuffer {
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
         let bytes = call.count * call.dtype.size_bytes() as u64;
-        let Task { from, given, len, offset, part, folds } = self.task(call, caller);
+        let Task { from, gives, len, offset, part, folds } = self.task(call, caller);
         let reducer = match call.op {
             Some(op) if folds => Some(Reducer::new(call.dtype, op)?),
             _ => None,
         };
         let flat = &mut *lock(&self.flat);
         self.enter(flat, call, bytes, waiter)?;
-        if let Some(given) = given {
+        let input = input(call, caller, len);
+        if gives {
             self.has_place(flat, waiter)?;
             // SAFETY: the caller's promise; a call without elements may have no buffer.
-            flat.contribute(unsafe { slice(input(call, caller, given), given) });
+            flat.contribute(unsafe { slice(input, len) });
         }
         let Some(part) = part else { return Ok(()) };
         let (me, start) = (flat.me(), from.start);
         let is_copied = !folds && from.contains(&me);
         if is_copied && !call.in_place && part > 0 {
             // While the others' come.
-            let own = input(call, caller, len).wrapping_add(offset);
+            let own = input.wrapping_add(offset);
             // SAFETY: the caller's promise: the input has what is contributed, and the output has room for
             // every part, apart from it.
             unsafe {
@@ -173,7 +169,7 @@ impl SharedFlatBuffer {
             let read = if is_copied && rank == me { 0 } else { part };
             Read { len, part: offset..offset + read, place: (rank - start) * part }
         };
-        let own = (!call.in_place).then(|| input(call, caller, len));
+        let own = (!call.in_place).then_some(input);
         let output = (call.recv, reducer.as_ref());
         // SAFETY: the caller's promise: the output has room for every part, and is apart from an input that is
         // not in place. Every contribution has `len` bytes, of which the part lies within.

@@ -19,13 +19,13 @@ pub(super) struct History {
 }
 
 impl History {
-    /// With this call as well, which is `checked` or had no room for it.
-    pub(super) fn after(self, call: &Call, checked: bool) -> History {
+    /// With this call as well, which no check has seen.
+    pub(super) fn after(self, call: &Call) -> History {
         let op = call.op.map_or(0, |op| op as u64 + 1);
         let call = call.count << 16 | op << 8 | call.dtype as u64;
         let mixed = (self.hash ^ call).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hash = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        History { hash, unchecked: if checked { 0 } else { self.unchecked + 1 } }
+        History { hash, unchecked: self.unchecked + 1 }
     }
 
     /// All ranks have been found to have the same.
@@ -101,7 +101,7 @@ mod tests {
 
     fn after(count: u64, op: Op, dtype: Dtype) -> History {
         let call = Call { op: Some(op), ..Call::new(Collective::Allreduce, count, dtype) };
-        History::default().after(&call, true)
+        History::default().after(&call).checked()
     }
 
     /// What gates make of the words of all ranks.
@@ -164,10 +164,10 @@ mod tests {
         let mut history = History::default();
         for _ in 0..MOST_UNCHECKED {
             assert!(!history.is_due());
-            history = history.after(&call, false);
+            history = history.after(&call);
         }
         assert!(history.is_due() && history.is_unchecked());
         assert!(!history.checked().is_unchecked());
-        assert!(!history.after(&call, true).is_unchecked());
+        assert!(!history.after(&call).checked().is_unchecked());
     }
 }

@@ -172,7 +172,7 @@ impl UnderWay<'_> {
             Task::Words(map) => {
                 let n_words = map.n_words(call.count);
                 let room = gates.caps.max_uint64_reduction.min(MOST_WORDS) - n_words;
-                let with = history.after(call, true);
+                let with = history.after(call);
                 let check = Check::of(with, map.op(), gates.n_ranks, room);
                 let n_checked = check.given().len();
                 let mut words = [0; MOST_WORDS];
@@ -185,13 +185,13 @@ impl UnderWay<'_> {
                 if !check.agrees(before) {
                     return Err(self.mismatch());
                 }
-                let with = if n_checked > 0 { with } else { self.unchecked(history)? };
+                let with = self.agreed(with, n_checked > 0)?;
                 map.decode(data, output());
                 Ok(with)
             }
             Task::Doubles(sum) => {
                 let n_doubles = sum.n_doubles(call.count);
-                let with = history.after(call, true);
+                let with = history.after(call);
                 let (given, expected) = in_doubles(with, gates.n_ranks);
                 let has_room = n_doubles < gates.caps.max_double_reduction.min(MOST_DOUBLES);
                 let mut doubles = [given; MOST_DOUBLES];
@@ -202,17 +202,21 @@ impl UnderWay<'_> {
                 if has_room && doubles[0] != expected {
                     return Err(self.mismatch());
                 }
-                let with = if has_room { with } else { self.unchecked(history)? };
+                let with = self.agreed(with, has_room)?;
                 sum.decode(&doubles[usize::from(has_room)..], output());
                 Ok(with)
             }
         }
     }
 
-    /// The history with this call, which left no room for a check; with an operation for it where many have left none.
-    fn unchecked(&mut self, history: History) -> Result<History, Error> {
-        let with = history.after(self.call, false);
-        if with.is_due() { self.check(with) } else { Ok(with) }
+    /// The history after a call that was checked, or left no room: then with an operation for it where many have left
+    /// none.
+    fn agreed(&mut self, history: History, is_checked: bool) -> Result<History, Error> {
+        match is_checked {
+            true => Ok(history.checked()),
+            false if history.is_due() => self.check(history),
+            false => Ok(history),
+        }
     }
 
     /// A check by itself, which is a barrier as well.
