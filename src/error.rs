@@ -31,6 +31,18 @@ pub struct WireError {
     pub peer: Option<Rank>,
 }
 
+impl WireError {
+    /// One of which no other side is known.
+    pub(crate) fn new(call: &'static str, reason: impl ToString) -> Self {
+        WireError { call, reason: reason.to_string(), peer: None }
+    }
+
+    /// The same with the other side.
+    pub(crate) fn at(self, peer: Rank) -> Self {
+        WireError { peer: Some(peer), ..self }
+    }
+}
+
 /// A plan that the engine does not execute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {

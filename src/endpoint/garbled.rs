@@ -29,13 +29,13 @@ impl Garbled {
     /// As the failure of the call that has found the record, which `rank` has written.
     #[cold]
     pub(super) fn by(self, rank: Rank, call: &'static str) -> WireError {
-        WireError { call, reason: format!("rank {rank} sent {self}"), peer: None }
+        WireError::new(call, format!("rank {rank} sent {self}"))
     }
 
     /// As [`by`](Garbled::by), of a record that any rank may have written.
     #[cold]
     pub(super) fn by_any(self, call: &'static str) -> WireError {
-        WireError { call, reason: format!("a rank sent {self}"), peer: None }
+        WireError::new(call, format!("a rank sent {self}"))
     }
 }
 

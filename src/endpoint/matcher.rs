@@ -225,9 +225,5 @@ impl<B> Matcher<B> {
 /// The error of a rank that has got a message of another call from `rank`.
 #[cold]
 pub(super) fn of_another_call(rank: Rank) -> WireError {
-    WireError {
-        call: "matching of messages",
-        reason: "a message of another call".to_owned(),
-        peer: Some(rank),
-    }
+    WireError::new("matching of messages", "a message of another call").at(rank)
 }

@@ -14,11 +14,10 @@ pub(super) fn agree(
     call: &'static str,
     mine: Result<&[u8], String>,
 ) -> Result<Records, WireError> {
-    exchange.agree(mine).map_err(|error| lost(&error))?.map_err(|refusal| WireError {
-        call,
-        reason: refusal.to_string(),
-        peer: Some(refusal.rank as Rank),
-    })
+    exchange
+        .agree(mine)
+        .map_err(|error| lost(&error))?
+        .map_err(|refusal| WireError::new(call, &refusal).at(refusal.rank as Rank))
 }
 
 /// The number of the protocol: what ranks exchange at the start, and what they write to each other on the
@@ -56,7 +55,7 @@ pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], Str
 
 /// The exchange itself has failed.
 pub(super) fn lost(error: &BootstrapError) -> WireError {
-    WireError { call: "exchange of addresses", reason: error.to_string(), peer: None }
+    WireError::new("exchange of addresses", error)
 }
 
 #[cfg(test)]

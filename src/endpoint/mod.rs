@@ -392,5 +392,5 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 #[cold]
 fn given_up() -> WireError {
     let reason = "the port has been given up".to_owned();
-    WireError { call: "posting", reason, peer: None }
+    WireError::new("posting", reason)
 }

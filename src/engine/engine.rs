@@ -106,11 +106,7 @@ impl Engine {
         let worker = Worker::spawn(name, ports, core, config.own_cores);
         worker.map_err(|error| Error::Startup {
             rank: *rank,
-            source: WireError {
-                call: "starting a worker thread",
-                reason: error.to_string(),
-                peer: None,
-            },
+            source: WireError::new("starting a worker thread", error),
         })
     }
 

@@ -22,10 +22,8 @@ impl Pages {
     /// # Errors
     /// [`WireError`] if the operating system has no room for `len` bytes.
     pub(crate) fn new(len: u64) -> Result<Self, WireError> {
-        let failed = |why: &dyn std::fmt::Display| WireError {
-            call: "mmap",
-            reason: format!("no memory for {len} bytes of hopbine's buffers: {why}"),
-            peer: None,
+        let failed = |why: &dyn std::fmt::Display| {
+            WireError::new("mmap", format!("no memory for {len} bytes of hopbine's buffers: {why}"))
         };
         let whole = usize::try_from(len.max(1))
             .ok()

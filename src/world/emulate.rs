@@ -229,7 +229,7 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {
-    Error::Startup { rank, source: WireError { call, reason: error.to_string(), peer: None } }
+    Error::Startup { rank, source: WireError::new(call, error) }
 }
 
 /// How threads and cores are matched.

@@ -155,7 +155,7 @@ fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
         }
         _ => format!("error {code}"),
     };
-    WireError { call, reason, peer: None }
+    WireError::new(call, reason)
 }
 
 fn other_thread() -> WireError {
@@ -166,5 +166,5 @@ fn other_thread() -> WireError {
 }
 
 fn refused(reason: String) -> WireError {
-    WireError { call: "MPI", reason, peer: None }
+    WireError::new("MPI", reason)
 }

@@ -199,7 +199,7 @@ impl Transfers {
                 let mut request = self.requests.swap_remove(at);
                 if !cancel_one(&mut request)? {
                     let reason = format!("two messages of rank {from} for one receive");
-                    return Err(WireError { call: "MPI_Cancel", reason, peer: None });
+                    return Err(WireError::new("MPI_Cancel", reason));
                 }
             }
             None => self.due.retain(|&(due, ..)| due != number),
@@ -232,11 +232,9 @@ impl Transfers {
     /// Receives a message that no receive of this rank expects, so that its sender is done with it.
     pub(super) fn drop(&mut self, envelope: Envelope, len: usize) -> Result<(), WireError> {
         let mut waste = Vec::new();
-        waste.try_reserve_exact(len).map_err(|error| WireError {
-            call: "dropping a message",
-            reason: error.to_string(),
-            peer: Some(envelope.from),
-        })?;
+        waste
+            .try_reserve_exact(len)
+            .map_err(|error| WireError::new("dropping a message", error).at(envelope.from))?;
         let (ptr, left) = (waste.as_mut_ptr(), n_pieces(len));
         self.n_dropped += 1;
         let number = self.moves.insert(Move { what: What::Dropped(waste), left });

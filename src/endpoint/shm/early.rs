@@ -47,10 +47,8 @@ impl ShmEndpoint {
             // SAFETY: within the region, by the caller's promise.
             let slot = unsafe { self.staging.put_piece(peer, region.ptr.add(at), len) };
             // Only this port fills slots, and it has counted the free ones.
-            let slot = slot.ok_or_else(|| WireError {
-                call: "shared memory",
-                reason: "a staging slot that was free is in use".to_owned(),
-                peer: None,
+            let slot = slot.ok_or_else(|| {
+                WireError::new("shared memory", "a staging slot that was free is in use")
             })?;
             let (len, word) = (len as u64, at as u64);
             let piece = Descriptor::answer(Kind::Early, slot as u32);
@@ -150,7 +148,7 @@ impl ShmEndpoint {
     fn no_early(&self, peer: usize, number: u32) -> WireError {
         let rank = self.peers[peer].rank;
         let reason = format!("rank {rank} sent early bytes {number} that it has not announced");
-        WireError { call: "shared memory", reason, peer: None }
+        WireError::new("shared memory", reason)
     }
 }
 

@@ -187,10 +187,8 @@ impl ShmEndpoint {
         if self.peers.get(guess).is_some_and(|peer| peer.rank == rank) {
             return Ok(guess);
         }
-        self.peers.binary_search_by_key(&rank, |peer| peer.rank).map_err(|_| WireError {
-            call: "shared memory",
-            reason: format!("rank {rank} is not on this host"),
-            peer: Some(rank),
+        self.peers.binary_search_by_key(&rank, |peer| peer.rank).map_err(|_| {
+            WireError::new("shared memory", format!("rank {rank} is not on this host")).at(rank)
         })
     }
 
@@ -210,7 +208,7 @@ impl ShmEndpoint {
         if !self.is_abandoned {
             return Ok(());
         }
-        Err(WireError { call: "shared memory", reason: "given up".to_owned(), peer: None })
+        Err(WireError::new("shared memory", "given up"))
     }
 
     /// A peer has written what cannot be.

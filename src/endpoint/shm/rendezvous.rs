@@ -99,11 +99,8 @@ impl ShmEndpoint {
         let read = costs.reading(len, || unsafe {
             reads.read(lender, message.from + done as u64, region.ptr.add(done), len)
         });
-        let read = read.map_err(|error| WireError {
-            call: "process_vm_readv",
-            reason: error.to_string(),
-            peer: Some(self.peers[peer].rank),
-        })?;
+        let read = read
+            .map_err(|error| WireError::new("process_vm_readv", error).at(self.peers[peer].rank))?;
         if done + read < region.len {
             self.cma_due[first].done += read;
             return Ok(());
@@ -118,12 +115,11 @@ impl ShmEndpoint {
         let rank = self.peers[peer].rank;
         let found =
             self.rendezvous_sends.get_mut(id).filter(|send| send.peer == peer && !send.is_cico);
-        found.ok_or_else(|| WireError {
-            call: "shared memory",
-            reason: format!(
-                "rank {rank} answers about message {id}, which it has not been offered"
-            ),
-            peer: None,
+        found.ok_or_else(|| {
+            WireError::new(
+                "shared memory",
+                format!("rank {rank} answers about message {id}, which it has not been offered"),
+            )
         })
     }
 
@@ -201,14 +197,13 @@ impl ShmEndpoint {
             rendezvous.of.0 == peer && end <= most as u64 && len <= most - rendezvous.done
         });
         let Some(CicoRecv { rendezvous, since, incoming }) = asked else {
-            return Err(WireError {
-                call: "shared memory",
-                reason: format!(
+            return Err(WireError::new(
+                "shared memory",
+                format!(
                     "rank {rank} sent {len} bytes at {at} of message {number}, of which this rank has \
                      not asked for them"
                 ),
-                peer: None,
-            });
+            ));
         };
         // SAFETY: within the region, as checked; the receive is posted.
         let into = unsafe { rendezvous.recv.region.ptr.add(at as usize) };

@@ -292,7 +292,7 @@ fn why(me: usize, other: Rank, error: &io::Error, yama: Option<u32>) -> String {
 }
 
 fn failed(reason: &str) -> WireError {
-    WireError { call: CALL, reason: reason.to_owned(), peer: None }
+    WireError::new(CALL, reason)
 }
 
 #[cfg(test)]

@@ -300,7 +300,7 @@ impl SimEndpoint {
                 let notices = core.habits.notices_dead;
                 if core.life(from) == super::Life::Dead && core.chance(notices) {
                     let reason = format!("rank {from} is gone, with the memory that it has lent");
-                    return Err(WireError { call: "reading", reason, peer: Some(from) });
+                    return Err(WireError::new("reading", reason).at(from));
                 }
                 continue;
             };

@@ -304,7 +304,7 @@ impl Registry for SimEndpoint {
     unsafe fn register(&mut self, range: MemoryRange, _: Owner<'_>) -> Result<u64, WireError> {
         if self.net.lock().refuses(self.rank) {
             let reason = "there is no room for another registration".to_owned();
-            return Err(WireError { call: "register", reason, peer: None });
+            return Err(WireError::new("register", reason));
         }
         Ok(self.registrations.add(range.ptr, range.len))
     }
@@ -315,7 +315,7 @@ impl Registry for SimEndpoint {
         }
         let reason = format!("the key {key:#x} is not registered");
         self.net.lock().violated(format!("rank {}: {reason}", self.rank));
-        Err(WireError { call: "release", reason, peer: None })
+        Err(WireError::new("release", reason))
     }
 
     fn keyless_bytes(&self) -> u64 {
@@ -361,5 +361,5 @@ impl Drop for SimEndpoint {
 /// The error of whoever goes on after all others have ended.
 fn over() -> WireError {
     let reason = "all other ranks have ended".to_owned();
-    WireError { call: "the simulated wire", reason, peer: None }
+    WireError::new("the simulated wire", reason)
 }

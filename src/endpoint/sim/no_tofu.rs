@@ -53,6 +53,6 @@ impl Simulated {
     /// Always.
     pub(crate) fn utofu_ports(&self, _: &mut dyn Exchange, _: usize) -> Result<Ports, WireError> {
         let reason = "hopbine was built without the emulated device".to_owned();
-        Err(WireError { call: "simulating uTofu", reason, peer: None })
+        Err(WireError::new("simulating uTofu", reason))
     }
 }

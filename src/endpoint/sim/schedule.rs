@@ -20,11 +20,8 @@ pub(crate) fn run(
     program: &dyn Fn(Rank),
 ) -> Result<(), WireError> {
     let coroutine = |rank: &Simulated| -> Result<Coroutine<(), (), ()>, WireError> {
-        let stack = DefaultStack::new(stack_bytes).map_err(|error| WireError {
-            call: "mapping a rank's stack",
-            reason: error.to_string(),
-            peer: Some(rank.rank),
-        })?;
+        let stack = DefaultStack::new(stack_bytes)
+            .map_err(|error| WireError::new("mapping a rank's stack", error).at(rank.rank))?;
         let (clock, number) = (rank.clock.clone(), rank.rank);
         let body = move |yielder: &Yielder<(), ()>, ()| {
             clock.within(yielder, || program(number));

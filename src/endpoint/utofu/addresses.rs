@@ -55,11 +55,7 @@ impl Places {
         let mut places = Vec::with_capacity(ids.len());
         for (peer, ports) in ids.enumerate() {
             let ports = ports?;
-            let differ = |reason| WireError {
-                call: "exchange of addresses",
-                reason,
-                peer: Some(peer as Rank),
-            };
+            let differ = |reason| WireError::new("exchange of addresses", reason).at(peer as Rank);
             if ports.len() != n_ports {
                 let theirs = ports.len();
                 return Err(differ(format!(

@@ -70,9 +70,7 @@ impl UtofuEndpoint {
             Ok(()) => Ok(true),
             Err(PostError::Busy) => Ok(false),
             Err(PostError::Refused(error)) => Err(failed(error, None)),
-            Err(error @ PostError::TooLong { .. }) => {
-                Err(WireError { call: "utofu_put", reason: error.to_string(), peer: None })
-            }
+            Err(error @ PostError::TooLong { .. }) => Err(WireError::new("utofu_put", error)),
         }
     }
 }

@@ -91,32 +91,28 @@ impl UtofuEndpoint {
                 let index = self.peer(rank)?;
                 let peer = &mut self.peers[index as usize];
                 if peer.channel.is_some() {
-                    return Err(WireError {
-                        call: "first contact",
-                        reason: format!("rank {rank} sent a second hello"),
-                        peer: None,
-                    });
+                    return Err(WireError::new(
+                        "first contact",
+                        format!("rank {rank} sent a second hello"),
+                    ));
                 }
                 let channel = channel_of(self.addresses.api(), peer.vcq, number)
                     .map_err(|error| failed(error, Some(rank)))?;
                 peer.greeted_by(channel, number);
                 self.flush_peer(index)
             }
-            _ => Err(WireError {
-                call: "utofu_poll_mrq",
-                reason: format!("a put to {end}, which is no place that was ever given out"),
-                peer: None,
-            }),
+            _ => Err(WireError::new(
+                "utofu_poll_mrq",
+                format!("a put to {end}, which is no place that was ever given out"),
+            )),
         }
     }
 
     /// Whose VCQ that is.
     fn rank_of(&self, vcq: u64) -> Result<Rank, WireError> {
         let id = VcqId::from_raw(self.addresses.api(), vcq).map_err(|error| failed(error, None))?;
-        self.addresses.rank(&id).ok_or_else(|| WireError {
-            call: "first contact",
-            reason: format!("a hello of {id}, which is no rank's"),
-            peer: None,
+        self.addresses.rank(&id).ok_or_else(|| {
+            WireError::new("first contact", format!("a hello of {id}, which is no rank's"))
         })
     }
 

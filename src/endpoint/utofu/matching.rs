@@ -131,7 +131,7 @@ impl UtofuEndpoint {
         let peer = &mut self.peers[index as usize];
         if peer.wanted.iter().any(|wanted| wanted.tag.names_same(tag)) {
             let reason = format!("rank {} announced a message twice", peer.rank);
-            return Err(WireError { call: "matching of messages", reason, peer: None });
+            return Err(WireError::new("matching of messages", reason));
         }
         peer.wanted.push(Wanted { tag, len, is_granted: false });
         peer.grant();
@@ -202,7 +202,7 @@ impl UtofuEndpoint {
         }
         let rank = self.peers[index as usize].rank;
         let reason = format!("rank {rank} refused a receive that is not announced");
-        Err(WireError { call: "matching of messages", reason, peer: None })
+        Err(WireError::new("matching of messages", reason))
     }
 
     /// A peer's announced receive has been met by a short message.

@@ -76,11 +76,10 @@ impl UtofuEndpoint {
                     }
                     let Cookie(index) = cookie;
                     let Some(Some(rendezvous)) = self.rendezvous_sends.get_mut(index) else {
-                        return Err(WireError {
-                            call: "utofu_poll_tcq",
-                            reason: format!("a completion with unknown cookie {index}"),
-                            peer: None,
-                        });
+                        return Err(WireError::new(
+                            "utofu_poll_tcq",
+                            format!("a completion with unknown cookie {index}"),
+                        ));
                     };
                     rendezvous.puts_left -= 1;
                     if rendezvous.puts_left == 0 {

@@ -73,11 +73,11 @@ pub fn connect(
                 let addresses = Addresses::new(api, places.clone(), port);
                 let computed = addresses.vcq(rank).map_err(|error| failed(error, Some(rank)))?;
                 if computed != half.vcq.id() {
-                    return Err(WireError {
-                        call: "utofu_construct_vcq_id",
-                        reason: format!("{computed}, but it is {}", half.vcq.id()),
-                        peer: Some(rank),
-                    });
+                    return Err(WireError::new(
+                        "utofu_construct_vcq_id",
+                        format!("{computed}, but it is {}", half.vcq.id()),
+                    )
+                    .at(rank));
                 }
                 Ok(finish(half, rank, addresses, of_port, time.clone()))
             })
@@ -123,7 +123,7 @@ fn vcqs_of(card: &[u8]) -> Option<Vec<VcqInfo>> {
 fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
     let ids = all.iter().enumerate().map(|(peer, record)| {
         let peer = peer as Rank;
-        let refused = |reason| WireError { call: CALL, reason, peer: Some(peer) };
+        let refused = |reason| WireError::new(CALL, reason).at(peer);
         let card = unstamped(record, peer, rank).map_err(refused)?;
         let wrong = || refused(format!("rank {peer} sent a card of {} bytes", card.len()));
         vcqs_of(card).ok_or_else(wrong)
@@ -134,11 +134,7 @@ fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError
 fn halves(api: Api, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError> {
     let tnis = api.onesided_tnis().map_err(|error| failed(error, None))?;
     if tnis.is_empty() {
-        return Err(WireError {
-            call: "utofu_get_onesided_tnis",
-            reason: "there is no TNI".to_owned(),
-            peer: None,
-        });
+        return Err(WireError::new("utofu_get_onesided_tnis", "there is no TNI"));
     }
     let tni = |port: PortId| tnis[(place * n_ports + port.index()) % tnis.len()];
     PortId::first(n_ports as u16).map(|port| half(api, tni(port))).collect()

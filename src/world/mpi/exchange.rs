@@ -114,7 +114,7 @@ impl MpiExchange {
         let total: u64 = lens.iter().sum();
         if c_int::try_from(total).is_err() {
             let reason = format!("{total} bytes are more than MPI gathers");
-            return Err(WireError { call: "MPI_Iallgatherv", reason, peer: None });
+            return Err(WireError::new("MPI_Iallgatherv", reason));
         }
         if gave_up.is_none() && lens.iter().all(|len| *len == lens[0]) {
             drop(lens);
@@ -154,7 +154,7 @@ impl MpiExchange {
         let Some(rank) = gave_up else { return Ok(records) };
         self.session.is_at(Step::GivenUp);
         let reason = format!("rank {rank}: {}", String::from_utf8_lossy(&records[rank]));
-        Err(WireError { call: "joining a world", reason, peer: None })
+        Err(WireError::new("joining a world", reason))
     }
 
     /// Tells everybody that this rank is here, and waits for as much from everybody. Returns those
@@ -214,15 +214,14 @@ impl MpiExchange {
 
     fn late(&self, call: &'static str) -> WireError {
         self.session.is_at(Step::Out);
-        WireError {
+        WireError::new(
             call,
-            reason: format!(
+            format!(
                 "not all {} ranks took part within {:.1} s; MPI does not say which",
                 self.session.n_ranks,
                 self.timeout.as_secs_f64()
             ),
-            peer: None,
-        }
+        )
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
         }
         let reason = "this program has no MPI backend, since it does not provide an MPI (crate hopbine-mpi); use tofu, shm or emu"
             .to_owned();
-        return Err(unusable(WireError { call: "MPI", reason, peer: None }));
+        return Err(unusable(WireError::new("MPI", reason)));
     }
     let launched = if is_said { None } else { Launched::find(get)? };
     if !asks && launched.is_none() {
@@ -55,7 +55,7 @@ pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {
                 session.n_ranks
             );
             session.give_up(DEFAULT_TIMEOUT, &reason);
-            Err(unusable(WireError { call: "MPI_Comm_size", reason, peer: None }))
+            Err(unusable(WireError::new("MPI_Comm_size", reason)))
         }
         _ => Ok(Some(session)),
     }
@@ -120,11 +120,7 @@ impl Backend for Mpi {
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
         if layout.n_ports > 1 {
             // A rank that has given up makes no communicators.
-            exchange.barrier().map_err(|error| WireError {
-                call: "joining a world",
-                reason: error.to_string(),
-                peer: None,
-            })?;
+            exchange.barrier().map_err(|error| WireError::new("joining a world", error))?;
         }
         let ports = self.0.endpoints(layout.n_ports)?;
         let (endpoints, reading) = beside(layout, ports, exchange)?;

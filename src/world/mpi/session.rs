@@ -213,7 +213,7 @@ pub(super) fn world() -> Comm {
 
 fn no_world(what: &str) -> WireError {
     let reason = format!("{what} was given; it must be an intracommunicator");
-    WireError { call: "joining a world", reason, peer: None }
+    WireError::new("joining a world", reason)
 }
 
 /// A duplicate that returns errors; collective.

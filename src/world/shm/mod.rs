@@ -63,11 +63,7 @@ impl Backend for Shm {
         let opened = connect(exchange, config)?;
         let Some(flat) = opened.flat else {
             // On all of them alike.
-            return Err(WireError {
-                call: "shared memory",
-                reason: "the ranks are on several hosts".to_owned(),
-                peer: None,
-            });
+            return Err(WireError::new("shared memory", "the ranks are on several hosts"));
         };
         let endpoints = opened.endpoints.into_iter();
         let n_ranks = exchange.size();

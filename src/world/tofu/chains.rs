@@ -203,5 +203,5 @@ fn wires(arrangement: Arrangement, (shape, map): (&Shape, &RankMap), rank: u32) 
 }
 
 fn lost(error: BootstrapError) -> WireError {
-    WireError { call: "connecting the barrier gates", reason: error.to_string(), peer: None }
+    WireError::new("connecting the barrier gates", error)
 }

@@ -59,11 +59,7 @@ impl Emulation {
         });
         let job = job.map_err(|error| Error::Startup {
             rank: 0,
-            source: WireError {
-                call: "setting up the emulated device",
-                reason: error.to_string(),
-                peer: None,
-            },
+            source: WireError::new("setting up the emulated device", error),
         })?;
         Ok(Emulation(job))
     }

@@ -258,7 +258,7 @@ impl UnderWay<'_> {
                 rank: self.caller.rank,
                 port: 0,
                 step: None,
-                source: WireError { call: "barrier gates", reason: error.to_string(), peer: None },
+                source: WireError::new("barrier gates", error),
             },
         }
     }

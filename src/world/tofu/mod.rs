@@ -150,5 +150,5 @@ fn barrier_info(caps: BarrierCaps) -> Barrier {
 }
 
 fn failed(error: UtofuError) -> WireError {
-    WireError { call: error.call, reason: error.reason(), peer: None }
+    WireError::new(error.call, error.reason())
 }

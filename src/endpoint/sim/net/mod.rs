@@ -271,7 +271,7 @@ impl Core {
     /// The next poll of a port reports that a peer is gone.
     pub(super) fn fail_port(&mut self, rank: Rank, port: PortId, peer: Rank) {
         let reason = format!("rank {peer} does not answer");
-        let error = WireError { call: "the simulated wire", reason, peer: Some(peer) };
+        let error = WireError::new("the simulated wire", reason).at(peer);
         self.port(rank, port).error.get_or_insert(error);
         self.wake(rank);
     }
