@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hopbine_meet::{BootstrapError, Exchange, Phase, Records};
+use hopbine_meet::{BootstrapError, Exchange, Gathering, Records};
 
 use super::Simulated;
 use crate::endpoint::Clock;
@@ -12,23 +12,13 @@ use crate::sync::lock;
 /// How long a rank pauses at most before it looks again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// One exchange in progress, and the result of the last one.
-#[derive(Debug, Default)]
-struct State {
-    /// Completed exchanges.
-    generation: u64,
-    arrived: Vec<Option<Vec<u8>>>,
-    result: Records,
-}
-
 /// What all ranks exchange by.
 #[derive(Clone, Debug)]
-pub(crate) struct Meeting(Arc<Mutex<State>>);
+pub(crate) struct Meeting(Arc<Mutex<Gathering>>);
 
 impl Meeting {
     pub(crate) fn new(n_ranks: u32) -> Self {
-        let arrived = vec![None; n_ranks as usize];
-        Meeting(Arc::new(Mutex::new(State { arrived, ..State::default() })))
+        Meeting(Arc::new(Mutex::new(Gathering::new(n_ranks as usize))))
     }
 
     /// One rank's part.
@@ -50,7 +40,7 @@ impl Exchange for SimulatedExchange {
     }
 
     fn size(&self) -> usize {
-        lock(&self.meeting.0).arrived.len()
+        lock(&self.meeting.0).size()
     }
 
     /// It waits as long as the simulation lasts.
@@ -58,36 +48,19 @@ impl Exchange for SimulatedExchange {
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         let Simulated { net, clock, rank } = &self.rank;
-        let generation = {
-            let mut state = lock(&self.meeting.0);
-            let generation = state.generation;
-            state.arrived[*rank as usize] = Some(mine.to_vec());
-            if state.arrived.iter().all(Option::is_some) {
-                state.result = state.arrived.iter_mut().filter_map(Option::take).collect();
-                state.generation += 1;
-                let mut core = net.lock();
-                (0..core.n_ranks()).for_each(|rank| core.wake(rank));
-            }
-            generation
-        };
+        let (number, is_complete) = lock(&self.meeting.0).arrive(*rank as usize, mine);
+        if is_complete {
+            let mut core = net.lock();
+            (0..core.n_ranks()).for_each(|rank| core.wake(rank));
+        }
         let start = clock.now();
         loop {
             let state = lock(&self.meeting.0);
-            // The next exchange is not complete before this rank has taken part in it.
-            if state.generation != generation {
-                return Ok(state.result.clone());
+            if let Some(result) = state.result(number) {
+                return Ok((*result).clone());
             }
             if net.lock().is_over() {
-                let missing = state.arrived.iter().enumerate();
-                return Err(BootstrapError::Missing {
-                    rank: *rank as usize,
-                    size: state.arrived.len(),
-                    missing: missing.filter(|(_, told)| told.is_none()).map(|(at, _)| at).collect(),
-                    phase: Phase::Exchange(generation + 1),
-                    waited: clock.now() - start,
-                    other_size: None,
-                    other_protocol: None,
-                });
+                return Err(state.missing(*rank as usize, clock.now() - start));
             }
             drop(state);
             clock.pause(PAUSE);

@@ -44,7 +44,7 @@ pub use files::Bootstrap;
 pub use files::play_records;
 pub use host::{fresh_number, host, kernel, number};
 pub use launcher::Launched;
-pub use local::LocalExchange;
+pub use local::{Gathering, LocalExchange};
 pub use memory::{Mapping, create_memory, open_memory};
 pub use place::Place;
 pub use process::Stat;

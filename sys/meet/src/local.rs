@@ -7,15 +7,64 @@ use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
 use crate::records::Records;
 
-/// One exchange in progress, and the result of the last one.
-#[derive(Debug, Default)]
-struct State {
+/// One exchange in progress among ranks of a process, and the result of the last one.
+#[derive(Debug)]
+pub struct Gathering {
     /// Completed exchanges.
     generation: u64,
     /// Messages of the exchange in progress.
     arrived: Vec<Option<Vec<u8>>>,
     /// Messages of the last completed exchange.
     result: Arc<Records>,
+}
+
+impl Gathering {
+    /// Among `size` ranks.
+    pub fn new(size: usize) -> Self {
+        Gathering { generation: 0, arrived: vec![None; size], result: Arc::default() }
+    }
+
+    /// Ranks.
+    pub fn size(&self) -> usize {
+        self.arrived.len()
+    }
+
+    /// A rank takes part in the next exchange. Returns its number, and whether it is complete now.
+    pub fn arrive(&mut self, rank: usize, mine: &[u8]) -> (u64, bool) {
+        let number = self.generation;
+        self.arrived[rank] = Some(mine.to_vec());
+        let is_complete = self.arrived.iter().all(Option::is_some);
+        if is_complete {
+            self.result = Arc::new(self.arrived.iter_mut().filter_map(Option::take).collect());
+            self.generation += 1;
+        }
+        (number, is_complete)
+    }
+
+    /// Everybody's messages, if the exchange is complete. The next one is not before this rank has taken
+    /// part in it, so the result is still that of this one.
+    pub fn result(&self, number: u64) -> Option<Arc<Records>> {
+        (self.generation != number).then(|| Arc::clone(&self.result))
+    }
+
+    /// The error of a rank that has waited so long in vain.
+    pub fn missing(&self, rank: usize, waited: Duration) -> BootstrapError {
+        let missing = self.arrived.iter().enumerate().filter(|(_, told)| told.is_none());
+        BootstrapError::Missing {
+            rank,
+            size: self.size(),
+            missing: missing.map(|(rank, _)| rank).collect(),
+            phase: Phase::Exchange(self.generation + 1),
+            waited,
+            other_size: None,
+            other_protocol: None,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    gathering: Gathering,
     /// A rank that left.
     gone: Option<usize>,
 }
@@ -47,7 +96,7 @@ impl LocalExchange {
     /// The members of a group of `size` ranks, in order, one for each thread.
     #[must_use]
     pub fn group(size: usize, timeout: Duration) -> Vec<LocalExchange> {
-        let state = Mutex::new(State { arrived: vec![None; size], ..State::default() });
+        let state = Mutex::new(State { gathering: Gathering::new(size), gone: None });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         (0..size)
             .map(|rank| LocalExchange { shared: Arc::clone(&shared), rank, size, timeout })
@@ -71,19 +120,12 @@ impl Exchange for LocalExchange {
     fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         let start = Instant::now();
         let mut state = self.shared.lock();
-        let generation = state.generation;
-        state.arrived[self.rank] = Some(mine.to_vec());
-        if state.arrived.iter().all(Option::is_some) {
-            let all = state.arrived.iter_mut().filter_map(Option::take).collect();
-            state.result = Arc::new(all);
-            state.generation += 1;
+        let (number, is_complete) = state.gathering.arrive(self.rank, mine);
+        if is_complete {
             self.shared.changed.notify_all();
         }
         loop {
-            // The next exchange is not complete before this rank has taken part in it, so the
-            // result is still that of this one.
-            if state.generation != generation {
-                let result = Arc::clone(&state.result);
+            if let Some(result) = state.gathering.result(number) {
                 drop(state);
                 return Ok((*result).clone());
             }
@@ -91,15 +133,7 @@ impl Exchange for LocalExchange {
                 return Err(BootstrapError::Gone { rank: self.rank, gone });
             }
             let Some(left) = self.timeout.checked_sub(start.elapsed()) else {
-                return Err(BootstrapError::Missing {
-                    rank: self.rank,
-                    size: self.size,
-                    missing: (0..self.size).filter(|&r| state.arrived[r].is_none()).collect(),
-                    phase: Phase::Exchange(generation + 1),
-                    waited: start.elapsed(),
-                    other_size: None,
-                    other_protocol: None,
-                });
+                return Err(state.gathering.missing(self.rank, start.elapsed()));
             };
             state = self
                 .shared
