@@ -215,12 +215,7 @@ pub fn read_schedule(path: &Path) -> Result<Schedule, CliError> {
     if let Some(shape) = shape.and_then(|shape| shape.trim().parse().ok()) {
         host::check_plans(&shape, true)?;
     }
-    text.parse().map_err(|error| wrong_text(path, &error))
-}
-
-/// The error for a file that holds no plan, or no schedule.
-pub fn wrong_text(path: &Path, error: &TextError) -> CliError {
-    CliError::Text { path: path.to_owned(), message: error.to_string() }
+    text.parse().map_err(|error: TextError| CliError::text(path, error))
 }
 
 /// `all`, or one value.

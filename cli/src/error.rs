@@ -1,7 +1,7 @@
 //! How a command ends: its outcomes and its errors.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hopbine_torus::geometry::{EmbeddingError, RankMapError};
 use hopbine_torus::plan::ScheduleError;
@@ -148,6 +148,11 @@ pub enum CliError {
 }
 
 impl CliError {
+    /// A file whose text is not what it should be.
+    pub fn text(path: &Path, message: impl ToString) -> Self {
+        CliError::Text { path: path.to_owned(), message: message.to_string() }
+    }
+
     /// 2 for a request that cannot be, 1 for one that failed.
     pub fn exit_status(&self) -> u8 {
         match self {

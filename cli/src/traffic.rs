@@ -142,9 +142,8 @@ fn network(args: &Args, shape: &Shape) -> Result<Network, CliError> {
         on(Embedding::tofu(tofu_box, ranks, &machine, origin)?, name)
     } else if let Some(network) = &args.network {
         if let Some(path) = &args.places {
-            let coords = parse_coords(&args::read(path)?).map_err(|(line, error)| {
-                CliError::Text { path: path.clone(), message: format!("line {line}: {error}") }
-            })?;
+            let coords = parse_coords(&args::read(path)?)
+                .map_err(|(line, error)| CliError::text(path, format!("line {line}: {error}")))?;
             let name = format!("the places of {} in {network}", path.display());
             return on(Embedding::list(shape, network.clone(), &coords)?, name);
         }
@@ -188,7 +187,7 @@ fn read_groups(path: &Path, shape: &Shape) -> Result<VertexGroups, CliError> {
     if group_of.len() != shape.n_ranks() as usize {
         let message =
             format!("{} groups for the {} ranks of {shape}", group_of.len(), shape.n_ranks());
-        return Err(CliError::Text { path: path.to_owned(), message });
+        return Err(CliError::text(path, message));
     }
     Ok(VertexGroups::new(group_of))
 }

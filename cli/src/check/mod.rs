@@ -101,7 +101,7 @@ fn from_plans(paths: &[PathBuf], shape: &Shape, map: &RankMap) -> Result<CheckRo
         .iter()
         .map(|path| {
             let text = args::read(path)?;
-            text.parse::<Plan>().map_err(|error| args::wrong_text(path, &error))
+            text.parse::<Plan>().map_err(|error| CliError::text(path, error))
         })
         .collect::<Result<Vec<_>, _>>()?;
     if plans.len() != shape.n_ranks() as usize {

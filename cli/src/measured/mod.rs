@@ -173,13 +173,7 @@ pub fn percent(part: f64) -> Cell {
 fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
     for path in paths {
-        let of_file = parse(&args::read(path)?);
-        rows.extend(
-            of_file.map_err(|error| CliError::Text {
-                path: path.clone(),
-                message: error.to_string(),
-            })?,
-        );
+        rows.extend(parse(&args::read(path)?).map_err(|error| CliError::text(path, error))?);
     }
     of_shapes(rows, shapes).map_err(|error| CliError::Usage(error.to_string()))
 }

@@ -71,7 +71,7 @@ impl Task {
                 let bytes = (!case.is_learnt()).then(|| whole_blocks(case, shape.n_ranks()));
                 let asked = asked.with(root, self.ports, bytes);
                 let refused = |error: hopbine::Error| match &args.schedule {
-                    Some(path) => CliError::Text { path: path.clone(), message: error.to_string() },
+                    Some(path) => CliError::text(path, error),
                     None => CliError::Usage(error.to_string()),
                 };
                 let wanted = Wanted::new(text, &asked, ranks.own()).map_err(refused)?;

@@ -28,10 +28,7 @@ pub fn machine(name: &str) -> Result<Machine, CliError> {
         )));
     }
     let text = args::read(path)?;
-    parse(&text).map_err(|(line, message)| CliError::Text {
-        path: path.to_owned(),
-        message: format!("line {line}: {message}"),
-    })
+    parse(&text).map_err(|(line, message)| CliError::text(path, format!("line {line}: {message}")))
 }
 
 /// A machine as a file that [`machine`] reads. `source` says where the value of a parameter is from.

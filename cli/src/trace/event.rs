@@ -126,14 +126,13 @@ impl File {
     /// [`CliError::Read`], or [`CliError::Text`] if it is no timeline of hopbine's.
     pub fn read(path: &Path) -> Result<Self, CliError> {
         let text = args::read(path)?;
-        let wrong = |message: String| CliError::Text { path: path.to_owned(), message };
-        let json: Value =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("no JSON: {error}")))?;
+        let json: Value = serde_json::from_str(&text)
+            .map_err(|error| CliError::text(path, format!("no JSON: {error}")))?;
         File::parse(&json).ok_or_else(|| {
-            wrong(
+            CliError::text(
+                path,
                 "not a timeline of hopbine: HOPBINE_TRACE and `hopbine simulate --trace` write them; files that \
-                 `hopbine trace` has merged cannot be merged again"
-                    .to_owned(),
+                 `hopbine trace` has merged cannot be merged again",
             )
         })
     }

@@ -237,10 +237,7 @@ fn named_or_read(path: &Path) -> Result<Tuning, CliError> {
 /// # Errors
 /// [`CliError::Read`], or [`CliError::Text`] with the line of what is wrong.
 pub fn read_table(path: &Path) -> Result<Tuning, CliError> {
-    args::read(path)?.parse().map_err(|error: TableError| CliError::Text {
-        path: path.to_owned(),
-        message: error.to_string(),
-    })
+    args::read(path)?.parse().map_err(|error: TableError| CliError::text(path, error))
 }
 
 /// The sizes of a collective on a shape, bytes: at least one in each block.
