@@ -18,7 +18,7 @@ use super::cells::{Cell, Column, decimal};
 use super::error::{CliError, Outcome};
 use super::report::{Report, RowsArg};
 use super::simulate::{file, network};
-use super::tune::{Case, read_table};
+use super::tune::{case, read_table};
 use super::{host, progress};
 
 /// Show which algorithm the library chooses for a call, by which row of which decision table, and how the others
@@ -98,7 +98,7 @@ fn report(args: &Args, tuning: &Tuning, machine: &Machine, ports: u32) -> Result
         bar.say(&algorithm.name);
         bar.advance(1);
         let Some(network) = &network else { return Ok(None) };
-        let case = Case::new(network, torus, algorithm, choice.ports)?;
+        let case = case(network, torus, algorithm, choice.ports)?;
         Ok(Some(case.ns(machine, bytes, choice.segment_bytes)))
     };
     let bound = network

@@ -9,8 +9,8 @@
 //! - [`plan`]: the derivation of what each rank sends, the plan types, their text form, the checker;
 //! - [`registry`]: every algorithm by name;
 //! - [`bounds`]: what no algorithm can do without, by collective and shape;
-//! - [`choose`]: decision tables, which say what performs a call;
 //! - [`sim`]: what a plan takes on a machine that is not here, predicted;
+//! - [`choose`]: decision tables, which say what performs a call;
 //! - [`search`]: the best schedule of a call under that model, and how good it is known to be;
 //! - [`sizes`]: amounts of bytes as people write them.
 //!

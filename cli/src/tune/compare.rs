@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use hopbine::Tuning;
 use hopbine_torus::bounds::Bounds;
+use hopbine_torus::choose::Case;
 use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::{Collective, Shape, sizes};
 use serde_json::Value;
 
-use super::case::{Case, Cases};
+use super::cases::{Cases, case};
 use super::{Run, segment};
 use crate::cells::{Cell as Entry, Column, decimal};
 use crate::error::CliError;
@@ -76,8 +77,8 @@ impl Compared {
                     None => {
                         let key = (name.to_owned(), choice.ports);
                         if !others.contains_key(&key) {
-                            let case = Case::new(network, shape, &choice.algorithm, choice.ports)?;
-                            others.insert(key.clone(), case);
+                            let other = case(network, shape, &choice.algorithm, choice.ports)?;
+                            others.insert(key.clone(), other);
                         }
                         others[&key].ns(machine, bytes, choice.segment_bytes)
                     }

@@ -2,7 +2,7 @@
 
 use hopbine_torus::Shape;
 
-use super::case::{Cases, SEGMENTS};
+use super::cases::{Cases, SEGMENTS};
 
 /// How much longer than the best what is chosen may take at a size that was predicted.
 const TOLERANCE: f64 = 1.02;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use hopbine_torus::choose::{Row, Rule, Segment, Uses};
-use hopbine_torus::sizes;
+use hopbine::Tuning;
+use hopbine_torus::choose::{Features, Fit, Knowledge, Row, Rule, Segment, Template, Uses};
+use hopbine_torus::{Collective, Shape, sizes};
 
 use super::cover::half_way;
 
@@ -13,6 +14,48 @@ pub type Choice<'a> = (&'a str, u32, u64);
 /// A size as tables have it, such as 64KiB.
 pub fn short(bytes: u64) -> String {
     sizes::show(bytes).replace(" B", "").replace(' ', "")
+}
+
+/// Powers of two of sizes for which rows are asked, bytes.
+const POWERS: u32 = 40;
+
+/// What a table says of calls on a shape: a rule of it, or, where its model chooses by size, the rows that are chosen.
+/// Only algorithms that serve the shape are in it.
+pub fn rule_before(before: &Tuning, collective: Collective, shape: &Shape, ports: u32) -> Rule {
+    let of = Features::of(shape);
+    let find = |bytes: u64| before.find((collective, Knowledge::Known), (shape, &of), bytes, ports);
+    let first = find(0);
+    let mut rule = first.rule.clone();
+    if first.fit == Fit::Fastest {
+        // What is asked is the size of a block, where there are blocks.
+        rule.is_of_block = true;
+        let row = |power: u32| Row {
+            line: 0,
+            above: if power == 0 { 0 } else { 1 << (power - 1) },
+            up_to: (power < POWERS).then(|| 1 << power),
+            ..find(1 << power).row.clone()
+        };
+        rule.rows = (0..=POWERS).map(row).collect();
+        rule.rows.dedup_by(|next, row| {
+            let is_same = Row { above: row.above, up_to: row.up_to, ..next.clone() } == *row;
+            if is_same {
+                row.up_to = next.up_to;
+            }
+            is_same
+        });
+    }
+    for row in &mut rule.rows {
+        let serves = |name: &Template| {
+            name.on(collective, &of).is_ok_and(|algorithm| algorithm.serves(shape).is_ok())
+        };
+        let served = row.candidates.on(collective, shape, &of).name;
+        row.candidates.if_unfolded.take_if(|name| !serves(name));
+        row.candidates.first_of.retain(serves);
+        if row.candidates.first_of.is_empty() {
+            row.candidates.first_of.push(Template(served.into_owned()));
+        }
+    }
+    rule
 }
 
 /// The rows of a rule for calls of these sizes, ascending; all bytes of a rank, of which the rule before may mean one
@@ -81,30 +124,26 @@ fn segment(segment: Segment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopbine::Tuning;
-    use hopbine_torus::choose::{Features, Knowledge};
-    use hopbine_torus::{Collective, Shape};
 
     /// Where nothing was faster, the rows say what the table before says; where something was, that.
     #[test]
     fn rows_are_those_before_but_where_something_is_faster() {
-        let shape: Shape = "4".parse().unwrap();
-        let of = Features::of(&shape);
         let sizes = [8, 1 << 10, 64 << 10, 1 << 20, 16 << 20];
         let fast = ("bruck", 2, 64 << 10);
-        for (name, _) in Tuning::BUILT_IN {
+        // On the second of tofu-d its model chooses.
+        for (name, ranks) in [("network", 4), ("memory", 4), ("tofu-d", 4), ("tofu-d", 3)] {
+            let shape: Shape = ranks.to_string().parse().unwrap();
             let before = Tuning::named(name).unwrap();
             for collective in Collective::ALL {
-                let blocks = u64::from(collective.n_blocks(4));
-                let kind = (collective, Knowledge::Known);
-                let rule = before.find(kind, (&shape, &of), 1, 2).rule;
+                let blocks = u64::from(collective.n_blocks(ranks));
+                let rule = rule_before(before, collective, &shape, 2);
                 let is_faster = collective == Collective::Allgather;
                 let faster = [None, None, is_faster.then_some(fast), None, None];
-                let rows = rows(rule, blocks, &sizes, &faster);
+                let rows = rows(&rule, blocks, &sizes, &faster);
                 let wire = before.table().wire().name();
                 let text = format!(
                     "version = 1\nname = \"t\"\nwire = \"{wire}\"\notherwise = \"{name}\"\n[class.own]\n\
-                     like = [\"4\"]\n[[rule]]\ncollective = \"{collective}\"\nclass = \"own\"\nrows = [\n{rows}]\n"
+                     like = [\"{shape}\"]\n[[rule]]\ncollective = \"{collective}\"\nclass = \"own\"\nrows = [\n{rows}]\n"
                 );
                 let table: Tuning = text.parse().unwrap_or_else(|error| panic!("{error}:\n{text}"));
                 for power in 3..32 {

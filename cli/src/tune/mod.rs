@@ -1,7 +1,7 @@
 //! `hopbine tune`: decision tables from the network model, or from measurements.
 
 mod budget;
-mod case;
+mod cases;
 mod compare;
 mod cover;
 mod gains;
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use clap::ArgAction;
 use hopbine::Tuning;
-use hopbine_torus::choose::TableError;
+use hopbine_torus::choose::{TableError, is_predicted};
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Flow, max_ports};
 use hopbine_torus::sim::{Machine, Network};
@@ -30,8 +30,8 @@ use super::report::{Format, RowsArg};
 use super::simulate::{file, network};
 use super::{args, host};
 pub use budget::Budget;
-use case::Cases;
-pub use case::{Case, SEGMENTS};
+use cases::Cases;
+pub use cases::{SEGMENTS, case};
 use compare::Compared;
 use cover::{Run, cover};
 use winners::winners;
@@ -160,7 +160,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
                 left_out.push(format!("{collective} on {shape}: the time of --budget is over"));
                 continue;
             }
-            if !is_predicted(collective, shape) {
+            if !is_predicted(collective, shape.ranks_per_node()) {
                 left_out.push(format!(
                     "{collective} on {shape}: the model is not accurate with several ranks on a node; the rows are those of \
                      table {}",
@@ -210,12 +210,6 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         eprintln!("{}", said.trim_end());
     }
     Ok(Outcome::Well)
-}
-
-/// Whether predictions can be told apart. Of alltoalls with several ranks a node those that follow one rank for all
-/// come out up to four times too short (docs/model.md), and to follow all ranks takes too long.
-fn is_predicted(collective: Collective, shape: &Shape) -> bool {
-    collective != Collective::Alltoall || shape.ranks_per_node() == 1
 }
 
 /// What serves where a table does not say.

@@ -6,7 +6,7 @@ use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Shape};
 use rayon::prelude::*;
 
-use super::case::{Cases, SEGMENTS};
+use super::cases::{Cases, SEGMENTS};
 use crate::error::CliError;
 use crate::progress::Bar;
 

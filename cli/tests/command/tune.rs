@@ -122,6 +122,30 @@ fn a_table_is_judged_by_the_best_algorithm() {
     assert_eq!((tuned["near_percent"].as_f64(), tuned["cells"].as_u64()), (Some(100.0), Some(28)));
 }
 
+/// On a small shape of no class the model chooses among the rows of the nearest classes.
+#[test]
+fn the_model_chooses_well_for_shapes_without_a_class() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("without.toml");
+    let (_, table) = Tuning::BUILT_IN[2];
+    let without: Vec<&str> = table.lines().filter(|line| !line.starts_with("model = ")).collect();
+    std::fs::write(&path, without.join("\n")).unwrap();
+    let judge =
+        "tune --judge --torus 12,3x4,2x2x4,2x3x4 --bytes 512..8MiB:x128 --format json --against";
+    let near = |against: &str| {
+        let value = json(&format!("{judge} {against}"));
+        let rows = value["rows"].as_array().unwrap();
+        let mean = rows.iter().map(|row| row["mean_over_best"].as_f64().unwrap()).sum::<f64>();
+        (value["near_percent"].as_f64().unwrap(), mean / rows.len() as f64)
+    };
+    let (with, without) = (near("tofu-d"), near(path.to_str().unwrap()));
+    assert!(with.0 > 90.0 && with.1 < 1.02, "{with:?}, without {without:?}");
+    assert!(without.0 < 80.0 && without.1 > 1.04, "{with:?}, without {without:?}");
+    let explained = well("explain gather --torus 2x2x6 --bytes 1MiB --wire tofu-d");
+    let heading = explained.lines().next().unwrap();
+    assert!(heading.contains("fastest by the model of tofu-d, of class "), "{heading}");
+}
+
 /// Ranks that are processes of this host, which the command starts, try in turn what there is.
 #[test]
 fn tables_are_measured_on_ranks_of_this_host() {

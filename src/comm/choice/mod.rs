@@ -1,6 +1,7 @@
 //! Which algorithm performs a call: what decision tables say ([`tuning`]), unless the user prefers another, or the call
 //! names one ([`wanted`]).
 
+mod predicted;
 pub(crate) mod preferred;
 #[cfg(test)]
 mod recorded;
@@ -8,4 +9,5 @@ mod recorded;
 mod tests;
 mod text;
 pub(crate) mod tuning;
+mod values;
 pub(crate) mod wanted;

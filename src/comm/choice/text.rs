@@ -3,29 +3,29 @@
 use std::sync::Arc;
 
 use hopbine_torus::choose::{
-    Candidates, DecisionTable, Feature, Features, Interval, Knowledge, Otherwise, Row, Rule,
-    Segment, ShapeClass, TableError, TableProblem, Template, Uses, Wire,
+    Candidates, DecisionTable, Feature, Features, Interval, Knowledge, Model, Otherwise, Row, Rule,
+    Segment, ShapeClass, TableError, TableProblem, Template, Wire,
 };
-use hopbine_torus::sizes::parse_size;
+use hopbine_torus::sim::Machine;
 use hopbine_torus::{Collective, Shape};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
+
+use super::values::{At, Keys, Lines, PORTS, SEGMENT, SIZES, whole};
 
 /// Tables by name, for `otherwise`.
 pub(super) type Others<'a> = &'a dyn Fn(&str) -> Option<Arc<DecisionTable>>;
 
 const RULES: &str = "a list of sections [[rule]]";
-const SIZES: &str =
-    "sizes from above the first up to the second, such as \"0..8KiB\" or \"8KiB..\"";
-const NUMBERS: &str = "a number such as 4, or numbers such as \"2..8\", \"2..\" or \"..8\"";
-const KEYS: [&str; 8] =
-    ["version", "name", "wire", "stage_bytes", "otherwise", "nearest", "class", "rule"];
-const PORTS: &str = "a number from 1, \"all\", or { all_above = \"8KiB\" }";
-const SEGMENT: &str =
-    "\"whole\", a size such as \"64KiB\", or { parts = 4, least = \"64KiB\", most = \"1MiB\" }";
+const KEYS: [&str; 9] =
+    ["version", "name", "wire", "stage_bytes", "model", "otherwise", "nearest", "class", "rule"];
 const ALGORITHM: &str = "the name of an algorithm, or several as in [\"bine\", \"mixed\"]";
 const STAGE: &str = "a size such as \"512KiB\", or 0 for no copies";
 const NO_STAGE: &str = "left out of a table for wire memory, through which no memory is registered";
+const MODEL: &str =
+    "a machine and numbers of ranks, such as { machine = \"tofu-d\", ranks = \"2..24\" }";
+const NO_MODEL: &str =
+    "left out of a table for wire memory, which the network model does not cover";
 const WORD: &str = "a text in quotes";
 
 /// The table that a text describes, with rows for all sizes. Whether its algorithms serve its classes is another
@@ -52,6 +52,10 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
     let stage_bytes = match root.get("stage_bytes") {
         Some(at) if wire == Wire::Memory => return Err(at.wrong(NO_STAGE)),
         at => at.map(|at| at.size(STAGE)).transpose()?,
+    };
+    let model = match root.get("model") {
+        Some(at) if wire == Wire::Memory => return Err(at.wrong(NO_MODEL)),
+        at => at.map(|at| model(&at)).transpose()?,
     };
     let is_for_others = match root.get("nearest") {
         None => false,
@@ -80,7 +84,20 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
         root.needed("rule", RULES)?;
     }
     let table = DecisionTable::new(name, wire, classes, rules, otherwise)?;
-    Ok(table.with_stage_bytes(stage_bytes))
+    Ok(table.with_stage_bytes(stage_bytes).with_model(model))
+}
+
+fn model(at: &At<'_>) -> Result<Model, TableError> {
+    let keys = at.keys(MODEL)?;
+    keys.only(&["machine", "ranks"])?;
+    let machine = keys.needed("machine", MODEL)?;
+    let name = machine.one_of(&Machine::NAMES.map(|name| (name, name)))?.to_owned();
+    let at = keys.needed("ranks", MODEL)?;
+    let ranks = at.interval()?;
+    if ranks.last.is_none_or(|last| last > Model::MOST_RANKS) {
+        return Err(at.wrong(&format!("numbers up to {}, such as \"2..24\"", Model::MOST_RANKS)));
+    }
+    Ok(Model { machine: name, ranks })
 }
 
 /// The text in pieces, each with the bytes before it: its head, and from each `[[rule]]` at the start of a line to the
@@ -211,183 +228,4 @@ fn row(keys: &Keys<'_>, segment: Option<Segment>) -> Result<Row, TableError> {
         (None, None) => keys.needed("segment", SEGMENT)?.segment()?,
     };
     Ok(Row { line: keys.line, above, up_to, candidates, ports, segment })
-}
-
-/// Lines of a text by places in a section of it.
-#[derive(Clone, Copy)]
-struct Lines<'a> {
-    /// Where each ends, in the whole text.
-    ends: &'a [usize],
-    /// Bytes before the section.
-    before: usize,
-}
-
-impl Lines<'_> {
-    fn at(self, place: usize) -> u32 {
-        1 + self.ends.partition_point(|&end| end < self.before + place) as u32
-    }
-}
-
-/// A section, or what stands in braces.
-#[derive(Clone, Copy)]
-struct Keys<'a> {
-    table: &'a DeTable<'a>,
-    line: u32,
-    lines: Lines<'a>,
-}
-
-impl<'a> Keys<'a> {
-    /// Refuses all other keys.
-    fn only(&self, known: &[&str]) -> Result<(), TableError> {
-        let other = self.table.keys().find(|key| !known.contains(&key.get_ref().as_ref()));
-        other.map_or(Ok(()), |key| {
-            let (key, line) = (key.get_ref().to_string(), self.lines.at(key.span().start));
-            Err(TableProblem::UnknownKey { key, known: known.join(", ") }.at(line))
-        })
-    }
-
-    fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> {
-        let lines = self.lines;
-        self.table
-            .iter()
-            .map(move |(key, value)| (key.get_ref().as_ref(), At::new(key.get_ref(), value, lines)))
-    }
-
-    fn get(&self, key: &'a str) -> Option<At<'a>> {
-        Some(At::new(key, self.table.get(key)?, self.lines))
-    }
-
-    fn needed(&self, key: &'static str, valid: &str) -> Result<At<'a>, TableError> {
-        let missing = || TableProblem::Missing { key, valid: valid.to_owned() }.at(self.line);
-        self.get(key).ok_or_else(missing)
-    }
-}
-
-/// A value, and where it is.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    key: &'a str,
-    value: &'a DeValue<'a>,
-    line: u32,
-    lines: Lines<'a>,
-}
-
-impl<'a> At<'a> {
-    fn new(key: &'a str, value: &'a Spanned<DeValue<'a>>, lines: Lines<'a>) -> Self {
-        At { key, value: value.get_ref(), line: lines.at(value.span().start), lines }
-    }
-
-    fn shown(&self) -> String {
-        match self.value {
-            DeValue::String(text) => format!("`{text}`"),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
-            value => format!("a value of another kind ({})", value.type_str()),
-        }
-    }
-
-    fn wrong(&self, valid: &str) -> TableError {
-        let (key, found, valid) = (self.key.to_owned(), self.shown(), valid.to_owned());
-        TableProblem::Value { key, found, valid }.at(self.line)
-    }
-
-    fn text(&self, valid: &str) -> Result<&'a str, TableError> {
-        self.value.as_str().ok_or_else(|| self.wrong(valid))
-    }
-
-    fn keys(&self, valid: &str) -> Result<Keys<'a>, TableError> {
-        let table = self.value.as_table().ok_or_else(|| self.wrong(valid))?;
-        Ok(Keys { table, line: self.line, lines: self.lines })
-    }
-
-    fn list(&self, valid: &str) -> Result<Vec<At<'a>>, TableError> {
-        let list = self.value.as_array().ok_or_else(|| self.wrong(valid))?;
-        if list.is_empty() {
-            return Err(self.wrong(valid));
-        }
-        Ok(list.iter().map(|value| At::new(self.key, value, self.lines)).collect())
-    }
-
-    fn one_or_list(&self, valid: &str) -> Result<Vec<At<'a>>, TableError> {
-        if self.value.is_array() { self.list(valid) } else { Ok(vec![*self]) }
-    }
-
-    fn one_of<T: Copy>(&self, all: &[(&str, T)]) -> Result<T, TableError> {
-        let names: Vec<String> = all.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-        let valid = names.join(" or ");
-        let text = self.text(&valid)?;
-        let found = all.iter().find(|(name, _)| *name == text);
-        found.map(|(_, value)| *value).ok_or_else(|| self.wrong(&valid))
-    }
-
-    /// `8`, `"2..8"`, `"2.."`, `"..8"`.
-    fn interval(&self) -> Result<Interval, TableError> {
-        let wrong = || self.wrong(NUMBERS);
-        if let Some(only) = whole(self.value) {
-            return if only > 0 { Ok(Interval::only(only)) } else { Err(wrong()) };
-        }
-        let text = self.text(NUMBERS)?;
-        let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
-        let interval = match text.split_once("..") {
-            None => Interval::only(number(text)?),
-            Some((first, last)) => Interval {
-                first: if first.trim().is_empty() { 1 } else { number(first)? },
-                last: if last.trim().is_empty() { None } else { Some(number(last)?) },
-            },
-        };
-        let is_empty = interval.last.is_some_and(|last| last < interval.first);
-        if interval.first == 0 || is_empty { Err(wrong()) } else { Ok(interval) }
-    }
-
-    /// `"8KiB..1MiB"`.
-    fn sizes(&self) -> Result<(u64, Option<u64>), TableError> {
-        let size = |text: &str| parse_size(text.trim()).map_err(|_| self.wrong(SIZES));
-        let (above, up_to) = self.text(SIZES)?.split_once("..").ok_or_else(|| self.wrong(SIZES))?;
-        let up_to = if up_to.trim().is_empty() { None } else { Some(size(up_to)?) };
-        Ok((size(above)?, up_to))
-    }
-
-    fn size(&self, valid: &str) -> Result<u64, TableError> {
-        let size = self.value.as_str().and_then(|text| parse_size(text).ok());
-        size.or_else(|| whole(self.value).map(u64::from)).ok_or_else(|| self.wrong(valid))
-    }
-
-    fn uses(&self) -> Result<Uses, TableError> {
-        if self.value.is_table() {
-            let keys = self.keys(PORTS)?;
-            keys.only(&["all_above"])?;
-            return Ok(Uses::AllAbove(keys.needed("all_above", PORTS)?.size(PORTS)?));
-        }
-        match whole(self.value) {
-            Some(used @ 1..) => Ok(Uses::Only(used)),
-            None if self.value.as_str() == Some("all") => Ok(Uses::All),
-            _ => Err(self.wrong(PORTS)),
-        }
-    }
-
-    fn segment(&self) -> Result<Segment, TableError> {
-        if self.value.as_str() == Some("whole") {
-            return Ok(Segment::Whole);
-        }
-        if !self.value.is_table() {
-            let bytes = self.size(SEGMENT)?;
-            return if bytes > 0 { Ok(Segment::bytes(bytes)) } else { Err(self.wrong(SEGMENT)) };
-        }
-        let keys = self.keys(SEGMENT)?;
-        keys.only(&["parts", "least", "most"])?;
-        let [parts, least, most] =
-            ["parts", "least", "most"].map(|key| keys.needed(key, SEGMENT)?.size(SEGMENT));
-        let (parts, least, most) = (parts?, least?, most?);
-        if parts > 0 && (1..=most).contains(&least) {
-            Ok(Segment::Parts { parts, least, most })
-        } else {
-            Err(self.wrong("parts of at least 1 byte, and `least` at most as long as `most`"))
-        }
-    }
-}
-
-/// A whole number that is written as one.
-fn whole(value: &DeValue<'_>) -> Option<u32> {
-    let DeValue::Integer(number) = value else { return None };
-    (number.radix() == 10).then(|| number.as_str().replace('_', "").parse().ok()).flatten()
 }

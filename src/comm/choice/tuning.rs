@@ -4,11 +4,12 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use hopbine_torus::choose::{
-    Choice, DecisionTable, Features, Found, Knowledge, Query, TableError, Wire,
+    Choice, DecisionTable, Features, Found, Knowledge, Model, Query, TableError, Wire,
 };
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::{Collective, Shape};
 
+use super::predicted::Predicted;
 use super::text::parse;
 
 /// A decision table: which algorithm serves a call that does not name one, on how many ports and in which pieces.
@@ -27,7 +28,10 @@ use super::text::parse;
 /// assert!(wrong.unwrap_err().to_string().contains("`mixed-three` is not an algorithm for bcast"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tuning(Arc<DecisionTable>);
+pub struct Tuning {
+    table: Arc<DecisionTable>,
+    predicted: Arc<Predicted>,
+}
 
 /// The built-in tables, read when they are asked first.
 static TABLES: [LazyLock<Tuning>; Tuning::BUILT_IN.len()] =
@@ -38,11 +42,11 @@ fn built_in(at: usize) -> Tuning {
     let (name, text) = Tuning::BUILT_IN[at];
     let table =
         parse(text, &table_of).unwrap_or_else(|error| panic!("built-in table {name}: {error}"));
-    Tuning(Arc::new(table))
+    Tuning::of(table)
 }
 
 fn table_of(name: &str) -> Option<Arc<DecisionTable>> {
-    Tuning::named(name).map(|tuning| tuning.0.clone())
+    Tuning::named(name).map(|tuning| tuning.table.clone())
 }
 
 impl Tuning {
@@ -72,9 +76,13 @@ impl Tuning {
         Some(&TABLES[at])
     }
 
+    fn of(table: DecisionTable) -> Self {
+        Tuning { table: Arc::new(table), predicted: Arc::default() }
+    }
+
     /// What it says.
     pub fn table(&self) -> &DecisionTable {
-        &self.0
+        &self.table
     }
 
     /// A copy for this wire.
@@ -86,7 +94,8 @@ impl Tuning {
         if own == wire { Ok(self.clone()) } else { Err(own) }
     }
 
-    /// What it says of a call on up to `ports` ports, of `bytes` bytes of the vector or of a block.
+    /// What it says of a call on up to `ports` ports, of `bytes` bytes of the vector or of a block. Where its model
+    /// chooses, the first call of a kind takes up to some milliseconds.
     pub fn find(
         &self,
         (collective, knowledge): (Collective, Knowledge),
@@ -95,7 +104,20 @@ impl Tuning {
         ports: u32,
     ) -> Found<'_> {
         let ports = ports.min(max_ports(shape));
-        self.0.find(&Query { collective, knowledge, shape: of, bytes, ports })
+        let query = Query { collective, knowledge, shape: of, bytes, ports };
+        match self.table.model().filter(|_| self.table.has_model_for(&query)) {
+            Some(model) => self.predicted(&query.rounded(), model, shape),
+            None => self.table.find(&query),
+        }
+    }
+
+    fn predicted(&self, query: &Query<'_>, model: &Model, shape: &Shape) -> Found<'_> {
+        let mut rows = self.table.nearest(query);
+        if rows.is_empty() {
+            return self.table.find(query);
+        }
+        let fastest = self.predicted.place(&rows, query, model, shape);
+        rows.swap_remove(fastest)
     }
 
     fn on(&self, kind: (Collective, Knowledge), shape: &Shape, bytes: u64, ports: u32) -> Choice {
@@ -132,6 +154,6 @@ impl FromStr for Tuning {
     fn from_str(text: &str) -> Result<Self, TableError> {
         let table = parse(text, &table_of)?;
         table.check_served()?;
-        Ok(Tuning(Arc::new(table)))
+        Ok(Tuning::of(table))
     }
 }

@@ -7,7 +7,7 @@ use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::plan::{Schedule, max_ports};
 use hopbine_torus::registry::{self, Algorithm};
 use hopbine_torus::search::{Question, SEGMENTS, best_of};
-use hopbine_torus::sim::{Machine, Network, NetworkKind};
+use hopbine_torus::sim::Machine;
 
 use crate::Rank;
 use crate::error::{Error, ScheduleProblem};
@@ -150,9 +150,7 @@ fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
     let (name, known) = (machine, Machine::NAMES.join(", "));
     let machine = Machine::built_in(name)
         .ok_or_else(|| format!("`{name}` is not a machine; known are {known}"))?;
-    let network = Network::new(machine.network, &asked.shape, machine.fold)
-        .or_else(|_| Network::new(NetworkKind::IdealTorus, &asked.shape, 0))
-        .map_err(|error| error.to_string())?;
+    let network = machine.network_or_rings(&asked.shape).map_err(|error| error.to_string())?;
     let question = Question {
         collective: asked.collective,
         shape: asked.shape.clone(),

@@ -4,10 +4,12 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use super::case::is_predicted;
 use super::check::{check_complete, check_rules, check_served};
 use super::class::ShapeClass;
 use super::error::TableError;
 use super::feature::{Feature, Features};
+use super::model::Model;
 use super::rule::{Knowledge, Row, Rule, Wire};
 use crate::collectives::Collective;
 use crate::geometry::Shape;
@@ -29,7 +31,17 @@ pub struct Query<'a> {
 }
 
 impl Query<'_> {
-    fn all_bytes(&self) -> u64 {
+    /// The same for all sizes up to a power of two.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        let bytes = match self.bytes {
+            0 => 0,
+            bytes => bytes.checked_next_power_of_two().unwrap_or(bytes),
+        };
+        Query { bytes, ..self }
+    }
+
+    pub(super) fn all_bytes(&self) -> u64 {
         let n_blocks = self.collective.n_blocks(self.shape.get(Feature::Ranks));
         self.bytes.saturating_mul(u64::from(n_blocks))
     }
@@ -70,8 +82,19 @@ pub struct Found<'t> {
     pub ports: u32,
     /// The longest message, bytes.
     pub segment_bytes: u64,
-    /// Whether the shape is of the rule's class, and the ports are those that it is for.
-    pub is_of_class: bool,
+    /// How the row was found.
+    pub fit: Fit,
+}
+
+/// How a row was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// The shape is of the rule's class, and the ports are those that it is for.
+    Own,
+    /// No other rule is nearer.
+    Nearest,
+    /// It is the one of the nearest rules that the table's [`Model`] predicts to be fastest.
+    Fastest,
 }
 
 impl Found<'_> {
@@ -90,10 +113,16 @@ impl Found<'_> {
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { line, above, up_to, .. } = self.row;
-        let nearest = if self.is_of_class { "class" } else { "nearest class" };
-        let DecisionTable { name, classes, .. } = self.table;
+        let DecisionTable { name, classes, model, .. } = self.table;
         let class = &classes[self.rule.class].name;
-        write!(f, "table {name}, line {line}: {nearest} {class}, ")?;
+        write!(f, "table {name}, line {line}: ")?;
+        match (self.fit, model) {
+            (Fit::Fastest, Some(Model { machine, .. })) => {
+                write!(f, "fastest by the model of {machine}, of class {class}, ")?;
+            }
+            (Fit::Own, _) => write!(f, "class {class}, ")?,
+            _ => write!(f, "nearest class {class}, ")?,
+        }
         let of = if self.rule.is_of_block { " a block" } else { "" };
         match (above, up_to) {
             (0, None) => f.write_str("any size"),
@@ -113,6 +142,7 @@ pub struct DecisionTable {
     rules: Vec<Rule>,
     otherwise: Option<Otherwise>,
     stage_bytes: Option<u64>,
+    model: Option<Model>,
 }
 
 /// Another table, for what no rule is for.
@@ -144,7 +174,8 @@ impl DecisionTable {
         otherwise: Option<Otherwise>,
     ) -> Result<Self, TableError> {
         assert!(rules.iter().all(|rule| rule.class < classes.len()), "a class of the table");
-        let table = DecisionTable { name, wire, classes, rules, otherwise, stage_bytes: None };
+        let (stage_bytes, model) = (None, None);
+        let table = DecisionTable { name, wire, classes, rules, otherwise, stage_bytes, model };
         check_rules(&table.classes, &table.rules)?;
         if table.otherwise.is_none() {
             check_complete(&table.rules)?;
@@ -156,6 +187,13 @@ impl DecisionTable {
     #[must_use]
     pub fn with_stage_bytes(mut self, stage_bytes: Option<u64>) -> Self {
         self.stage_bytes = stage_bytes;
+        self
+    }
+
+    /// With a [`model`](DecisionTable::model).
+    #[must_use]
+    pub fn with_model(mut self, model: Option<Model>) -> Self {
+        self.model = model;
         self
     }
 
@@ -173,6 +211,11 @@ impl DecisionTable {
     /// two registrations, if the table says it.
     pub fn stage_bytes(&self) -> Option<u64> {
         self.stage_bytes
+    }
+
+    /// What chooses for some shapes without a class.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
     }
 
     /// Its rules, in order.
@@ -196,7 +239,7 @@ impl DecisionTable {
         let mut hasher = DefaultHasher::new();
         let otherwise = self.otherwise.as_ref();
         let otherwise = otherwise.map(|other| (other.table.fingerprint(), other.is_for_others));
-        (&self.name, self.wire, otherwise, self.stage_bytes).hash(&mut hasher);
+        (&self.name, self.wire, otherwise, self.stage_bytes, &self.model).hash(&mut hasher);
         let mut marks = vec![(1, hasher.finish())];
         for Rule { line, collectives, knowledge, class, available, is_of_block, rows } in
             &self.rules
@@ -227,9 +270,7 @@ impl DecisionTable {
     /// Never: [`DecisionTable::new`] has seen that there is a rule for every collective.
     pub fn find(&self, query: &Query<'_>) -> Found<'_> {
         let mut nearest: Option<(u64, &Rule)> = None;
-        for rule in self.rules.iter().filter(|rule| rule.is_of(query.collective, query.knowledge)) {
-            let away = self.classes[rule.class].distance(query.shape)
-                + PORTS_WEIGHT * rule.available.away(query.ports);
+        for (away, rule) in self.rules_of(query) {
             if nearest.is_none_or(|(least, _)| away < least) {
                 nearest = Some((away, rule));
             }
@@ -244,13 +285,44 @@ impl DecisionTable {
             }
             (nearest, _) => nearest.expect("a rule for every collective"),
         };
+        self.row(rule, query, if away == 0 { Fit::Own } else { Fit::Nearest })
+    }
+
+    /// Whether the model chooses for a call: the shape is of no class, and of few ranks.
+    pub fn has_model_for(&self, query: &Query<'_>) -> bool {
+        let Query { collective, knowledge, shape, .. } = *query;
+        let in_model = |model: &Model| model.ranks.contains(shape.get(Feature::Ranks));
+        knowledge == Knowledge::Known
+            && self.model.as_ref().is_some_and(in_model)
+            && is_predicted(collective, shape.get(Feature::PerNode))
+            && !self.classes.iter().any(|class| class.contains(shape))
+    }
+
+    /// What the model chooses among: of each rule the row for the call's size, the nearest first.
+    pub fn nearest(&self, query: &Query<'_>) -> Vec<Found<'_>> {
+        let mut rules: Vec<(u64, &Rule)> = self.rules_of(query).collect();
+        rules.sort_by_key(|&(away, _)| away);
+        rules.into_iter().map(|(_, rule)| self.row(rule, query, Fit::Fastest)).collect()
+    }
+
+    /// The rules for a call, in order, and how far it is from them.
+    fn rules_of<'t>(&'t self, query: &Query<'_>) -> impl Iterator<Item = (u64, &'t Rule)> {
+        let Query { collective, knowledge, shape, ports, .. } = *query;
+        let rules = self.rules.iter().filter(move |rule| rule.is_of(collective, knowledge));
+        rules.map(move |rule| {
+            let away = self.classes[rule.class].distance(shape);
+            (away + PORTS_WEIGHT * rule.available.away(ports), rule)
+        })
+    }
+
+    fn row<'t>(&'t self, rule: &'t Rule, query: &Query<'_>, fit: Fit) -> Found<'t> {
         let all_bytes = query.all_bytes();
         let bytes = if rule.is_of_block { query.bytes } else { all_bytes };
         let row = rule.rows.iter().find(|row| row.up_to.is_none_or(|up_to| bytes <= up_to));
         let row = row.expect("the last row has no end");
         let ports = row.ports.of(all_bytes, query.ports);
         let segment_bytes = row.segment.of(all_bytes, ports);
-        Found { table: self, rule, row, ports, segment_bytes, is_of_class: away == 0 }
+        Found { table: self, rule, row, ports, segment_bytes, fit }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Machines: the parameters of the model, each with its unit, its meaning and its source.
 
-use super::network::NetworkKind;
+use super::network::{Network, NetworkError, NetworkKind};
 use super::speeds::Speeds;
+use crate::geometry::Shape;
 
 /// One parameter of a [`Machine`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -296,6 +297,15 @@ impl Machine {
     /// What combining bytes in pieces costs beside their time at full speed, ns.
     pub(crate) fn reduce_start_ns(&self, bytes: f64, pieces: f64) -> f64 {
         pieces * (bytes / pieces / 256.0).min(256.0).sqrt() * self.reduce_ramp_ns
+    }
+
+    /// Its network, of a shape; if the shape has no place there, rings of its links.
+    ///
+    /// # Errors
+    /// [`NetworkError`].
+    pub fn network_or_rings(&self, shape: &Shape) -> Result<Network, NetworkError> {
+        Network::new(self.network, shape, self.fold)
+            .or_else(|_| Network::new(NetworkKind::IdealTorus, shape, 0))
     }
 
     /// What messages meet on their way.

@@ -18,11 +18,10 @@ use std::time::{Duration, Instant};
 use hopbine::reduce::{Dtype, Op};
 use hopbine::{Communicator, Tuning, World};
 use hopbine_meet::variables::{BACKEND, from_environment};
-use hopbine_torus::choose::{Features, Knowledge};
 use hopbine_torus::{Collective, Shape, sizes as units};
 
 use super::merge;
-use super::{Args, case::SEGMENTS};
+use super::{Args, cases::SEGMENTS};
 use crate::args::{Backend, MapArg, Place};
 use crate::error::{CliError, Outcome};
 use crate::output::OutputArg;
@@ -280,7 +279,6 @@ fn write(
         );
     }
     let class = format!("\n[class.\"{shape}\"]\nlike = [\"{shape}\"]\n");
-    let of = Features::of(shape);
     let mut n_rules = 0;
     for collective in Collective::ALL {
         let mut sizes: Vec<u64> = state
@@ -302,10 +300,10 @@ fn write(
         if sizes.is_empty() {
             sizes.push(0);
         }
-        let rule = before.find((collective, Knowledge::Known), (shape, &of), 0, ports).rule;
+        let rule = merge::rule_before(before, collective, shape, ports);
         let blocks = u64::from(collective.n_blocks(shape.n_ranks()));
         let faster = if faster.is_empty() { vec![None] } else { faster };
-        let rows = merge::rows(rule, blocks, &sizes, &faster);
+        let rows = merge::rows(&rule, blocks, &sizes, &faster);
         if n_rules == 0 {
             text.push_str(&class);
         }

@@ -1,65 +1,27 @@
-//! Algorithms on a shape, ready to be played at any size.
+//! Algorithms on a shape, played at some sizes.
 
-use hopbine_torus::plan::{Expansion, Schedule};
+use hopbine_torus::choose::Case;
 pub use hopbine_torus::search::SEGMENTS;
-use hopbine_torus::sim::{CallForm, Machine, Network, Profile, Score};
-use hopbine_torus::{Algorithm, Rank, RankMap, Request, Shape};
+use hopbine_torus::sim::{Machine, Network};
+use hopbine_torus::{Algorithm, Shape};
 use rayon::prelude::*;
 
 use crate::args::unserved;
 use crate::error::CliError;
 use crate::progress::Bar;
 
-/// An algorithm on a number of ports.
-pub struct Case {
-    pub algorithm: Algorithm,
-    pub ports: u32,
-    schedule: Schedule,
-    flow: Expansion,
-    score: Score,
-}
-
-impl Case {
-    /// On a shape, in the default rank map.
-    ///
-    /// # Errors
-    /// [`CliError::Unserved`].
-    pub fn new(
-        network: &Network,
-        shape: &Shape,
-        algorithm: &Algorithm,
-        ports: u32,
-    ) -> Result<Self, CliError> {
-        let map = RankMap::default();
-        let request =
-            Request { shape: shape.clone(), map: map.clone(), root: Rank(0), ports: Some(ports) };
-        let refused = |error| unserved(algorithm.collective, &algorithm.name, error, shape);
-        let schedule = algorithm.schedule(&request).map_err(refused)?;
-        let flow = schedule.expand().map_err(refused)?;
-        let score = Score::of_one(&flow, network, |rank| map.vertex_of(shape, rank));
-        Ok(Case { algorithm: algorithm.clone(), ports, schedule, flow, score })
-    }
-
-    /// With all ranks followed where one does not stand exactly for all: what was searched for is else what is
-    /// predicted worst.
-    fn exact(mut self, network: &Network) -> Self {
-        if !self.score.is_exact() {
-            let Case { schedule, flow, .. } = &self;
-            let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
-            if let Ok(all) = Score::of_all(flow, network, place) {
-                self.score = all;
-            }
-        }
-        self
-    }
-
-    /// What a repeated call of `bytes` bytes takes, ns, with messages up to a length.
-    pub fn ns(&self, machine: &Machine, bytes: u64, segment_bytes: u64) -> f64 {
-        let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
-        let Case { schedule, flow, score, .. } = self;
-        let played = profile.play(schedule, flow, score, machine, bytes as f64, false);
-        played.expect("our own software performs all schedules").ns
-    }
+/// An algorithm on a shape and a number of ports.
+///
+/// # Errors
+/// [`CliError::Unserved`].
+pub fn case(
+    network: &Network,
+    shape: &Shape,
+    algorithm: &Algorithm,
+    ports: u32,
+) -> Result<Case, CliError> {
+    let refused = |error| unserved(algorithm.collective, &algorithm.name, error, shape);
+    Case::new(network, shape, algorithm, ports).map_err(refused)
 }
 
 /// All of a collective on a shape, played at some sizes.
@@ -78,7 +40,7 @@ impl<'a> Cases<'a> {
     /// Every algorithm on all these numbers of ports, at all these sizes.
     ///
     /// # Errors
-    /// As [`Case::new`].
+    /// As [`case`].
     pub fn play(
         (machine, network): (&'a Machine, &Network),
         shape: &Shape,
@@ -92,9 +54,8 @@ impl<'a> Cases<'a> {
             .flat_map(|algorithm| ports.iter().map(move |&ports| (algorithm, ports)))
             .collect();
         bar.expect(wanted.len() as u64);
-        let case =
-            |&(algorithm, ports): &(&Algorithm, u32)| Case::new(network, shape, algorithm, ports);
-        let all: Vec<Case> = wanted.par_iter().map(case).collect::<Result<_, _>>()?;
+        let of = |&(algorithm, ports): &(&Algorithm, u32)| case(network, shape, algorithm, ports);
+        let all: Vec<Case> = wanted.par_iter().map(of).collect::<Result<_, _>>()?;
         let n_rows = all.len();
         let mut cases = Cases { machine, all: Vec::new(), n_rows, sizes, times: Vec::new() };
         cases.play_all(all, bar);
@@ -104,7 +65,7 @@ impl<'a> Cases<'a> {
     /// Others beside them, with all their ranks followed.
     ///
     /// # Errors
-    /// As [`Case::new`].
+    /// As [`case`].
     pub fn add(
         &mut self,
         network: &Network,
@@ -113,10 +74,10 @@ impl<'a> Cases<'a> {
         bar: &Bar,
     ) -> Result<(), CliError> {
         bar.expect(others.len() as u64);
-        let case = |(algorithm, ports): &(Algorithm, u32)| {
-            Ok(Case::new(network, shape, algorithm, *ports)?.exact(network))
+        let of = |(algorithm, ports): &(Algorithm, u32)| {
+            Ok(case(network, shape, algorithm, *ports)?.exact(network))
         };
-        let others: Vec<Case> = others.par_iter().map(case).collect::<Result<_, CliError>>()?;
+        let others: Vec<Case> = others.par_iter().map(of).collect::<Result<_, CliError>>()?;
         self.play_all(others, bar);
         Ok(())
     }

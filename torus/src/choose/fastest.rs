@@ -1,0 +1,64 @@
+//! The fastest of several rows, by the network model.
+
+use super::case::Case;
+use super::feature::Feature;
+use super::model::Model;
+use super::table::{Choice, Found, Query};
+use crate::collectives::Collective;
+use crate::geometry::Shape;
+use crate::sim::Machine;
+
+/// Algorithms that are predicted for a choice, times ranks: what a choice takes grows with both.
+const PREDICTED_TIMES_RANKS: u32 = 128;
+/// Algorithms at most.
+const MOST_PREDICTED: u32 = 16;
+/// A longer call is predicted as one of this many bytes, which takes less time: the same is fastest.
+const MOST_BYTES: u64 = 8 << 20;
+/// The same of a prefix reduction, each of whose messages is a whole vector.
+const MOST_BYTES_OF_PREFIXES: u64 = 1 << 20;
+/// How much longer the nearest class's row must take for another to be taken.
+const WORTH: f64 = 1.02;
+
+/// Which of these rows, the nearest first, is predicted to be fastest on a shape; of all that say the same the
+/// first. It has no clock: all who ask the same get the same answer, where arithmetic is the same.
+pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Shape) -> usize {
+    let Some(machine) = Machine::built_in(&model.machine) else { return 0 };
+    let Ok(network) = machine.network_or_rings(shape) else { return 0 };
+    let most = match query.collective {
+        Collective::Scan | Collective::Exscan => MOST_BYTES_OF_PREFIXES,
+        _ => MOST_BYTES,
+    };
+    let bytes = query.all_bytes();
+    let most_predicted = PREDICTED_TIMES_RANKS / query.shape.get(Feature::Ranks);
+    let most_predicted = most_predicted.clamp(1, MOST_PREDICTED) as usize;
+    let mut predicted: Vec<Choice> = Vec::new();
+    let mut best: Option<(f64, usize)> = None;
+    for (at, row) in rows.iter().enumerate() {
+        let choice = row.on(query.collective, shape, query.shape);
+        if predicted.iter().any(|other| other.does_as(&choice, bytes)) {
+            continue;
+        }
+        if let Ok(case) = Case::new(&network, shape, &choice.algorithm, choice.ports) {
+            let ns = case.ns(&machine, bytes.min(most), choice.segment_bytes);
+            let ns = if at == 0 { ns / WORTH } else { ns };
+            if best.is_none_or(|(least, _)| ns < least) {
+                best = Some((ns, at));
+            }
+        }
+        predicted.push(choice);
+        if predicted.len() == most_predicted {
+            break;
+        }
+    }
+    best.map_or(0, |(_, at)| at)
+}
+
+impl Choice {
+    /// Whether it has the same messages as another, in a call of so many bytes of a rank.
+    fn does_as(&self, other: &Choice, bytes: u64) -> bool {
+        let (segment, others) = (self.segment_bytes, other.segment_bytes);
+        self.algorithm.name == other.algorithm.name
+            && self.ports == other.ports
+            && (segment == others || segment.min(others) >= bytes)
+    }
+}
