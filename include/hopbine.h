@@ -223,7 +223,7 @@ typedef struct {
 // No communicator.
 #define HOPBINE_COMM_NULL 0
 
-// No request: waiting for it returns at once.
+// No request: waiting for it returns at once. Also what a call gives that is done when it returns.
 #define HOPBINE_REQUEST_NULL 0
 
 #ifdef __cplusplus

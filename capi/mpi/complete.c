@@ -1,6 +1,9 @@
 /* Waiting for requests, testing, starting and freeing them: MPI's functions, with hopbine's requests
  * moved on meanwhile. Without any under way a call goes straight on.
  *
+ * Calls that end all that they name end hopbine's requests themselves, so that MPI need not know of them; it is asked
+ * now and then all the same, to move on what is its own.
+ *
  * A request that has failed is not done for MPI until somebody asks for it, who is then told. */
 #include "interposed.h"
 #include "requests.h"
@@ -19,11 +22,14 @@ struct failures {
     } *list;
 };
 
+/* Who ends hopbine's requests that are done: MPI, which is told of them, or end_request(). */
+enum enders { BY_MPI, BY_US };
+
 /* Moves requests on, up to `most` times as long as nothing happens, and finds those of these that have
  * failed. */
-static struct failures drive(int most, int n, const MPI_Request requests[]) {
+static struct failures drive(int most, enum enders by, int n, const MPI_Request requests[]) {
     struct failures failures = {0, NULL};
-    drive_requests(most);
+    drive_requests(most, by == BY_MPI);
     if (!__atomic_load_n(&n_failed, __ATOMIC_ACQUIRE) || n <= 0 || !requests) return failures;
     failures.list = calloc((unsigned)n, sizeof *failures.list);
     for (int at = 0; failures.list && at < n; at++) {
@@ -79,11 +85,24 @@ static int rounds_to_spin(void) {
     return rounds;
 }
 
+/* Rounds of a wait, while this rank spins, in one of which MPI is asked about a request that is not its own. */
+enum { ROUNDS_PER_ASK = 4 };
+
+/* PMPI_Test, for a request that is MPI's or hopbine's. */
+static int test_one(MPI_Request *request, int *flag, MPI_Status *status, int left) {
+    FIND_AS(test, PMPI_Test);
+    if (end_request(request) == NOT_DONE && left % ROUNDS_PER_ASK != 0) return *flag = 0, MPI_SUCCESS;
+    return test(request, flag, status);
+}
+
 /* Whether these are all done, from *first on, which is the first that is not. MPI_Testall would tell, but MPICH's
  * fails on persistent collectives of its own. */
-static int look_at_all(int n, const MPI_Request requests[], int *first) {
+static int look_at_all(int n, MPI_Request requests[], int *first, int left) {
     FIND_AS(look, PMPI_Request_get_status);
     for (int is_done = 1; *first < n; ++*first) {
+        const int ended = end_request(&requests[*first]);
+        if (ended == ENDED) continue;
+        if (ended == NOT_DONE && left % ROUNDS_PER_ASK != 0) break;
         const int code = look(requests[*first], &is_done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS || !is_done) return code;
     }
@@ -92,9 +111,9 @@ static int look_at_all(int n, const MPI_Request requests[], int *first) {
 
 /* Tests until something is done; `call` is MPI's own test, and `direct` what is left to do when hopbine has
  * nothing under way any more. */
-#define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
+#define UNTIL(is_done, by, N, REQUESTS, call, end, direct)                                         \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
-        struct failures failures = drive(left ? MOVES_PER_ROUND : 1, N, REQUESTS);                 \
+        struct failures failures = drive(left ? MOVES_PER_ROUND : 1, by, N, REQUESTS);             \
         const int code = call;                                                                     \
         if (code != MPI_SUCCESS || (is_done)) return end;                                          \
         free(failures.list);                                                                       \
@@ -104,10 +123,12 @@ static int look_at_all(int n, const MPI_Request requests[], int *first) {
 
 DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     FIND(PMPI_Wait);
-    FIND_AS(test, PMPI_Test);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(request, status);
-    UNTIL(flag, 1, request, test(request, &flag, status), end_one(&failures, 0, code), next(request, status))
+    /* It may have ended when it was started. */
+    if (end_request(request) == ENDED && status == MPI_STATUS_IGNORE) return MPI_SUCCESS;
+    UNTIL(flag, BY_US, 1, request, test_one(request, &flag, status, left), end_one(&failures, 0, code),
+          next(request, status))
 }
 BOTH(MPI_Wait, (MPI_Request *request, MPI_Status *status))
 
@@ -115,7 +136,7 @@ DOOR_OUT int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
     FIND(PMPI_Waitall);
     int first = 0;
     if (has_none(&n_outstanding)) return next(n, requests, statuses);
-    UNTIL(first >= n, n, requests, look_at_all(n, requests, &first),
+    UNTIL(first >= n, BY_US, n, requests, look_at_all(n, requests, &first, left),
           end_several(&failures, n, NULL, statuses, code == MPI_SUCCESS ? next(n, requests, statuses) : code),
           next(n, requests, statuses))
 }
@@ -126,7 +147,7 @@ DOOR_OUT int MPI_Waitany(int n, MPI_Request requests[], int *at, MPI_Status *sta
     FIND_AS(test, PMPI_Testany);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(n, requests, at, status);
-    UNTIL(flag, n, requests, test(n, requests, at, &flag, status),
+    UNTIL(flag, BY_MPI, n, requests, test(n, requests, at, &flag, status),
           end_one(&failures, *at == MPI_UNDEFINED ? -1 : *at, code), next(n, requests, at, status))
 }
 BOTH(MPI_Waitany, (int n, MPI_Request requests[], int *at, MPI_Status *status))
@@ -135,7 +156,7 @@ DOOR_OUT int MPI_Waitsome(int n, MPI_Request requests[], int *n_done, int places
     FIND(PMPI_Waitsome);
     FIND_AS(test, PMPI_Testsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
-    UNTIL(*n_done != 0, n, requests, test(n, requests, n_done, places, statuses),
+    UNTIL(*n_done != 0, BY_MPI, n, requests, test(n, requests, n_done, places, statuses),
           end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code),
           next(n, requests, n_done, places, statuses))
 }
@@ -144,7 +165,8 @@ BOTH(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places[], MP
 DOOR_OUT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     FIND(PMPI_Test);
     if (has_none(&n_outstanding)) return next(request, flag, status);
-    struct failures failures = drive(1, 1, request);
+    struct failures failures = drive(1, BY_US, 1, request);
+    end_request(request);
     const int code = next(request, flag, status);
     return end_one(&failures, *flag ? 0 : -1, code);
 }
@@ -153,7 +175,7 @@ BOTH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
 DOOR_OUT int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
     FIND(PMPI_Testall);
     if (has_none(&n_outstanding)) return next(n, requests, flag, statuses);
-    struct failures failures = drive(1, n, requests);
+    struct failures failures = drive(1, BY_MPI, n, requests);
     const int code = next(n, requests, flag, statuses);
     return end_several(&failures, *flag ? n : 0, NULL, statuses, code);
 }
@@ -162,7 +184,7 @@ BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses
 DOOR_OUT int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
     FIND(PMPI_Testany);
     if (has_none(&n_outstanding)) return next(n, requests, at, flag, status);
-    struct failures failures = drive(1, n, requests);
+    struct failures failures = drive(1, BY_MPI, n, requests);
     const int code = next(n, requests, at, flag, status);
     return end_one(&failures, *flag && *at != MPI_UNDEFINED ? *at : -1, code);
 }
@@ -171,7 +193,7 @@ BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status
 DOOR_OUT int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Testsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
-    struct failures failures = drive(1, n, requests);
+    struct failures failures = drive(1, BY_MPI, n, requests);
     const int code = next(n, requests, n_done, places, statuses);
     return end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code);
 }
@@ -179,7 +201,7 @@ BOTH(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MP
 
 DOOR_OUT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     FIND(PMPI_Request_get_status);
-    if (!has_none(&n_outstanding)) free(drive(1, 1, &request).list);
+    if (!has_none(&n_outstanding)) free(drive(1, BY_MPI, 1, &request).list);
     return next(request, flag, status);
 }
 BOTH(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))

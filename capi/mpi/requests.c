@@ -1,47 +1,21 @@
 /* Requests that hopbine serves: from their start to their end. See requests.h. */
-#include "requests.h"
+#include "request.h"
 
 #include "background.h"
-#include "job.h"
-#include <pthread.h>
+#include "receives.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum phase {
-    INACTIVE,
-    UNDER_WAY,
-    /* hopbine is done with it; the caller's buffers are yet to be seen to, and MPI to be told. */
-    DONE,
-    /* It has failed: whoever asks for it by its handle will be told. */
-    FAILED,
-};
-
-struct request {
-    struct job job;
-    MPI_Request native;
-    MPI_Comm comm;
-    /* Of its message. */
-    int tag;
-    int is_persistent, is_freed;
-    /* The message has been sent. */
-    int is_known;
-    enum phase phase;
-    /* hopbine's, and what it says of it. */
-    int code;
-    char *message;
-    /* Another rank says so. */
-    int is_said_elsewhere;
-};
-
 int n_outstanding, n_failed, n_requests;
 
-/* Of everything below. Held while requests are moved on. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* By the tag of their messages, less one. */
-static struct request **all;
-static int n_all, room;
+pthread_mutex_t lock_of_requests = PTHREAD_MUTEX_INITIALIZER;
+struct request **all_requests;
+int n_all_requests;
+static int room;
 /* No place before this one is free. */
 static int first_free;
+/* Where a request was found last: mostly it is asked for again, or the next one is. */
+static int found_at;
 /* Memory of requests that are gone, for others: mostly many are made, one after the other. */
 static struct request *spare[64];
 static int n_spare;
@@ -53,40 +27,37 @@ static unsigned n_quiet;
 static int is_any_new;
 /* How many are to be looked at, since something has happened, and which is the next. */
 static int n_to_look, next;
-/* Those whose phase is DONE. */
-static int n_done;
-
-/* Written under the lock only, and read without it. */
-static void count(int *number, int by) { __atomic_store_n(number, *number + by, __ATOMIC_RELEASE); }
+/* Those whose phase is DONE, and those of them that end_request() ends. */
+static int n_done, n_quick;
 
 /* -- One request ----------------------------------------------------------------------------- */
 
-/* Finds a place, and so a tag, for a request; 0 if there is none. */
-static int find_tag(struct request *request) {
-    int at = first_free, *most, found;
-    while (at < n_all && all[at]) at++;
+/* Finds a place for a request; 0 if there is none. */
+static int find_place(struct request *request) {
+    int at = first_free;
+    while (at < n_all_requests && all_requests[at]) at++;
     if (at == room) {
-        PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
-        if (found && 2 * room > *most) return 0;
         const int wanted = room ? 2 * room : 16;
-        struct request **const more = realloc(all, (size_t)wanted * sizeof *all);
+        struct request **const more = realloc(all_requests, (size_t)wanted * sizeof *all_requests);
         if (!more) return 0;
-        all = more, room = wanted;
+        all_requests = more, room = wanted;
     }
-    if (at == n_all) n_all++;
+    if (at == n_all_requests) n_all_requests++;
     first_free = at + 1;
-    all[at] = request;
+    all_requests[at] = request;
+    request->place = at;
     count(&n_requests, 1);
-    return request->tag = at + 1;
+    return 1;
 }
 
-static void drop(struct request *request) {
-    if (request->tag) {
-        all[request->tag - 1] = NULL;
-        if (first_free >= request->tag) first_free = request->tag - 1;
+void drop_request(struct request *request) {
+    if (request->place >= 0) {
+        all_requests[request->place] = NULL;
+        if (first_free > request->place) first_free = request->place;
         count(&n_requests, -1);
-        while (n_all > 0 && !all[n_all - 1]) n_all--;
+        while (n_all_requests > 0 && !all_requests[n_all_requests - 1]) n_all_requests--;
     }
+    if (request->tag) end_receive(request->tag);
     if (request->job.request != HOPBINE_REQUEST_NULL) hopbine_request_free(&request->job.request);
     close_job(&request->job);
     free(request->message);
@@ -94,11 +65,10 @@ static void drop(struct request *request) {
     else free(request);
 }
 
-/* MPI is to know that the request is done. */
-static void tell(struct request *request) {
+void tell(struct request *request) {
     if (request->is_known) return;
     request->is_known = 1;
-    PMPI_Send(NULL, 0, MPI_BYTE, 0, request->tag, own_comm);
+    send_to_receive(request->tag);
 }
 
 static void fail(struct request *request, int code) {
@@ -108,26 +78,37 @@ static void fail(struct request *request, int code) {
     request->is_said_elsewhere = hopbine_last_error_is_said_elsewhere();
 }
 
-/* Nobody waits for it any more. */
-static void settle(struct request *request) {
+void settle(struct request *request) {
     request->phase = INACTIVE;
     count(&n_outstanding, -1);
-    if (!request->is_persistent || request->is_freed) drop(request);
+    if (!request->is_persistent || request->is_freed) drop_request(request);
 }
 
-/* The request is done, and so is MPI's part, unless there is something to tell. */
-static void finish(struct request *request) {
+/* hopbine is done with it. */
+static void note_done(struct request *request) {
+    request->phase = DONE;
+    n_done++;
+    n_quick += is_quick(request);
+}
+
+int end_its_job(struct request *request) {
+    n_done--;
+    n_quick -= is_quick(request);
     if (request->code == HOPBINE_SUCCESS) {
         const int code = end_job(&request->job);
         if (code != HOPBINE_SUCCESS) fail(request, code);
     }
-    if (request->code == HOPBINE_SUCCESS || request->is_freed) {
-        tell(request);
-        settle(request);
-    } else {
-        request->phase = FAILED;
-        count(&n_failed, 1);
-    }
+    if (request->code == HOPBINE_SUCCESS || request->is_freed) return 1;
+    request->phase = FAILED;
+    count(&n_failed, 1);
+    return 0;
+}
+
+/* The request is done, and so is MPI's part, unless there is something to tell. */
+static void finish(struct request *request) {
+    if (!end_its_job(request)) return;
+    tell(request);
+    settle(request);
 }
 
 static void go(struct request *request) {
@@ -158,30 +139,31 @@ static int poll(int most) {
     const int before = n_done;
     uint64_t now = looked_at;
     const int is_moved = hopbine_progress(world, most, &now) != HOPBINE_SUCCESS || now != looked_at;
-    if (is_moved || is_any_new || ++n_quiet % QUIET_POLLS == 0 || n_to_look > n_all) n_to_look = n_all;
+    if (is_moved || is_any_new || ++n_quiet % QUIET_POLLS == 0 || n_to_look > n_all_requests) n_to_look = n_all_requests;
     looked_at = now, is_any_new = 0;
     for (int n_looks = 0; n_to_look > 0 && n_looks < MOST_LOOKS; n_to_look--) {
-        if (next >= n_all) next = 0;
-        struct request *const request = all[next++];
+        if (next >= n_all_requests) next = 0;
+        struct request *const request = all_requests[next++];
         if (!request || request->phase != UNDER_WAY) continue;
-        if (look(request)) request->phase = DONE, n_done++;
+        if (look(request)) note_done(request);
         else n_looks++;
     }
     return n_done - before;
 }
 
-void drive_requests(int most) {
-    if (pthread_mutex_trylock(&lock) != 0) return;
+void drive_requests(int most, int tells_all) {
+    if (pthread_mutex_trylock(&lock_of_requests) != 0) return;
     within++;
     drives++;
     poll(most);
-    for (int at = 0; n_done > 0 && at < n_all; at++) {
-        if (!all[at] || all[at]->phase != DONE) continue;
-        n_done--;
-        finish(all[at]);
+    int left = tells_all ? n_done : n_done - n_quick;
+    for (int at = 0; left > 0 && at < n_all_requests; at++) {
+        if (!all_requests[at] || all_requests[at]->phase != DONE || (!tells_all && is_quick(all_requests[at]))) continue;
+        finish(all_requests[at]);
+        left--;
     }
     within--;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock_of_requests);
 }
 
 static int are_under_way(void) { return __atomic_load_n(&n_outstanding, __ATOMIC_ACQUIRE) > 0; }
@@ -189,9 +171,9 @@ static int are_under_way(void) { return __atomic_load_n(&n_outstanding, __ATOMIC
 static unsigned long n_drives(void) { return __atomic_load_n(&drives, __ATOMIC_RELAXED); }
 
 static int poll_requests(void) {
-    if (pthread_mutex_trylock(&lock) != 0) return 1;
+    if (pthread_mutex_trylock(&lock_of_requests) != 0) return 1;
     const int n_found = poll(1);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock_of_requests);
     return n_found;
 }
 
@@ -202,16 +184,14 @@ static const struct polled polled = {are_under_way, n_drives, poll_requests};
 
 /* Gives the program a handle. */
 static int keep(struct request *request, const struct call *call) {
-    const int tag = keep_types(&request->job) ? find_tag(request) : 0;
-    if (!tag) return MPI_ERR_NO_MEM;
-    int error;
-    if (request->is_persistent) error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
-    else error = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, &request->native);
-    if (error == MPI_SUCCESS) {
-        *call->request = request->native;
-        if (!request->is_persistent) go(request);
-    }
-    return error;
+    if (!keep_types(&request->job) || !find_place(request)) return MPI_ERR_NO_MEM;
+    request->tag = begin_receive(request->is_persistent, &request->native);
+    if (!request->tag) return MPI_ERR_NO_MEM;
+    *call->request = request->native;
+    if (request->is_persistent) return MPI_SUCCESS;
+    go(request);
+    if (request->job.request == HOPBINE_REQUEST_NULL) note_done(request);
+    return MPI_SUCCESS;
 }
 
 /* Persistent requests meet in the order in which they were made, whatever the order in which ranks start
@@ -234,6 +214,7 @@ static struct request *new_request(const struct call *call) {
     request->native = MPI_REQUEST_NULL;
     request->comm = call->comm;
     request->tag = 0;
+    request->place = -1;
     request->is_persistent = call->form == PERSISTENT;
     request->is_freed = request->is_known = 0;
     request->phase = INACTIVE;
@@ -245,43 +226,49 @@ static struct request *new_request(const struct call *call) {
 /* What is started by serve_again() waits for nobody, so it may be under the lock. */
 static int serve_request(struct call *call, struct state *state, int *code, int *error) {
     const int is_once = call->form == NONBLOCKING;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock_of_requests);
     struct request *const request = new_request(call);
     int served = request && is_once && serve_again(call, state, &request->job.request, code);
     int is_well = served && *code == HOPBINE_SUCCESS;
     if (is_well) *error = keep(request, call);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock_of_requests);
     if (!request) return *error = MPI_ERR_NO_MEM, 1;
     if (!served) {
         served = serve_apart(call, state, &request->job, code, error);
         is_well = served && *error == MPI_SUCCESS && *code == HOPBINE_SUCCESS;
         if (is_well && is_once) keep_call(call, state, &request->job);
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&lock_of_requests);
         if (is_well) *error = keep(request, call);
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&lock_of_requests);
     }
     if (is_well && *error == MPI_SUCCESS) {
         if (is_once) look_after(&polled);
         return 1;
     }
-    pthread_mutex_lock(&lock);
-    drop(request);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock_of_requests);
+    drop_request(request);
+    pthread_mutex_unlock(&lock_of_requests);
     return served;
 }
 
-static struct request *find(MPI_Request native) {
-    for (int at = 0; at < n_all; at++)
-        if (all[at] && all[at]->native == native && !all[at]->is_freed) return all[at];
+static int is_at(int at, MPI_Request native) {
+    return at < n_all_requests && all_requests[at] && all_requests[at]->native == native && !all_requests[at]->is_freed;
+}
+
+struct request *find_request(MPI_Request native) {
+    if (is_at(found_at, native)) return all_requests[found_at];
+    if (is_at(found_at + 1, native)) return all_requests[++found_at];
+    for (int at = 0; at < n_all_requests; at++)
+        if (is_at(at, native)) return all_requests[found_at = at];
     return NULL;
 }
 
 void start_requests(int n, const MPI_Request natives[]) {
     int n_started = 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock_of_requests);
     within++;
     for (int at = 0; at < n; at++) {
-        struct request *const request = find(natives[at]);
+        struct request *const request = find_request(natives[at]);
         if (!request || !request->is_persistent || request->phase != INACTIVE) continue;
         go(request);
         n_started++;
@@ -289,81 +276,30 @@ void start_requests(int n, const MPI_Request natives[]) {
         if (code == HOPBINE_SUCCESS) code = hopbine_start(request->job.request);
         if (code == HOPBINE_SUCCESS) continue;
         fail(request, code);
-        request->phase = DONE, n_done++;
+        note_done(request);
     }
     within--;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock_of_requests);
     if (n_started) look_after(&polled);
 }
 
-/* -- Failures, and the end ------------------------------------------------------------------- */
-
-/* Where its errors are raised: its communicator may have been freed. */
-static MPI_Comm comm_of(const struct request *request) {
-    return request->comm == MPI_COMM_NULL ? MPI_COMM_WORLD : request->comm;
-}
-
-struct request *failed_request(MPI_Request native) {
-    pthread_mutex_lock(&lock);
-    struct request *const request = find(native);
-    const int has_failed = request && request->phase == FAILED;
-    within++;
-    if (has_failed) tell(request);
-    within--;
-    pthread_mutex_unlock(&lock);
-    return has_failed ? request : NULL;
-}
-
-int take_failure(struct request *failed, MPI_Comm *comm) {
-    pthread_mutex_lock(&lock);
-    *comm = comm_of(failed);
-    const int error = say_failure(failed->code, failed->message ? failed->message : "", failed->is_said_elsewhere);
-    count(&n_failed, -1);
-    settle(failed);
-    pthread_mutex_unlock(&lock);
-    return error;
-}
-
-int free_request(MPI_Request native, MPI_Comm *comm) {
-    pthread_mutex_lock(&lock);
-    within++;
-    struct request *const request = find(native);
-    const int may_be = !request || request->is_persistent;
-    if (!may_be) {
-        *comm = comm_of(request);
-    } else if (request && request->phase == INACTIVE) {
-        drop(request);
-    } else if (request && request->phase == FAILED) {
-        tell(request);
-        count(&n_failed, -1);
-        request->is_freed = 1;
-        settle(request);
-    } else if (request) {
-        request->is_freed = 1;
-    }
-    within--;
-    pthread_mutex_unlock(&lock);
-    return may_be;
-}
-
-int is_served(MPI_Request native, MPI_Comm *comm) {
-    pthread_mutex_lock(&lock);
-    const struct request *const request = find(native);
-    if (request) *comm = comm_of(request);
-    pthread_mutex_unlock(&lock);
-    return request != NULL;
-}
+/* -- The end --------------------------------------------------------------------------------- */
 
 static void forget_comm(MPI_Comm comm) {
     if (!__atomic_load_n(&n_requests, __ATOMIC_ACQUIRE)) return;
-    pthread_mutex_lock(&lock);
-    for (int at = 0; at < n_all; at++)
-        if (all[at] && all[at]->comm == comm) all[at]->comm = MPI_COMM_NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&lock_of_requests);
+    for (int at = 0; at < n_all_requests; at++)
+        if (all_requests[at] && all_requests[at]->comm == comm) all_requests[at]->comm = MPI_COMM_NULL;
+    pthread_mutex_unlock(&lock_of_requests);
+}
+
+static void end_requests(void) {
+    end_background();
+    end_receives();
 }
 
 __attribute__((constructor)) static void add_requests(void) {
     library.serve_request = serve_request;
     library.forget_comm = forget_comm;
-    library.end_requests = end_background;
+    library.end_requests = end_requests;
 }

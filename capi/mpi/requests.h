@@ -2,7 +2,8 @@
  *
  * The program holds a request of MPI's own: a receive, persistent or not, of an empty message from this
  * rank to itself, which is sent when hopbine's request is done. So MPI's requests and hopbine's are
- * waited for together, by MPI; and a persistent one keeps its handle. */
+ * waited for together, by MPI; and a persistent one keeps its handle. Calls that end the requests they name one by one
+ * end hopbine's without MPI, which goes on with the receive for the next request (end_request). */
 #ifndef HOPBINE_REQUESTS_H
 #define HOPBINE_REQUESTS_H
 
@@ -14,9 +15,14 @@ struct request;
  * failed; and all that there are, also persistent ones that are not under way. */
 extern int n_outstanding, n_failed, n_requests;
 
-/* Moves requests on, unless another thread does, up to `most` times as long as nothing happens, and has MPI
- * know of those that are done. */
-void drive_requests(int most);
+/* Moves requests on, unless another thread does, up to `most` times as long as nothing happens. Has MPI know of those
+ * that are done, `all` or those alone that end_request() does not end. */
+void drive_requests(int most, int all);
+
+/* Whether a request is one of hopbine's that end_request() ends once it is done; and whether it has ended it: the
+ * program's handle is null then. */
+enum { NOT_SERVED, NOT_DONE, ENDED };
+int end_request(MPI_Request *native);
 
 /* A request that has failed, of which MPI knows now that it is done; null if this is none. */
 struct request *failed_request(MPI_Request native);

@@ -10,7 +10,7 @@ use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry, out};
 use crate::handles::{Kind, Table, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report::Noting;
 
-/// No request: waiting for it returns at once.
+/// No request: waiting for it returns at once. Also what a call gives that is done when it returns.
 pub const HOPBINE_REQUEST_NULL: hopbine_request_t = 0;
 
 /// What a request handle stands for, with what the report will say of it; `None` once somebody has seen
@@ -73,9 +73,18 @@ pub(crate) unsafe fn requesting(
     entry(|| body(unsafe { out(address, "request") }?))
 }
 
-/// Hands out the request of a call that has been started.
-pub(crate) fn give(started: Started, noting: Option<Box<Noting>>, address: &mut hopbine_request_t) {
-    *address = STARTED.insert_request(started, noting);
+/// Hands out the request of a call that has been started, or none if it is done.
+pub(crate) fn give(
+    mut started: Started,
+    noting: Option<Box<Noting>>,
+    address: &mut hopbine_request_t,
+) {
+    *address = if started.is_done_well() {
+        noting.iter().for_each(|noting| noting.end());
+        HOPBINE_REQUEST_NULL
+    } else {
+        STARTED.insert_request(started, noting)
+    };
 }
 
 /// Starts a call and hands its request out.

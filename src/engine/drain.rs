@@ -8,7 +8,7 @@ use crate::planted::{self, Planted};
 
 use super::diagnosis::watchdog::{Wanted, Watchdog};
 use super::pace::Pace;
-use super::run::group::Group;
+use super::run::group::{Advanced, Group};
 use super::run::port::{Port, State};
 
 impl Port {
@@ -68,11 +68,36 @@ impl Port {
 }
 
 impl Group {
+    /// Waits until nothing is under way that ports do not show.
+    fn have_advanced(&self) -> Result<(), Error> {
+        let mut pace = Pace::new(self);
+        let mut watchdog = Watchdog::default();
+        loop {
+            let moved = match self.advance() {
+                Advanced::Idle | Advanced::ByPorts => break,
+                Advanced::Waits => self.progress(),
+                Advanced::Moved => true,
+            };
+            if let Some(reason) = self.failure.reason() {
+                return Err(Error::Poisoned(Arc::new(reason)));
+            }
+            if moved {
+                watchdog.end(self);
+            }
+            if pace.round(self, moved) {
+                watchdog.look(self, Wanted::Everybody)?;
+            }
+        }
+        watchdog.end(self);
+        Ok(())
+    }
+
     /// Waits until all ports have finished and all that they have written has arrived.
     ///
     /// # Errors
     /// As [`Engine::drain`](super::Engine::drain).
     pub(super) fn drained(&self) -> Result<(), Error> {
+        self.have_advanced()?;
         for port in &*self.ports {
             let mut pace = Pace::new(self);
             let mut watchdog = Watchdog::default();

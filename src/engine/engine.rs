@@ -82,6 +82,7 @@ impl Engine {
             on_idle: OnceLock::new(),
             advancing: Mutex::default(),
             n_advancing: AtomicU32::new(0),
+            n_advanced: AtomicU64::new(0),
         };
         let mut engine = Engine {
             group,
@@ -336,7 +337,7 @@ impl Engine {
         let _ = self.group.on_idle.set(on_idle);
     }
 
-    /// From now on whoever waits for anything, or tests it, starts the operations of this call that are due.
+    /// From now on whoever waits for anything, or tests it, does what is due of this.
     pub fn advances(&self, call: Weak<dyn Advance>) {
         self.group.advances(call);
     }

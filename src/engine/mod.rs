@@ -66,7 +66,7 @@ pub use diagnosis::operation::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
 pub use run::failure::Failure;
-pub use run::group::{Advance, EngineConfig, OnIdle, OnTimeout};
+pub use run::group::{Advance, Advanced, EngineConfig, OnIdle, OnTimeout};
 #[cfg(feature = "internals")]
 pub use run::memories::Memory;
 pub use run::operation::Operation;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Rank;
 use crate::error::Error;
 
 use super::diagnosis::operation::OperationWatch;
@@ -100,14 +101,21 @@ impl Engine {
         }
     }
 
+    /// Moves on whatever is under way, unless workers do.
+    pub fn move_others_on(&self) {
+        match self.has_workers() {
+            false => _ = self.group.progress(),
+            // Workers drive ports only.
+            true => _ = self.group.advance(),
+        }
+    }
+
     /// Moves on whatever is under way, unless workers do, up to `most` times as long as nothing has moved
     /// since the number was `seen`. Returns the number, which is another one whenever something has moved.
     pub fn progress(&self, most: u32, seen: u64) -> u64 {
         let mut n_rounds = 0;
         loop {
-            if !self.has_workers() {
-                self.group.progress();
-            }
+            self.move_others_on();
             n_rounds += 1;
             let number = self.group.n_moves();
             if number != seen || n_rounds >= most {
@@ -126,6 +134,26 @@ impl Engine {
             self.group.advance();
             self.group.ports.iter().for_each(|port| _ = port.try_drive());
         }
+    }
+
+    /// Something that is tested and has no operation is not done yet, and waits for a rank, if it is known which.
+    /// `watch` is the same in all tests of it that find the same rank.
+    ///
+    /// # Errors
+    /// What has failed meanwhile; as [`GatesWatch::idle`](super::gates_watch::GatesWatch::idle).
+    pub fn tested(&self, awaited: Option<Rank>, watch: &mut OperationWatch) -> Result<(), Error> {
+        self.group.failure.reason().map_or(Ok(()), Err)?;
+        watch.tested(&self.group, awaited.map_or(Wanted::Everybody, Wanted::Rank))
+    }
+
+    /// A watch is not needed any more.
+    pub fn end_watch(&self, watch: &mut OperationWatch) {
+        watch.end(&self.group);
+    }
+
+    /// Why everything fails, if it does.
+    pub fn failure(&self) -> Option<Error> {
+        self.group.failure.reason()
     }
 
     /// Returns whether `operation`, started with this context and number, is done, if only because it has

@@ -30,6 +30,7 @@ mod regcache;
 mod requests;
 mod schedules;
 mod shm;
+mod short_requests;
 mod stress;
 mod tuning;
 mod unexpected;

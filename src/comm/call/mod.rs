@@ -121,6 +121,12 @@ impl<'a> Call<'a> {
         self.recv(buffer)
     }
 
+    /// The same without lists of blocks, for a call that has none.
+    #[inline]
+    pub(crate) fn without_blocks(&self) -> Call<'static> {
+        Call { send_blocks: None, recv_blocks: None, ..*self }
+    }
+
     pub(crate) fn send_blocks(self, blocks: Blocks<'a>) -> Self {
         Call { send_blocks: Some(blocks), ..self }
     }

@@ -29,15 +29,16 @@ pub struct CallOptions {
 }
 
 /// Who performs a barrier, or an allreduce of a few numbers: the network's barrier gates, or a
-/// plan. Only blocking calls can use the gates.
+/// plan. Only blocking calls can use the gates; a flat buffer also serves others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hardware {
     /// The gates, where they are there and give the same bits as a plan: a barrier, and an allreduce
     /// that fits 6 words of 64 bits. Minimum and maximum of every type take a word for each element, sums of
     /// integers (modulo their size) one for each or, below 32 bits, for a few; bitwise operators pack
     /// 48 bytes, logical ones 384 elements. A call that names an algorithm, ports or segments goes by plan. On one host
-    /// a flat buffer in shared memory serves in place of the gates, for all short collectives. A blocking call that
-    /// uses the gates or the flat buffer does not match a non-blocking or persistent call of another rank.
+    /// a flat buffer in shared memory serves in place of the gates, for all short collectives, non-blocking and
+    /// persistent ones of equal blocks too. A blocking call need not match a non-blocking or persistent call of another
+    /// rank.
     #[default]
     Auto,
     /// A plan.

@@ -43,20 +43,17 @@ impl Communicator {
         let small = match self.hardware_for(&call) {
             Ok(small) => small,
             Err(passed) => {
-                let plan = self.explain_started(&call)?;
+                let plan = self.explain_plan(&call)?;
                 let why = self.told(&call, passed).map(|passed| format!("{}; {passed}", plan.why));
                 return Ok(Explanation { why: why.unwrap_or(plan.why), ..plan });
             }
         };
-        let (by, why) = match self.tuning().table().wire() {
-            Wire::Memory => ("flat buffer", "short, all ranks on one host"),
-            Wire::Network => ("gates", "the network's barrier gates perform it"),
-        };
+        let by_small = self.inner.explained_small();
         if small.serves(&call, Terms { always: true, any_rounding: true }).is_ok() {
-            return Ok(Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() });
+            return Ok(by_small);
         }
         // What it may hand back.
-        let otherwise = self.explain_started(&call)?;
+        let (otherwise, Explanation { by, why, .. }) = (self.explain_plan(&call)?, by_small);
         Ok(Explanation {
             by: format!("{by} or {}", otherwise.by),
             why: format!("{why}; where blocks are longer, {}", otherwise.why),
@@ -85,11 +82,29 @@ impl Communicator {
     /// # Errors
     /// As the call itself, where that is not served at all.
     pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
-        self.inner.explained(&Key::new(&call.normalized(self.caller()), &self.options))
+        let call = call.normalized(self.caller());
+        match self.requests_for(&call)? {
+            Some(_) => Ok(self.inner.explained_small()),
+            None => self.explain_plan(&call),
+        }
+    }
+
+    /// The same for a normalized call that goes by plan.
+    fn explain_plan(&self, call: &Call) -> Result<Explanation, Error> {
+        self.inner.explained(&Key::new(call, &self.options))
     }
 }
 
 impl Inner {
+    /// What serves a call without a plan.
+    pub(crate) fn explained_small(&self) -> Explanation {
+        let (by, why) = match self.of_world.tuning.table().wire() {
+            Wire::Memory => ("flat buffer", "short, all ranks on one host"),
+            Wire::Network => ("gates", "the network's barrier gates perform it"),
+        };
+        Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() }
+    }
+
     /// What serves a call by plan.
     ///
     /// # Errors

@@ -1,11 +1,8 @@
 //! Collectives under way on addresses: what interfaces to other languages hold.
 
-use std::sync::Arc;
-
 use crate::comm::call::Call;
-use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
-use crate::comm::operations::stages::{Registration, Running};
+use crate::comm::operations::started::Running;
 use crate::error::Error;
 
 /// A non-blocking collective under way. Dropping it waits for it.
@@ -53,13 +50,8 @@ impl Communicator {
     /// # Errors
     /// As for the method of [`Persistent`](crate::Persistent) named after the collective.
     pub unsafe fn repeated(&self, call: &Call) -> Result<Repeated, Error> {
-        let call = call.normalized(self.caller());
-        let options = CallOptions { held: true, ..(*self.options).clone() };
-        let (prepared, memory) = self.prepare(&call, &Arc::new(options))?;
-        // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
-        let mut running = unsafe { Running::new(prepared, memory, Registration::Held) };
-        running.hold()?;
-        Ok(Repeated(running))
+        // SAFETY: the caller's promise.
+        unsafe { self.repeat(call) }.map(Repeated)
     }
 }
 
@@ -79,7 +71,14 @@ impl Started {
         self.running.has_ended()
     }
 
+    /// Whether the collective is done, and all went well, as far as that can be seen without waiting.
+    #[inline]
+    pub fn is_done_well(&mut self) -> bool {
+        self.has_ended() && self.look() && self.failure.is_none()
+    }
+
     /// As [`test`](Started::test), without moving others on: for whoever tests many.
+    #[inline]
     pub fn look(&mut self) -> bool {
         let outcome = self.running.look();
         self.note(outcome)

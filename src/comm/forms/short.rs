@@ -15,8 +15,9 @@ use crate::error::Error;
 pub struct Short {
     /// Normalized.
     call: Call<'static>,
-    /// The hardware performs it, if it is blocking.
+    /// The hardware performs it, if it is blocking; and starts it, if it is not.
     is_by_hardware: bool,
+    is_started_short: bool,
     /// Bytes that this rank sends and receives.
     sent: u64,
     received: u64,
@@ -59,8 +60,9 @@ impl Communicator {
         }
         let [send, recv] = call.check(caller).ok()?;
         let is_by_hardware = self.gates_for(&call).ok()?.is_some();
-        let call = Call { send_blocks: None, recv_blocks: None, ..call };
-        Some(Short { call, is_by_hardware, sent: send.len, received: recv.len })
+        let is_started_short = self.requests_for(&call).is_ok_and(|requests| requests.is_some());
+        let call = call.without_blocks();
+        Some(Short { call, is_by_hardware, is_started_short, sent: send.len, received: recv.len })
     }
 
     /// Performs a call like that of `short`, which this handle has made, on other addresses and, if
@@ -102,9 +104,14 @@ impl Communicator {
         root: Rank,
         addresses: (*const u8, *mut u8),
     ) -> Option<Result<Started, Error>> {
-        let is_served = self.options.hardware != Hardware::Always;
+        let is_served = short.is_started_short || self.options.hardware != Hardware::Always;
         if !(is_served && short.move_to(self.caller(), root, addresses)) {
             return None;
+        }
+        if short.is_started_short {
+            // SAFETY: the caller's promise; `move_to` has checked the buffers.
+            let running = unsafe { self.launch_short(&short.call) };
+            return Some(running.map(Started::new));
         }
         let ready = match self.inner.ready(&short.call, &self.options) {
             Ok(ready) => ready,

@@ -1,15 +1,15 @@
 //! Calls that the hardware performs: barrier gates and the flat buffer.
 
 use std::fmt;
-use std::sync::PoisonError;
+use std::sync::{PoisonError, RwLockReadGuard};
 
 use crate::Rank;
 use crate::comm::call::Call;
 use crate::comm::call::options::Hardware;
 use crate::comm::communicator::Communicator;
-use crate::comm::state::members::Members;
-use crate::comm::state::small::{Refusal, SmallCollectives, Terms, Waiter};
-use crate::engine::{Engine, GatesWatch};
+use crate::comm::state::inner::Inner;
+use crate::comm::state::small::{Refusal, Requests, SmallCollectives, Terms, Waiter};
+use crate::engine::GatesWatch;
 use crate::error::Error;
 
 impl Communicator {
@@ -22,8 +22,7 @@ impl Communicator {
     /// The collectives that the hardware performs, or why it performs none.
     #[inline]
     pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
-        let small = self.inner.small.get().unwrap_or(&self.inner.of_world.small);
-        small.as_deref().map_err(String::as_str)
+        self.inner.small_collectives()
     }
 
     /// The hardware, if it is to perform a normalized call.
@@ -34,6 +33,21 @@ impl Communicator {
             // Nothing is said, and so nothing allocated, unless somebody wants to know.
             Err(_) if self.options.hardware != Hardware::Always => Ok(None),
             Err(reason) => Err(gates_refuse(call, &reason)),
+        }
+    }
+
+    /// What is to start a normalized call that is not blocking without a plan, if anything is.
+    ///
+    /// # Errors
+    /// [`Error::NotServed`] if the call may go by nothing else.
+    #[inline]
+    pub(crate) fn requests_for(&self, call: &Call) -> Result<Option<&dyn Requests>, Error> {
+        let Some(small) = self.gates_for(call)? else { return Ok(None) };
+        match small.requests().filter(|requests| requests.starts(call)) {
+            None if self.options.hardware == Hardware::Always => {
+                Err(gates_refuse(call, &"only blocking calls can use them"))
+            }
+            requests => Ok(requests),
         }
     }
 
@@ -66,16 +80,9 @@ impl Communicator {
         small: &dyn SmallCollectives,
         call: &Call,
     ) -> Result<bool, Error> {
-        let (of_world, caller) = (&self.inner.of_world, self.caller());
-        let engine = &of_world.engine;
-        let is_world = self.inner.is_world();
-        // Those of the world wait for each other by themselves.
-        let _in_place =
-            (!is_world).then(|| of_world.in_places.read().unwrap_or_else(PoisonError::into_inner));
-        let members = (!is_world).then_some(&*self.inner.members);
-        let next_operation = self.inner.next_operation();
-        let mut waiter =
-            AtHardware { engine, next_operation, watch: None, members, gave_up: false };
+        let (engine, caller) = (&self.inner.of_world.engine, self.caller());
+        let _in_place = self.inner.in_place();
+        let mut waiter = self.inner.at_hardware();
         // SAFETY: the caller's promise.
         let outcome = unsafe { small.perform(call, caller, &mut waiter) };
         match &outcome {
@@ -87,6 +94,35 @@ impl Communicator {
             Err(error) => engine.fail(error),
         }
         outcome
+    }
+}
+
+impl Inner {
+    /// Held by a call while it may not be refused; calls of the world wait for each other by themselves.
+    #[inline]
+    pub(super) fn in_place(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        let in_places = &self.of_world.in_places;
+        (!self.is_world()).then(|| in_places.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What a call that is about to be made waits by.
+    #[inline]
+    pub(super) fn at_hardware(&self) -> AtHardware<'_> {
+        AtHardware {
+            inner: self,
+            next_operation: self.next_operation(),
+            watch: None,
+            gave_up: false,
+        }
+    }
+
+    /// The rank of the world that a member of the communicator is.
+    #[inline]
+    pub(super) fn world_rank(&self, member: usize) -> Rank {
+        match self.is_world() {
+            true => member as Rank,
+            false => self.members.world_rank(member as Rank),
+        }
     }
 }
 
@@ -111,26 +147,23 @@ impl fmt::Display for Passed<'_> {
 }
 
 /// A call that the hardware performs.
-struct AtHardware<'a> {
-    engine: &'a Engine,
+pub(super) struct AtHardware<'a> {
+    inner: &'a Inner,
     next_operation: u32,
     /// Of a wait that is not short.
     watch: Option<GatesWatch<'a>>,
-    /// Of a communicator that is not the world's.
-    members: Option<&'a Members>,
     gave_up: bool,
 }
 
 impl Waiter for AtHardware<'_> {
     fn may_start(&mut self) -> Result<u32, Error> {
-        self.engine.check()?;
+        self.inner.of_world.engine.check()?;
         Ok(self.next_operation)
     }
 
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
-        let world_rank = |rank| self.members.map_or(rank, |members| members.world_rank(rank));
-        let awaited = awaited.map(|rank| world_rank(rank as Rank));
-        let watch = self.watch.get_or_insert_with(|| self.engine.at_gates());
+        let awaited = awaited.map(|rank| self.inner.world_rank(rank));
+        let watch = self.watch.get_or_insert_with(|| self.inner.of_world.engine.at_gates());
         watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }

@@ -4,6 +4,7 @@ use hopbine_torus::Collective;
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
+use crate::comm::forms::explain::Explanation;
 use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
 use crate::endpoint::Tag;
@@ -68,16 +69,14 @@ impl Inner {
         procedure: Procedure,
         start: u64,
         first: (u64, u32),
+        by: impl FnOnce() -> Result<Explanation, Error>,
     ) {
         let Some(tracer) = self.of_world.engine.tracer() else { return };
         let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
         let options = std::ptr::from_ref(&*key.options).addr();
         let (collective, context) = (key.collective, first.0);
         let label = Label { collective, bytes, context, procedure, options };
-        let by = || match self.explained(key) {
-            Ok(explanation) => explanation.to_string(),
-            Err(error) => error.to_string(),
-        };
+        let by = || by().map_or_else(|error| error.to_string(), |by| by.to_string());
         tracer.call(start, label, id(first), by);
     }
 }

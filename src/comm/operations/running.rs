@@ -6,9 +6,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::hardware::gates_refuse;
 use crate::comm::call::Call;
-use crate::comm::call::options::{CallOptions, Hardware};
+use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::cache::Found;
 use crate::comm::programs::key::Key;
@@ -103,9 +102,6 @@ impl Communicator {
     ) -> Result<(Prepared, [UserMemory; 2]), Error> {
         let memory = call.check(self.caller())?;
         self.inner.of_world.engine.check()?;
-        if options.hardware == Hardware::Always {
-            return Err(gates_refuse(call, &"only blocking calls can use them"));
-        }
         let ready = self.inner.ready(call, options)?;
         Ok((Prepared::new(self.inner.clone(), ready), memory))
     }

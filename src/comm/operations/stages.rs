@@ -1,15 +1,14 @@
-//! Calls that are started once or again and again, and that others may start meanwhile.
+//! Calls by plans that are started once or again and again, and that others may start meanwhile.
 
 use std::sync::{Arc, Mutex};
 
+use super::run::Run;
 use super::running::{Numbers, Prepared, order};
-use crate::comm::call::Call;
-use crate::comm::communicator::Communicator;
 use crate::comm::programs::ready::Ready;
-use crate::engine::{Advance, UserMemory};
+use crate::comm::state::inner::Inner;
+use crate::engine::{Advance, Advanced, UserMemory};
 use crate::error::Error;
 use crate::planted::{self, Planted};
-use crate::sync::lock;
 use crate::timeline::Procedure;
 
 /// How the wire sees the buffers of a call.
@@ -23,164 +22,8 @@ pub(crate) enum Registration {
     Held,
 }
 
-impl Communicator {
-    /// Starts a call, for which the caller will wait later.
-    ///
-    /// # Safety
-    /// Until the operation is done: the send buffer is valid for reads of its elements and
-    /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
-    pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
-        let call = &call.normalized(self.caller());
-        let (prepared, memory) = self.prepare(call, &self.options)?;
-        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
-        // have the lengths that the program needs and do not overlap.
-        unsafe { self.launch_prepared(prepared, memory) }
-    }
-
-    /// Starts a call that has been checked.
-    ///
-    /// # Safety
-    /// As [`launch`](Communicator::launch); and the memory has the lengths that the program needs
-    /// and does not overlap.
-    pub(crate) unsafe fn launch_prepared(
-        &self,
-        prepared: Prepared,
-        memory: [UserMemory; 2],
-    ) -> Result<Running, Error> {
-        let registration = match self.options.register_anew {
-            false => Registration::Kept,
-            true => Registration::Once,
-        };
-        // SAFETY: the caller's promise.
-        let mut running = unsafe { Running::new(prepared, memory, registration) };
-        running.start()?;
-        Ok(running)
-    }
-}
-
-/// A call that is started once or again and again, and that others may start meanwhile.
-/// Dropping it waits for it.
-pub(crate) struct Running(Kept);
-
-enum Kept {
-    /// One stage: it moves on by itself.
-    One(Stages),
-    /// Several: whoever waits for anything starts those that are due ([`Advance`]), since other ranks
-    /// may wait for this call while this one waits for another.
-    Several(Arc<Mutex<Stages>>),
-}
-
-impl Running {
-    /// A call on this memory, not started.
-    ///
-    /// # Safety
-    /// As [`Engine::start`], whenever it is under way; with [`Registration::Held`] the memory must
-    /// stay valid until the value has been dropped.
-    pub(crate) unsafe fn new(
-        prepared: Prepared,
-        memory: [UserMemory; 2],
-        registration: Registration,
-    ) -> Self {
-        let has_several = prepared.n_stages() > 1;
-        let inner = prepared.inner.clone();
-        let stages = Stages {
-            prepared,
-            memory,
-            registration,
-            active: None,
-            stage: 0,
-            failure: None,
-            started: None,
-        };
-        if !has_several {
-            return Running(Kept::One(stages));
-        }
-        let stages = Arc::new(Mutex::new(stages));
-        let advance: Arc<dyn Advance> = stages.clone();
-        inner.of_world.engine.advances(Arc::downgrade(&advance));
-        Running(Kept::Several(stages))
-    }
-
-    #[inline]
-    fn with<R>(&mut self, f: impl FnOnce(&mut Stages) -> R) -> R {
-        match &mut self.0 {
-            Kept::One(stages) => f(stages),
-            Kept::Several(stages) => f(&mut lock(stages)),
-        }
-    }
-
-    #[inline]
-    fn see<R>(&self, f: impl FnOnce(&Stages) -> R) -> R {
-        match &self.0 {
-            Kept::One(stages) => f(stages),
-            Kept::Several(stages) => f(&lock(stages)),
-        }
-    }
-
-    /// Starts the call. What has been learnt before, with the memory held, need not be learnt
-    /// again.
-    ///
-    /// # Errors
-    /// As [`Engine::register`] and [`Engine::start`]; [`Error::Active`].
-    pub(crate) fn start(&mut self) -> Result<(), Error> {
-        self.with(Stages::start)
-    }
-
-    /// Registers the memory of the stage at hand, unless it is registered.
-    pub(crate) fn hold(&mut self) -> Result<(), Error> {
-        self.with(Stages::hold)
-    }
-
-    /// Whether its end has not been seen yet.
-    pub(crate) fn is_active(&self) -> bool {
-        self.see(|stages| stages.active.is_some())
-    }
-
-    /// Whether the last stage is done, if it is known to be the last.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.see(Stages::has_ended)
-    }
-
-    /// Moves things on a little; true if the call is done, or was not started.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub(crate) fn test(&mut self) -> Result<bool, Error> {
-        self.with(|stages| stages.test(true))
-    }
-
-    /// As [`test`](Running::test), without moving others on.
-    pub(crate) fn look(&mut self) -> Result<bool, Error> {
-        self.with(|stages| stages.test(false))
-    }
-
-    /// Waits for the end; returns at once if it was not started.
-    ///
-    /// # Errors
-    /// What went wrong with it.
-    pub(crate) fn wait(&mut self) -> Result<(), Error> {
-        self.with(Stages::wait)
-    }
-
-    /// Waits for the end and lets go of the buffers; nothing can be started any more.
-    pub(crate) fn end(&mut self) {
-        self.with(Stages::end);
-    }
-
-    /// Whether something has failed: a late message may then still be written to the buffers.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.see(|stages| stages.prepared.has_failed())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 /// A call of one stage or several.
-struct Stages {
+pub(crate) struct Stages {
     prepared: Prepared,
     memory: [UserMemory; 2],
     registration: Registration,
@@ -198,25 +41,40 @@ struct Stages {
 unsafe impl Send for Stages {}
 
 impl Advance for Mutex<Stages> {
-    fn advance(&self) {
+    fn advance(&self) -> Advanced {
         // Whoever holds it moves it on.
         if let Ok(mut stages) = self.try_lock() {
             stages.advance();
         }
+        Advanced::ByPorts
     }
 }
 
 impl Stages {
-    fn start(&mut self) -> Result<(), Error> {
-        if self.active.is_some() {
-            return Err(Error::Active);
-        }
-        self.started = self.prepared.inner.begun();
-        self.hold()?;
-        self.begin()
+    /// A call on this memory, not started.
+    ///
+    /// # Safety
+    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with [`Registration::Held`] the
+    /// memory must stay valid until the value has been dropped.
+    pub(super) unsafe fn new(
+        prepared: Prepared,
+        memory: [UserMemory; 2],
+        registration: Registration,
+    ) -> Self {
+        let (active, failure, started) = Default::default();
+        Stages { prepared, memory, registration, active, stage: 0, failure, started }
     }
 
-    fn hold(&mut self) -> Result<(), Error> {
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.prepared.inner
+    }
+
+    pub(super) fn are_several(&self) -> bool {
+        self.prepared.n_stages() > 1
+    }
+
+    /// Registers the memory of the stage at hand, unless it is registered.
+    pub(super) fn hold(&mut self) -> Result<(), Error> {
         let (inner, ready) = self.prepared.at(self.stage);
         if !ready.keys.is_released() {
             return Ok(());
@@ -292,9 +150,52 @@ impl Stages {
         ready.learning.is_some() && ready.operation.is_done()
     }
 
+    /// As [`pass`](Stages::pass), and notes the end.
+    fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
+        let failure = self.failure.take();
+        let outcome = failure.map_or_else(|| self.pass(numbers), |failure| Err(*failure));
+        if !matches!(outcome, Ok(false)) {
+            self.active = None;
+            if let Some(start) = self.started.take() {
+                self.record(start, numbers);
+            }
+        }
+        outcome
+    }
+
+    #[cold]
+    fn record(&mut self, start: u64, numbers: Numbers) {
+        let procedure = match self.registration {
+            Registration::Held => Procedure::Persistent,
+            _ => Procedure::Nonblocking,
+        };
+        let (inner, ready) = self.prepared.at(0);
+        let by = || inner.explained(&ready.key);
+        inner.record_started(&ready.key, procedure, start, numbers.of(0), by);
+    }
+}
+
+impl Run for Stages {
+    fn start(&mut self) -> Result<(), Error> {
+        if self.active.is_some() {
+            return Err(Error::Active);
+        }
+        self.started = self.prepared.inner.begun();
+        self.hold()?;
+        self.begin()
+    }
+
+    fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
     fn has_ended(&self) -> bool {
         let ready = self.prepared.ready.as_ref();
         ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.prepared.has_failed()
     }
 
     fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
@@ -321,29 +222,6 @@ impl Stages {
         let Some(numbers) = self.active else { return Ok(()) };
         while !self.moved_on(numbers)? {}
         Ok(())
-    }
-
-    /// As [`pass`](Stages::pass), and notes the end.
-    fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
-        let failure = self.failure.take();
-        let outcome = failure.map_or_else(|| self.pass(numbers), |failure| Err(*failure));
-        if !matches!(outcome, Ok(false)) {
-            self.active = None;
-            if let Some(start) = self.started.take() {
-                self.record(start, numbers);
-            }
-        }
-        outcome
-    }
-
-    #[cold]
-    fn record(&mut self, start: u64, numbers: Numbers) {
-        let procedure = match self.registration {
-            Registration::Held => Procedure::Persistent,
-            _ => Procedure::Nonblocking,
-        };
-        let (inner, ready) = self.prepared.at(0);
-        inner.record_started(&ready.key, procedure, start, numbers.of(0));
     }
 
     fn end(&mut self) {

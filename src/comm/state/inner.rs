@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use super::members::Members;
 use super::rank::RankOfWorld;
-use super::small::SmallCollectives;
+use super::small::{Requests, SmallCollectives};
 use super::turns::{Turn, Turns};
 use crate::endpoint::Tag;
+use crate::engine::{Advance, Advanced};
 use crate::planted::{self, Planted};
 
 /// See the module documentation.
@@ -18,6 +19,12 @@ pub(crate) struct Inner {
     /// Tells its messages from those of all other communicators.
     context: u64,
     operations: Turns,
+}
+
+impl Advance for Inner {
+    fn advance(&self) -> Advanced {
+        self.requests().map_or(Advanced::Idle, |requests| requests.advance())
+    }
 }
 
 impl Drop for Inner {
@@ -35,6 +42,19 @@ impl Inner {
     /// Whether this is the world's first communicator.
     pub(crate) fn is_world(&self) -> bool {
         self.context == 0
+    }
+
+    /// What performs its small collectives, or why nothing does.
+    #[inline]
+    pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
+        let small = self.small.get().unwrap_or(&self.of_world.small);
+        small.as_deref().map_err(String::as_str)
+    }
+
+    /// What starts small collectives that are not blocking, if anything does.
+    #[inline]
+    pub(crate) fn requests(&self) -> Option<&dyn Requests> {
+        self.small_collectives().ok()?.requests()
     }
 
     /// Its context.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::members::Members;
 use crate::comm::call::{Call, Caller};
+use crate::engine::Advanced;
 use crate::error::Error;
 use crate::memory::CacheStats;
 use crate::reduce::{Dtype, Op};
@@ -75,6 +76,61 @@ pub(crate) trait SmallCollectives: Send + Sync {
 
     /// What there is to tell about it.
     fn describe(&self) -> GatesInfo;
+
+    /// What starts calls that it serves, without waiting for them; `None` if all that it performs is blocking.
+    fn requests(&self) -> Option<&dyn Requests> {
+        None
+    }
+}
+
+/// Small collectives that are started, and go on whenever somebody looks.
+pub(crate) trait Requests {
+    /// Whether it starts a normalized call that is served.
+    fn starts(&self, call: &Call) -> bool;
+
+    /// Starts a checked, normalized call that it [`starts`](Requests::starts).
+    ///
+    /// # Safety
+    /// As [`Engine::start`](crate::engine::Engine::start).
+    ///
+    /// # Errors
+    /// As [`Waiter::may_start`].
+    unsafe fn start(&self, call: &Call<'static>, waiter: &mut dyn Waiter) -> Result<Start, Error>;
+
+    /// Whether the call with this number has ended, as far as that can be seen at a glance.
+    fn has_ended(&self, number: u64) -> bool;
+
+    /// Moves everything on, and looks for the end of the call with this number: `patiently`, a few times. After a
+    /// failure of the world, what cannot end any more is given up. Whoever is told of an end does not ask again.
+    fn look(&self, number: u64, patiently: bool, has_failed: bool) -> Look;
+
+    /// Moves everything on, unless another thread does.
+    fn advance(&self) -> Advanced;
+}
+
+/// How a call has started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// It has ended at once.
+    Ended,
+    UnderWay {
+        number: u64,
+        /// [`advance`](Requests::advance) is to be called from now on, whatever is waited for.
+        hooks: bool,
+    },
+}
+
+/// How a started call goes on.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// It has ended, and its buffers are the caller's.
+    Ended,
+    /// It has failed alone: another rank has made another call.
+    Failed(Error),
+    /// It has been given up.
+    GivenUp,
+    /// It waits for this member of the communicator, if that is known.
+    Waits(Option<usize>),
 }
 
 /// What a call checks, and tells, while it waits for the hardware.

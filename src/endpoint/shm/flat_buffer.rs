@@ -2,8 +2,11 @@
 //! of its own; the others read it there.
 //!
 //! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
-//! every rank has entered a later call than the one it was written for, as all have read it then. A
-//! rank knows how far those are that it has waited for in recent calls, and reads it of the others.
+//! every rank has read the call that it was written for. Each shows up to where it has read, when it enters a call: a
+//! rank that has no earlier call left to read says so in its contribution, too, so that others mostly need not look.
+//!
+//! A rank may enter calls before it has read earlier ones ([`FlatBuffer::read_later`]). It shows how far it has
+//! come as long as others may wait for that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,20 +15,50 @@ use super::bell::Doorbell;
 use super::layout::{CONTRIBUTION_BYTES, DEPTH, LINE, Layout, PART_BYTES, STRIDE};
 use super::segment::Segment;
 
-/// The words of the first line of a rank's part: the call that it has entered; the base of the
+/// The words of the first line of a rank's part: the first call that it may still read; the base of the
 /// last lease that it has left; that of the present one, in its owner's part (`flat_buffers`).
-const ENTERED: usize = 0;
+const READ: usize = 0;
 pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
 /// A contribution up to this length shares the cache line of its stamp.
 const INLINE_BYTES: usize = LINE - 8;
 
-/// A rank's contribution to the call that was entered last.
+/// A stamp has the signature of a call, whether its rank had read all calls before, and from this bit on its number.
+const NUMBER_BIT: u32 = 17;
+const HAS_READ: u64 = 1 << 16;
+
+/// A call that this rank has entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    number: u64,
+    signature: u16,
+}
+
+impl Entered {
+    /// Its number on the flat buffer.
+    pub fn number(self) -> u64 {
+        self.number
+    }
+
+    /// What all ranks stamp their contributions with, but for [`HAS_READ`].
+    #[inline]
+    fn stamp(self) -> u64 {
+        self.number << NUMBER_BIT | u64::from(self.signature)
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        LINE + (self.number % DEPTH) as usize * STRIDE
+    }
+}
+
+/// A rank's contribution to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contribution {
     /// The rank has not contributed yet.
     Missing,
-    /// The contribution starts here; it stays until this rank enters the next call.
+    /// The contribution starts here; it stays until this rank has read it: until it enters another call, or, after
+    /// [`read_later`](FlatBuffer::read_later), says that it has.
     At(*const u8),
     /// The rank makes another call: its signature differs.
     Other,
@@ -40,12 +73,16 @@ pub struct FlatBuffer {
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
     bells: Vec<Doorbell>,
-    /// The latest call that each rank is known to have entered.
-    entered: Vec<u64>,
+    /// Each rank is known to have read the calls before this one.
+    read: Vec<u64>,
+    /// The calls before this one have been read by this rank, and those that it has shown.
+    own_read: u64,
+    shown: u64,
+    /// There are calls to be read later.
+    is_behind: bool,
     call: u64,
     /// Calls are numbered from here on.
     base: u64,
-    signature: u16,
 }
 
 // SAFETY: the parts are addresses within the segment; the protocol says who writes what when.
@@ -68,10 +105,12 @@ impl FlatBuffer {
             me,
             parts: members.iter().map(part).collect(),
             bells: members.iter().map(bell).collect(),
-            entered: vec![0; members.len()],
+            read: vec![0; members.len()],
+            own_read: base,
+            shown: base,
+            is_behind: false,
             call: base,
             base,
-            signature: 0,
         }
     }
 
@@ -102,36 +141,64 @@ impl FlatBuffer {
         unsafe { AtomicU64::from_ptr(self.parts[rank].add(offset).cast()) }
     }
 
-    #[inline]
-    fn place(&self) -> usize {
-        LINE + (self.call % DEPTH) as usize * STRIDE
-    }
-
     /// Enters the next call; ranks that make the same call give the same `signature`. From now on
-    /// others may overwrite what this rank has read in the call before.
+    /// others may overwrite what this rank has read in calls before, but for those that it reads later.
     #[inline]
-    pub fn enter(&mut self, signature: u16) {
+    pub fn enter(&mut self, signature: u16) -> Entered {
         self.call += 1;
-        self.signature = signature;
-        // Release: pairs with the Acquire in `is_free`: what was read was read before.
-        self.word(self.me, ENTERED).store(self.call, Ordering::Release);
-        self.ring();
+        if !self.is_behind {
+            self.own_read = self.call;
+        }
+        self.show();
+        Entered { number: self.call, signature }
     }
 
-    /// Whether this rank may contribute: no rank still reads what its place held before.
+    /// The call entered last is read later, perhaps after others have been entered. Such calls are read in
+    /// their order.
+    #[inline]
+    pub fn read_later(&mut self) {
+        self.is_behind = true;
+    }
+
+    /// Of the calls to be read later this one is the first now; without one, all have been read.
+    #[inline]
+    pub fn has_read(&mut self, next: Option<Entered>) {
+        self.is_behind = next.is_some();
+        // Nobody has read the call that was entered last before the next is entered.
+        self.own_read = next.map_or(self.call, Entered::number);
+        // As soon as others can wait for it, in one of the calls that this rank has entered; and a little before.
+        if self.call - self.shown >= DEPTH / 2 {
+            self.show();
+        }
+    }
+
+    #[inline]
+    fn show(&mut self) {
+        if self.shown != self.own_read {
+            self.shown = self.own_read;
+            // Release: pairs with the Acquire in `is_free`: what was read was read before.
+            self.word(self.me, READ).store(self.shown, Ordering::Release);
+            self.ring();
+        }
+    }
+
+    /// Whether this rank may contribute to the call: no rank still reads what its place held before, and it has
+    /// contributed to all calls before.
     ///
     /// # Errors
-    /// The first rank that might still read it.
+    /// The first rank that might still read it, this rank before others.
     #[inline]
-    pub fn is_free(&mut self) -> Result<(), usize> {
-        // Whoever has entered this call has left the one that used the place before.
-        let is_first = self.call <= self.base + DEPTH;
-        let enough = if is_first { 0 } else { self.call - DEPTH + 1 };
+    pub fn is_free(&mut self, call: Entered) -> Result<(), usize> {
+        let is_first = call.number <= self.base + DEPTH;
+        let enough = if is_first { 0 } else { call.number - DEPTH + 1 };
+        if self.own_read < enough {
+            return Err(self.me);
+        }
         for rank in 0..self.parts.len() {
-            if self.entered[rank] < enough && rank != self.me {
-                // Acquire: see `enter`.
-                self.entered[rank] = self.word(rank, ENTERED).load(Ordering::Acquire);
-                if self.entered[rank] < enough {
+            if self.read[rank] < enough && rank != self.me {
+                // Acquire: see `show`.
+                self.read[rank] = self.word(rank, READ).load(Ordering::Acquire);
+                if self.read[rank] < enough {
                     return Err(rank);
                 }
             }
@@ -141,21 +208,24 @@ impl FlatBuffer {
 
     /// Contributes `bytes` to the call; the place [`is_free`](FlatBuffer::is_free).
     #[inline]
-    pub fn contribute(&mut self, bytes: &[u8]) {
+    pub fn contribute(&mut self, call: Entered, bytes: &[u8]) {
         assert!(bytes.len() <= CONTRIBUTION_BYTES);
-        let (place, into) = (self.place(), self.contribution(self.me, bytes.len()));
+        let into = self.contribution(call, self.me, bytes.len());
         // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
-        // Release: pairs with the Acquire in `of`.
-        self.word(self.me, place).store(self.stamp(), Ordering::Release);
-        self.ring();
+        self.stamp(call);
     }
 
     /// Contributes several pieces one after the other, `CONTRIBUTION_BYTES` in all at most. They begin where a
     /// contribution of `len` bytes does: 0 where readers learn the length from the pieces themselves.
     #[inline]
-    pub fn contribute_pieces<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) {
-        let (place, start) = (self.place(), self.contribution(self.me, len));
+    pub fn contribute_pieces<'a>(
+        &mut self,
+        call: Entered,
+        len: usize,
+        pieces: impl Iterator<Item = &'a [u8]>,
+    ) {
+        let start = self.contribution(call, self.me, len);
         let mut at = 0;
         for piece in pieces {
             assert!(piece.len() <= CONTRIBUTION_BYTES - at);
@@ -164,8 +234,15 @@ impl FlatBuffer {
             unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), start.add(at), piece.len()) };
             at += piece.len();
         }
-        // Release: pairs with the Acquire in `of`.
-        self.word(self.me, place).store(self.stamp(), Ordering::Release);
+        self.stamp(call);
+    }
+
+    /// This rank's contribution is there.
+    #[inline]
+    fn stamp(&self, call: Entered) {
+        let has_read = if self.own_read >= call.number { HAS_READ } else { 0 };
+        // Release: pairs with the Acquire in `of`: with the contribution, and with what this rank has read.
+        self.word(self.me, call.place()).store(call.stamp() | has_read, Ordering::Release);
         self.ring();
     }
 
@@ -177,36 +254,32 @@ impl FlatBuffer {
         }
     }
 
-    #[inline]
-    fn stamp(&self) -> u64 {
-        self.call << 16 | u64::from(self.signature)
-    }
-
     /// Where a contribution of `len` bytes to the call starts.
     #[inline]
-    fn contribution(&self, rank: usize, len: usize) -> *mut u8 {
-        let offset = self.place() + if len <= INLINE_BYTES { 8 } else { LINE };
+    fn contribution(&self, call: Entered, rank: usize, len: usize) -> *mut u8 {
+        let offset = call.place() + if len <= INLINE_BYTES { 8 } else { LINE };
         // SAFETY: within the rank's part.
         unsafe { self.parts[rank].add(offset) }
     }
 
     /// What this rank has contributed to the call; `len` is its length.
     #[inline]
-    pub fn own(&self, len: usize) -> *const u8 {
-        self.contribution(self.me, len)
+    pub fn own(&self, call: Entered, len: usize) -> *const u8 {
+        self.contribution(call, self.me, len)
     }
 
     /// What `rank` has contributed to the call; `len` is its length.
     #[inline]
-    pub fn of(&mut self, rank: usize, len: usize) -> Contribution {
-        let place = self.place();
-        // Acquire: pairs with the Release in `contribute`.
-        let stamp = self.word(rank, place).load(Ordering::Acquire);
-        if stamp == self.stamp() {
-            self.entered[rank] = self.call;
-            return Contribution::At(self.contribution(rank, len));
+    pub fn of(&mut self, call: Entered, rank: usize, len: usize) -> Contribution {
+        // Acquire: pairs with the Release in `stamp`.
+        let stamp = self.word(rank, call.place()).load(Ordering::Acquire);
+        if stamp & !HAS_READ == call.stamp() {
+            if stamp & HAS_READ != 0 {
+                self.read[rank] = self.read[rank].max(call.number);
+            }
+            return Contribution::At(self.contribution(call, rank, len));
         }
-        match stamp >> 16 == self.call {
+        match stamp >> NUMBER_BIT == call.number {
             true => Contribution::Other,
             false => Contribution::Missing,
         }
@@ -225,8 +298,8 @@ mod tests {
         (0..n_ranks).map(|me| FlatBuffer::new(&segment, layout, (0, &all), me, 0)).collect()
     }
 
-    fn bytes(flat: &mut FlatBuffer, rank: usize, len: usize) -> Option<Vec<u8>> {
-        match flat.of(rank, len) {
+    fn bytes(flat: &mut FlatBuffer, call: Entered, rank: usize, len: usize) -> Option<Vec<u8>> {
+        match flat.of(call, rank, len) {
             // SAFETY: the flat buffer says that they are there.
             Contribution::At(ptr) => Some(unsafe { std::slice::from_raw_parts(ptr, len) }.to_vec()),
             _ => None,
@@ -237,17 +310,19 @@ mod tests {
     fn contributions_are_seen_by_all_in_their_call_only() {
         let flats = &mut flats(3);
         for (round, len) in [0, 8, 56, 57, 4096, CONTRIBUTION_BYTES, 8].into_iter().enumerate() {
-            flats.iter_mut().for_each(|flat| flat.enter(7));
-            assert_eq!(flats[0].of(1, len), Contribution::Missing);
+            let calls: Vec<Entered> = flats.iter_mut().map(|flat| flat.enter(7)).collect();
+            let call = calls[0];
+            assert!(calls.iter().all(|other| *other == call));
+            assert_eq!(flats[0].of(call, 1, len), Contribution::Missing);
             for (rank, flat) in flats.iter_mut().enumerate() {
-                flat.is_free().unwrap();
-                flat.contribute(&vec![(10 * round + rank) as u8; len]);
+                flat.is_free(call).unwrap();
+                flat.contribute(call, &vec![(10 * round + rank) as u8; len]);
             }
             for flat in flats.iter_mut() {
-                assert_eq!(Contribution::At(flat.own(len)), flat.of(flat.me(), len));
+                assert_eq!(Contribution::At(flat.own(call, len)), flat.of(call, flat.me(), len));
                 for from in 0..3 {
                     let want = vec![(10 * round + from) as u8; len];
-                    assert_eq!(bytes(flat, from, len), Some(want));
+                    assert_eq!(bytes(flat, call, from, len), Some(want));
                 }
             }
         }
@@ -257,29 +332,59 @@ mod tests {
     fn who_is_far_ahead_has_to_wait() {
         let flats = &mut flats(2);
         let mut sent = 0u8;
-        loop {
-            flats[0].enter(1);
-            if flats[0].is_free().is_err() {
-                break;
+        let last = loop {
+            let call = flats[0].enter(1);
+            if flats[0].is_free(call).is_err() {
+                break call;
             }
             sent += 1;
-            flats[0].contribute(&[sent]);
-        }
+            flats[0].contribute(call, &[sent]);
+        };
         assert_eq!(u64::from(sent), DEPTH);
         for value in 1..=sent {
-            flats[1].enter(1);
-            assert_eq!(bytes(&mut flats[1], 0, 1), Some(vec![value]));
+            let call = flats[1].enter(1);
+            assert_eq!(bytes(&mut flats[1], call, 0, 1), Some(vec![value]));
             // A view of the first contribution lives until the second call.
-            assert_eq!(flats[0].is_free().is_ok(), value > 1);
+            assert_eq!(flats[0].is_free(last).is_ok(), value > 1);
         }
+    }
+
+    /// Who reads later keeps what is to be read, however many calls it enters.
+    #[test]
+    fn what_is_read_later_stays() {
+        let flats = &mut flats(2);
+        let mut calls = Vec::new();
+        for value in 1..=DEPTH as u8 + 2 {
+            let call = flats[0].enter(1);
+            if flats[0].is_free(call).is_ok() {
+                flats[0].contribute(call, &[value]);
+            }
+            calls.push(flats[1].enter(1));
+            flats[1].read_later();
+            if flats[1].is_free(call).is_ok() {
+                flats[1].contribute(call, &[value]);
+            }
+        }
+        let fifth = calls[DEPTH as usize];
+        // Both have entered it, and one has not read the first.
+        assert_eq!(flats[0].is_free(fifth), Err(1));
+        assert_eq!(flats[1].is_free(fifth), Err(1));
+        for (at, value) in (1..=DEPTH as u8).enumerate() {
+            assert_eq!(bytes(&mut flats[1], calls[at], 0, 1), Some(vec![value]));
+            // A contribution that was made before others were read says nothing of them.
+            assert_eq!(bytes(&mut flats[0], calls[at], 1, 1), Some(vec![value]));
+            assert_eq!(flats[0].is_free(fifth).is_ok(), at > 0, "{at}");
+            flats[1].has_read(calls.get(at + 1).copied());
+        }
+        assert_eq!(flats[1].is_free(fifth), Ok(()));
+        assert_eq!(flats[0].is_free(calls[DEPTH as usize + 1]), Ok(()));
     }
 
     #[test]
     fn another_call_is_noticed() {
         let flats = &mut flats(2);
-        flats[0].enter(1);
-        flats[1].enter(2);
-        flats[0].contribute(&[1]);
-        assert_eq!(flats[1].of(0, 1), Contribution::Other);
+        let calls = [flats[0].enter(1), flats[1].enter(2)];
+        flats[0].contribute(calls[0], &[1]);
+        assert_eq!(flats[1].of(calls[1], 0, 1), Contribution::Other);
     }
 }

@@ -31,8 +31,8 @@ pub(super) fn per_rank(n_ranks: usize) -> usize {
     (MOST_BYTES / (n_ranks * n_ranks * PART_BYTES)).min(MOST_PER_RANK)
 }
 
-/// Calls are numbered up to this: a stamp has 48 bits for it, and a communicator makes fewer than the rest.
-const MOST_CALLS: u64 = 1 << 47;
+/// Calls are numbered up to this: a stamp has 47 bits for it, and a communicator makes fewer than the rest.
+const MOST_CALLS: u64 = 1 << 46;
 
 /// A flat buffer that this rank may give away.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl FlatBufferLease {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flat_buffer::Contribution;
+    use super::super::flat_buffer::{Contribution, Entered};
     use super::*;
 
     fn all(n_ranks: usize) -> Vec<Arc<FlatBuffers>> {
@@ -179,8 +179,8 @@ mod tests {
         flats.open(number, members, me).unwrap().unwrap()
     }
 
-    fn seen(flat: &mut FlatBuffer, rank: usize) -> Option<u8> {
-        match flat.of(rank, 1) {
+    fn seen(flat: &mut FlatBuffer, call: Entered, rank: usize) -> Option<u8> {
+        match flat.of(call, rank, 1) {
             // SAFETY: the flat buffer says that it is there.
             Contribution::At(ptr) => Some(unsafe { ptr.read() }),
             _ => None,
@@ -203,16 +203,15 @@ mod tests {
             let [(one, _), (other, _)] = &mut pair;
             // What is left of earlier communicators is not seen.
             for call in 0..DEPTH + 2 {
-                for flat in [&mut *one, &mut *other] {
-                    flat.enter(5);
-                    flat.is_free().unwrap();
-                }
                 let value = 7 * round as u8 + call as u8;
-                assert_eq!(seen(other, 0), None);
-                one.contribute(&[value]);
-                other.contribute(&[value + 100]);
-                assert_eq!(seen(other, 0), Some(value));
-                assert_eq!(seen(one, 1), Some(value + 100));
+                let call = one.enter(5);
+                assert_eq!(other.enter(5), call);
+                assert_eq!((one.is_free(call), other.is_free(call)), (Ok(()), Ok(())));
+                assert_eq!(seen(other, call, 0), None);
+                one.contribute(call, &[value]);
+                other.contribute(call, &[value + 100]);
+                assert_eq!(seen(other, call, 0), Some(value));
+                assert_eq!(seen(one, call, 1), Some(value + 100));
             }
             pair.into_iter().for_each(|(flat, lease)| lease.end(flat.call()));
             round += 1;
@@ -254,14 +253,14 @@ mod tests {
         flats[0].word(flats[0].index(0, 0), 0, BASE).store(MOST_CALLS, Ordering::Relaxed);
         let (mut flat, _lease) = open(&flats[1], 0, &[0, 1], 1);
         for word in [0, 1, MOST_CALLS, u64::MAX] {
-            flat.enter(7);
+            let call = flat.enter(7);
             for offset in (0..PART_BYTES - 8).step_by(8) {
                 flats[0].word(flats[0].index(0, 0), 0, offset).store(word, Ordering::Relaxed);
             }
-            if flat.is_free().is_ok() {
-                flat.contribute(&[1]);
+            if flat.is_free(call).is_ok() {
+                flat.contribute(call, &[1]);
             }
-            assert_eq!(seen(&mut flat, 0), None);
+            assert_eq!(seen(&mut flat, call, 0), None);
         }
     }
 }

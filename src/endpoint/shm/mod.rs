@@ -45,7 +45,7 @@ use std::sync::Arc;
 use hopbine_meet::Leave;
 use hopbine_torus::PortId;
 
-pub use flat_buffer::{Contribution, FlatBuffer};
+pub use flat_buffer::{Contribution, Entered, FlatBuffer};
 pub use flat_buffers::{FlatBufferLease, FlatBuffers};
 #[cfg(feature = "fuzzing")]
 pub(crate) use setup::check_card;

@@ -16,11 +16,24 @@ use super::failure::Failure;
 use super::port::Port;
 use super::work_memory::Spares;
 
-/// A call of several operations, one after the other: each starts when the one before is done, which
-/// takes somebody to notice.
+/// What goes on only when somebody sees to it: a call of several operations, one after the other, each of which starts
+/// when the one before is done; or calls that have no operations at all.
 pub trait Advance: Send + Sync {
-    /// Starts what is due, without waiting.
-    fn advance(&self);
+    /// Does what is due, without waiting.
+    fn advance(&self) -> Advanced;
+}
+
+/// What [`Advance::advance`] has found to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Advanced {
+    /// There is nothing under way: it is added again when something is.
+    Idle,
+    /// What it does, ports show.
+    ByPorts,
+    /// Something is under way, and waits for others.
+    Waits,
+    /// Something has moved that no port shows.
+    Moved,
 }
 
 /// Called now and then by a thread that waits.
@@ -71,9 +84,10 @@ pub(crate) struct Group {
     pub(crate) waits: Waits,
     /// Whoever else moves on while a caller waits.
     pub(crate) on_idle: OnceLock<OnIdle>,
-    /// Calls of several operations, and how many there are.
+    /// What goes on when somebody sees to it, how much that is, and how often something of it has moved.
     pub(crate) advancing: Mutex<Vec<Weak<dyn Advance>>>,
     pub(crate) n_advancing: AtomicU32,
+    pub(crate) n_advanced: AtomicU64,
 }
 
 impl Group {
@@ -104,7 +118,9 @@ impl Group {
 
     /// A number that changes whenever something moves.
     pub(crate) fn n_moves(&self) -> u64 {
-        self.ports.iter().map(|port| port.n_moves()).sum()
+        // Relaxed: as the ports' numbers.
+        let advanced = self.n_advanced.load(Ordering::Relaxed);
+        self.ports.iter().fold(advanced, |sum, port| sum.wrapping_add(port.n_moves()))
     }
 
     /// True if something has moved since the last time, when `moves` was the number.
@@ -124,7 +140,7 @@ impl Group {
         backoff.idle(&self.waits)
     }
 
-    /// Another call of several operations.
+    /// There is more that goes on when somebody sees to it.
     pub(crate) fn advances(&self, call: Weak<dyn Advance>) {
         let calls = &mut *lock(&self.advancing);
         calls.push(call);
@@ -132,34 +148,39 @@ impl Group {
         self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
     }
 
-    /// Starts the operations that are due of calls that consist of several.
+    /// Does what is due of all that goes on only when somebody sees to it.
     #[inline]
-    pub(crate) fn advance(&self) {
+    pub(crate) fn advance(&self) -> Advanced {
         // Relaxed: see `advances`.
-        if self.n_advancing.load(Ordering::Relaxed) > 0 {
-            self.advance_calls();
+        if self.n_advancing.load(Ordering::Relaxed) == 0 {
+            return Advanced::Idle;
         }
+        self.advance_calls()
     }
 
     #[cold]
-    fn advance_calls(&self) {
+    fn advance_calls(&self) -> Advanced {
         // Another thread does it, or this one, which has come here from there.
-        let Ok(mut calls) = self.advancing.try_lock() else { return };
-        calls.retain(|call| match call.upgrade() {
-            Some(call) => {
-                call.advance();
-                true
-            }
-            None => false,
+        let Ok(mut calls) = self.advancing.try_lock() else { return Advanced::Waits };
+        let mut all = Advanced::Idle;
+        calls.retain(|call| {
+            let advanced = call.upgrade().map_or(Advanced::Idle, |call| call.advance());
+            all = all.max(advanced);
+            advanced != Advanced::Idle
         });
         self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
+        if all == Advanced::Moved {
+            // Relaxed: only has to change.
+            self.n_advanced.fetch_add(1, Ordering::Relaxed);
+        }
+        all
     }
 
     /// Moves on whatever is under way. Returns whether anything happened.
     pub(crate) fn progress(&self) -> bool {
-        self.advance();
+        let moved = self.advance() == Advanced::Moved;
         let active = self.ports.iter().filter(|port| port.hints.is_active());
-        active.fold(false, |moved, port| moved | port.try_drive())
+        active.fold(moved, |moved, port| moved | port.try_drive())
     }
 
     /// After a failure, of which `error` is the reason unless there is one already: ends

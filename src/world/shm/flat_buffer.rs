@@ -2,19 +2,20 @@
 //! needs it, and reductions fold them in the order of ranks.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
 
+use super::queue::Started;
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::members::Members;
 use crate::comm::state::small::{
-    Allgather, GatesInfo, Refusal, SmallCollectives, SmallPlaces, Terms, Waiter,
+    Allgather, GatesInfo, Refusal, Requests, SmallCollectives, SmallPlaces, Terms, Waiter,
 };
-use crate::endpoint::shm::{Contribution, FlatBuffer, FlatBufferLease, FlatBuffers};
+use crate::endpoint::shm::{Contribution, Entered, FlatBuffer, FlatBufferLease, FlatBuffers};
 use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
@@ -32,16 +33,29 @@ pub(super) const MOST_SHARED: u64 = 32 * 1024;
 
 /// The flat buffer of a communicator.
 pub(super) struct SharedFlatBuffer {
-    pub(super) flat: Mutex<FlatBuffer>,
+    pub(super) flat: Mutex<Flat>,
+    /// The calls that have been started have ended up to this one, without it; and some have failed.
+    pub(super) ended: AtomicU64,
+    pub(super) has_failures: AtomicBool,
+    /// Some are under way; whoever waits for anything moves them on; and they have moved since one did.
+    pub(super) are_under_way: AtomicBool,
+    pub(super) is_hooked: AtomicBool,
+    pub(super) has_moved: AtomicBool,
     /// If the communicator is not the world's; `None` while being dropped.
     lease: Option<FlatBufferLease>,
     /// The members, as ranks of the world.
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
     pub(super) capacity: u64,
-    looks: u32,
+    pub(super) looks: u32,
     /// See [`pairs`](super::pairs).
     pub(super) passed_by: AtomicU64,
+}
+
+/// This rank's view of it, and the calls on it that have been started and not ended.
+pub(super) struct Flat {
+    pub(super) buffer: FlatBuffer,
+    pub(super) started: Started,
 }
 
 /// What this rank reads of a contribution.
@@ -74,21 +88,49 @@ impl SharedFlatBuffer {
         looks: u32,
     ) -> Self {
         let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
-        let (flat, passed_by) = (Mutex::new(flat), AtomicU64::default());
-        SharedFlatBuffer { flat, lease, ranks, n_ranks, capacity, looks, passed_by }
+        let flat = Mutex::new(Flat { buffer: flat, started: Started::default() });
+        let (ended, has_failures, passed_by) = Default::default();
+        let (are_under_way, is_hooked, has_moved) = Default::default();
+        SharedFlatBuffer {
+            flat,
+            ended,
+            has_failures,
+            are_under_way,
+            is_hooked,
+            has_moved,
+            lease,
+            ranks,
+            n_ranks,
+            capacity,
+            looks,
+            passed_by,
+        }
+    }
+
+    /// Whether this rank may contribute to the call; moves on what has been started before it.
+    ///
+    /// # Errors
+    /// The rank that is waited for.
+    #[inline]
+    fn is_free(&self, flat: &mut Flat, call: Entered) -> Result<(), usize> {
+        if flat.started.is_empty() {
+            return flat.buffer.is_free(call);
+        }
+        self.is_free_behind(flat, call)
     }
 
     /// Waits until this rank may contribute to the call.
     #[inline]
     pub(super) fn has_place(
         &self,
-        flat: &mut FlatBuffer,
+        flat: &mut Flat,
+        call: Entered,
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
-        while let Err(rank) = flat.is_free() {
+        while let Err(rank) = self.is_free(flat, call) {
             if let Err(error) = waiter.idle(Some(rank)) {
                 // As in `awaited`.
-                return flat.is_free().map_err(|_| error);
+                return self.is_free(flat, call).map_err(|_| error);
             }
         }
         Ok(())
@@ -98,14 +140,15 @@ impl SharedFlatBuffer {
     #[inline]
     pub(super) fn awaited(
         &self,
-        flat: &mut FlatBuffer,
+        flat: &mut Flat,
+        call: Entered,
         (rank, len): (usize, usize),
         caller: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<*const u8, Error> {
         let mut looks = 0;
         loop {
-            match flat.of(rank, len) {
+            match flat.buffer.of(call, rank, len) {
                 Contribution::At(ptr) => return Ok(ptr),
                 Contribution::Other => return Err(self.elsewhere(rank, caller)),
                 Contribution::Missing if looks < self.looks => {
@@ -113,9 +156,13 @@ impl SharedFlatBuffer {
                     std::hint::spin_loop();
                 }
                 Contribution::Missing => {
+                    // The rank may itself wait for what has been started here.
+                    if !flat.started.is_empty() {
+                        self.move_on(flat);
+                    }
                     if let Err(error) = waiter.idle(Some(rank)) {
                         // What has come while the cause was looked for is no failure.
-                        match flat.of(rank, len) {
+                        match flat.buffer.of(call, rank, len) {
                             Contribution::At(ptr) => return Ok(ptr),
                             _ => return Err(error),
                         }
@@ -132,14 +179,13 @@ impl SharedFlatBuffer {
     #[inline]
     pub(super) fn enter(
         &self,
-        flat: &mut FlatBuffer,
+        flat: &mut Flat,
         call: &Call,
         bytes: u64,
         waiter: &mut dyn Waiter,
-    ) -> Result<(), Error> {
+    ) -> Result<Entered, Error> {
         let number = waiter.may_start()?;
-        flat.enter(signature(call, bytes, number));
-        Ok(())
+        Ok(flat.buffer.enter(signature(call, bytes, number)))
     }
 
     /// A rank has made another call.
@@ -151,35 +197,31 @@ impl SharedFlatBuffer {
     }
 
     /// Reads the contributions of some ranks, which go to their places in the output, or with a reducer
-    /// are folded at its start. `own` is where the user has what this rank contributes; without it, the flat
-    /// buffer must have it.
+    /// are folded at its start. `own` is what this rank, number `me`, contributes, as the user or the flat buffer has it.
     ///
     /// # Safety
     /// Every part must lie within its contribution, and have a place in the output, which is valid for
     /// reads and writes, and nobody else's. `own` must have this rank's part, apart from the output.
     ///
     /// # Errors
-    /// As [`awaited`](SharedFlatBuffer::awaited).
+    /// Those of `find`, which has found the contribution of so many bytes of a rank when it returns.
     #[inline]
     pub(super) unsafe fn read(
         &self,
-        (flat, ranks): (&mut FlatBuffer, Range<usize>),
+        (me, ranks): (usize, Range<usize>),
         mut of: impl FnMut(usize) -> Read,
-        own: Option<*const u8>,
+        own: *const u8,
         (output, reducer): (*mut u8, Option<&Reducer>),
-        (caller, waiter): (Caller, &mut dyn Waiter),
+        mut find: impl FnMut((usize, usize)) -> Result<*const u8, Error>,
     ) -> Result<(), Error> {
         let is_alone = ranks.len() == 1;
         // The first operand, until the second has come.
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
             let Read { len, part, place } = of(rank);
-            let there = match rank == flat.me() {
-                true => own.unwrap_or_else(|| flat.own(len)),
-                false => self.awaited(flat, (rank, len), caller, waiter)?,
-            };
+            let there = if rank == me { own } else { find((rank, len))? };
             // SAFETY: the caller's promise: the part lies within the contribution, which stays until
-            // this rank enters the next call, or is the user's and apart from the output.
+            // this rank has read it, or is the user's and apart from the output.
             let operand = unsafe { slice(there.wrapping_add(part.start), part.len()) };
             if part.is_empty() {
                 continue;
@@ -221,7 +263,7 @@ fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
 impl Drop for SharedFlatBuffer {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
-            lease.end(lock(&self.flat).call());
+            lease.end(lock(&self.flat).buffer.call());
         }
     }
 }
@@ -300,21 +342,22 @@ impl SmallCollectives for SharedFlatBuffer {
         GatesInfo::FlatBuffer { bytes: self.capacity }
     }
 
+    fn requests(&self) -> Option<&dyn Requests> {
+        Some(self)
+    }
+
     unsafe fn perform(
         &self,
         call: &Call,
         caller: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<bool, Error> {
-        let (is_pairs, is_regular) =
-            (call.collective == Collective::Alltoall, call.form == Form::Regular);
         // SAFETY: the caller's promise.
         unsafe {
-            match (is_pairs, is_regular) {
-                (false, true) => self.perform_regular(call, caller, waiter)?,
-                (false, false) => self.perform_blocks(call, caller, waiter)?,
-                (true, true) => self.perform_pairs(call, caller, waiter)?,
-                (true, false) => return self.exchange_pairs(call, caller, waiter),
+            match (call.form, call.collective) {
+                (Form::Regular, _) => self.perform_regular(call, caller, waiter)?,
+                (_, Collective::Alltoall) => return self.exchange_pairs(call, caller, waiter),
+                _ => self.perform_blocks(call, caller, waiter)?,
             }
         }
         Ok(true)
@@ -351,7 +394,7 @@ mod tests {
         }
 
         fn idle(&mut self, _: Option<usize>) -> Result<(), Error> {
-            (0..10).for_each(|_| self.0.enter(0));
+            (0..10).for_each(|_| _ = self.0.enter(0));
             Err(Error::Closed)
         }
     }

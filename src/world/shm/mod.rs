@@ -2,7 +2,9 @@
 
 mod flat_buffer;
 mod pairs;
+mod queue;
 mod regular;
+mod started;
 mod vectors;
 
 use hopbine_meet::Exchange;

@@ -9,9 +9,11 @@
 use std::sync::atomic::Ordering;
 
 use super::flat_buffer::{MOST_RANKS, MOST_READ, Read, SharedFlatBuffer, slice};
+use super::regular::block_bytes;
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::Waiter;
+use crate::endpoint::shm::{Entered, FlatBuffer};
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -25,27 +27,32 @@ const MOST_PASSED: u64 = 64;
 const NEXT: u32 = 32;
 
 impl SharedFlatBuffer {
-    /// Performs an alltoall of blocks of one size.
+    /// Contributes to an alltoall of blocks of one size.
     ///
     /// # Safety
-    /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
-    pub(super) unsafe fn perform_pairs(
-        &self,
-        call: &Call,
-        caller: Caller,
-        waiter: &mut dyn Waiter,
-    ) -> Result<(), Error> {
-        let block = call.count as usize * call.dtype.size_bytes();
-        let (me, n) = (caller.rank as usize, self.n_ranks as usize);
-        let input = if call.in_place { call.recv.cast_const() } else { call.send };
-        let flat = &mut *lock(&self.flat);
-        self.enter(flat, call, block as u64, waiter)?;
-        self.has_place(flat, waiter)?;
+    /// As [`give`](SharedFlatBuffer::give).
+    pub(super) unsafe fn give_pairs(&self, flat: &mut FlatBuffer, entered: Entered, call: &Call) {
+        let (block, input) = blocks_of(call);
+        let (me, n) = (flat.me(), self.n_ranks as usize);
         let others = [(0, me), (me + 1, n - me - 1)].map(|(start, count)| {
             // SAFETY: the caller's promise: the input has all blocks.
             unsafe { slice(input.wrapping_add(start * block), count * block) }
         });
-        flat.contribute_pieces(0, others.into_iter());
+        flat.contribute_pieces(entered, 0, others.into_iter());
+    }
+
+    /// Takes what this rank gets of an alltoall of blocks of one size.
+    ///
+    /// # Safety
+    /// As [`take`](SharedFlatBuffer::take).
+    pub(super) unsafe fn take_pairs(
+        &self,
+        call: &Call,
+        me: usize,
+        find: impl FnMut((usize, usize)) -> Result<*const u8, Error>,
+    ) -> Result<(), Error> {
+        let (block, input) = blocks_of(call);
+        let n = self.n_ranks as usize;
         let of = |rank| {
             // Its own block would come before this rank's, or behind. This rank's is in the input, which has all, and
             // in place where it belongs.
@@ -56,7 +63,7 @@ impl SharedFlatBuffer {
         };
         // SAFETY: the block for this rank lies within every contribution and the input, and the output has room
         // for all, apart from an input that is not in place, by the caller's promise.
-        unsafe { self.read((flat, 0..n), of, Some(input), (call.recv, None), (caller, waiter)) }
+        unsafe { self.read((me, 0..n), of, input, (call.recv, None), find) }
     }
 
     /// Performs an alltoall of blocks of any size, unless it is too long for some rank. Returns
@@ -85,8 +92,8 @@ impl SharedFlatBuffer {
             self.passed_by.store(passed_by - 1, Ordering::Relaxed);
             return Ok(false);
         }
-        self.enter(flat, call, u64::MAX, waiter)?;
-        self.has_place(flat, waiter)?;
+        let entered = self.enter(flat, call, u64::MAX, waiter)?;
+        self.has_place(flat, entered, waiter)?;
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
             all.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count.saturating_mul(size)))
@@ -95,7 +102,7 @@ impl SharedFlatBuffer {
         let mut words = [0u32; 2 * MOST_RANKS];
         if others(&send).saturating_add(head as u64) > self.capacity || others(&recv) > MOST_READ {
             words[0] = TOO_MUCH;
-            flat.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])));
+            flat.buffer.contribute_pieces(entered, 0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {
             for (word, count) in words.iter_mut().zip(send.counts.iter().chain(recv.counts)) {
                 // What is left out may be longer.
@@ -110,12 +117,16 @@ impl SharedFlatBuffer {
                     slice(input.wrapping_add((start * size) as usize), (count * size) as usize)
                 }
             });
-            flat.contribute_pieces(0, std::iter::once(bytes_of(&words[..2 * n])).chain(blocks));
+            flat.buffer.contribute_pieces(
+                entered,
+                0,
+                std::iter::once(bytes_of(&words[..2 * n])).chain(blocks),
+            );
         }
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
         let mut is_too_much = false;
         for (rank, found) in found[..n].iter_mut().enumerate() {
-            *found = self.awaited(flat, (rank, 0), caller, waiter)?;
+            *found = self.awaited(flat, entered, (rank, 0), caller, waiter)?;
             // SAFETY: every contribution begins with the words.
             is_too_much |= unsafe { word(*found, 0) } == TOO_MUCH;
         }
@@ -156,7 +167,7 @@ impl SharedFlatBuffer {
                 found[from].wrapping_add(head + before)
             };
             // SAFETY: both sides have said that the block has `len` bytes, which the sender's place has
-            // room for, and the contribution stays until this rank enters the next call; the output has
+            // room for, and the contribution stays until this rank enters another call; the output has
             // room for the block, by the caller's promise, and neither overlaps the input nor is the
             // flat buffer.
             unsafe {
@@ -166,6 +177,12 @@ impl SharedFlatBuffer {
         }
         Ok(true)
     }
+}
+
+/// The bytes of a block, and where the input is.
+fn blocks_of(call: &Call) -> (usize, *const u8) {
+    let input = if call.in_place { call.recv.cast_const() } else { call.send };
+    (block_bytes(call) as usize, input)
 }
 
 /// By rank, where its block starts, and its elements.

@@ -7,16 +7,17 @@ use hopbine_torus::Collective;
 use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
+use crate::endpoint::shm::{Entered, FlatBuffer};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
 /// Who contributes, who reads, and what.
-struct Task {
+pub(super) struct Task {
     /// The ranks whose contributions this one may read.
     from: Range<usize>,
     /// Whether this rank contributes of its input.
-    gives: bool,
+    pub(super) gives: bool,
     /// Bytes of a contribution.
     len: usize,
     /// This rank reads in each contribution bytes from here on,
@@ -24,7 +25,7 @@ struct Task {
     /// this many, if any,
     part: Option<usize>,
     /// and folds them; else it puts them side by side.
-    folds: bool,
+    pub(super) folds: bool,
 }
 
 impl SharedFlatBuffer {
@@ -73,9 +74,9 @@ impl SharedFlatBuffer {
         Err(Refusal::Count { most: most / size, count: call.count })
     }
 
-    #[inline]
-    fn task(&self, call: &Call, caller: Caller) -> Task {
-        let block = (call.count * call.dtype.size_bytes() as u64) as usize;
+    #[inline(always)]
+    pub(super) fn task(&self, call: &Call, caller: Caller) -> Task {
+        let block = block_bytes(call) as usize;
         let all = block * self.n_ranks as usize;
         let (me, root) = (caller.rank as usize, call.root as usize);
         let (is_root, is_last) = (me == root, me + 1 == self.n_ranks as usize);
@@ -101,8 +102,8 @@ impl SharedFlatBuffer {
                 folds: true,
                 ..everybody
             },
-            // Done otherwise.
-            Collective::Alltoall => everybody,
+            // Of which there are several in a contribution.
+            Collective::Alltoall => Task { len: 0, ..everybody },
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
             Collective::Gather => {
@@ -139,22 +140,65 @@ impl SharedFlatBuffer {
         caller: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
-        let bytes = call.count * call.dtype.size_bytes() as u64;
-        let Task { from, gives, len, offset, part, folds } = self.task(call, caller);
+        let task = self.task(call, caller);
         let reducer = match call.op {
-            Some(op) if folds => Some(Reducer::new(call.dtype, op)?),
+            Some(op) if task.folds => Some(Reducer::new(call.dtype, op)?),
             _ => None,
         };
         let flat = &mut *lock(&self.flat);
-        self.enter(flat, call, bytes, waiter)?;
-        let input = input(call, caller, len);
-        if gives {
-            self.has_place(flat, waiter)?;
-            // SAFETY: the caller's promise; a call without elements may have no buffer.
-            flat.contribute(unsafe { slice(input, len) });
+        let entered = self.enter(flat, call, block_bytes(call), waiter)?;
+        if task.gives {
+            self.has_place(flat, entered, waiter)?;
+            // SAFETY: the caller's promise, and the place is free.
+            unsafe { self.give(&mut flat.buffer, entered, (call, caller), &task) };
         }
+        let given = flat.buffer.own(entered, task.len);
+        let find = |found| self.awaited(flat, entered, found, caller, waiter);
+        // SAFETY: the caller's promise.
+        unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) }
+    }
+
+    /// Contributes to a call to which this rank does.
+    ///
+    /// # Safety
+    /// The call's input must be there, and the place be free.
+    #[inline(always)]
+    pub(super) unsafe fn give(
+        &self,
+        flat: &mut FlatBuffer,
+        entered: Entered,
+        (call, caller): (&Call, Caller),
+        task: &Task,
+    ) {
+        if call.collective == Collective::Alltoall {
+            // SAFETY: the caller's promise.
+            return unsafe { self.give_pairs(flat, entered, call) };
+        }
+        // SAFETY: the caller's promise; a call without elements may have no buffer.
+        flat.contribute(entered, unsafe { slice(input(call, caller, task.len), task.len) });
+    }
+
+    /// Takes what this rank gets of a call; `given` is where it has contributed, and `find` finds a contribution of so
+    /// many bytes of a rank.
+    ///
+    /// # Safety
+    /// The call's buffers must be there, and nobody else use the output or change the input.
+    #[inline(always)]
+    pub(super) unsafe fn take(
+        &self,
+        (call, caller): (&Call, Caller),
+        (task, reducer): (&Task, Option<&Reducer>),
+        given: *const u8,
+        find: impl FnMut((usize, usize)) -> Result<*const u8, Error>,
+    ) -> Result<(), Error> {
+        if call.collective == Collective::Alltoall {
+            // SAFETY: the caller's promise.
+            return unsafe { self.take_pairs(call, caller.rank as usize, find) };
+        }
+        let &Task { ref from, len, offset, part, folds, .. } = task;
         let Some(part) = part else { return Ok(()) };
-        let (me, start) = (flat.me(), from.start);
+        let (me, start) = (caller.rank as usize, from.start);
+        let input = input(call, caller, len);
         let is_copied = !folds && from.contains(&me);
         if is_copied && !call.in_place && part > 0 {
             // While the others' come.
@@ -169,15 +213,29 @@ impl SharedFlatBuffer {
             let read = if is_copied && rank == me { 0 } else { part };
             Read { len, part: offset..offset + read, place: (rank - start) * part }
         };
-        let own = (!call.in_place).then_some(input);
-        let output = (call.recv, reducer.as_ref());
+        let own = if call.in_place { given } else { input };
+        let output = (call.recv, reducer);
         // SAFETY: the caller's promise: the output has room for every part, and is apart from an input that is
         // not in place. Every contribution has `len` bytes, of which the part lies within.
-        unsafe { self.read((flat, from), of, own, output, (caller, waiter)) }
+        unsafe { self.read((me, from.clone()), of, own, output, find) }
     }
 }
 
+impl Task {
+    /// The ranks whose contributions this one takes, and the bytes of each.
+    pub(super) fn sources(&self) -> (Range<usize>, usize) {
+        (self.part.map_or(0..0, |_| self.from.clone()), self.len)
+    }
+}
+
+/// Bytes of the vector, or of a block.
+#[inline]
+pub(super) fn block_bytes(call: &Call) -> u64 {
+    call.count * call.dtype.size_bytes() as u64
+}
+
 /// Where this rank's contribution is.
+#[inline(always)]
 fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
     match call.collective {
         Collective::Bcast => call.recv.cast_const(),

@@ -63,30 +63,32 @@ impl SharedFlatBuffer {
         let flat = &mut *lock(&self.flat);
         let mut hasher = FxHasher::default();
         blocks.counts.iter().for_each(|&count| hasher.write_usize(bytes(count)));
-        self.enter(flat, call, hasher.finish(), waiter)?;
-        self.has_place(flat, waiter)?;
-        let ranks = 0..flat.n_ranks();
+        let entered = self.enter(flat, call, hasher.finish(), waiter)?;
+        self.has_place(flat, entered, waiter)?;
+        let ranks = 0..flat.buffer.n_ranks();
         if reducer.is_some() {
             let input = if call.in_place { call.recv.cast_const() } else { call.send };
             let pieces = places(&blocks).map(|(start, count)| {
                 // SAFETY: the caller's promise: the input has all blocks.
                 unsafe { slice(input.wrapping_add(bytes(start)), bytes(count)) }
             });
-            flat.contribute_pieces(bytes(all), pieces);
+            flat.buffer.contribute_pieces(entered, bytes(all), pieces);
             let (len, offset) = (bytes(all), bytes(before));
             let of = |_| Read { len, part: offset..offset + own, place: 0 };
+            let given = flat.buffer.own(entered, len);
+            let find = |found| self.awaited(flat, entered, found, caller, waiter);
             // SAFETY: the own block lies within every contribution, and the output has room for it.
-            let done = unsafe {
-                self.read((flat, ranks), of, None, (call.recv, reducer.as_ref()), (caller, waiter))
-            };
+            let done =
+                unsafe { self.read((me, ranks), of, given, (call.recv, reducer.as_ref()), find) };
             return done;
         }
         let start = places(&blocks).nth(me).map_or(0, |(start, _)| bytes(start));
         let input =
             if call.in_place { call.recv.wrapping_add(start).cast_const() } else { call.send };
         // SAFETY: the caller's promise: the own block is there.
-        flat.contribute(unsafe { slice(input, own) });
+        flat.buffer.contribute(entered, unsafe { slice(input, own) });
         let mut places = places(&blocks);
+        let find = |found| self.awaited(flat, entered, found, caller, waiter);
         let of = |rank| {
             let (start, count) = places.next().unwrap_or((0, 0));
             let (len, place) = (bytes(count), bytes(start));
@@ -96,6 +98,6 @@ impl SharedFlatBuffer {
         };
         // SAFETY: every rank contributes its block, and the output has room for it, apart from an input that is
         // not in place, by the caller's promise.
-        unsafe { self.read((flat, ranks), of, Some(input), (call.recv, None), (caller, waiter)) }
+        unsafe { self.read((me, ranks), of, input, (call.recv, None), find) }
     }
 }

@@ -1,0 +1,67 @@
+/* See receives.h. */
+#include "receives.h"
+
+#include <stdlib.h>
+
+/* A receive to spare, or the tag of one that has ended. */
+struct receive {
+    MPI_Request native;
+    int tag;
+};
+
+/* Receives to spare, and tags that are free, the last one first; tags so far. Each list has room for all tags. */
+static struct receive *receives;
+static int *tags;
+static int n_receives, n_tags, n_made, room;
+/* What is more is given back to MPI. */
+enum { MOST_RECEIVES = 1024 };
+
+/* A tag that no receive has; 0 if there is none. */
+static int find_tag(void) {
+    int *most, found;
+    if (n_tags > 0) return tags[--n_tags];
+    if (n_made == room) {
+        PMPI_Comm_get_attr(own_comm, MPI_TAG_UB, &most, &found);
+        if (found && 2 * room > *most) return 0;
+        const int wanted = room ? 2 * room : 16;
+        struct receive *const more = realloc(receives, (size_t)wanted * sizeof *more);
+        if (more) receives = more;
+        int *const more_tags = more ? realloc(tags, (size_t)wanted * sizeof *more_tags) : NULL;
+        if (!more_tags) return 0;
+        tags = more_tags, room = wanted;
+    }
+    return ++n_made;
+}
+
+int begin_receive(int is_persistent, MPI_Request *native) {
+    if (!is_persistent && n_receives > 0) {
+        *native = receives[--n_receives].native;
+        return receives[n_receives].tag;
+    }
+    const int tag = find_tag();
+    if (!tag) return 0;
+    const int error = is_persistent ? PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, tag, own_comm, native)
+                                    : PMPI_Irecv(NULL, 0, MPI_BYTE, 0, tag, own_comm, native);
+    if (error == MPI_SUCCESS) return tag;
+    end_receive(tag);
+    return 0;
+}
+
+void send_to_receive(int tag) { PMPI_Send(NULL, 0, MPI_BYTE, 0, tag, own_comm); }
+
+void end_receive(int tag) { tags[n_tags++] = tag; }
+
+static void give_back(MPI_Request native, int tag) {
+    send_to_receive(tag);
+    PMPI_Wait(&native, MPI_STATUS_IGNORE);
+    end_receive(tag);
+}
+
+void keep_receive(MPI_Request native, int tag) {
+    if (n_receives < MOST_RECEIVES) receives[n_receives++] = (struct receive){native, tag};
+    else give_back(native, tag);
+}
+
+void end_receives(void) {
+    while (n_receives > 0) n_receives--, give_back(receives[n_receives].native, receives[n_receives].tag);
+}

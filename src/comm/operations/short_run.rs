@@ -1,0 +1,285 @@
+//! Calls without a plan that are started, once or again and again: see
+//! [`Requests`](crate::comm::state::small::Requests).
+
+use std::sync::{Arc, Weak};
+
+use super::run::Run;
+use crate::Rank;
+use crate::comm::call::Call;
+use crate::comm::call::options::CallOptions;
+use crate::comm::programs::key::Key;
+use crate::comm::state::inner::Inner;
+use crate::comm::state::small::{Look, Requests, Start};
+use crate::engine::{Advance, OperationWatch};
+use crate::error::Error;
+use crate::timeline::Procedure;
+
+/// Tests in vain before they are watched.
+const FEW_TESTS: u32 = 16;
+
+/// A call that is started, perhaps again and again.
+pub(crate) struct ShortRun {
+    inner: Arc<Inner>,
+    /// Its number, while it is under way.
+    active: Option<u64>,
+    /// What it is, if that is needed again.
+    kept: Option<Box<Kept>>,
+    /// How often it has been tested in vain, what watches over more than a few such tests, and for whom they have
+    /// waited.
+    n_tests: u32,
+    watch: Option<Box<OperationWatch>>,
+    awaited: Option<Rank>,
+}
+
+struct Kept {
+    call: Call<'static>,
+    options: Arc<CallOptions>,
+    procedure: Procedure,
+    /// When it was started last, ticks, if a timeline is recorded, and the next operation then.
+    started: Option<(u64, u32)>,
+}
+
+// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
+// has promised for all threads.
+unsafe impl Send for ShortRun {}
+
+impl ShortRun {
+    /// Starts a checked, normalized call that `inner` [has](Inner::requests) something for. `None` if it ended at once.
+    ///
+    /// # Safety
+    /// As [`Requests::start`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub(super) unsafe fn start_once(
+        inner: &Arc<Inner>,
+        call: &Call,
+        options: &Arc<CallOptions>,
+    ) -> Result<Option<Self>, Error> {
+        let call = call.without_blocks();
+        if inner.of_world.engine.tracer().is_some() {
+            let kept = Kept::new(call, options, Procedure::Nonblocking);
+            let mut run = ShortRun::new(inner, Some(kept));
+            run.start()?;
+            return Ok(Some(run));
+        }
+        // SAFETY: the caller's promise.
+        let active = unsafe { begin(inner, &call) }?;
+        Ok(active.map(|number| ShortRun { active: Some(number), ..ShortRun::new(inner, None) }))
+    }
+
+    /// A call like that, to be started again and again.
+    ///
+    /// # Safety
+    /// As [`Requests::start`], whenever it is under way.
+    pub(super) unsafe fn repeated(
+        inner: &Arc<Inner>,
+        call: &Call,
+        options: &Arc<CallOptions>,
+    ) -> Self {
+        let kept = Kept::new(call.without_blocks(), options, Procedure::Persistent);
+        ShortRun::new(inner, Some(kept))
+    }
+
+    fn new(inner: &Arc<Inner>, kept: Option<Box<Kept>>) -> Self {
+        ShortRun {
+            inner: inner.clone(),
+            active: None,
+            kept,
+            n_tests: 0,
+            watch: None,
+            awaited: None,
+        }
+    }
+
+    /// After one more test that has found that it waits.
+    #[cold]
+    fn tested(&mut self, number: u64, awaited: Option<Rank>) -> Result<bool, Error> {
+        let engine = &self.inner.of_world.engine;
+        let watch = self.watch.get_or_insert_default();
+        if awaited != self.awaited {
+            // What was awaited before has come.
+            engine.end_watch(watch);
+            self.awaited = awaited;
+        }
+        match engine.tested(awaited, watch) {
+            Ok(()) => Ok(false),
+            Err(error) => self.given_up(number, error).map(|()| true),
+        }
+    }
+
+    #[cold]
+    fn wait_long(&mut self, number: u64, mut awaited: Option<Rank>) -> Result<(), Error> {
+        let inner = self.inner.clone();
+        let mut watch = inner.of_world.engine.at_gates();
+        loop {
+            if let Err(error) = watch.idle(awaited) {
+                return self.given_up(number, error);
+            }
+            match self.look(number, true)? {
+                Wait::Over => return Ok(()),
+                Wait::For(rank) => awaited = rank,
+            }
+        }
+    }
+
+    /// There is no point in waiting any longer, unless it has ended meanwhile.
+    fn given_up(&mut self, number: u64, error: Error) -> Result<(), Error> {
+        let inner = self.inner.clone();
+        loop {
+            match requests(&inner).look(number, false, inner.of_world.engine.has_failed()) {
+                Look::Waits(_) if inner.of_world.engine.has_failed() => {
+                    // A blocking call of another thread is about to fail, too.
+                    std::thread::yield_now();
+                }
+                Look::Waits(_) => inner.of_world.engine.fail(&error),
+                Look::Ended => return self.over(Ok(())),
+                Look::Failed(error) => return self.over(Err(error)),
+                Look::GivenUp => return self.over(Err(error)),
+            }
+        }
+    }
+
+    /// Whether it is over; then it is not under way any more.
+    #[inline]
+    fn look(&mut self, number: u64, patiently: bool) -> Result<Wait, Error> {
+        let inner = &*self.inner;
+        let engine = &inner.of_world.engine;
+        match requests(inner).look(number, patiently, engine.has_failed()) {
+            Look::Ended if self.kept.is_none() && self.watch.is_none() => {
+                self.active = None;
+                Ok(Wait::Over)
+            }
+            Look::Ended => self.over(Ok(Wait::Over)),
+            Look::Waits(member) => Ok(Wait::For(member.map(|member| inner.world_rank(member)))),
+            Look::Failed(error) => {
+                // This rank has done its part.
+                if !engine.is_sparing() {
+                    engine.fail(&error);
+                }
+                self.over(Err(error))
+            }
+            Look::GivenUp => {
+                let reason = engine.failure().unwrap_or(Error::Closed);
+                self.over(Err(reason))
+            }
+        }
+    }
+
+    /// It is over.
+    #[cold]
+    fn over<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+        (self.active, self.n_tests) = (None, 0);
+        let inner = &*self.inner;
+        if let Some(watch) = &mut self.watch {
+            inner.of_world.engine.end_watch(watch);
+        }
+        if let Some(kept) = &mut self.kept
+            && let Some((start, operation)) = kept.started.take()
+        {
+            let key = Key::new(&kept.call, &kept.options);
+            let by = || Ok(inner.explained_small());
+            inner.record_started(&key, kept.procedure, start, (inner.context(), operation), by);
+        }
+        outcome
+    }
+}
+
+impl Run for ShortRun {
+    fn start(&mut self) -> Result<(), Error> {
+        if self.active.is_some() {
+            return Err(Error::Active);
+        }
+        let inner = &self.inner;
+        let Some(kept) = &mut self.kept else { unreachable!("what is started again is kept") };
+        kept.started = inner.begun().map(|start| (start, inner.next_operation()));
+        // SAFETY: the promise made to `repeated`, or to `start_once`.
+        self.active = unsafe { begin(inner, &kept.call) }?;
+        match self.active {
+            Some(_) => Ok(()),
+            None => self.over(Ok(())),
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        self.active.is_some()
+    }
+
+    #[inline]
+    fn has_ended(&self) -> bool {
+        self.active.is_none_or(|number| requests(&self.inner).has_ended(number))
+    }
+
+    fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
+        let Some(number) = self.active else { return Ok(true) };
+        if moves_on && !self.has_ended() {
+            self.inner.of_world.engine.move_others_on();
+        }
+        match self.look(number, false)? {
+            Wait::Over => Ok(true),
+            Wait::For(awaited) if self.n_tests >= FEW_TESTS => self.tested(number, awaited),
+            Wait::For(_) => {
+                self.n_tests += 1;
+                Ok(false)
+            }
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self) -> Result<(), Error> {
+        let Some(number) = self.active else { return Ok(()) };
+        match self.look(number, true)? {
+            Wait::Over => Ok(()),
+            Wait::For(awaited) => self.wait_long(number, awaited),
+        }
+    }
+
+    fn end(&mut self) {
+        // Whoever ends it without waiting does not want to know how it went.
+        let _ = self.wait();
+    }
+
+    fn has_failed(&self) -> bool {
+        self.inner.of_world.engine.has_failed()
+    }
+}
+
+impl Kept {
+    fn new(call: Call<'static>, options: &Arc<CallOptions>, procedure: Procedure) -> Box<Self> {
+        Box::new(Kept { call, options: options.clone(), procedure, started: None })
+    }
+}
+
+enum Wait {
+    Over,
+    /// It waits for this rank of the world, if it is known.
+    For(Option<Rank>),
+}
+
+/// Starts a call; returns its number, unless it has ended.
+///
+/// # Safety
+/// As [`Requests::start`].
+#[inline]
+unsafe fn begin(inner: &Arc<Inner>, call: &Call<'static>) -> Result<Option<u64>, Error> {
+    let _in_place = inner.in_place();
+    let mut waiter = inner.at_hardware();
+    // SAFETY: the caller's promise.
+    match unsafe { requests(inner).start(call, &mut waiter) }? {
+        Start::Ended => Ok(None),
+        Start::UnderWay { number, hooks } => {
+            if hooks {
+                let hooked: Weak<Inner> = Arc::downgrade(inner);
+                inner.of_world.engine.advances(hooked as Weak<dyn Advance>);
+            }
+            Ok(Some(number))
+        }
+    }
+}
+
+#[inline]
+fn requests(inner: &Inner) -> &dyn Requests {
+    let Some(requests) = inner.requests() else { unreachable!("it has started a call") };
+    requests
+}

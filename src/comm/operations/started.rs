@@ -1,0 +1,185 @@
+//! Calls that are started once or again and again, and waited for or tested later.
+
+use std::sync::{Arc, Mutex};
+
+use super::run::Run;
+use super::running::Prepared;
+use super::short_run::ShortRun;
+use super::stages::{Registration, Stages};
+use crate::comm::call::Call;
+use crate::comm::call::options::CallOptions;
+use crate::comm::communicator::Communicator;
+use crate::engine::{Advance, UserMemory};
+use crate::error::Error;
+use crate::sync::lock;
+
+impl Communicator {
+    /// Starts a call, for which the caller will wait later.
+    ///
+    /// # Safety
+    /// Until the operation is done: the send buffer is valid for reads of its elements and
+    /// unchanged, the receive buffer is valid for reads and writes and used by nobody else.
+    pub(crate) unsafe fn launch(&self, call: &Call) -> Result<Running, Error> {
+        let call = &call.normalized(self.caller());
+        if self.requests_for(call)?.is_some() {
+            call.check(self.caller())?;
+            // SAFETY: the caller's promise, and `check` as below.
+            return unsafe { self.launch_short(call) };
+        }
+        let (prepared, memory) = self.prepare(call, &self.options)?;
+        // SAFETY: the caller's promise; `check` (in `prepare`) has made sure that the buffers
+        // have the lengths that the program needs and do not overlap.
+        unsafe { self.launch_prepared(prepared, memory) }
+    }
+
+    /// Starts a checked, normalized call that is [started](Communicator::requests_for) without a plan.
+    ///
+    /// # Safety
+    /// As [`launch`](Communicator::launch).
+    #[inline]
+    pub(crate) unsafe fn launch_short(&self, call: &Call) -> Result<Running, Error> {
+        // SAFETY: the caller's promise.
+        let run = unsafe { ShortRun::start_once(&self.inner, call, &self.options) }?;
+        Ok(run.map_or(Running::Ended, Running::Short))
+    }
+
+    /// Starts a call by plan that has been checked.
+    ///
+    /// # Safety
+    /// As [`launch`](Communicator::launch); and the memory has the lengths that the program needs
+    /// and does not overlap.
+    pub(crate) unsafe fn launch_prepared(
+        &self,
+        prepared: Prepared,
+        memory: [UserMemory; 2],
+    ) -> Result<Running, Error> {
+        let registration = match self.options.register_anew {
+            false => Registration::Kept,
+            true => Registration::Once,
+        };
+        // SAFETY: the caller's promise.
+        let mut running = Running::by_plan(unsafe { Stages::new(prepared, memory, registration) });
+        running.start()?;
+        Ok(running)
+    }
+
+    /// A call to be started again and again, not started. The wire holds its memory until the end.
+    ///
+    /// # Safety
+    /// As [`launch`](Communicator::launch), whenever it is under way; the memory must stay valid until the value has
+    /// been dropped.
+    pub(crate) unsafe fn repeat(&self, call: &Call) -> Result<Running, Error> {
+        let call = &call.normalized(self.caller());
+        if self.requests_for(call)?.is_some() {
+            call.check(self.caller())?;
+            self.inner.of_world.engine.check()?;
+            // SAFETY: the caller's promise, and `check` as in `launch`.
+            let run = unsafe { ShortRun::repeated(&self.inner, call, &self.options) };
+            return Ok(Running::Short(run));
+        }
+        let options = CallOptions { held: true, ..(*self.options).clone() };
+        let (prepared, memory) = self.prepare(call, &Arc::new(options))?;
+        // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
+        let mut stages = unsafe { Stages::new(prepared, memory, Registration::Held) };
+        stages.hold()?;
+        Ok(Running::by_plan(stages))
+    }
+}
+
+/// A call that is started once or again and again, and that others may start meanwhile.
+/// Dropping it waits for it.
+pub(crate) enum Running {
+    /// It ended when it was started, and is not started again.
+    Ended,
+    /// Without a plan.
+    Short(ShortRun),
+    /// One stage: it moves on by itself.
+    One(Stages),
+    /// Several: whoever waits for anything starts those that are due ([`Advance`]), since other ranks
+    /// may wait for this call while this one waits for another.
+    Several(Arc<Mutex<Stages>>),
+}
+
+impl Running {
+    fn by_plan(stages: Stages) -> Self {
+        if !stages.are_several() {
+            return Running::One(stages);
+        }
+        let inner = stages.inner().clone();
+        let stages = Arc::new(Mutex::new(stages));
+        let advance: Arc<dyn Advance> = stages.clone();
+        inner.of_world.engine.advances(Arc::downgrade(&advance));
+        Running::Several(stages)
+    }
+
+    /// Has `f` do something with it, unless it has `ended`.
+    #[inline]
+    fn with<R>(&mut self, ended: R, f: impl FnOnce(&mut dyn Run) -> R) -> R {
+        match self {
+            Running::Ended => ended,
+            Running::Short(run) => f(run),
+            Running::One(stages) => f(stages),
+            Running::Several(stages) => f(&mut *lock(stages)),
+        }
+    }
+
+    #[inline]
+    fn see<R>(&self, ended: R, f: impl FnOnce(&dyn Run) -> R) -> R {
+        match self {
+            Running::Ended => ended,
+            Running::Short(run) => f(run),
+            Running::One(stages) => f(stages),
+            Running::Several(stages) => f(&*lock(stages)),
+        }
+    }
+
+    /// As [`Run::start`].
+    pub(crate) fn start(&mut self) -> Result<(), Error> {
+        self.with(Ok(()), |run| run.start())
+    }
+
+    /// As [`Run::is_active`].
+    pub(crate) fn is_active(&self) -> bool {
+        self.see(false, |run| run.is_active())
+    }
+
+    /// As [`Run::has_ended`].
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.see(true, |run| run.has_ended())
+    }
+
+    /// As [`Run::test`], and moves others on.
+    pub(crate) fn test(&mut self) -> Result<bool, Error> {
+        self.with(Ok(true), |run| run.test(true))
+    }
+
+    /// As [`test`](Running::test), without moving others on.
+    #[inline]
+    pub(crate) fn look(&mut self) -> Result<bool, Error> {
+        self.with(Ok(true), |run| run.test(false))
+    }
+
+    /// As [`Run::wait`].
+    #[inline]
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        self.with(Ok(()), |run| run.wait())
+    }
+
+    /// As [`Run::end`].
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.with((), |run| run.end());
+    }
+
+    /// As [`Run::has_failed`].
+    pub(crate) fn has_failed(&self) -> bool {
+        self.see(false, |run| run.has_failed())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

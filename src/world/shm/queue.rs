@@ -1,0 +1,39 @@
+//! The calls on a flat buffer that have been started and have not ended.
+
+use std::collections::VecDeque;
+
+use crate::comm::call::Call;
+use crate::endpoint::shm::Entered;
+use crate::error::Error;
+
+/// The calls of a rank that have been started and have not ended, in their order.
+#[derive(Default)]
+pub(super) struct Started {
+    pub(super) calls: VecDeque<StartedCall>,
+    /// So many of them have contributed.
+    pub(super) n_given: usize,
+    /// The rank that the first of them waits for, by the last look.
+    pub(super) awaited: usize,
+    /// Of calls that have ended with an error whose owners have not asked yet: their numbers, and why.
+    pub(super) failures: Vec<(u64, Error)>,
+    /// From this number on calls have been given up, if any have.
+    pub(super) given_up: Option<u64>,
+}
+
+pub(super) struct StartedCall {
+    pub(super) call: Call<'static>,
+    pub(super) entered: Entered,
+    /// The contributions of the ranks before this one are there.
+    pub(super) next: usize,
+}
+
+// SAFETY: its addresses are used only until the call has ended: whoever has started it has promised that they are good
+// for that, for all threads.
+unsafe impl Send for StartedCall {}
+
+impl Started {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+}

@@ -1,0 +1,286 @@
+//! Requests on the flat buffer: calls that are started, and moved on by whoever looks.
+//!
+//! A started call takes the next number on the flat buffer, as a blocking one does, so that both match in the order in
+//! which ranks make them. It then does the same as a blocking call, without waiting: it contributes as soon as its place
+//! is free, mostly when it is started, and takes what it gets as soon as all that has come.
+//!
+//! *Order.* All calls contribute in the order of their numbers, and started calls end in that order, on each rank. So
+//! nothing is kept of a call that has ended but up to which number all have. A request may be waited for in any order:
+//! a call that has been started by all ranks ends, as soon as those before it have, which all ranks have started, too.
+//!
+//! *Places.* However many calls are under way, the flat buffer has as many places as ever. A call whose place is not
+//! free waits for the others to have read what is there, who do so in any call on the communicator, in any wait or test
+//! of theirs of whatever it is ([`Advance`](crate::engine::Advance)), and when they enter later calls. Nothing depends on
+//! how far others are but when a call contributes, so that ranks need not agree on that.
+//!
+//! *Blocking calls in between.* A blocking call contributes only after all that has been started before it, and moves
+//! that on while it waits: another rank may need it before it can make the same blocking call. It may end before them.
+//!
+//! *Threads.* All this is under the flat buffer's lock, which a blocking call holds while it waits; whoever tests a
+//! request meanwhile finds that it goes on, and who has the lock moves it on.
+//!
+//! *Buffers.* A contribution is taken from the user's memory when the call contributes, the own part of the result when
+//! the call ends, and the output is written only then. So the input must stay until the end, as MPI demands.
+//!
+//! *Failures.* A rank that has made another call is found out as in a blocking call, and the call ends with that error,
+//! which is kept until its owner asks. If the world has failed, what cannot end any more is given up: nothing of it is
+//! touched afterwards.
+
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, TryLockError};
+
+use super::flat_buffer::{Flat, SharedFlatBuffer};
+use super::queue::{Started, StartedCall};
+use super::regular::block_bytes;
+use crate::Rank;
+use crate::comm::call::blocks::Form;
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::{Look, Requests, Start, Waiter};
+use crate::endpoint::shm::{Contribution, Entered, FlatBuffer};
+use crate::engine::Advanced;
+use crate::error::Error;
+use crate::reduce::Reducer;
+use crate::sync::lock;
+
+impl SharedFlatBuffer {
+    /// Whether this rank may contribute to a call behind those that have been started: once they have.
+    ///
+    /// # Errors
+    /// The rank that is waited for.
+    #[cold]
+    pub(super) fn is_free_behind(&self, flat: &mut Flat, call: Entered) -> Result<(), usize> {
+        self.move_on(flat);
+        let Flat { buffer, started } = flat;
+        if started.n_given < started.calls.len() {
+            return Err(started.awaited);
+        }
+        let me = buffer.me();
+        buffer.is_free(call).map_err(|rank| if rank == me { started.awaited } else { rank })
+    }
+
+    /// Moves on what has been started, as far as that goes.
+    pub(super) fn move_on(&self, flat: &mut Flat) {
+        while self.give_next(flat) | self.end_next(flat) {
+            // Relaxed: only a hint that there is something to look at.
+            self.has_moved.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn caller(&self, buffer: &FlatBuffer) -> Caller {
+        Caller { rank: buffer.me() as Rank, n_ranks: self.n_ranks as u32 }
+    }
+
+    /// Has the first call that has not contributed do so, if its place is free.
+    #[inline]
+    fn give_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
+        let Some(next) = started.calls.get(started.n_given) else { return false };
+        if let Err(rank) = self.give_started(buffer, next) {
+            started.awaited = rank;
+            return false;
+        }
+        started.n_given += 1;
+        true
+    }
+
+    /// Ends the first call, if it has contributed and all is there that it takes.
+    #[inline]
+    fn end_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
+        if started.n_given == 0 {
+            return false;
+        }
+        let Some(first) = started.calls.front_mut() else { return false };
+        let outcome = match self.end_started(buffer, first) {
+            Ok(outcome) => outcome,
+            Err(rank) => {
+                started.awaited = rank;
+                return false;
+            }
+        };
+        let number = first.entered.number();
+        started.calls.pop_front();
+        started.n_given -= 1;
+        let next = started.calls.front().map(|next| next.entered);
+        buffer.has_read(next);
+        if next.is_none() {
+            // Relaxed: who does not see it yet finds nothing to do.
+            self.are_under_way.store(false, Ordering::Relaxed);
+        }
+        if let Err(error) = outcome {
+            started.failures.push((number, error));
+            // Relaxed: ordered by the next store.
+            self.has_failures.store(true, Ordering::Relaxed);
+        }
+        // Release: pairs with the Acquire in `has_ended`: the output has been written.
+        self.ended.store(number + 1, Ordering::Release);
+        true
+    }
+
+    /// Contributes to a call.
+    ///
+    /// # Errors
+    /// The rank that may still read what the place held before.
+    #[inline]
+    fn give_started(&self, buffer: &mut FlatBuffer, started: &StartedCall) -> Result<(), usize> {
+        let &StartedCall { ref call, entered, .. } = started;
+        let caller = self.caller(buffer);
+        let task = self.task(call, caller);
+        if task.gives {
+            buffer.is_free(entered)?;
+            // SAFETY: the call is under way, so that its input is there, and the place is free.
+            unsafe { self.give(buffer, entered, (call, caller), &task) };
+        }
+        Ok(())
+    }
+
+    /// Takes what this rank gets of a call, once all is there.
+    ///
+    /// # Errors
+    /// The first rank that has not contributed.
+    #[inline]
+    fn end_started(
+        &self,
+        buffer: &mut FlatBuffer,
+        started: &mut StartedCall,
+    ) -> Result<Result<(), Error>, usize> {
+        let &mut StartedCall { ref call, entered, ref mut next } = started;
+        let caller = self.caller(buffer);
+        let task = self.task(call, caller);
+        let (sources, len) = task.sources();
+        for rank in sources.start.max(*next)..sources.end {
+            *next = rank;
+            if rank != buffer.me() {
+                match buffer.of(entered, rank, len) {
+                    Contribution::At(_) => {}
+                    Contribution::Other => return Ok(Err(self.elsewhere(rank, caller))),
+                    Contribution::Missing => return Err(rank),
+                }
+            }
+        }
+        let op = call.op.filter(|_| task.folds);
+        let reducer = match op.map(|op| Reducer::new(call.dtype, op)).transpose() {
+            Ok(reducer) => reducer,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let given = buffer.own(entered, len);
+        let find = |(rank, len)| match buffer.of(entered, rank, len) {
+            Contribution::At(ptr) => Ok(ptr),
+            // It stays, unless another process overwrites what is not its own.
+            _ => Err(self.elsewhere(rank, caller)),
+        };
+        // SAFETY: the call is under way, so that its buffers are there, and nobody else uses them.
+        Ok(unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) })
+    }
+
+    /// Gives up what has not ended: nobody touches its buffers any more.
+    #[cold]
+    fn give_up(&self, flat: &mut Flat) {
+        let Flat { buffer, started } = flat;
+        let Some(first) = started.calls.front() else { return };
+        started.given_up.get_or_insert(first.entered.number());
+        started.calls.clear();
+        started.n_given = 0;
+        buffer.has_read(None);
+        self.are_under_way.store(false, Ordering::Relaxed);
+        self.has_failures.store(true, Ordering::Relaxed);
+        // Release: as in `end_next`.
+        self.ended.store(buffer.call() + 1, Ordering::Release);
+    }
+
+    /// How a call that has ended did so.
+    #[cold]
+    fn outcome(&self, flat: &mut Flat, number: u64) -> Look {
+        let Started { failures, given_up, .. } = &mut flat.started;
+        if let Some(at) = failures.iter().position(|(of, _)| *of == number) {
+            return Look::Failed(failures.swap_remove(at).1);
+        }
+        match given_up {
+            Some(first) if number >= *first => Look::GivenUp,
+            _ => Look::Ended,
+        }
+    }
+
+    /// The flat buffer, unless another call has it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Flat>> {
+        match self.flat.try_lock() {
+            Ok(flat) => Some(flat),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl Requests for SharedFlatBuffer {
+    #[inline]
+    fn starts(&self, call: &Call) -> bool {
+        call.form == Form::Regular
+    }
+
+    #[inline]
+    unsafe fn start(&self, call: &Call<'static>, waiter: &mut dyn Waiter) -> Result<Start, Error> {
+        let flat = &mut *lock(&self.flat);
+        let entered = self.enter(flat, call, block_bytes(call), waiter)?;
+        flat.buffer.read_later();
+        flat.started.calls.push_back(StartedCall { call: *call, entered, next: 0 });
+        self.move_on(flat);
+        let started = &flat.started;
+        if started.is_empty() && !self.has_failures.load(Ordering::Relaxed) {
+            return Ok(Start::Ended);
+        }
+        // SeqCst: as in `advance`.
+        self.are_under_way.store(!started.is_empty(), Ordering::SeqCst);
+        let hooks = !started.is_empty() && !self.is_hooked.swap(true, Ordering::SeqCst);
+        Ok(Start::UnderWay { number: entered.number(), hooks })
+    }
+
+    #[inline]
+    fn has_ended(&self, number: u64) -> bool {
+        // Acquire: pairs with the Release in `end_next`.
+        self.ended.load(Ordering::Acquire) > number
+    }
+
+    #[inline]
+    fn look(&self, number: u64, patiently: bool, has_failed: bool) -> Look {
+        // Relaxed: ordered by `has_ended`.
+        if self.has_ended(number) && !self.has_failures.load(Ordering::Relaxed) {
+            return Look::Ended;
+        }
+        let Some(mut flat) = self.try_lock() else { return Look::Waits(None) };
+        let looks = if patiently { self.looks } else { 0 };
+        for n_looks in 0.. {
+            self.move_on(&mut flat);
+            if self.has_ended(number) {
+                return self.outcome(&mut flat, number);
+            }
+            if n_looks == looks {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        if has_failed {
+            self.give_up(&mut flat);
+            return self.outcome(&mut flat, number);
+        }
+        Look::Waits(Some(flat.started.awaited))
+    }
+
+    fn advance(&self) -> Advanced {
+        if self.are_under_way.load(Ordering::Relaxed)
+            && let Some(mut flat) = self.try_lock()
+        {
+            self.move_on(&mut flat);
+        }
+        if self.has_moved.load(Ordering::Relaxed) {
+            self.has_moved.store(false, Ordering::Relaxed);
+            return Advanced::Moved;
+        }
+        if self.are_under_way.load(Ordering::Relaxed) {
+            return Advanced::Waits;
+        }
+        // SeqCst: whoever starts a call says so, and then finds this unhooked, or is seen here. Not under the lock, which
+        // a blocking call may have.
+        self.is_hooked.store(false, Ordering::SeqCst);
+        let is_hooked_again = self.are_under_way.load(Ordering::SeqCst)
+            && !self.is_hooked.swap(true, Ordering::SeqCst);
+        if is_hooked_again { Advanced::Waits } else { Advanced::Idle }
+    }
+}
