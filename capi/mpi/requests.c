@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include "background.h"
+#include "job.h"
 #include "receives.h"
 #include <stdlib.h>
 #include <string.h>
