@@ -23,10 +23,11 @@ const SHAPES: &[&str] = &[
 const PORTS: &[u32] = &[1, 2, 3, 4, 6];
 
 /// On which shapes and ports a table's choices are recorded: of the one for Tofu-D, which is written by a program and
-/// has no rule that means several shapes, on some.
+/// has no rule that means several shapes, on some; of the one for MPI on those of its own rules and two others.
 fn places(table: &str) -> (Vec<&'static str>, &'static [u32]) {
     match table {
         "tofu-d" => (SHAPES.iter().copied().step_by(5).collect(), &[1, 6]),
+        "mpi" => (vec!["2", "3", "7", "8", "11", "2x2", "2x3", "2+2", "1x2+2", "3+4"], &[1, 4]),
         _ => (SHAPES.to_vec(), PORTS),
     }
 }

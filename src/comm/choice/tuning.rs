@@ -1,7 +1,7 @@
 //! The decision tables that there are: built in, or a user's (`HOPBINE_TUNING`).
 
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use hopbine_torus::choose::{
     Choice, DecisionTable, Features, Found, Knowledge, Model, Query, TableError, Wire,
@@ -34,15 +34,17 @@ pub struct Tuning {
 }
 
 /// The built-in tables, read when they are asked first.
-static TABLES: [LazyLock<Tuning>; Tuning::BUILT_IN.len()] =
-    [LazyLock::new(|| built_in(0)), LazyLock::new(|| built_in(1)), LazyLock::new(|| built_in(2))];
+static TABLES: [OnceLock<Tuning>; Tuning::BUILT_IN.len()] =
+    [const { OnceLock::new() }; Tuning::BUILT_IN.len()];
 
 /// A test has tried its algorithms on its classes.
-fn built_in(at: usize) -> Tuning {
-    let (name, text) = Tuning::BUILT_IN[at];
-    let table =
-        parse(text, &table_of).unwrap_or_else(|error| panic!("built-in table {name}: {error}"));
-    Tuning::of(table)
+fn built_in(at: usize) -> &'static Tuning {
+    TABLES[at].get_or_init(|| {
+        let (name, text) = Tuning::BUILT_IN[at];
+        let table =
+            parse(text, &table_of).unwrap_or_else(|error| panic!("built-in table {name}: {error}"));
+        Tuning::of(table)
+    })
 }
 
 fn table_of(name: &str) -> Option<Arc<DecisionTable>> {
@@ -51,29 +53,36 @@ fn table_of(name: &str) -> Option<Arc<DecisionTable>> {
 
 impl Tuning {
     /// The built-in tables' names and texts.
-    pub const BUILT_IN: [(&'static str, &'static str); 3] = [
+    pub const BUILT_IN: [(&'static str, &'static str); 4] = [
         ("network", include_str!("tables/network.toml")),
         ("memory", include_str!("tables/memory.toml")),
         ("tofu-d", include_str!("tables/tofu-d.toml")),
+        ("mpi", include_str!("tables/mpi.toml")),
     ];
 
     /// The table of a wire of which nothing else is known.
     pub fn built_in(wire: Wire) -> &'static Tuning {
         match wire {
-            Wire::Network => &TABLES[0],
-            Wire::Memory => &TABLES[1],
+            Wire::Network => built_in(0),
+            Wire::Memory => built_in(1),
         }
     }
 
     /// The table of Tofu-D, and of the device that emulates it.
     pub fn tofu_d() -> &'static Tuning {
-        &TABLES[2]
+        built_in(2)
+    }
+
+    /// The table of hosts between which MPI carries messages.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn mpi() -> &'static Tuning {
+        built_in(3)
     }
 
     /// The built-in table of this name.
     pub fn named(name: &str) -> Option<&'static Tuning> {
         let at = Tuning::BUILT_IN.iter().position(|(known, _)| *known == name)?;
-        Some(&TABLES[at])
+        Some(built_in(at))
     }
 
     fn of(table: DecisionTable) -> Self {

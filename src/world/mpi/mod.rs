@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hopbine_torus::choose::Wire;
 
+use crate::comm::choice::tuning::Tuning;
 use crate::endpoint::mpi::ffi;
 use hopbine_meet::variables::{BACKEND, Lookup};
 use hopbine_meet::{Exchange, Launched, Place};
@@ -103,6 +104,10 @@ impl Backend for Mpi {
 
     fn wire(&self) -> Wire {
         Wire::Network
+    }
+
+    fn tuning(&self) -> &'static Tuning {
+        Tuning::mpi()
     }
 
     fn drive(&self, wanted: Drive) -> Result<Drive, String> {

@@ -35,7 +35,7 @@ variables! {
         "the library chooses", Program, "allreduce=bine,alltoall=bruck:4",
         "Algorithms to use instead of the library's choice. Where one does not serve a call, the library \
          chooses. The value must be the same on all ranks. `hopbine list` prints the names.";
-    TUNING: Text("network, memory, tofu-d, or the path of a decision table"),
+    TUNING: Text("network, memory, tofu-d, mpi, or the path of a decision table"),
         "the built-in table for the backend", Program, "tuned.toml",
         "Decision table to use instead of the built-in one: which algorithm serves a call that names none, on how \
          many ports, with which longest message. It must be the same on all ranks. `hopbine tune` writes such tables.";
