@@ -187,17 +187,18 @@ fn running_ahead_blocks_nobody() {
         emulate(&config(&[4], drive), |comm| {
             let mine = vec![u64::from(comm.rank()); 40];
             let mut recvs = vec![vec![0u64; 40]; 100];
+            // Without a flat buffer, and blocking calls without gates.
+            let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
             if comm.rank() % 2 == 0 {
-                comm.scope(|scope| {
-                    for recv in &mut recvs {
-                        let _ = scope.allreduce(&mine, recv, Op::Sum)?;
-                    }
-                    Ok(())
-                })
-                .unwrap();
+                by_plan
+                    .scope(|scope| {
+                        for recv in &mut recvs {
+                            let _ = scope.allreduce(&mine, recv, Op::Sum)?;
+                        }
+                        Ok(())
+                    })
+                    .unwrap();
             } else {
-                // What the hardware performs for blocking calls meets no others.
-                let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
                 for recv in &mut recvs {
                     by_plan.allreduce(&mine, recv, Op::Sum).unwrap();
                 }

@@ -3,7 +3,7 @@
 use crate::common::calls::config;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::Collective;
-use hopbine::{Call, Drive, Error, Tuning, Wire, emulate};
+use hopbine::{Call, CallOptions, Drive, Error, Hardware, Tuning, Wire, emulate};
 
 const TABLE: &str = r#"version = 1
 name = "mine"
@@ -35,7 +35,8 @@ fn what_a_table_says_serves() {
         emulate(&config, |comm| {
             assert_eq!(comm.tuning(), &table(wire));
             let call = |n| Call { op: Some(Op::Sum), ..Call::new(Collective::Allreduce, n, Dtype::U64) };
-            let plan = |n| comm.explain_started(&call(n)).unwrap().to_string();
+            let by_plan = comm.with(CallOptions::new().hardware(Hardware::Never));
+            let plan = |n| by_plan.explain_started(&call(n)).unwrap().to_string();
             assert_eq!(plan(1), "bucket, 1 port, whole messages: table mine, line 12: class eight, up to 8 B, on 4x2");
             let longer = plan(2);
             assert!(longer.starts_with("circulant, 1 port, messages up to 4096 B: table mine, line 13"), "{longer}");
@@ -46,6 +47,7 @@ fn what_a_table_says_serves() {
             }
             // Other shapes go by the table behind it.
             let two = comm.split(Some(comm.rank() / 2), 0).unwrap().expect("a group");
+            let two = two.with(CallOptions::new().hardware(Hardware::Never));
             let by = two.explain_started(&call(1)).unwrap().why;
             assert!(by.starts_with(&format!("table {}, line ", wire.name())), "{by}");
         })

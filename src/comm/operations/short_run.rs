@@ -20,8 +20,7 @@ const FEW_TESTS: u32 = 16;
 /// A call that is started, perhaps again and again.
 pub(crate) struct ShortRun {
     inner: Arc<Inner>,
-    /// Its number, while it is under way.
-    active: Option<u64>,
+    state: State,
     /// What it is, if that is needed again.
     kept: Option<Box<Kept>>,
     /// How often it has been tested in vain, what watches over more than a few such tests, and for whom they have
@@ -29,6 +28,16 @@ pub(crate) struct ShortRun {
     n_tests: u32,
     watch: Option<Box<OperationWatch>>,
     awaited: Option<Rank>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has not been started, or its end has been seen.
+    Idle,
+    /// By its number.
+    UnderWay(u64),
+    /// It ended when it was started, which nobody has seen.
+    Ended,
 }
 
 struct Kept {
@@ -66,7 +75,9 @@ impl ShortRun {
         }
         // SAFETY: the caller's promise.
         let active = unsafe { begin(inner, &call) }?;
-        Ok(active.map(|number| ShortRun { active: Some(number), ..ShortRun::new(inner, None) }))
+        let under_way =
+            |number| ShortRun { state: State::UnderWay(number), ..ShortRun::new(inner, None) };
+        Ok(active.map(under_way))
     }
 
     /// A call like that, to be started again and again.
@@ -85,7 +96,7 @@ impl ShortRun {
     fn new(inner: &Arc<Inner>, kept: Option<Box<Kept>>) -> Self {
         ShortRun {
             inner: inner.clone(),
-            active: None,
+            state: State::Idle,
             kept,
             n_tests: 0,
             watch: None,
@@ -148,7 +159,7 @@ impl ShortRun {
         let engine = &inner.of_world.engine;
         match requests(inner).look(number, patiently, engine.has_failed()) {
             Look::Ended if self.kept.is_none() && self.watch.is_none() => {
-                self.active = None;
+                self.state = State::Idle;
                 Ok(Wait::Over)
             }
             Look::Ended => self.over(Ok(Wait::Over)),
@@ -167,10 +178,10 @@ impl ShortRun {
         }
     }
 
-    /// It is over.
+    /// Its end has been seen.
     #[cold]
     fn over<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
-        (self.active, self.n_tests) = (None, 0);
+        (self.state, self.n_tests) = (State::Idle, 0);
         let inner = &*self.inner;
         if let Some(watch) = &mut self.watch {
             inner.of_world.engine.end_watch(watch);
@@ -188,31 +199,36 @@ impl ShortRun {
 
 impl Run for ShortRun {
     fn start(&mut self) -> Result<(), Error> {
-        if self.active.is_some() {
+        if self.is_active() {
             return Err(Error::Active);
         }
         let inner = &self.inner;
         let Some(kept) = &mut self.kept else { unreachable!("what is started again is kept") };
         kept.started = inner.begun().map(|start| (start, inner.next_operation()));
         // SAFETY: the promise made to `repeated`, or to `start_once`.
-        self.active = unsafe { begin(inner, &kept.call) }?;
-        match self.active {
-            Some(_) => Ok(()),
-            None => self.over(Ok(())),
-        }
+        let number = unsafe { begin(inner, &kept.call) }?;
+        self.state = number.map_or(State::Ended, State::UnderWay);
+        Ok(())
     }
 
     fn is_active(&self) -> bool {
-        self.active.is_some()
+        self.state != State::Idle
     }
 
     #[inline]
     fn has_ended(&self) -> bool {
-        self.active.is_none_or(|number| requests(&self.inner).has_ended(number))
+        match self.state {
+            State::UnderWay(number) => requests(&self.inner).has_ended(number),
+            State::Idle | State::Ended => true,
+        }
     }
 
     fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
-        let Some(number) = self.active else { return Ok(true) };
+        let number = match self.state {
+            State::UnderWay(number) => number,
+            State::Idle => return Ok(true),
+            State::Ended => return self.over(Ok(true)),
+        };
         if moves_on && !self.has_ended() {
             self.inner.of_world.engine.move_others_on();
         }
@@ -228,7 +244,11 @@ impl Run for ShortRun {
 
     #[inline]
     fn wait(&mut self) -> Result<(), Error> {
-        let Some(number) = self.active else { return Ok(()) };
+        let number = match self.state {
+            State::UnderWay(number) => number,
+            State::Idle => return Ok(()),
+            State::Ended => return self.over(Ok(())),
+        };
         match self.look(number, true)? {
             Wait::Over => Ok(()),
             Wait::For(awaited) => self.wait_long(number, awaited),

@@ -25,7 +25,7 @@ pub(super) struct Task {
     /// this many, if any,
     part: Option<usize>,
     /// and folds them; else it puts them side by side.
-    pub(super) folds: bool,
+    folds: bool,
 }
 
 impl SharedFlatBuffer {
@@ -141,10 +141,6 @@ impl SharedFlatBuffer {
         waiter: &mut dyn Waiter,
     ) -> Result<(), Error> {
         let task = self.task(call, caller);
-        let reducer = match call.op {
-            Some(op) if task.folds => Some(Reducer::new(call.dtype, op)?),
-            _ => None,
-        };
         let flat = &mut *lock(&self.flat);
         let entered = self.enter(flat, call, block_bytes(call), waiter)?;
         if task.gives {
@@ -152,6 +148,8 @@ impl SharedFlatBuffer {
             // SAFETY: the caller's promise, and the place is free.
             unsafe { self.give(&mut flat.buffer, entered, (call, caller), &task) };
         }
+        // While the others' contributions come.
+        let reducer = task.reducer(call)?;
         let given = flat.buffer.own(entered, task.len);
         let find = |found| self.awaited(flat, entered, found, caller, waiter);
         // SAFETY: the caller's promise.
@@ -222,6 +220,16 @@ impl SharedFlatBuffer {
 }
 
 impl Task {
+    /// What folds, if this rank does.
+    ///
+    /// # Errors
+    /// [`Error::Reduce`](crate::error::Error::Reduce).
+    #[inline]
+    pub(super) fn reducer(&self, call: &Call) -> Result<Option<Reducer>, Error> {
+        let op = call.op.filter(|_| self.folds);
+        Ok(op.map(|op| Reducer::new(call.dtype, op)).transpose()?)
+    }
+
     /// The ranks whose contributions this one takes, and the bytes of each.
     pub(super) fn sources(&self) -> (Range<usize>, usize) {
         (self.part.map_or(0..0, |_| self.from.clone()), self.len)

@@ -39,7 +39,6 @@ use crate::comm::state::small::{Look, Requests, Start, Waiter};
 use crate::endpoint::shm::{Contribution, Entered, FlatBuffer};
 use crate::engine::Advanced;
 use crate::error::Error;
-use crate::reduce::Reducer;
 use crate::sync::lock;
 
 impl SharedFlatBuffer {
@@ -156,10 +155,9 @@ impl SharedFlatBuffer {
                 }
             }
         }
-        let op = call.op.filter(|_| task.folds);
-        let reducer = match op.map(|op| Reducer::new(call.dtype, op)).transpose() {
+        let reducer = match task.reducer(call) {
             Ok(reducer) => reducer,
-            Err(error) => return Ok(Err(error.into())),
+            Err(error) => return Ok(Err(error)),
         };
         let given = buffer.own(entered, len);
         let find = |(rank, len)| match buffer.of(entered, rank, len) {
