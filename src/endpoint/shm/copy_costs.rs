@@ -147,6 +147,11 @@ mod tests {
         assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
         costs.copied.note(BYTES, us(1));
         assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
+        // Long messages end the trial sooner.
+        let mut long = CopyCosts::default();
+        long.copied.note(BYTES, us(1));
+        long.read.note(BYTES, us(6));
+        assert!((0..8).filter(|_| long.prefer_slots(2.0, FIRST.1)).count() >= 6);
         // A peer is slow to send pieces, and slower.
         let read = |costs: &mut CopyCosts| {
             (0..).take_while(|_| !costs.prefer_pieces(2.0, BYTES)).count() as u32

@@ -2,12 +2,12 @@
 //! needs it, and reductions fold them in the order of ranks.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
 
-use super::queue::Started;
+use super::queue::{Seen, Started};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -34,13 +34,7 @@ pub(super) const MOST_SHARED: u64 = 32 * 1024;
 /// The flat buffer of a communicator.
 pub(super) struct SharedFlatBuffer {
     pub(super) flat: Mutex<Flat>,
-    /// The calls that have been started have ended up to this one, without it; and some have failed.
-    pub(super) ended: AtomicU64,
-    pub(super) has_failures: AtomicBool,
-    /// Some are under way; whoever waits for anything moves them on; and they have moved since one did.
-    pub(super) are_under_way: AtomicBool,
-    pub(super) is_hooked: AtomicBool,
-    pub(super) has_moved: AtomicBool,
+    pub(super) seen: Seen,
     /// If the communicator is not the world's; `None` while being dropped.
     lease: Option<FlatBufferLease>,
     /// The members, as ranks of the world.
@@ -89,22 +83,8 @@ impl SharedFlatBuffer {
     ) -> Self {
         let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
         let flat = Mutex::new(Flat { buffer: flat, started: Started::default() });
-        let (ended, has_failures, passed_by) = Default::default();
-        let (are_under_way, is_hooked, has_moved) = Default::default();
-        SharedFlatBuffer {
-            flat,
-            ended,
-            has_failures,
-            are_under_way,
-            is_hooked,
-            has_moved,
-            lease,
-            ranks,
-            n_ranks,
-            capacity,
-            looks,
-            passed_by,
-        }
+        let (seen, passed_by) = Default::default();
+        SharedFlatBuffer { flat, seen, lease, ranks, n_ranks, capacity, looks, passed_by }
     }
 
     /// Whether this rank may contribute to the call; moves on what has been started before it.

@@ -1,6 +1,7 @@
 //! The calls on a flat buffer that have been started and have not ended.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::comm::call::Call;
 use crate::endpoint::shm::Entered;
@@ -18,6 +19,18 @@ pub(super) struct Started {
     pub(super) failures: Vec<(u64, Error)>,
     /// From this number on calls have been given up, if any have.
     pub(super) given_up: Option<u64>,
+}
+
+/// What is known of them without the lock.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// They have ended up to this one, without it; and some have failed.
+    pub(super) ended: AtomicU64,
+    pub(super) has_failures: AtomicBool,
+    /// Some are under way; whoever waits for anything moves them on; and they have moved since one did.
+    pub(super) are_under_way: AtomicBool,
+    pub(super) is_hooked: AtomicBool,
+    pub(super) has_moved: AtomicBool,
 }
 
 pub(super) struct StartedCall {

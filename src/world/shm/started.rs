@@ -61,7 +61,7 @@ impl SharedFlatBuffer {
     pub(super) fn move_on(&self, flat: &mut Flat) {
         while self.give_next(flat) | self.end_next(flat) {
             // Relaxed: only a hint that there is something to look at.
-            self.has_moved.store(true, Ordering::Relaxed);
+            self.seen.has_moved.store(true, Ordering::Relaxed);
         }
     }
 
@@ -102,15 +102,15 @@ impl SharedFlatBuffer {
         buffer.has_read(next);
         if next.is_none() {
             // Relaxed: who does not see it yet finds nothing to do.
-            self.are_under_way.store(false, Ordering::Relaxed);
+            self.seen.are_under_way.store(false, Ordering::Relaxed);
         }
         if let Err(error) = outcome {
             started.failures.push((number, error));
             // Relaxed: ordered by the next store.
-            self.has_failures.store(true, Ordering::Relaxed);
+            self.seen.has_failures.store(true, Ordering::Relaxed);
         }
         // Release: pairs with the Acquire in `has_ended`: the output has been written.
-        self.ended.store(number + 1, Ordering::Release);
+        self.seen.ended.store(number + 1, Ordering::Release);
         true
     }
 
@@ -178,10 +178,10 @@ impl SharedFlatBuffer {
         started.calls.clear();
         started.n_given = 0;
         buffer.has_read(None);
-        self.are_under_way.store(false, Ordering::Relaxed);
-        self.has_failures.store(true, Ordering::Relaxed);
+        self.seen.are_under_way.store(false, Ordering::Relaxed);
+        self.seen.has_failures.store(true, Ordering::Relaxed);
         // Release: as in `end_next`.
-        self.ended.store(buffer.call() + 1, Ordering::Release);
+        self.seen.ended.store(buffer.call() + 1, Ordering::Release);
     }
 
     /// How a call that has ended did so.
@@ -221,25 +221,25 @@ impl Requests for SharedFlatBuffer {
         flat.started.calls.push_back(StartedCall { call: *call, entered, next: 0 });
         self.move_on(flat);
         let started = &flat.started;
-        if started.is_empty() && !self.has_failures.load(Ordering::Relaxed) {
+        if started.is_empty() && !self.seen.has_failures.load(Ordering::Relaxed) {
             return Ok(Start::Ended);
         }
         // SeqCst: as in `advance`.
-        self.are_under_way.store(!started.is_empty(), Ordering::SeqCst);
-        let hooks = !started.is_empty() && !self.is_hooked.swap(true, Ordering::SeqCst);
+        self.seen.are_under_way.store(!started.is_empty(), Ordering::SeqCst);
+        let hooks = !started.is_empty() && !self.seen.is_hooked.swap(true, Ordering::SeqCst);
         Ok(Start::UnderWay { number: entered.number(), hooks })
     }
 
     #[inline]
     fn has_ended(&self, number: u64) -> bool {
         // Acquire: pairs with the Release in `end_next`.
-        self.ended.load(Ordering::Acquire) > number
+        self.seen.ended.load(Ordering::Acquire) > number
     }
 
     #[inline]
     fn look(&self, number: u64, patiently: bool, has_failed: bool) -> Look {
         // Relaxed: ordered by `has_ended`.
-        if self.has_ended(number) && !self.has_failures.load(Ordering::Relaxed) {
+        if self.has_ended(number) && !self.seen.has_failures.load(Ordering::Relaxed) {
             return Look::Ended;
         }
         let Some(mut flat) = self.try_lock() else { return Look::Waits(None) };
@@ -262,23 +262,23 @@ impl Requests for SharedFlatBuffer {
     }
 
     fn advance(&self) -> Advanced {
-        if self.are_under_way.load(Ordering::Relaxed)
+        if self.seen.are_under_way.load(Ordering::Relaxed)
             && let Some(mut flat) = self.try_lock()
         {
             self.move_on(&mut flat);
         }
-        if self.has_moved.load(Ordering::Relaxed) {
-            self.has_moved.store(false, Ordering::Relaxed);
+        if self.seen.has_moved.load(Ordering::Relaxed) {
+            self.seen.has_moved.store(false, Ordering::Relaxed);
             return Advanced::Moved;
         }
-        if self.are_under_way.load(Ordering::Relaxed) {
+        if self.seen.are_under_way.load(Ordering::Relaxed) {
             return Advanced::Waits;
         }
         // SeqCst: whoever starts a call says so, and then finds this unhooked, or is seen here. Not under the lock, which
         // a blocking call may have.
-        self.is_hooked.store(false, Ordering::SeqCst);
-        let is_hooked_again = self.are_under_way.load(Ordering::SeqCst)
-            && !self.is_hooked.swap(true, Ordering::SeqCst);
+        self.seen.is_hooked.store(false, Ordering::SeqCst);
+        let is_hooked_again = self.seen.are_under_way.load(Ordering::SeqCst)
+            && !self.seen.is_hooked.swap(true, Ordering::SeqCst);
         if is_hooked_again { Advanced::Waits } else { Advanced::Idle }
     }
 }
