@@ -33,6 +33,14 @@ enum Format {
     Json,
 }
 
+/// How the flat buffer's ranks are grouped, behind a text about it.
+pub fn in_groups(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        n => format!("; barriers and reductions in {n} groups of ranks"),
+    }
+}
+
 /// Runs the subcommand.
 pub fn run(args: Args) -> Result<Outcome, CliError> {
     let world = hopbine::init()?;
@@ -94,8 +102,11 @@ fn text(info: &Info) -> String {
             GatesInfo::Connected { tni, arrangement } => {
                 format!("connected as {arrangement} on TNI {tni}")
             }
-            GatesInfo::FlatBuffer { bytes } => {
-                format!("a flat buffer in shared memory, for up to {bytes} bytes of a rank")
+            GatesInfo::FlatBuffer { bytes, groups } => {
+                format!(
+                    "a flat buffer in shared memory, for up to {bytes} bytes of a rank{}",
+                    in_groups(*groups)
+                )
             }
             GatesInfo::Absent { reason } => format!("none: {reason}"),
         },

@@ -54,7 +54,7 @@ pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], Str
 }
 
 /// The exchange itself has failed.
-pub(super) fn lost(error: &BootstrapError) -> WireError {
+pub(crate) fn lost(error: &BootstrapError) -> WireError {
     WireError::new("exchange of addresses", error)
 }
 

@@ -60,7 +60,7 @@ pub(crate) mod hostile {
 }
 
 pub use clock::Clock;
-pub(crate) use meeting::{stamped, unstamped};
+pub(crate) use meeting::{lost, stamped, unstamped};
 pub(crate) use status::gossip_peers;
 pub use status::{Beat, Status};
 pub use tag::Tag;

@@ -6,6 +6,12 @@ use super::config::{Drive, spread};
 use super::groups::Groups;
 use hopbine_meet::kernel;
 
+/// Cores that the calling thread may run on, as far as the system says.
+pub(super) fn available_cores() -> Vec<usize> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    cores.into_iter().map(|core| core.id).collect()
+}
+
 /// What decides: the rank's ports, the cores it may use with others, and what the program uses of them.
 #[derive(Clone, Debug)]
 pub(super) struct Seats<'a> {

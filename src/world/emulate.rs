@@ -12,7 +12,7 @@ use hopbine_torus::geometry::Shape;
 
 use super::backend::{Backend, Layout};
 use super::config::{EmulationConfig, spread, tuning_for};
-use super::cores::n_workers;
+use super::cores::{available_cores, n_workers};
 use super::registrations::stage_bytes;
 use super::shm::Shm;
 use super::tofu::Emulation;
@@ -250,10 +250,8 @@ impl Cores {
             (list, _) if !list.is_empty() => list.clone(),
             (_, false) => Vec::new(),
             (_, true) => {
-                let cores = core_affinity::get_core_ids().unwrap_or_default();
-                let cores: Vec<usize> = cores.into_iter().map(|core| core.id).collect();
                 // The ranks' threads are not pinned; they find the cores that are left.
-                spread(&cores, None, n_ranks * n_workers).unwrap_or_default()
+                spread(&available_cores(), None, n_ranks * n_workers).unwrap_or_default()
             }
         };
         Cores { n_workers, own_cores, list }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hopbine_meet::Exchange;
 use hopbine_meet::variables::{
-    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, SHM, TORUS, TUNING, from_environment,
-    timeout,
+    ALGORITHM, BACKEND, DRIVE, Lookup, PORTS, RANKS_PER_NODE, SHM, SHM_GROUP, TORUS, TUNING,
+    from_environment, timeout,
 };
 
 use hopbine_torus::choose::Wire;
@@ -16,7 +16,7 @@ use super::backend::{Backend, Layout, Near, Opened};
 use super::card::{Card, Common};
 use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT};
-use super::cores::{Seating, Seats, current_core, seat, seat_number};
+use super::cores::{Seating, Seats, available_cores, current_core, seat, seat_number};
 use super::fujitsu;
 use super::groups::Groups;
 use super::info::{Attempt, FreeQueues, Info, environment};
@@ -179,17 +179,17 @@ impl World {
         let torus =
             torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
         let coords = backend.coordinates().map_err(startup)?;
-        let available: Vec<usize> = core_affinity::get_core_ids()
-            .map_or_else(Vec::new, |cores| cores.into_iter().map(|core| core.id).collect());
+        let available = available_cores();
         let wanted_map = WantedMap::read(get);
         let settings = format!(
             "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
-             HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_ALGORITHM={wanted} HOPBINE_GATE_SUM={} \
+             HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_SHM_GROUP={} HOPBINE_ALGORITHM={wanted} HOPBINE_GATE_SUM={} \
              HOPBINE_TRACE={} backend={}",
             TORUS.get(get).unwrap_or_default(),
             ports.map_or(String::new(), |ports| ports.to_string()),
             wanted_map.told(),
             if near.is_some() { "on" } else { "off" },
+            SHM_GROUP.get(get).unwrap_or_default(),
             if gate_sum { "on" } else { "off" },
             if trace.is_some() { "on" } else { "off" },
             backend.name(),
@@ -244,7 +244,7 @@ impl World {
         let own_cores = seating.own_cores;
         let near = near
             .filter(|_| around.several_on_a_node)
-            .map(|Shm { may_read }| Near { node: around.node_number, may_read });
+            .map(|Shm { may_read, .. }| Near { node: around.node_number, may_read });
         let place = around.node.place;
         let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, near };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;

@@ -7,6 +7,7 @@ mod card;
 mod choice;
 mod config;
 mod cores;
+mod domains;
 mod emulate;
 mod fujitsu;
 mod groups;

@@ -8,6 +8,7 @@ mod chaos;
 mod collectives;
 mod communicators;
 mod gates;
+mod grouped;
 mod lost;
 mod mismatch;
 mod reg_cache;

@@ -3,6 +3,8 @@
 use hopbine::{CacheMode, FreeQueues, GatesInfo, Info, Reading};
 use hopbine_meet::variables::ALL;
 
+use crate::info::in_groups;
+
 /// What is found about one thing.
 pub struct Finding {
     pub what: &'static str,
@@ -107,9 +109,10 @@ fn gates(info: &Info) -> Finding {
         GatesInfo::Connected { tni, arrangement } => {
             well("short calls", format!("barrier gates, connected as {arrangement} on TNI {tni}"))
         }
-        GatesInfo::FlatBuffer { bytes } => {
-            well("short calls", format!("a flat buffer in shared memory, up to {bytes} bytes"))
-        }
+        GatesInfo::FlatBuffer { bytes, groups } => well(
+            "short calls",
+            format!("a flat buffer in shared memory, up to {bytes} bytes{}", in_groups(*groups)),
+        ),
         GatesInfo::Absent { reason } if info.backend == "tofu" && info.size > 1 => slow(
             "short calls",
             format!("no barrier gates: {reason}"),

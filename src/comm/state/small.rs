@@ -28,6 +28,8 @@ pub enum GatesInfo {
     FlatBuffer {
         /// The longest contribution of a rank.
         bytes: u64,
+        /// Groups of ranks that share a cache or a memory, for barriers and reductions; 0: none.
+        groups: usize,
     },
     /// None can be used.
     Absent {
@@ -190,6 +192,10 @@ pub(crate) enum Refusal {
         most: u64,
         count: u64,
     },
+    /// With more ranks than this.
+    Ranks {
+        most: usize,
+    },
     /// Blocks of different sizes.
     Sizes,
     /// A sum whose bits depend on how it is rounded.
@@ -212,6 +218,12 @@ impl fmt::Display for Refusal {
             }
             Refusal::Count { most, count } => {
                 write!(f, "{count} elements are not supported, only 1 to {most}")
+            }
+            Refusal::Ranks { most } => {
+                write!(
+                    f,
+                    "it is for up to {most} ranks; among more it serves barriers and reductions"
+                )
             }
             Refusal::Sizes => write!(f, "blocks must have one size"),
             Refusal::Rounding(dtype) => {

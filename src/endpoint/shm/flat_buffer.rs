@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
-use super::layout::{CONTRIBUTION_BYTES, DEPTH, LINE, Layout, PART_BYTES, STRIDE};
+use super::flat_groups::FlatGroups;
+use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, Layout, PART_BYTES, STRIDE};
 use super::segment::Segment;
 
 /// The words of the first line of a rank's part: the first call that it may still read; the base of the
@@ -21,11 +22,11 @@ const READ: usize = 0;
 pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
 /// A contribution up to this length shares the cache line of its stamp.
-const INLINE_BYTES: usize = LINE - 8;
+pub(super) const INLINE_BYTES: usize = LINE - 8;
 
 /// A stamp has the signature of a call, whether its rank had read all calls before, and from this bit on its number.
 const NUMBER_BIT: u32 = 17;
-const HAS_READ: u64 = 1 << 16;
+pub(super) const HAS_READ: u64 = 1 << 16;
 
 /// A call that this rank has entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Entered {
 
     /// What all ranks stamp their contributions with, but for [`HAS_READ`].
     #[inline]
-    fn stamp(self) -> u64 {
+    pub(super) fn stamp(self) -> u64 {
         self.number << NUMBER_BIT | u64::from(self.signature)
     }
 
@@ -68,21 +69,27 @@ pub enum Contribution {
 #[derive(Debug)]
 pub struct FlatBuffer {
     /// Keeps the memory mapped.
-    _segment: Arc<Segment>,
-    me: usize,
+    segment: Arc<Segment>,
+    layout: Layout,
+    pub(super) me: usize,
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
     bells: Vec<Doorbell>,
-    /// Each rank is known to have read the calls before this one.
-    read: Vec<u64>,
+    /// Each rank is known to have read the calls before this one, and all ranks those before that.
+    pub(super) read: Vec<u64>,
+    pub(super) all_read: u64,
     /// The calls before this one have been read by this rank, and those that it has shown.
-    own_read: u64,
+    pub(super) own_read: u64,
     shown: u64,
     /// There are calls to be read later.
     is_behind: bool,
     call: u64,
     /// Calls are numbered from here on.
     base: u64,
+    pub(super) groups: Option<FlatGroups>,
+    /// Lines that this rank has fetched from others.
+    #[cfg(test)]
+    pub(super) n_lines: usize,
 }
 
 // SAFETY: the parts are addresses within the segment; the protocol says who writes what when.
@@ -101,17 +108,30 @@ impl FlatBuffer {
         let part = |&rank: &usize| segment.at(layout.flat(index, rank), PART_BYTES);
         let bell = |&rank: &usize| Doorbell::new(segment, layout, rank);
         FlatBuffer {
-            _segment: segment.clone(),
+            segment: segment.clone(),
+            layout,
             me,
             parts: members.iter().map(part).collect(),
             bells: members.iter().map(bell).collect(),
             read: vec![0; members.len()],
+            all_read: 0,
             own_read: base,
             shown: base,
             is_behind: false,
             call: base,
             base,
+            groups: None,
+            #[cfg(test)]
+            n_lines: 0,
         }
+    }
+
+    /// With its ranks in groups: `of` has a number for each, which the ranks of a group share. It must be the world's
+    /// flat buffer, and all ranks must say the same.
+    pub fn in_groups(self, of: &[u32]) -> Self {
+        let leader = |rank| self.segment.at(self.layout.leader(rank), LEADER_BYTES);
+        let groups = Some(FlatGroups::new(of, self.me, leader));
+        FlatBuffer { groups, ..self }
     }
 
     /// The longest contribution, in bytes.
@@ -194,6 +214,9 @@ impl FlatBuffer {
         if self.own_read < enough {
             return Err(self.me);
         }
+        if self.all_read >= enough {
+            return Ok(());
+        }
         for rank in 0..self.parts.len() {
             if self.read[rank] < enough && rank != self.me {
                 // Acquire: see `show`.
@@ -248,9 +271,17 @@ impl FlatBuffer {
 
     /// Wakes everybody: any rank may wait for this one.
     #[inline]
-    fn ring(&self) {
+    pub(super) fn ring(&self) {
         if self.bells[self.me].may_be_heard() {
             self.bells.iter().for_each(Doorbell::ring);
+        }
+    }
+
+    /// This rank fetches a stamp of `rank`, and the `len` bytes behind it.
+    #[cfg(test)]
+    pub(super) fn fetched(&mut self, rank: usize, len: usize) {
+        if rank != self.me {
+            self.n_lines += 1 + if len <= INLINE_BYTES { 0 } else { len.div_ceil(LINE) };
         }
     }
 
@@ -277,6 +308,8 @@ impl FlatBuffer {
             if stamp & HAS_READ != 0 {
                 self.read[rank] = self.read[rank].max(call.number);
             }
+            #[cfg(test)]
+            self.fetched(rank, len);
             return Contribution::At(self.contribution(call, rank, len));
         }
         match stamp >> NUMBER_BIT == call.number {

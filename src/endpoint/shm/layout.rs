@@ -24,6 +24,13 @@ pub(super) const STRIDE: usize = LINE + CONTRIBUTION_BYTES + LINE;
 /// Bytes of a rank's part of a flat buffer: what it shows, and its places.
 pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 
+/// The longest contribution to a call in groups (`stages`).
+pub const GROUP_BYTES: usize = 8 * 1024;
+/// From one place of a leader to the next: not a power of two, likewise.
+pub(super) const GROUP_STRIDE: usize = LINE + GROUP_BYTES + LINE;
+/// Bytes that a rank writes as a leader: two places for each call.
+pub(super) const LEADER_BYTES: usize = 2 * DEPTH as usize * GROUP_STRIDE;
+
 const HEADER_BYTES: usize = 4096;
 const RANK_BYTES: usize = 3 * LINE;
 const QUEUE_BYTES: usize = 2 * LINE + QUEUE_LINES * LINE + PAYLOAD_BYTES;
@@ -84,9 +91,14 @@ impl Layout {
         staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * PART_BYTES
     }
 
+    /// What a rank writes as the leader of a group of the first flat buffer.
+    pub(super) fn leader(&self, rank: usize) -> usize {
+        self.flat(1 + self.n_ranks * self.flats_per_rank, 0) + rank * LEADER_BYTES
+    }
+
     /// Bytes of the segment.
     pub(super) fn len(&self) -> usize {
-        self.flat(1 + self.n_ranks * self.flats_per_rank, 0).next_multiple_of(4096)
+        self.leader(self.n_ranks).next_multiple_of(4096)
     }
 }
 
@@ -101,6 +113,7 @@ mod tests {
         for rank in 0..3 {
             parts.push((layout.rank(rank), RANK_BYTES));
             parts.extend((0..7).map(|flat| (layout.flat(flat, rank), PART_BYTES)));
+            parts.push((layout.leader(rank), LEADER_BYTES));
             for port in PortId::first(2) {
                 parts.push((layout.reads(port, rank), LINE));
                 parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));

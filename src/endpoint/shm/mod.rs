@@ -24,6 +24,7 @@ mod descriptor;
 mod early;
 mod flat_buffer;
 mod flat_buffers;
+mod flat_groups;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod hostile;
 mod inbound;
@@ -36,6 +37,7 @@ mod reach;
 mod rendezvous;
 mod segment;
 mod setup;
+mod stages;
 mod staging;
 mod state;
 
@@ -47,9 +49,11 @@ use hopbine_torus::PortId;
 
 pub use flat_buffer::{Contribution, Entered, FlatBuffer};
 pub use flat_buffers::{FlatBufferLease, FlatBuffers};
+pub use layout::GROUP_BYTES;
 #[cfg(feature = "fuzzing")]
 pub(crate) use setup::check_card;
 pub use setup::{ShmConfig, connect};
+pub use stages::Stage;
 
 use super::Posted as Taken;
 use super::garbled::Garbled;

@@ -41,6 +41,8 @@ pub(super) struct SharedFlatBuffer {
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
     pub(super) capacity: u64,
+    /// Contributions that a rank reads at most of a call in groups; 0 if there are no groups.
+    pub(super) read_in_groups: u64,
     pub(super) looks: u32,
     /// See [`pairs`](super::pairs).
     pub(super) passed_by: AtomicU64,
@@ -69,7 +71,7 @@ impl SharedFlatBuffer {
     /// Why there is none.
     pub(super) fn of_world(flat: FlatBuffer) -> Result<Self, String> {
         let n_ranks = flat.n_ranks();
-        if n_ranks > MOST_RANKS {
+        if n_ranks > MOST_RANKS && flat.n_groups() == 0 {
             return Err(too_many(n_ranks));
         }
         Ok(SharedFlatBuffer::new(flat, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
@@ -82,9 +84,23 @@ impl SharedFlatBuffer {
         looks: u32,
     ) -> Self {
         let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
+        let n_groups = flat.n_groups();
+        let longest =
+            (0..n_groups).map(|group| flat.ranks_of_group(group).len()).max().unwrap_or(0);
+        let read_in_groups = (longest + n_groups) as u64;
         let flat = Mutex::new(Flat { buffer: flat, started: Started::default() });
         let (seen, passed_by) = Default::default();
-        SharedFlatBuffer { flat, seen, lease, ranks, n_ranks, capacity, looks, passed_by }
+        SharedFlatBuffer {
+            flat,
+            seen,
+            lease,
+            ranks,
+            n_ranks,
+            capacity,
+            read_in_groups,
+            looks,
+            passed_by,
+        }
     }
 
     /// Whether this rank may contribute to the call; moves on what has been started before it.
@@ -126,9 +142,22 @@ impl SharedFlatBuffer {
         caller: Caller,
         waiter: &mut dyn Waiter,
     ) -> Result<*const u8, Error> {
+        self.await_from(flat, rank, caller, waiter, |buffer| buffer.of(call, rank, len))
+    }
+
+    /// Waits for what `look` finds of a rank.
+    #[inline]
+    pub(super) fn await_from(
+        &self,
+        flat: &mut Flat,
+        rank: usize,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+        mut look: impl FnMut(&mut FlatBuffer) -> Contribution,
+    ) -> Result<*const u8, Error> {
         let mut looks = 0;
         loop {
-            match flat.buffer.of(call, rank, len) {
+            match look(&mut flat.buffer) {
                 Contribution::At(ptr) => return Ok(ptr),
                 Contribution::Other => return Err(self.elsewhere(rank, caller)),
                 Contribution::Missing if looks < self.looks => {
@@ -142,7 +171,7 @@ impl SharedFlatBuffer {
                     }
                     if let Err(error) = waiter.idle(Some(rank)) {
                         // What has come while the cause was looked for is no failure.
-                        match flat.buffer.of(call, rank, len) {
+                        match look(&mut flat.buffer) {
                             Contribution::At(ptr) => return Ok(ptr),
                             _ => return Err(error),
                         }
@@ -188,7 +217,7 @@ impl SharedFlatBuffer {
     #[inline]
     pub(super) unsafe fn read(
         &self,
-        (me, ranks): (usize, Range<usize>),
+        (me, ranks): (usize, impl ExactSizeIterator<Item = usize>),
         mut of: impl FnMut(usize) -> Read,
         own: *const u8,
         (output, reducer): (*mut u8, Option<&Reducer>),
@@ -306,6 +335,9 @@ impl SmallPlaces for Places {
 impl SmallCollectives for SharedFlatBuffer {
     #[inline]
     fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal> {
+        if self.n_ranks > MOST_RANKS as u64 && !self.is_in_groups(call) {
+            return Err(Refusal::Ranks { most: MOST_RANKS });
+        }
         match call.collective {
             _ if call.form == Form::Regular => self.serves_regular(call),
             Collective::Alltoall if !terms.always => Ok(()),
@@ -319,7 +351,8 @@ impl SmallCollectives for SharedFlatBuffer {
     }
 
     fn describe(&self) -> GatesInfo {
-        GatesInfo::FlatBuffer { bytes: self.capacity }
+        let groups = lock(&self.flat).buffer.n_groups();
+        GatesInfo::FlatBuffer { bytes: self.capacity, groups }
     }
 
     fn requests(&self) -> Option<&dyn Requests> {
@@ -335,6 +368,9 @@ impl SmallCollectives for SharedFlatBuffer {
         // SAFETY: the caller's promise.
         unsafe {
             match (call.form, call.collective) {
+                (Form::Regular, _) if self.is_in_groups(call) => {
+                    self.perform_in_groups(call, caller, waiter)?
+                }
                 (Form::Regular, _) => self.perform_regular(call, caller, waiter)?,
                 (_, Collective::Alltoall) => return self.exchange_pairs(call, caller, waiter),
                 _ => self.perform_blocks(call, caller, waiter)?,

@@ -1,6 +1,7 @@
 //! Shared memory as a backend: for ranks that are all on one host.
 
 mod flat_buffer;
+mod grouped;
 mod pairs;
 mod queue;
 mod regular;
@@ -12,31 +13,52 @@ use hopbine_meet::Exchange;
 use hopbine_torus::choose::Wire;
 
 use super::backend::{Backend, Layout, Opened};
+use super::cores::available_cores;
+use super::domains::{self, Domains};
 use super::info::DeviceInfo;
 use super::launcher::meeting;
 use crate::comm::state::small::{SmallCollectives, SmallPlaces};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, lost};
 use hopbine_meet::host;
 
 use crate::endpoint::shm::{ShmConfig, connect};
 use crate::error::{Error, WireError};
 use flat_buffer::{Places, SharedFlatBuffer};
-use hopbine_meet::variables::{SHM_READ, from_environment};
+use hopbine_meet::variables::{SHM_GROUP, SHM_READ, from_environment};
 
 /// See the module documentation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shm {
     /// Whether long messages may be read from the memory of their senders.
     pub(super) may_read: bool,
+    /// Ranks of each group of the flat buffer, if that is said; 0: no groups.
+    group: Option<u32>,
 }
 
 impl Shm {
-    /// As `HOPBINE_SHM_READ` says.
+    /// As `HOPBINE_SHM_READ` and `HOPBINE_SHM_GROUP` say.
     ///
     /// # Errors
     /// [`Error::Setting`].
     pub(super) fn from_env() -> Result<Self, Error> {
-        Ok(Shm { may_read: SHM_READ.switch(&from_environment, true)? })
+        Ok(Shm {
+            may_read: SHM_READ.switch(&from_environment, true)?,
+            group: SHM_GROUP.number(&from_environment)?,
+        })
+    }
+
+    /// The group of each rank for calls in groups, if there are any; collective.
+    fn groups(self, exchange: &mut dyn Exchange) -> Result<Option<Vec<u32>>, WireError> {
+        let own = Domains::of_cores(&available_cores()).encode();
+        let all = exchange.allgather(&own).map_err(|error| lost(&error))?;
+        let decode = |(rank, bytes)| {
+            Domains::decode(bytes).ok_or_else(|| {
+                let reason = format!("rank {rank} does not say which cores it has");
+                WireError::new("shared memory", reason)
+            })
+        };
+        let domains: Vec<_> = (0..).zip(all.iter()).map(decode).collect::<Result<_, _>>()?;
+        Ok(domains::groups(&domains, self.group))
     }
 }
 
@@ -67,8 +89,13 @@ impl Backend for Shm {
             // On all of them alike.
             return Err(WireError::new("shared memory", "the ranks are on several hosts"));
         };
-        let endpoints = opened.endpoints.into_iter();
         let n_ranks = exchange.size();
+        let groups = self.groups(exchange)?;
+        let flat = match groups {
+            Some(groups) => flat.in_groups(&groups),
+            None => flat,
+        };
+        let endpoints = opened.endpoints.into_iter();
         let places = opened.flats.map(|flats| Places::new(flats, n_ranks));
         Ok(Opened {
             endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),

@@ -7,7 +7,7 @@ use hopbine_torus::Collective;
 use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
-use crate::endpoint::shm::{Entered, FlatBuffer};
+use crate::endpoint::shm::{Entered, FlatBuffer, GROUP_BYTES};
 use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
@@ -33,6 +33,9 @@ impl SharedFlatBuffer {
     #[inline]
     fn most_given(&self, collective: Collective) -> u64 {
         match collective {
+            Collective::Allreduce | Collective::Reduce if self.read_in_groups > 0 => {
+                GROUP_BYTES as u64
+            }
             Collective::Allreduce
             | Collective::Allgather
             | Collective::Scan
@@ -48,7 +51,10 @@ impl SharedFlatBuffer {
         match collective {
             Collective::Barrier => (0, 0),
             Collective::Bcast => (bytes, bytes),
-            Collective::Allreduce | Collective::Reduce => (bytes, all),
+            Collective::Allreduce | Collective::Reduce => match self.read_in_groups {
+                0 => (bytes, all),
+                read => (bytes, bytes.saturating_mul(read)),
+            },
             Collective::Scan | Collective::Exscan => (bytes, all),
             Collective::Allgather | Collective::Gather => (bytes, all),
             Collective::Scatter => (all, bytes),
@@ -244,7 +250,7 @@ pub(super) fn block_bytes(call: &Call) -> u64 {
 
 /// Where this rank's contribution is.
 #[inline(always)]
-fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
+pub(super) fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
     match call.collective {
         Collective::Bcast => call.recv.cast_const(),
         // In place the own block stands in its place among the others.

@@ -29,7 +29,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, TryLockError};
 
-use super::flat_buffer::{Flat, SharedFlatBuffer};
+use super::flat_buffer::{Flat, MOST_RANKS, MOST_READ, SharedFlatBuffer};
 use super::queue::{Started, StartedCall};
 use super::regular::block_bytes;
 use crate::Rank;
@@ -210,7 +210,10 @@ impl SharedFlatBuffer {
 impl Requests for SharedFlatBuffer {
     #[inline]
     fn starts(&self, call: &Call) -> bool {
+        // Started calls are not performed in groups: all ranks read all contributions.
+        let read = block_bytes(call).saturating_mul(self.n_ranks);
         call.form == Form::Regular
+            && (!self.is_in_groups(call) || self.n_ranks <= MOST_RANKS as u64 && read <= MOST_READ)
     }
 
     #[inline]

@@ -1,0 +1,250 @@
+//! Groups of a flat buffer's ranks, for hosts with many cores: the cores of a group share a cache or a memory, and a
+//! line from another group takes longer.
+//!
+//! In a call in groups each group's first rank, its leader, reads the contributions of its group and writes what they
+//! fold to; the leaders read each other's and write the result, which the other ranks read. A rank so
+//! fetches the lines of its group and one of each other group, or one, in place of the lines of all ranks. The call has a
+//! number of the flat buffer as any other, and what it writes is free again under the same condition.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::flat_buffer::{Contribution, Entered, FlatBuffer, HAS_READ, INLINE_BYTES};
+use super::flat_groups::FlatGroups;
+use super::layout::{DEPTH, GROUP_STRIDE, LINE};
+
+/// What a leader writes in a call in groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// What the contributions of its group fold to.
+    Group,
+    /// The result of all groups.
+    All,
+}
+
+impl FlatBuffer {
+    #[inline]
+    fn groups(&self) -> &FlatGroups {
+        self.groups.as_ref().expect("a call in groups is one of a flat buffer with groups")
+    }
+
+    /// Number of groups; 0 if its ranks are in none.
+    pub fn n_groups(&self) -> usize {
+        self.groups.as_ref().map_or(0, |groups| groups.groups.len())
+    }
+
+    /// The ranks of a group, ascending; the first leads it.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn ranks_of_group(&self, group: usize) -> &[usize] {
+        &self.groups().groups[group]
+    }
+
+    /// This rank's group.
+    ///
+    /// # Panics
+    /// If there are no groups.
+    pub fn own_group(&self) -> usize {
+        self.groups().own
+    }
+
+    /// A leader's stamp of a stage of the call.
+    #[inline]
+    fn stage_word(&self, call: Entered, stage: Stage, group: usize) -> &AtomicU64 {
+        let place = place(call, stage);
+        // SAFETY: an aligned word of the leader's part, which `segment` keeps mapped; this one is accessed as an atomic
+        // only.
+        unsafe { AtomicU64::from_ptr(self.groups().parts[group].add(place).cast()) }
+    }
+
+    /// Where a group's leader writes `len` bytes of a stage, at most [`GROUP_BYTES`](super::GROUP_BYTES). If this rank
+    /// leads it and [`is_free`](FlatBuffer::is_free) for the call, nobody else reads or writes there before
+    /// [`stage_is_there`](FlatBuffer::stage_is_there).
+    #[inline]
+    pub fn stage(&self, call: Entered, stage: Stage, group: usize, len: usize) -> *mut u8 {
+        let offset = place(call, stage) + if len <= INLINE_BYTES { 8 } else { LINE };
+        // SAFETY: within the leader's part.
+        unsafe { self.groups().parts[group].add(offset) }
+    }
+
+    /// What this rank writes of a stage, as its group's leader, is there.
+    #[inline]
+    pub fn stage_is_there(&mut self, call: Entered, stage: Stage) {
+        let number = call.number();
+        let FlatGroups { groups, own, read, .. } = self.groups();
+        let have_read = match stage {
+            Stage::Group => {
+                let others = groups[*own].iter().filter(|&&rank| rank != self.me);
+                self.own_read >= number && others.copied().all(|rank| self.read[rank] >= number)
+            }
+            Stage::All => {
+                (0..groups.len()).all(|group| group == *own || read[group] >= number)
+                    && groups[*own].iter().all(|&rank| rank == self.me || self.read[rank] >= number)
+                    && self.own_read >= number
+            }
+        };
+        if stage == Stage::All && have_read {
+            self.all_read = number;
+        }
+        let has_read = if have_read { HAS_READ } else { 0 };
+        // Release: pairs with the Acquire in `of_stage`: with the bytes, and with what these ranks have read.
+        self.stage_word(call, stage, self.own_group())
+            .store(call.stamp() | has_read, Ordering::Release);
+        self.ring();
+    }
+
+    /// What a group's leader has written of a stage of the call; `len` is its length.
+    #[inline]
+    pub fn of_stage(
+        &mut self,
+        call: Entered,
+        stage: Stage,
+        group: usize,
+        len: usize,
+    ) -> Contribution {
+        // Acquire: pairs with the Release in `stage_is_there`.
+        let stamp = self.stage_word(call, stage, group).load(Ordering::Acquire);
+        if stamp & !HAS_READ != call.stamp() {
+            return Contribution::Missing;
+        }
+        if stamp & HAS_READ != 0 {
+            match (stage, &mut self.groups) {
+                (Stage::All, _) => self.all_read = self.all_read.max(call.number()),
+                (Stage::Group, Some(groups)) => groups.read[group] = call.number(),
+                (Stage::Group, None) => {}
+            }
+        }
+        #[cfg(test)]
+        self.fetched(self.ranks_of_group(group)[0], len);
+        Contribution::At(self.stage(call, stage, group, len))
+    }
+}
+
+#[inline]
+fn place(call: Entered, stage: Stage) -> usize {
+    ((call.number() % DEPTH) as usize * 2 + stage as usize) * GROUP_STRIDE
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::layout::{GROUP_BYTES, Layout};
+    use super::super::segment::Segment;
+    use super::*;
+
+    fn flats(of: &[u32]) -> Vec<FlatBuffer> {
+        let layout = Layout { n_ranks: of.len(), n_ports: 0, flats_per_rank: 0 };
+        let segment = Arc::new(Segment::create(layout.len(), 1).unwrap().0);
+        let all: Vec<usize> = (0..of.len()).collect();
+        let flat = |me| FlatBuffer::new(&segment, layout, (0, &all), me, 0).in_groups(of);
+        (0..of.len()).map(flat).collect()
+    }
+
+    /// The bytes of what is there, added to `sum`.
+    fn add(sum: &mut [u8], found: Contribution) {
+        let Contribution::At(ptr) = found else { panic!("{found:?}") };
+        for (at, byte) in sum.iter_mut().enumerate() {
+            // SAFETY: the flat buffer says that they are there.
+            *byte = byte.wrapping_add(unsafe { ptr.add(at).read() });
+        }
+    }
+
+    /// Writes `bytes` as a leader.
+    fn write(flat: &mut FlatBuffer, call: Entered, stage: Stage, bytes: &[u8]) {
+        let into = flat.stage(call, stage, flat.own_group(), bytes.len());
+        // SAFETY: there is room for so many, and nobody reads them yet.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
+        flat.stage_is_there(call, stage);
+    }
+
+    /// An allreduce in groups: adds bytes. All ranks, one after the other.
+    fn sum(flats: &mut [FlatBuffer], len: usize) -> Vec<Vec<u8>> {
+        let calls: Vec<Entered> = flats.iter_mut().map(|flat| flat.enter(7)).collect();
+        let (call, n_groups) = (calls[0], flats[0].n_groups());
+        for (rank, flat) in flats.iter_mut().enumerate() {
+            assert_eq!(flat.is_free(call), Ok(()));
+            flat.contribute(call, &vec![rank as u8 + 1; len]);
+        }
+        let leads = |flat: &FlatBuffer| flat.ranks_of_group(flat.own_group())[0] == flat.me();
+        for flat in flats.iter_mut().filter(|flat| leads(flat)) {
+            assert_eq!(
+                flat.of_stage(call, Stage::All, flat.own_group(), len),
+                Contribution::Missing
+            );
+            let mut folded = vec![0; len];
+            for rank in flat.ranks_of_group(flat.own_group()).to_vec() {
+                add(&mut folded, flat.of(call, rank, len));
+            }
+            write(flat, call, Stage::Group, &folded);
+        }
+        for flat in flats.iter_mut().filter(|flat| leads(flat)) {
+            let mut result = vec![0; len];
+            (0..n_groups)
+                .for_each(|group| add(&mut result, flat.of_stage(call, Stage::Group, group, len)));
+            write(flat, call, Stage::All, &result);
+        }
+        let result = |flat: &mut FlatBuffer| {
+            let mut result = vec![0; len];
+            add(&mut result, flat.of_stage(call, Stage::All, flat.own_group(), len));
+            result
+        };
+        flats.iter_mut().map(result).collect()
+    }
+
+    #[test]
+    fn all_ranks_get_the_result_of_all_groups() {
+        for of in [&[3, 3, 1, 1, 1][..], &[0, 1, 0, 1, 2], &[5], &[0, 1], &[2, 2, 2]] {
+            let mut flats = flats(of);
+            let want = (of.len() * (of.len() + 1) / 2) as u8;
+            for len in [8, 0, 56, 57, 4096, GROUP_BYTES, 1, 9] {
+                assert_eq!(sum(&mut flats, len), vec![vec![want; len]; of.len()], "{of:?} {len}");
+            }
+        }
+    }
+
+    /// On the 48 ranks of an A64FX, in its four memory groups.
+    #[test]
+    fn a_rank_fetches_the_lines_of_its_group_and_one_of_each_other() {
+        let of: Vec<u32> = (0..48).map(|rank| rank / 12).collect();
+        for (len, each) in [(8, 1), (56, 1), (64, 2), (4096, 65)] {
+            let mut flats = flats(&of);
+            sum(&mut flats, len);
+            let lines: Vec<usize> = flats.iter().map(|flat| flat.n_lines).collect();
+            for (rank, n) in lines.iter().enumerate() {
+                let stamps = if rank % 12 == 0 { 11 + 3 } else { 1 };
+                assert_eq!(*n, stamps * each, "rank {rank}, {len} bytes");
+            }
+            // Without groups each rank fetches those of 47 others.
+            assert_eq!(lines.iter().sum::<usize>(), (4 * (11 + 3) + 44) * each);
+        }
+    }
+
+    /// A result says that all ranks have read what was before: no rank looks at the others' words for that.
+    #[test]
+    fn a_place_is_free_once_all_have_read_whoever_led() {
+        let mut flats = flats(&[0, 0, 1, 1]);
+        for _ in 0..3 * DEPTH {
+            sum(&mut flats, 8);
+            let all_read = flats[3].call();
+            assert!(flats.iter().all(|flat| flat.all_read == all_read));
+        }
+        // A rank that reads later is waited for, by leaders and by others.
+        let last = flats[2].call();
+        let call = flats[2].enter(7);
+        flats[2].read_later();
+        for rank in [0, 1, 3] {
+            assert_eq!(flats[rank].enter(7), call);
+        }
+        for _ in 0..DEPTH {
+            flats.iter_mut().for_each(|flat| _ = flat.enter(7));
+        }
+        let next = flats[0].enter(7);
+        for rank in [0, 1, 3] {
+            assert_eq!(flats[rank].is_free(next), Err(2));
+        }
+        assert!(call.number() == last + 1 && next.number() > call.number() + DEPTH);
+        flats[2].has_read(None);
+        assert_eq!(flats[0].is_free(next), Ok(()));
+    }
+}

@@ -1,0 +1,156 @@
+//! Domains of cores: those that share a cache, or a memory of their own. A line from a core of another domain takes
+//! longer.
+
+use std::fs;
+use std::path::Path;
+
+use super::config::core_list;
+use super::groups::Groups;
+
+/// Where the kernel lists the caches of each core.
+const LISTED: &str = "/sys/devices/system/cpu";
+/// No domain that is known.
+const UNKNOWN: u64 = u64::MAX;
+
+/// What all cores of a rank share: the last level of caches, and the memory group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Domains {
+    /// The first core of the cache; [`UNKNOWN`]: the rank's cores share none.
+    pub(super) cache: u64,
+    pub(super) memory: u64,
+}
+
+impl Domains {
+    /// Those of a rank that runs on these cores.
+    pub(super) fn of_cores(cores: &[usize]) -> Self {
+        let cache = common(cores.iter().map(|&core| last_cache(Path::new(LISTED), core)));
+        let memory = match Groups::of_machine().of_cores(cores)[..] {
+            [one] => one as u64,
+            _ => UNKNOWN,
+        };
+        Domains { cache, memory }
+    }
+
+    pub(super) fn encode(self) -> [u8; 16] {
+        let words = u128::from(self.cache) | u128::from(self.memory) << 64;
+        words.to_le_bytes()
+    }
+
+    /// `None` if these are other bytes.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let words = u128::from_le_bytes(bytes.try_into().ok()?);
+        Some(Domains { cache: words as u64, memory: (words >> 64) as u64 })
+    }
+}
+
+/// What all say alike, if they say something.
+fn common(mut all: impl Iterator<Item = Option<u64>>) -> u64 {
+    let first = all.next().flatten();
+    first.filter(|_| all.all(|other| other == first)).unwrap_or(UNKNOWN)
+}
+
+/// The first core of those that share a core's last level of caches.
+fn last_cache(listed: &Path, core: usize) -> Option<u64> {
+    let caches = fs::read_dir(listed.join(format!("cpu{core}/cache"))).ok()?;
+    let of_cache = |cache: fs::DirEntry| {
+        let text = |name| fs::read_to_string(cache.path().join(name)).ok();
+        let level: u32 = text("level")?.trim().parse().ok()?;
+        Some((level, *core_list(&text("shared_cpu_list")?)?.iter().min()?))
+    };
+    let last = caches.flatten().filter_map(of_cache).max_by_key(|&(level, _)| level)?;
+    Some(last.1 as u64)
+}
+
+/// A number for each rank, which the ranks of a group share, if groups are worth it: the longest way through them
+/// ([`lines`]) is at most half of that without. `each`: ranks of a group as the user says, of consecutive ones; 0 for
+/// none.
+pub(super) fn groups(all: &[Domains], each: Option<u32>) -> Option<Vec<u32>> {
+    let n_ranks = all.len();
+    if let Some(each) = each {
+        let of = |rank: usize| rank as u32 / each.max(1);
+        let is_more = each > 0 && n_ranks > each as usize;
+        return is_more.then(|| (0..n_ranks).map(of).collect());
+    }
+    let by = |key: fn(&Domains) -> u64| -> Option<Vec<u32>> {
+        let mut keys: Vec<u64> = all.iter().map(key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let is_known = !keys.contains(&UNKNOWN);
+        let of = |domains| keys.binary_search(&key(domains)).unwrap_or(0) as u32;
+        is_known.then(|| all.iter().map(of).collect())
+    };
+    let ways = [by(|domains| domains.cache), by(|domains| domains.memory)];
+    let best = ways.into_iter().flatten().min_by_key(|of| lines(of))?;
+    (2 * lines(&best) < n_ranks).then_some(best)
+}
+
+/// Stamps that a rank of the largest group waits for in a call in groups: those of its group, of the other leaders, and
+/// the result's. Without groups these are those of all other ranks.
+fn lines(of: &[u32]) -> usize {
+    let n_groups = of.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut n_of = vec![0; n_groups];
+    of.iter().for_each(|&group| n_of[group as usize] += 1);
+    (n_of.into_iter().max().unwrap_or(0) + n_groups).saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domains(n: u64, cache: fn(u64) -> u64, memory: fn(u64) -> u64) -> Vec<Domains> {
+        (0..n).map(|rank| Domains { cache: cache(rank), memory: memory(rank) }).collect()
+    }
+
+    #[test]
+    fn groups_are_made_where_they_halve_the_way() {
+        // A64FX: no caches listed, four memory groups of twelve cores.
+        let a64fx = domains(48, |_| UNKNOWN, |rank| 4 + rank / 12);
+        let of = groups(&a64fx, None).unwrap();
+        assert_eq!(of, (0..48).map(|rank| rank / 12).collect::<Vec<u32>>());
+        assert_eq!(lines(&of), 15);
+        // Caches of eight cores, in two memories.
+        let epyc = domains(128, |rank| rank / 8 * 8, |rank| rank / 64);
+        assert_eq!(groups(&epyc, None).unwrap()[9], 1);
+        // One group, too few ranks, each a group, and a rank of which nothing is known.
+        assert_eq!(groups(&domains(48, |_| 0, |_| 0), None), None);
+        assert_eq!(groups(&domains(8, |rank| rank / 4, |rank| rank / 4), None), None);
+        assert_eq!(groups(&domains(48, |rank| rank, |rank| rank), None), None);
+        let mut one = a64fx.clone();
+        one[5].memory = UNKNOWN;
+        assert_eq!(groups(&one, None), None);
+        // As the user says.
+        assert_eq!(groups(&domains(5, |_| 0, |_| 0), Some(2)), Some(vec![0, 0, 1, 1, 2]));
+        assert_eq!(groups(&a64fx, Some(0)), None);
+        assert_eq!(groups(&a64fx, Some(48)), None);
+        assert_eq!(groups(&[], None), None);
+    }
+
+    #[test]
+    fn domains_are_what_all_cores_of_a_rank_share() {
+        let dir = std::env::temp_dir().join(format!("hopbine-domains-{}", std::process::id()));
+        for (core, index, level, shared) in [
+            (0, 0, "1", "0"),
+            (0, 3, "3", "0-1"),
+            (1, 3, "3", "0-1\n"),
+            (2, 2, "2", "2,7"),
+            (3, 1, "x", "3"),
+        ] {
+            let cache = dir.join(format!("cpu{core}/cache/index{index}"));
+            fs::create_dir_all(&cache).unwrap();
+            fs::write(cache.join("level"), level).unwrap();
+            fs::write(cache.join("shared_cpu_list"), shared).unwrap();
+        }
+        let found: Vec<_> = (0..5).map(|core| last_cache(&dir, core)).collect();
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(found, [Some(0), Some(0), Some(2), None, None]);
+        let of = |cores: &[usize]| common(cores.iter().map(|&core| found[core]));
+        assert_eq!([of(&[0, 1]), of(&[1, 2]), of(&[3]), of(&[])], [0, UNKNOWN, UNKNOWN, UNKNOWN]);
+    }
+
+    #[test]
+    fn domains_are_told_whole() {
+        let told = Domains { cache: 7, memory: UNKNOWN };
+        assert_eq!(Domains::decode(&told.encode()), Some(told));
+        assert_eq!(Domains::decode(&[0; 15]), None);
+    }
+}

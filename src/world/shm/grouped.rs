@@ -1,0 +1,128 @@
+//! Barriers and reductions in groups of ranks that share a cache or a memory: leaders fold their groups'
+//! contributions, then each other's (`endpoint::shm::stages`). All ranks get the same bits.
+
+use hopbine_torus::Collective;
+
+use super::flat_buffer::{Flat, Read, SharedFlatBuffer};
+use super::regular::{block_bytes, input};
+use crate::comm::call::blocks::Form;
+use crate::comm::call::{Call, Caller};
+use crate::comm::state::small::Waiter;
+use crate::endpoint::shm::{Contribution, Entered, Stage};
+use crate::error::Error;
+use crate::sync::lock;
+
+impl SharedFlatBuffer {
+    /// Whether a blocking call is performed in groups.
+    #[inline]
+    pub(super) fn is_in_groups(&self, call: &Call) -> bool {
+        self.read_in_groups > 0
+            && call.form == Form::Regular
+            && matches!(
+                call.collective,
+                Collective::Barrier | Collective::Allreduce | Collective::Reduce
+            )
+    }
+
+    /// As [`perform`](crate::comm::state::small::SmallCollectives::perform), for a call
+    /// [in groups](SharedFlatBuffer::is_in_groups).
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn perform_in_groups(
+        &self,
+        call: &Call,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+    ) -> Result<(), Error> {
+        let task = self.task(call, caller);
+        let flat = &mut *lock(&self.flat);
+        let entered = self.enter(flat, call, block_bytes(call), waiter)?;
+        self.has_place(flat, entered, waiter)?;
+        // SAFETY: the caller's promise, and the place is free.
+        unsafe { self.give(&mut flat.buffer, entered, (call, caller), &task) };
+        let reducer = task.reducer(call)?;
+        let (reducer, me, (_, len)) = (reducer.as_ref(), caller.rank as usize, task.sources());
+        let (group, n_groups) = (flat.buffer.own_group(), flat.buffer.n_groups());
+        let ranks = flat.buffer.ranks_of_group(group).to_vec();
+        let is_leader = ranks[0] == me;
+        let part = |_| Read { len, part: 0..len, place: 0 };
+        let folded = flat.buffer.stage(entered, Stage::Group, group, len);
+        if is_leader {
+            let given = flat.buffer.own(entered, len);
+            let own = if call.in_place { given } else { input(call, caller, len) };
+            let find = |found| self.awaited(flat, entered, found, caller, waiter);
+            // SAFETY: every contribution has `len` bytes, and so much room has what this rank writes as a leader, which
+            // nobody reads before it says that it is there.
+            unsafe { self.read((me, ranks.iter().copied()), part, own, (folded, reducer), find)? };
+            flat.buffer.stage_is_there(entered, Stage::Group);
+        }
+        let is_result_here = match call.collective {
+            Collective::Reduce => call.root == caller.rank,
+            _ => is_leader,
+        };
+        if is_result_here {
+            let own = if is_leader { group } else { usize::MAX };
+            let find = |(group, _)| {
+                self.await_stage((flat, entered), (Stage::Group, group), len, caller, waiter)
+            };
+            let output = (call.recv, reducer);
+            // SAFETY: what each leader has written has `len` bytes, and the output has room for that, by the caller's
+            // promise.
+            unsafe { self.read((own, 0..n_groups), part, folded, output, find)? };
+        }
+        if call.collective == Collective::Reduce {
+            return Ok(());
+        }
+        if is_leader {
+            let result = flat.buffer.stage(entered, Stage::All, group, len);
+            // SAFETY: as for what is folded; the output has `len` bytes.
+            unsafe { copy(call.recv, result, len) };
+            flat.buffer.stage_is_there(entered, Stage::All);
+            return Ok(());
+        }
+        let result = self.await_stage((flat, entered), (Stage::All, group), len, caller, waiter)?;
+        // SAFETY: the leader has written `len` bytes, and the output has room for them.
+        unsafe { copy(result, call.recv, len) };
+        Ok(())
+    }
+
+    /// Waits for `len` bytes of what a group's leader writes.
+    #[inline]
+    fn await_stage(
+        &self,
+        (flat, call): (&mut Flat, Entered),
+        (stage, group): (Stage, usize),
+        len: usize,
+        caller: Caller,
+        waiter: &mut dyn Waiter,
+    ) -> Result<*const u8, Error> {
+        let leader = flat.buffer.ranks_of_group(group)[0];
+        let mut looks = 0u32;
+        self.await_from(flat, leader, caller, waiter, |buffer| {
+            looks = looks.wrapping_add(1);
+            match buffer.of_stage(call, stage, group, len) {
+                // Not at once: the leader contributes sooner to a line that nobody has fetched.
+                Contribution::Missing if looks.is_multiple_of(LOOKS_AT_CALL) => {
+                    match buffer.of(call, leader, len) {
+                        Contribution::Other => Contribution::Other,
+                        _ => Contribution::Missing,
+                    }
+                }
+                found => found,
+            }
+        })
+    }
+}
+
+/// After so many looks for what a leader writes, a rank looks whether the leader makes the same call.
+const LOOKS_AT_CALL: u32 = 1024;
+
+/// # Safety
+/// So many bytes must be valid for reads and for writes, if there are any.
+unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, into, len) };
+    }
+}
