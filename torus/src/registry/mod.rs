@@ -295,7 +295,7 @@ impl Algorithm {
             (
                 Recipe::Walk(WalkRecipe { form: WalkForm::Butterfly, positions, .. }),
                 Collective::ReduceScatter | Collective::Allgather,
-            ) if *positions != Placement::Resend => Some(others),
+            ) if !matches!(positions, Placement::Resend | Placement::Dealt) => Some(others),
             _ => None,
         };
         let has_root = matches!(self.collective, Collective::Gather | Collective::Scatter);

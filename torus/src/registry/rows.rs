@@ -13,7 +13,7 @@ use crate::collectives::Collective::{
 use crate::collectives::WalkForm::{self, Butterfly, Latency, Tree, TwoPhase};
 use crate::patterns::PatternKind;
 use crate::plan::Interleave::{self, RoundRobin, Sequential};
-use crate::plan::Placement::{self, Path, Rank, Resend};
+use crate::plan::Placement::{self, Dealt, Path, Rank, Resend};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
 use crate::plan::{
     ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, Schedule, WalkRecipe,
@@ -128,6 +128,8 @@ static PERMUTE: Variant = usage(Butterfly, Path, NearFirst, "contiguous, blocks 
 static BLOCK: Variant = usage(Butterfly, Rank, NearFirst, "rank order, block by block");
 static SEND: Variant =
     usage(Butterfly, Resend, NearFirst, "contiguous, blocks put right by one more exchange");
+static DEALT: Variant =
+    usage(Butterfly, Dealt, NearFirst, "rank order, whole blocks dealt to lanes");
 static TWO: Variant = usage(Butterfly, Rank, FarFirst, "rank order, long distances first");
 static SCATTER_ALLGATHER: Variant = usage(TwoPhase, Path, NearFirst, "scatter, then allgather");
 static REDUCE_SCATTER_GATHER: Variant =
@@ -277,6 +279,7 @@ static BY_USE: &[RowGroup] = &[
     (Allgather, "-send", &SEND, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allgather, "-two", &TWO, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allgather, "", &BLOCK, &[&SWING]),
+    (Allgather, "-dealt", &DEALT, &[&MIXED, &CIRCULANT, &BALANCED, &BUCKET]),
     (Allgather, "-tree", &TREE_AND_BACK, &[&KNOMIAL]),
     (Bcast, "", &SCATTER_ALLGATHER, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &DIRECT, &BUCKET, &KRING]),
     (Bcast, "-tree", &TREE_FROM_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),

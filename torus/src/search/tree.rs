@@ -13,7 +13,7 @@ use super::steps::AxisSteps;
 use crate::bounds::{BoundKind, Bounds};
 use crate::collectives::WalkForm;
 use crate::patterns::PatternKind;
-use crate::plan::{Recipe, Schedule, WalkRecipe};
+use crate::plan::{Placement, Recipe, Schedule, WalkRecipe};
 use crate::sim::{Machine, Network};
 
 /// Which of a frame's patterns, by dimension.
@@ -341,9 +341,9 @@ impl<'a> Search<'a> {
 
     /// Whether all ranks have the same part in a schedule.
     fn is_alike(&self, schedule: &Schedule) -> bool {
-        let is_tree =
-            matches!(&schedule.recipe, Recipe::Walk(recipe) if recipe.form == WalkForm::Tree);
-        !is_tree && !self.question.collective.is_rooted()
+        let Recipe::Walk(recipe) = &schedule.recipe else { return false };
+        let is_alike = recipe.form != WalkForm::Tree && recipe.positions != Placement::Dealt;
+        is_alike && !self.question.collective.is_rooted()
     }
 
     fn schedule(&self, frame: u32, chosen: &[u16]) -> Option<Schedule> {

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::dealt::{Deal, DealtPass};
 use super::fold::FoldPass;
 use super::latency::LatencyPass;
 use super::order::PositionOrder;
@@ -69,9 +70,13 @@ impl Schedule {
         let schedule = self;
         let torus = Arc::new(Torus { shape: schedule.shape.clone(), map: schedule.map.clone() });
         let lanes = match &schedule.recipe {
-            Recipe::Walk(recipe) => (0..schedule.ports)
-                .map(|port| walk_lane(schedule, recipe, &torus, port))
-                .collect::<Result<Vec<_>, _>>()?,
+            Recipe::Walk(recipe) => {
+                let is_dealt = recipe.positions == Placement::Dealt;
+                let deal = is_dealt.then(|| Deal::new(&schedule.shape, schedule.ports));
+                (0..schedule.ports)
+                    .map(|port| walk_lane(schedule, recipe, &torus, deal.as_ref(), port))
+                    .collect::<Result<Vec<_>, _>>()?
+            }
             Recipe::Exchange(exchange) => exchange_lanes(&torus, exchange, schedule.ports),
             Recipe::Linear => linear_lanes(&torus, schedule),
             Recipe::Prefix(how) => prefix_lanes(torus.shape.n_ranks(), schedule, *how),
@@ -197,6 +202,7 @@ fn walk_lane(
     schedule: &Schedule,
     recipe: &WalkRecipe,
     torus: &Arc<Torus>,
+    deal: Option<&Deal>,
     port: u32,
 ) -> Result<ExpandedLane, ScheduleError> {
     let Schedule { collective, shape, map, .. } = schedule;
@@ -212,7 +218,7 @@ fn walk_lane(
     let order = Arc::new(match (recipe.form, recipe.positions) {
         _ if is_whole => PositionOrder::row_major(walk.sizes()),
         (WalkForm::Tree, _) => tree_order(&walk, root),
-        (_, Placement::Rank) => PositionOrder::row_major(walk.sizes()),
+        (_, Placement::Rank | Placement::Dealt) => PositionOrder::row_major(walk.sizes()),
         (_, Placement::Path | Placement::Resend) => path_order(&walk, origin),
     });
     let space = Arc::new(Space {
@@ -253,17 +259,24 @@ fn walk_lane(
         if puts_right && phase.backwards {
             passes.push(resend(true));
         }
-        passes.push(pass);
+        match deal {
+            Some(deal) => {
+                passes.push(DealtPass { walk: pass, deal: deal.clone(), lane: port as u8 })
+            }
+            None => passes.push(pass),
+        }
         if puts_right && !phase.backwards {
             passes.push(resend(false));
         }
     }
     let outwards = [fold(&nodes, walk.sizes(), Action::Copy), fold(&sizes, &nodes, Action::Copy)];
     outwards.into_iter().flatten().for_each(|pass| passes.push(pass));
+    // Lanes that have whole blocks share a space.
+    let (part, parts) = if deal.is_some() { (0, 1) } else { (port, schedule.ports) };
     let header = LaneHeader {
         port: PortId(port as u16),
-        part: port,
-        parts: schedule.ports,
+        part,
+        parts,
         space,
         window: None,
         n_steps: passes.n_steps(),

@@ -2,6 +2,7 @@
 //! orders of positions that keep their transfers contiguous, and their composition
 //! ([`Expansion`](expansion::Expansion)).
 
+mod dealt;
 pub(super) mod expansion;
 mod fold;
 mod latency;

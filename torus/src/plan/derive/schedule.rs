@@ -23,6 +23,8 @@ crate::named! {
         Rank = "rank",
         /// As if permuted, without permuting: one more exchange puts blocks right ("send").
         Resend = "resend",
+        /// Rank order, and each lane moves whole blocks, in place of its part of every block: of allgathers.
+        Dealt = "dealt",
     }
 }
 
@@ -211,6 +213,16 @@ pub enum ScheduleError {
         /// The name of the form.
         form: &'static str,
     },
+    /// Whole blocks are dealt to the lanes of allgathers only.
+    #[error(
+        "{collective} in {form} form has no whole blocks to deal to lanes; an allgather's butterfly has"
+    )]
+    Dealt {
+        /// The collective.
+        collective: Collective,
+        /// The name of the form.
+        form: &'static str,
+    },
     /// The latency form would give different bits on different ranks.
     #[error(
         "the latency form needs groups that nest, and {kind} has none on a dimension of size \
@@ -279,6 +291,10 @@ impl Schedule {
         if matches!(recipe.interleave, Interleave::Fused { .. }) && recipe.form != WalkForm::Latency
         {
             return Err(ScheduleError::Fused { form: self.recipe.form() });
+        }
+        let is_dealt = (collective, recipe.form) == (Collective::Allgather, WalkForm::Butterfly);
+        if recipe.positions == Placement::Dealt && !is_dealt {
+            return Err(ScheduleError::Dealt { collective, form: self.recipe.form() });
         }
         let patterns = self.ring_patterns(recipe, false)?;
         for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {

@@ -99,6 +99,20 @@ impl WalkPass {
         }
     }
 
+    /// By dimension and coordinate, the sets whose products are sent to a target of a step.
+    pub fn sets(&self, step: usize, target: usize) -> Vec<Vec<Cow<'_, CoordSet>>> {
+        let PassStep { number, .. } = self.steps[step];
+        let now = self.walk.steps()[number];
+        let of_dim = |(dim, &size): (usize, &u32)| {
+            let of = |a| match dim == now.dim {
+                true => self.moving(now, target as u32, a),
+                false => self.resident(dim, self.done[number][dim], a),
+            };
+            (0..size).map(of).collect()
+        };
+        self.walk.sizes().iter().enumerate().map(of_dim).collect()
+    }
+
     /// Whether what moves depends on where a node stands in the other dimensions.
     fn needs_others(&self) -> bool {
         !self.is_whole || self.phase.routing == Routing::ToRoot

@@ -1,0 +1,168 @@
+//! Whole blocks dealt to lanes.
+//!
+//! Where each lane moves a part of every block, these parts are short, and messages of many have to be packed. Here
+//! a lane moves whole blocks, as many as every other: those whose coordinates add up to its number, modulo the
+//! lanes. Along each line of any dimension every lane then has its turn again and again, so in whichever dimension a
+//! lane begins, soon all ranks have as much to pass on. The messages are those of a walk, without the blocks of
+//! others.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::pass::{Pass, PassScope};
+use super::walk_pass::WalkPass;
+use crate::collectives::Action;
+use crate::geometry::{Shape, Vertex};
+use crate::names::Rank;
+use crate::plan::ir::flow::Message;
+use crate::plan::ir::members::{CoordSet, Tile};
+use crate::plan::ir::runs::{Run, Runs};
+use crate::plan::ir::view::{DependsOn, StepView};
+
+/// How many blocks have coordinates that add up to a number, modulo the lanes.
+type Sums = SmallVec<[u64; 12]>;
+
+/// By position in row-major order, the lane that moves its block.
+#[derive(Clone, Debug)]
+pub struct Deal {
+    lane_of: Arc<[u8]>,
+    lanes: u32,
+}
+
+impl Deal {
+    /// The blocks of a shape, dealt to so many lanes, at most 256.
+    pub fn new(shape: &Shape, lanes: u32) -> Self {
+        let of_vertex = |vertex: Vertex| {
+            let sum: u32 = shape.coord(vertex).as_slice().iter().sum();
+            (sum % lanes) as u8
+        };
+        Deal { lane_of: shape.vertices().map(of_vertex).collect(), lanes }
+    }
+
+    /// The part of some runs that a lane moves.
+    fn of_lane(&self, lane: u8, runs: &[Run], found: &mut Runs) {
+        found.clear();
+        for position in runs.iter().flat_map(|run| run.start..run.end()) {
+            if self.lane_of[position as usize] != lane {
+                continue;
+            }
+            match found.last_mut() {
+                Some(last) if last.end() == position => last.len += 1,
+                _ => found.push(Run::new(position, 1)),
+            }
+        }
+    }
+
+    /// By coordinate of dimension `dim`, the most of a lane's blocks in a product of sets, of each dimension one of
+    /// those of its coordinates.
+    fn most(&self, lane: u8, dim: usize, sets: &[Vec<Cow<'_, CoordSet>>]) -> Vec<u64> {
+        let lanes = self.lanes as usize;
+        let count = |set: &Cow<'_, CoordSet>| {
+            let mut counts: Sums = SmallVec::from_elem(0, lanes);
+            let members = set.0.iter().flat_map(|interval| interval.start..interval.end);
+            members.for_each(|member| counts[member as usize % lanes] += 1);
+            counts
+        };
+        // As many as add up to a number, of the members of both.
+        let at = |a: &Sums, b: &Sums, sum: usize| -> u64 {
+            (0..lanes).map(|of_a| a[of_a] * b[(sum + lanes - of_a) % lanes]).sum()
+        };
+        let mut others: HashSet<Sums> = HashSet::new();
+        others.insert((0..lanes).map(|sum| u64::from(sum == 0)).collect());
+        for of_dim in (0..sets.len()).filter(|&other| other != dim).map(|other| &sets[other]) {
+            let of_dim: HashSet<Sums> = of_dim.iter().map(count).collect();
+            let with = |a: &Sums| {
+                let both = |b: &Sums| (0..lanes).map(|sum| at(a, b, sum)).collect();
+                of_dim.iter().map(both).collect::<Vec<Sums>>()
+            };
+            others = others.iter().flat_map(with).collect();
+        }
+        let most = |own: Sums| others.iter().map(|other| at(&own, other, lane.into())).max();
+        sets[dim].iter().map(|set| most(count(set)).unwrap_or(0)).collect()
+    }
+}
+
+/// The pass of one lane.
+#[derive(Debug)]
+pub struct DealtPass {
+    pub walk: WalkPass,
+    pub deal: Deal,
+    pub lane: u8,
+}
+
+impl Pass for DealtPass {
+    fn n_steps(&self) -> usize {
+        self.walk.n_steps()
+    }
+
+    fn action(&self, step: usize) -> Action {
+        self.walk.action(step)
+    }
+
+    fn tiles(&self, most: u32) -> Option<Vec<Tile>> {
+        self.walk.tiles(most)
+    }
+
+    /// Lines have their blocks at different times.
+    fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
+        let StepView::Lines(mut lines) = self.walk.view(step, except) else {
+            return StepView::Messages(None);
+        };
+        let senders = (0..lines.positions.len()).map(|target| {
+            if lines.positions[target] == 0 {
+                return Vec::new();
+            }
+            let most = self.deal.most(self.lane, lines.dim, &self.walk.sets(step, target));
+            lines.positions[target] = most.iter().copied().max().unwrap_or(0);
+            (0..).zip(most).filter(|(_, most)| *most > 0).collect()
+        });
+        lines.senders = Some(senders.collect());
+        StepView::Lines(lines)
+    }
+
+    fn after(&self, step: usize) -> DependsOn {
+        self.walk.after(step)
+    }
+
+    fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>)) {
+        let mut own = Runs::new();
+        self.walk.messages(scope, &mut |step, Message { from, to, runs }| {
+            self.deal.of_lane(self.lane, runs, &mut own);
+            if !own.is_empty() {
+                visit(step, Message { from, to, runs: &own });
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::max_ports;
+
+    proptest! {
+        /// Along every line of every dimension all lanes have as many blocks, but for one.
+        #[test]
+        fn lanes_take_turns_on_every_line(sizes in prop::collection::vec(1u32..8, 1..=3), on_node in 1u32..4) {
+            let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+            let shape: Shape = format!("{}+{on_node}", sizes.join("x")).parse().unwrap();
+            for lanes in 1..=max_ports(&shape) {
+                let deal = Deal::new(&shape, lanes);
+                for (dim, size) in shape.sizes().into_iter().enumerate() {
+                    for start in shape.vertices().map(|at| shape.coord(at)).filter(|at| at[dim] == 0) {
+                        let on_line = |x| deal.lane_of[shape.vertex(start.with(dim, x)).index()];
+                        for lane in 0..lanes as u8 {
+                            let n = (0..size).filter(|&x| on_line(x) == lane).count() as u32;
+                            prop_assert!((size / lanes..=size.div_ceil(lanes)).contains(&n));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
