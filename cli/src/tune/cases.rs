@@ -59,7 +59,48 @@ impl<'a> Cases<'a> {
         let n_rows = all.len();
         let mut cases = Cases { machine, all: Vec::new(), n_rows, sizes, times: Vec::new() };
         cases.play_all(all, bar);
+        cases.follow_uneven(network, shape)?;
         Ok(cases)
+    }
+
+    /// Where one rank of a case is unlike others, and takes less than the best of the other cases, what all take.
+    fn follow_uneven(&mut self, network: &Network, shape: &Shape) -> Result<(), CliError> {
+        let (uneven, even): (Vec<usize>, Vec<usize>) =
+            (0..self.all.len()).partition(|&at| self.all[at].is_uneven());
+        let least = |at: usize, size: usize| least(&self.times[at][size]);
+        let times_of = |&at: &usize| {
+            let case_of_one = &self.all[at];
+            let is_best = |&size: &usize| {
+                let of_others =
+                    even.iter().filter(|&&other| self.all[other].ports <= case_of_one.ports);
+                of_others.map(|&other| least(other, size)).all(|other| least(at, size) < other)
+            };
+            let sizes: Vec<usize> = (0..self.sizes.len()).filter(is_best).collect();
+            let mut times = self.times[at].clone();
+            if !sizes.is_empty() {
+                let case = case(network, shape, &case_of_one.algorithm, case_of_one.ports)?;
+                let case = case.exact(network);
+                for size in sizes {
+                    let all = self.of_size(&case, self.sizes[size]);
+                    times[size].iter_mut().zip(all).for_each(|(one, all)| *one = one.max(all));
+                }
+            }
+            Ok((at, times))
+        };
+        let found: Vec<(usize, Vec<_>)> =
+            uneven.par_iter().map(times_of).collect::<Result<_, CliError>>()?;
+        found.into_iter().for_each(|(at, times)| self.times[at] = times);
+        Ok(())
+    }
+
+    /// What a case takes with messages up to each length.
+    fn of_size(&self, case: &Case, bytes: u64) -> [f64; SEGMENTS.len()] {
+        let whole = case.ns(self.machine, bytes, SEGMENTS[0]);
+        // What is longer than all data cuts nothing.
+        SEGMENTS.map(|segment| match segment {
+            segment if segment == SEGMENTS[0] || segment >= bytes => whole,
+            segment => case.ns(self.machine, bytes, segment),
+        })
     }
 
     /// Others beside them, with all their ranks followed.
@@ -83,17 +124,8 @@ impl<'a> Cases<'a> {
     }
 
     fn play_all(&mut self, all: Vec<Case>, bar: &Bar) {
-        let (machine, sizes) = (self.machine, &self.sizes);
-        let of_size = |case: &Case, bytes: u64| {
-            let whole = case.ns(machine, bytes, SEGMENTS[0]);
-            // What is longer than all data cuts nothing.
-            SEGMENTS.map(|segment| match segment {
-                segment if segment == SEGMENTS[0] || segment >= bytes => whole,
-                segment => case.ns(machine, bytes, segment),
-            })
-        };
         let of_case = |case: &Case| {
-            let times = sizes.iter().map(|&bytes| of_size(case, bytes)).collect();
+            let times = self.sizes.iter().map(|&bytes| self.of_size(case, bytes)).collect();
             bar.advance(1);
             times
         };
@@ -129,10 +161,14 @@ impl<'a> Cases<'a> {
     }
 
     fn best_of<'c>(&'c self, cases: &'c [Case], size: usize, ports: u32) -> (&'c Case, f64) {
-        let least = |of: &[f64; SEGMENTS.len()]| of.iter().copied().fold(f64::INFINITY, f64::min);
         let all = cases.iter().zip(&self.times).filter(|(case, _)| case.ports <= ports);
         let all = all.map(|(case, times)| (case, least(&times[size])));
         all.reduce(|best, other| if other.1 < best.1 { other } else { best })
             .expect("some algorithm serves every shape")
     }
+}
+
+/// At the best length of messages.
+fn least(times: &[f64; SEGMENTS.len()]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
 }

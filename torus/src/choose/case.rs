@@ -3,7 +3,7 @@
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
-use crate::plan::{Expansion, Schedule, ScheduleError};
+use crate::plan::{Expansion, Flow, Recipe, Schedule, ScheduleError};
 use crate::registry::{Algorithm, Request};
 use crate::sim::{CallForm, Machine, Network, Profile, Score};
 
@@ -50,6 +50,13 @@ impl Case {
             }
         }
         self
+    }
+
+    /// Whether one rank is so unlike others that its time may be far below that of all (docs/model.md), and there are
+    /// few enough messages to follow all.
+    pub fn is_uneven(&self) -> bool {
+        let is_dealt = matches!(&self.schedule.recipe, Recipe::Walk(recipe) if recipe.is_dealt());
+        self.ports > 1 && is_dealt && self.score.has_few_messages(self.flow.n_ranks())
     }
 
     /// What a repeated call of `bytes` bytes takes, ns, with messages up to a length.

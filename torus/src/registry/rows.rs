@@ -274,6 +274,7 @@ static BY_USE: &[RowGroup] = &[
     (ReduceScatter, "-send", &SEND, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (ReduceScatter, "-two", &TWO, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (ReduceScatter, "", &BLOCK, &[&SWING]),
+    (ReduceScatter, "-dealt", &DEALT, &[&MIXED, &CIRCULANT, &BALANCED, &BUCKET]),
     (Allgather, "", &PERMUTE, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
     (Allgather, "-block", &BLOCK, &[&MIXED, &DOUBLING, &CIRCULANT, &MULTIPLYING]),
     (Allgather, "-send", &SEND, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &MULTIPLYING]),

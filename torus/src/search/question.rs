@@ -87,9 +87,6 @@ pub struct Cost {
     pub is_exact: bool,
 }
 
-/// The most messages of a call whose ranks are all followed.
-const MOST_FOLLOWED: u64 = 1 << 16;
-
 /// A schedule of the space.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -154,9 +151,8 @@ impl Point {
         let (ns, segment_bytes) = best.expect("a question has segments");
         let ns = ns.max(self.bound_ns);
         let of_one = Cost { ns, segment_bytes, is_exact: one.is_exact() };
-        let n_messages = one.messages().count() as u64 * u64::from(question.shape.n_ranks())
-            / u64::from(one.n_agents());
-        if of_one.is_exact || ns >= best_ns || n_messages > MOST_FOLLOWED {
+        let is_short = one.has_few_messages(question.shape.n_ranks());
+        if of_one.is_exact || ns >= best_ns || !is_short {
             return of_one;
         }
         match Score::of_all(&flow, network, place) {

@@ -10,7 +10,7 @@ use super::steps::AxisSteps;
 use crate::collectives::WalkForm;
 use crate::geometry::{AxisLink, Shape};
 use crate::patterns::PatternKind;
-use crate::plan::{Flow, Interleave, Placement, Recipe, Schedule, StepOrder, WalkRecipe};
+use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder, WalkRecipe};
 use crate::registry::{self, Request};
 use crate::sim::{Machine, Network};
 
@@ -226,7 +226,7 @@ impl Frame {
     /// Whether lanes have whole blocks. Then in early steps some ranks have nothing to send, and wait for nothing:
     /// chains of steps are no bounds.
     pub fn is_dealt(&self) -> bool {
-        self.recipe.positions == Placement::Dealt
+        self.recipe.is_dealt()
     }
 
     /// The schedule with these patterns; `None` if it is none.

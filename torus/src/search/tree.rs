@@ -13,7 +13,7 @@ use super::steps::AxisSteps;
 use crate::bounds::{BoundKind, Bounds};
 use crate::collectives::WalkForm;
 use crate::patterns::PatternKind;
-use crate::plan::{Placement, Recipe, Schedule, WalkRecipe};
+use crate::plan::{Recipe, Schedule, WalkRecipe};
 use crate::sim::{Machine, Network};
 
 /// Which of a frame's patterns, by dimension.
@@ -341,8 +341,8 @@ impl<'a> Search<'a> {
 
     /// Whether all ranks have the same part in a schedule.
     fn is_alike(&self, schedule: &Schedule) -> bool {
-        let Recipe::Walk(recipe) = &schedule.recipe else { return false };
-        let is_alike = recipe.form != WalkForm::Tree && recipe.positions != Placement::Dealt;
+        let differs = |recipe: &WalkRecipe| recipe.form == WalkForm::Tree || recipe.is_dealt();
+        let is_alike = !matches!(&schedule.recipe, Recipe::Walk(recipe) if differs(recipe));
         is_alike && !self.question.collective.is_rooted()
     }
 

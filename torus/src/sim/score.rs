@@ -9,6 +9,9 @@ use crate::collectives::Action;
 use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
 use crate::plan::DependsOn;
 
+/// The most messages of a call whose ranks are all followed.
+const MOST_FOLLOWED: u64 = 1 << 16;
+
 /// The number of a [`Resource`].
 pub(super) type ResourceId = u32;
 
@@ -175,6 +178,12 @@ impl Score {
     /// longest way and the busiest link.
     pub fn is_exact(&self) -> bool {
         self.is_exact
+    }
+
+    /// Whether so many ranks, all as those of this score, have so few messages together that all can be followed.
+    pub fn has_few_messages(&self, n_ranks: u32) -> bool {
+        self.messages().count() as u64 * u64::from(n_ranks) / u64::from(self.n_agents)
+            <= MOST_FOLLOWED
     }
 
     /// Ranks that are followed.

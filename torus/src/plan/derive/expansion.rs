@@ -71,8 +71,7 @@ impl Schedule {
         let torus = Arc::new(Torus { shape: schedule.shape.clone(), map: schedule.map.clone() });
         let lanes = match &schedule.recipe {
             Recipe::Walk(recipe) => {
-                let is_dealt = recipe.positions == Placement::Dealt;
-                let deal = is_dealt.then(|| Deal::new(&schedule.shape, schedule.ports));
+                let deal = recipe.is_dealt().then(|| Deal::new(&schedule.shape, schedule.ports));
                 (0..schedule.ports)
                     .map(|port| walk_lane(schedule, recipe, &torus, deal.as_ref(), port))
                     .collect::<Result<Vec<_>, _>>()?

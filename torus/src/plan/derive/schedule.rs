@@ -23,7 +23,8 @@ crate::named! {
         Rank = "rank",
         /// As if permuted, without permuting: one more exchange puts blocks right ("send").
         Resend = "resend",
-        /// Rank order, and each lane moves whole blocks, in place of its part of every block: of allgathers.
+        /// Rank order, and each lane moves whole blocks, in place of its part of every block: of allgathers and
+        /// reduce-scatters.
         Dealt = "dealt",
     }
 }
@@ -120,6 +121,13 @@ pub struct WalkRecipe {
     pub positions: Placement,
 }
 
+impl WalkRecipe {
+    /// Whether lanes have whole blocks: see [`Placement::Dealt`].
+    pub(crate) fn is_dealt(&self) -> bool {
+        self.positions == Placement::Dealt
+    }
+}
+
 /// Why a schedule cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
@@ -213,9 +221,10 @@ pub enum ScheduleError {
         /// The name of the form.
         form: &'static str,
     },
-    /// Whole blocks are dealt to the lanes of allgathers only.
+    /// Whole blocks are dealt to the lanes of butterflies only.
     #[error(
-        "{collective} in {form} form has no whole blocks to deal to lanes; an allgather's butterfly has"
+        "{collective} in {form} form has no whole blocks to deal to lanes; an allgather's or a \
+         reduce-scatter's butterfly has"
     )]
     Dealt {
         /// The collective.
@@ -292,8 +301,9 @@ impl Schedule {
         {
             return Err(ScheduleError::Fused { form: self.recipe.form() });
         }
-        let is_dealt = (collective, recipe.form) == (Collective::Allgather, WalkForm::Butterfly);
-        if recipe.positions == Placement::Dealt && !is_dealt {
+        let has_blocks = recipe.form == WalkForm::Butterfly
+            && matches!(collective, Collective::Allgather | Collective::ReduceScatter);
+        if recipe.is_dealt() && !has_blocks {
             return Err(ScheduleError::Dealt { collective, form: self.recipe.form() });
         }
         let patterns = self.ring_patterns(recipe, false)?;
