@@ -16,8 +16,9 @@ impl WorkingSpace<'_> {
     /// lane may have to read what the user's buffer still holds there. Where every lane's part
     /// of the input is where its part of the output goes, none has.
     pub(crate) fn waits_for_others(&self) -> bool {
-        let is_own_part = self.geometry.sizes.are_equal()
-            && (self.lane.space.is_identity() || !self.facts.is_shared);
+        // A rank's own block goes to the beginning, which is another's place.
+        let stays = self.lane.space.is_identity() && gets(self.plan) != Share::Own;
+        let is_own_part = self.geometry.sizes.are_equal() && (stays || !self.facts.is_shared);
         let is_alone = self.plan.lanes.iter().all(|lane| lane.port == self.lane.port);
         let is_in_place = input_buffer(self.plan, self.geometry) == Buffer::Recv;
         is_in_place && !is_alone && !is_own_part
