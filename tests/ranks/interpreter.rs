@@ -6,8 +6,6 @@
 //! posting of a receive until its message is there, its region holds rubbish. So an edge that
 //! the task graph lacks shows as a wrong result in some order.
 
-use std::collections::HashMap;
-
 use super::engine::buffers;
 use crate::common::reference::{Case, expected};
 use hopbine::engine::{
@@ -18,6 +16,7 @@ use hopbine_torus::plan::{Flow, max_ports};
 use hopbine_torus::{Algorithm, Collective, Request, registry};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use rustc_hash::FxHashMap;
 
 /// Bytes of an element.
 pub(super) const SIZE: u64 = 8;
@@ -81,8 +80,8 @@ pub(super) struct Execution {
     /// By rank and port, what every task still waits for.
     n_deps: Vec<Vec<Vec<u32>>>,
     items: Vec<Item>,
-    sent: HashMap<Key, Sent>,
-    posted: HashMap<Key, (At, Region)>,
+    sent: FxHashMap<Key, Sent>,
+    posted: FxHashMap<Key, (At, Region)>,
     n_left: usize,
     /// By rank and port, sends and receives under way, and the most that there were.
     under_way: Vec<Vec<[u32; 2]>>,
@@ -110,8 +109,8 @@ impl Execution {
         let mut execution = Execution {
             memories: memories.collect(),
             items: Vec::new(),
-            sent: HashMap::new(),
-            posted: HashMap::new(),
+            sent: FxHashMap::default(),
+            posted: FxHashMap::default(),
             under_way: n_deps.iter().map(|ports| vec![[0; 2]; ports.len()]).collect(),
             most_under_way: 0,
             n_left: n_deps.iter().flatten().map(Vec::len).sum(),

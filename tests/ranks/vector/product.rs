@@ -12,7 +12,8 @@ use hopbine::torus::geometry::{RankMap, Shape};
 use hopbine::torus::{Algorithm, Collective, Request, registry};
 use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, OnTimeout, emulate};
 use hopbine_torus::plan;
-use std::collections::{BTreeMap, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Those of every run: each kind once.
@@ -91,7 +92,7 @@ impl Product {
 
     /// Proves the plans of these calls, each once; sizes do not matter to them.
     fn prove(&self, calls: &[Call]) -> Vec<String> {
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut wrong = Vec::new();
         for call in calls {
             if !seen.insert((call.algorithm, call.root, call.ports)) {
@@ -223,7 +224,7 @@ fn every_pair() {
         let number = (call.algorithm * 100 + call.root * 10 + call.distribution) as u32;
         input(number, *shape * 10 + call.ports as usize)
     });
-    let mut met = HashSet::new();
+    let mut met = FxHashSet::default();
     let mut chosen: BTreeMap<usize, Vec<Call>> = BTreeMap::new();
     for least in [6, 4, 2, 1] {
         for (shape, call) in &order {
