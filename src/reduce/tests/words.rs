@@ -4,24 +4,25 @@ use proptest::prelude::*;
 
 use super::values::vector;
 use super::{Dtype, Op, all_dtypes, all_ops, reducer};
-use crate::reduce::words::{RealSum, WordMap, WordOp};
+use crate::reduce::words::{RealSum, WordMap};
+use utofu::handles::ReduceOp;
 
 const WORDS: usize = 6;
 
-fn combine(op: WordOp, a: u64, b: u64) -> u64 {
+fn combine(op: ReduceOp, a: u64, b: u64) -> u64 {
     match op {
-        WordOp::And => a & b,
-        WordOp::Or => a | b,
-        WordOp::Xor => a ^ b,
-        WordOp::Max => a.max(b),
-        WordOp::Sum => a.wrapping_add(b),
-        WordOp::MaxLoc => unreachable!("of pairs"),
+        ReduceOp::And => a & b,
+        ReduceOp::Or => a | b,
+        ReduceOp::Xor => a ^ b,
+        ReduceOp::Max => a.max(b),
+        ReduceOp::Sum => a.wrapping_add(b),
+        ReduceOp::MaxLoc => unreachable!("of pairs"),
     }
 }
 
 /// Two packets.
-fn merge(op: WordOp, a: &[u64], b: &[u64]) -> Vec<u64> {
-    if op != WordOp::MaxLoc {
+fn merge(op: ReduceOp, a: &[u64], b: &[u64]) -> Vec<u64> {
+    if op != ReduceOp::MaxLoc {
         return a.iter().zip(b).map(|(&a, &b)| combine(op, a, b)).collect();
     }
     let pairs = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);

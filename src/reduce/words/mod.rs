@@ -15,23 +15,7 @@ pub(crate) use real::RealSum;
 use super::order::{Order, of_pair};
 use super::{Dtype, Op};
 use bits::{read, write};
-
-/// How two words become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WordOp {
-    /// Bits set in both.
-    And,
-    /// Bits set in at least one.
-    Or,
-    /// Bits set in exactly one.
-    Xor,
-    /// The larger one, unsigned.
-    Max,
-    /// Of pairs of words the one with the larger first word; where these are equal, with the smaller second one.
-    MaxLoc,
-    /// Sum modulo 2^64.
-    Sum,
-}
+use utofu::handles::ReduceOp;
 
 /// What stands in a word for a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +31,7 @@ enum Code {
 /// A reduction of elements as one of words: see the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordMap {
-    op: WordOp,
+    op: ReduceOp,
     /// Of an element's first number, and of its second if it has one.
     codes: [Code; 2],
     /// Numbers of an element: 1 or 2.
@@ -74,11 +58,11 @@ impl WordMap {
         let bits = |op| with([Code::Bits; 2], op, width, width);
         let truth = |op| with([Code::Truth; 2], op, 1, 1);
         let order = |is_min| {
-            with([Code::Order(Order::of(dtype, is_min)); 2], WordOp::Max, width, u64::BITS)
+            with([Code::Order(Order::of(dtype, is_min)); 2], ReduceOp::Max, width, u64::BITS)
         };
         // A fold of one operand is that operand, whatever the operator.
         if n_operands == 1 {
-            return bits(WordOp::Or);
+            return bits(ReduceOp::Or);
         }
         if !op.defined_for(dtype) {
             return None;
@@ -86,28 +70,28 @@ impl WordMap {
         match op {
             Op::Sum if dtype.is_integer() => {
                 let carries = n_operands.next_power_of_two().trailing_zeros();
-                with([Code::Bits; 2], WordOp::Sum, width, width + carries)
+                with([Code::Bits; 2], ReduceOp::Sum, width, width + carries)
             }
             Op::Sum | Op::Product => None,
             Op::Min => order(true),
             Op::Max => order(false),
-            Op::LogicalAnd => truth(WordOp::And),
-            Op::LogicalOr => truth(WordOp::Or),
-            Op::LogicalXor => truth(WordOp::Xor),
-            Op::BitAnd => bits(WordOp::And),
-            Op::BitOr => bits(WordOp::Or),
-            Op::BitXor => bits(WordOp::Xor),
+            Op::LogicalAnd => truth(ReduceOp::And),
+            Op::LogicalOr => truth(ReduceOp::Or),
+            Op::LogicalXor => truth(ReduceOp::Xor),
+            Op::BitAnd => bits(ReduceOp::And),
+            Op::BitOr => bits(ReduceOp::Or),
+            Op::BitXor => bits(ReduceOp::Xor),
             Op::MinLoc | Op::MaxLoc => {
                 let (value, location) = pair?;
                 let (values, locations) = of_pair(value, location, op == Op::MinLoc);
                 let codes = [Code::Order(values), Code::Order(locations)];
-                with(codes, WordOp::MaxLoc, width, u64::BITS)
+                with(codes, ReduceOp::MaxLoc, width, u64::BITS)
             }
         }
     }
 
     /// How the words are combined.
-    pub(crate) fn op(&self) -> WordOp {
+    pub(crate) fn op(&self) -> ReduceOp {
         self.op
     }
 

@@ -4,7 +4,7 @@
 //! form that every rank sees from the result whether all hashes were equal. Where it leaves none, the next one tells.
 
 use crate::comm::call::Call;
-use crate::reduce::words::WordOp;
+use utofu::handles::ReduceOp;
 
 /// The most calls in a row that leave no room for the hash, before it gets an operation of its own.
 const MOST_UNCHECKED: u32 = 64;
@@ -55,20 +55,20 @@ pub(super) struct Check {
 
 impl Check {
     /// That of a reduction by `op` which leaves `room` words; without any if they are too few.
-    pub(super) fn of(history: History, op: WordOp, n_ranks: u32, room: usize) -> Check {
+    pub(super) fn of(history: History, op: ReduceOp, n_ranks: u32, room: usize) -> Check {
         let hash = history.hash;
         let (given, len) = match op {
             // Each bit beside its opposite: one of them changes.
-            WordOp::And | WordOp::Or => ([hash << 32 | (!hash & 0xffff_ffff), 0, 0, 0], 1),
+            ReduceOp::And | ReduceOp::Or => ([hash << 32 | (!hash & 0xffff_ffff), 0, 0, 0], 1),
             // The largest, and beside it the smallest.
-            WordOp::Max => ([hash, !hash, 0, 0], 2),
-            WordOp::MaxLoc => ([hash, 0, !hash, 0], 4),
-            WordOp::Sum => ([hash, 0, 0, 0], 1),
+            ReduceOp::Max => ([hash, !hash, 0, 0], 2),
+            ReduceOp::MaxLoc => ([hash, 0, !hash, 0], 4),
+            ReduceOp::Sum => ([hash, 0, 0, 0], 1),
             // Two ranks that differ alike would not be seen.
-            WordOp::Xor => ([0; MOST], 0),
+            ReduceOp::Xor => ([0; MOST], 0),
         };
         let mut expected = given;
-        if op == WordOp::Sum {
+        if op == ReduceOp::Sum {
             expected[0] = hash.wrapping_mul(n_ranks.into());
         }
         Check { given, expected, len: if len <= room { len } else { 0 } }
@@ -97,7 +97,8 @@ mod tests {
     use crate::reduce::{Dtype, Op};
     use hopbine_torus::collectives::Collective;
 
-    const OPS: [WordOp; 5] = [WordOp::And, WordOp::Or, WordOp::Max, WordOp::MaxLoc, WordOp::Sum];
+    const OPS: [ReduceOp; 5] =
+        [ReduceOp::And, ReduceOp::Or, ReduceOp::Max, ReduceOp::MaxLoc, ReduceOp::Sum];
 
     fn after(count: u64, op: Op, dtype: Dtype) -> History {
         let call = Call { op: Some(op), ..Call::new(Collective::Allreduce, count, dtype) };
@@ -105,9 +106,9 @@ mod tests {
     }
 
     /// What gates make of the words of all ranks.
-    fn combined(op: WordOp, words: &[&[u64]]) -> Vec<u64> {
+    fn combined(op: ReduceOp, words: &[&[u64]]) -> Vec<u64> {
         let two = |a: Vec<u64>, b: &&[u64]| -> Vec<u64> {
-            if op == WordOp::MaxLoc {
+            if op == ReduceOp::MaxLoc {
                 let pairs = a.chunks(2).zip(b.chunks(2));
                 let larger = |(a, b): (&[u64], &[u64])| if b[0] > a[0] { b } else { a }.to_vec();
                 return pairs.flat_map(larger).collect();
@@ -115,9 +116,9 @@ mod tests {
             a.iter()
                 .zip(*b)
                 .map(|(&a, &b)| match op {
-                    WordOp::And => a & b,
-                    WordOp::Or => a | b,
-                    WordOp::Max => a.max(b),
+                    ReduceOp::And => a & b,
+                    ReduceOp::Or => a | b,
+                    ReduceOp::Max => a.max(b),
                     _ => a.wrapping_add(b),
                 })
                 .collect()
@@ -155,7 +156,7 @@ mod tests {
         let words = |op, room| Check::of(History::default(), op, 2, room).given().len();
         assert_eq!(OPS.map(|op| words(op, 4)), [1, 1, 2, 4, 1]);
         assert_eq!(OPS.map(|op| words(op, 1)), [1, 1, 0, 0, 1]);
-        assert_eq!(words(WordOp::Xor, 5), 0);
+        assert_eq!(words(ReduceOp::Xor, 5), 0);
     }
 
     #[test]

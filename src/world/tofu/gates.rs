@@ -8,12 +8,7 @@
 use std::sync::Mutex;
 
 use hopbine_torus::collectives::Collective;
-use utofu::abi::{
-    UTOFU_BARRIER_CAP_REDUCE_OP_BAND, UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER,
-    UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM, UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
-    UTOFU_BARRIER_CAP_REDUCE_OP_BXOR, UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
-    UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC, UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
-};
+use utofu::abi::{UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER, UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM};
 use utofu::handles::{GateError, GateSet, ReduceOp};
 use utofu::{BarrierCaps, Tni};
 
@@ -24,7 +19,7 @@ use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{GatesInfo, Refusal, SmallCollectives, Terms, Waiter};
 use crate::error::{Error, WireError};
 use crate::reduce::Op;
-use crate::reduce::words::{RealSum, WordMap, WordOp};
+use crate::reduce::words::{RealSum, WordMap};
 use crate::sync::lock;
 
 /// The most words that are handed to the gates; a TNI may do fewer.
@@ -53,18 +48,6 @@ enum Task {
     Doubles(RealSum),
 }
 
-/// The gates' operator, and the capability for it.
-fn operator(op: WordOp) -> (ReduceOp, u64) {
-    match op {
-        WordOp::And => (ReduceOp::And, UTOFU_BARRIER_CAP_REDUCE_OP_BAND),
-        WordOp::Or => (ReduceOp::Or, UTOFU_BARRIER_CAP_REDUCE_OP_BOR),
-        WordOp::Xor => (ReduceOp::Xor, UTOFU_BARRIER_CAP_REDUCE_OP_BXOR),
-        WordOp::Max => (ReduceOp::Max, UTOFU_BARRIER_CAP_REDUCE_OP_MAX),
-        WordOp::MaxLoc => (ReduceOp::MaxLoc, UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC),
-        WordOp::Sum => (ReduceOp::Sum, UTOFU_BARRIER_CAP_REDUCE_OP_SUM),
-    }
-}
-
 impl Gates {
     /// What to do for a call; the reason if it cannot be done. With `any_rounding` the result may
     /// differ in the last bits from that of a plan.
@@ -86,7 +69,7 @@ impl Gates {
             (other, _) => return Err(Refusal::Collective(other)),
         };
         let (task, most) = if let Some(map) = WordMap::new(dtype, op, self.n_ranks) {
-            can(operator(map.op()).1)?;
+            can(map.op().capability())?;
             (Task::Words(map), map.most(self.caps.max_uint64_reduction.min(MOST_WORDS)))
         } else if let (Op::Sum, Some(sum)) = (op, RealSum::new(dtype)) {
             can(UTOFU_BARRIER_CAP_REDUCE_OP_BFPSUM)?;
@@ -221,15 +204,15 @@ impl UnderWay<'_> {
 
     /// A check by itself, which is a barrier as well.
     fn check(&mut self, history: History) -> Result<History, Error> {
-        let check = Check::of(history, WordOp::Or, self.gates.n_ranks, 1);
+        let check = Check::of(history, ReduceOp::Or, self.gates.n_ranks, 1);
         let mut word = [0];
         word.copy_from_slice(check.given());
-        self.reduce(WordOp::Or, &mut word)?;
+        self.reduce(ReduceOp::Or, &mut word)?;
         if check.agrees(&word) { Ok(history.checked()) } else { Err(self.mismatch()) }
     }
 
-    fn reduce(&mut self, op: WordOp, words: &mut [u64]) -> Result<(), Error> {
-        self.set.reduce_u64(operator(op).0, words).map_err(|error| self.failed(error))?;
+    fn reduce(&mut self, op: ReduceOp, words: &mut [u64]) -> Result<(), Error> {
+        self.set.reduce_u64(op, words).map_err(|error| self.failed(error))?;
         self.wait(|set| set.poll_reduce_u64(words))
     }
 

@@ -63,6 +63,18 @@ impl ReduceOp {
             ReduceOp::Sum => UTOFU_REDUCE_OP_SUM,
         }
     }
+
+    /// The bit of [`BarrierCaps::reduce_ops`](crate::BarrierCaps) that says whether a TNI has it.
+    pub const fn capability(self) -> u64 {
+        match self {
+            ReduceOp::And => UTOFU_BARRIER_CAP_REDUCE_OP_BAND,
+            ReduceOp::Or => UTOFU_BARRIER_CAP_REDUCE_OP_BOR,
+            ReduceOp::Xor => UTOFU_BARRIER_CAP_REDUCE_OP_BXOR,
+            ReduceOp::Max => UTOFU_BARRIER_CAP_REDUCE_OP_MAX,
+            ReduceOp::MaxLoc => UTOFU_BARRIER_CAP_REDUCE_OP_MAXLOC,
+            ReduceOp::Sum => UTOFU_BARRIER_CAP_REDUCE_OP_SUM,
+        }
+    }
 }
 
 /// Why a gate operation was not started or not finished.
