@@ -59,8 +59,10 @@ impl Communicator {
             return None;
         }
         let [send, recv] = call.check(caller).ok()?;
-        let is_by_hardware = self.gates_for(&call).ok()?.is_some();
-        let is_started_short = self.requests_for(&call).is_ok_and(|requests| requests.is_some());
+        let small = self.gates_for(&call).ok()?;
+        let is_by_hardware = small.is_some();
+        let is_started_short =
+            small.and_then(|small| small.requests()).is_some_and(|requests| requests.starts(&call));
         let call = call.without_blocks();
         Some(Short { call, is_by_hardware, is_started_short, sent: send.len, received: recv.len })
     }
