@@ -6,7 +6,7 @@ pub(crate) mod blocks;
 pub(crate) mod options;
 
 use crate::Rank;
-use hopbine_torus::collectives::Collective;
+use hopbine_torus::collectives::{Collective, Collective as C};
 
 use self::blocks::{Blocks, Form};
 use crate::engine::UserMemory;
@@ -138,9 +138,7 @@ impl<'a> Call<'a> {
     /// The blocks of the only buffer that has some.
     pub(crate) fn blocks(self, blocks: impl Into<Option<Blocks<'a>>>) -> Self {
         match self.collective {
-            Collective::Scatter | Collective::ReduceScatter => {
-                Call { send_blocks: blocks.into(), ..self }
-            }
+            C::Scatter | C::ReduceScatter => Call { send_blocks: blocks.into(), ..self },
             _ => Call { recv_blocks: blocks.into(), ..self },
         }
     }
@@ -159,7 +157,6 @@ impl<'a> Call<'a> {
     /// [`Error::UnevenBlocks`].
     #[inline]
     pub(crate) fn counted(self, caller: Caller) -> Result<Self, Error> {
-        use Collective as C;
         let Call { collective, send_count, recv_count, .. } = self;
         let is_regular = self.form == Form::Regular;
         let count = match collective {
@@ -182,13 +179,11 @@ impl<'a> Call<'a> {
     /// [`Error::UnevenBlocks`].
     pub(crate) fn counted_by_send(self, caller: Caller) -> Result<Self, Error> {
         let count = match (self.collective, self.send_blocks) {
-            (Collective::Scatter, _) => self.count,
-            (Collective::ReduceScatter, Some(blocks)) => {
+            (C::Scatter, _) => self.count,
+            (C::ReduceScatter, Some(blocks)) => {
                 blocks.counts.get(caller.rank as usize).copied().unwrap_or(0)
             }
-            (Collective::ReduceScatter, None) => {
-                whole_blocks(self.collective, caller, self.send_count)?
-            }
+            (C::ReduceScatter, None) => whole_blocks(self.collective, caller, self.send_count)?,
             _ => return self.counted(caller),
         };
         Ok(Call { count, ..self })
@@ -215,10 +210,8 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn normalize(&mut self, caller: Caller) {
         self.in_place &= match self.collective {
-            Collective::Bcast | Collective::Barrier => false,
-            Collective::Reduce | Collective::Gather | Collective::Scatter => {
-                caller.rank == self.root
-            }
+            C::Bcast | C::Barrier => false,
+            C::Reduce | C::Gather | C::Scatter => caller.rank == self.root,
             _ => true,
         };
         if !self.collective.is_reduction() {
@@ -236,11 +229,11 @@ impl<'a> Call<'a> {
     fn block_buffers(&self, Caller { rank, .. }: Caller) -> [bool; 2] {
         let counts = rank == self.root || self.form == Form::VectorKnown;
         match self.collective {
-            Collective::Allgather => [false, true],
-            Collective::ReduceScatter => [true, false],
-            Collective::Alltoall => [!self.in_place, true],
-            Collective::Gather => [false, counts],
-            Collective::Scatter => [counts, false],
+            C::Allgather => [false, true],
+            C::ReduceScatter => [true, false],
+            C::Alltoall => [!self.in_place, true],
+            C::Gather => [false, counts],
+            C::Scatter => [counts, false],
             _ => [false, false],
         }
     }
@@ -252,13 +245,13 @@ impl<'a> Call<'a> {
         let listed = send_blocks.or(recv_blocks);
         let listed = listed.and_then(|blocks| blocks.counts.get(caller.rank as usize));
         let count = match listed {
-            _ if self.collective == Collective::Alltoall => 0,
+            _ if self.collective == C::Alltoall => 0,
             Some(&count) if self.in_place => count,
             _ => self.count,
         };
         // A form that says no more than the other is the other.
         let form = match self.collective {
-            Collective::Gather | Collective::Scatter => self.form,
+            C::Gather | C::Scatter => self.form,
             _ => Form::Vector,
         };
         Call { count, form, send_blocks, recv_blocks, ..self }
@@ -269,7 +262,7 @@ impl<'a> Call<'a> {
     fn check_blocks(&self, caller: Caller) -> Result<(), Error> {
         let collective = self.collective;
         let needed = self.block_buffers(caller);
-        if needed == [false; 2] && !matches!(collective, Collective::Gather | Collective::Scatter) {
+        if needed == [false; 2] && !matches!(collective, C::Gather | C::Scatter) {
             return Err(BlockProblem::NoForm.of(collective));
         }
         let lists = [self.send_blocks, self.recv_blocks];
@@ -285,8 +278,8 @@ impl<'a> Call<'a> {
         }
         let own = |blocks: Option<Blocks<'_>>| Some(blocks?.counts[caller.rank as usize]);
         let (sent, received) = match collective {
-            Collective::Allgather | Collective::Gather => (Some(self.count), own(self.recv_blocks)),
-            Collective::Alltoall => (own(self.send_blocks), own(self.recv_blocks)),
+            C::Allgather | C::Gather => (Some(self.count), own(self.recv_blocks)),
+            C::Alltoall => (own(self.send_blocks), own(self.recv_blocks)),
             _ => (own(self.send_blocks), Some(self.count)),
         };
         match (sent, received) {
@@ -366,7 +359,6 @@ impl<'a> Call<'a> {
     /// Elements that the send and the receive buffer of a rank must hold.
     #[inline]
     pub(crate) fn needed(&self, Caller { rank, n_ranks }: Caller) -> (u64, u64) {
-        use Collective as C;
         let one = self.count;
         let all = match (self.form, self.send_blocks, self.recv_blocks) {
             (Form::Regular, ..) => one.saturating_mul(u64::from(n_ranks)),
