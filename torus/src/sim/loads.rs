@@ -169,8 +169,8 @@ impl<'a> Ways<'a> {
             });
             profile.is_alike &= hops == longest[target] && most == busiest[target];
         }
-        // Where not all ranks do the same, one of a node does.
-        let of_node = if step.is_everywhere() { network.per_node() as f32 } else { 1.0 };
+        // Where lines differ, one rank of a node does this.
+        let of_node = if step.is_on_all_lines { network.per_node() as f32 } else { 1.0 };
         // The ranks of a node share its links.
         for load in found.iter_mut().flat_map(|profile| &mut profile.load) {
             *load *= of_node;

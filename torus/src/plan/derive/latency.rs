@@ -137,7 +137,17 @@ impl Pass for LatencyPass {
             let senders = is_core.then(|| (0..n_targets).map(|_| all()).collect());
             let positions = SmallVec::from_elem(1, n_targets);
             let is_backwards = false;
-            LineStep { dim, positions, except, senders, pattern, steps, is_backwards }
+            let is_on_all_lines = !is_core;
+            LineStep {
+                dim,
+                positions,
+                except,
+                senders,
+                is_on_all_lines,
+                pattern,
+                steps,
+                is_backwards,
+            }
         };
         let mut lines: SmallVec<[LineStep<'_>; 2]> = by_dim.map(line).collect();
         match lines.pop() {

@@ -285,7 +285,16 @@ impl Pass for WalkPass {
         };
         let is_backwards = self.phase.backwards;
         let steps = smallvec![t];
-        StepView::Lines(LineStep { dim, positions, except, senders, pattern, steps, is_backwards })
+        StepView::Lines(LineStep {
+            dim,
+            positions,
+            except,
+            is_on_all_lines: senders.is_none(),
+            senders,
+            pattern,
+            steps,
+            is_backwards,
+        })
     }
 
     /// Steps of one step of the walk send what was there before all of them.

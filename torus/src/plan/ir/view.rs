@@ -115,6 +115,8 @@ pub struct LineStep<'a> {
     /// The senders of each target with the positions that they send, on the lines on which most is sent:
     /// elsewhere it is less, or nothing. `None` if all coordinates of all lines do the same.
     pub(in crate::plan) senders: Option<Vec<Vec<(u32, u64)>>>,
+    /// Whether all lines do much the same, and so all ranks of a node, even if coordinates of a line do not.
+    pub is_on_all_lines: bool,
     pub(in crate::plan) pattern: &'a Pattern,
     /// The steps of the pattern that are taken, one after the other.
     pub(in crate::plan) steps: SmallVec<[u32; 2]>,
