@@ -3,23 +3,19 @@
 use hopbine_torus::choose::{Features, Knowledge, TableError, TableProblem, Wire};
 use hopbine_torus::plan::{max_ports, traffic};
 use hopbine_torus::{Collective, Rank, RankMap, Request, Shape};
+use proptest::prelude::*;
 
 use super::tuning::Tuning;
 
-fn chosen(collective: Collective, sizes: &[u32], bytes: u64) -> String {
-    let shape = Shape::torus(sizes).unwrap();
-    let choice = Tuning::built_in(Wire::Network).choose(collective, &shape, bytes, 4);
-    choice.algorithm.name.into_owned()
-}
-
 #[test]
 fn short_vectors_take_a_latency_form() {
-    assert_eq!(chosen(Collective::Allreduce, &[4, 4], 8), "mixed-l");
-    assert_eq!(chosen(Collective::Allreduce, &[7], 8), "multiplying-l");
-    assert_eq!(chosen(Collective::Allreduce, &[23], 8), "multiplying-l");
-    assert_eq!(chosen(Collective::Allreduce, &[13], 8), "mixed-l");
-    assert_eq!(chosen(Collective::Allreduce, &[48, 69, 48], 8), "multiplying-l");
-    assert_eq!(chosen(Collective::Allreduce, &[4, 4], 1 << 20), "mixed");
+    let chosen = |shape: &str, bytes| {
+        let table = Tuning::built_in(Wire::Network);
+        table.choose(Collective::Allreduce, &shape.parse().unwrap(), bytes, 4).algorithm.name
+    };
+    assert_eq!(["7", "23", "48x69x48"].map(|shape| chosen(shape, 8)), ["multiplying-l"; 3]);
+    assert_eq!(["4x4", "13"].map(|shape| chosen(shape, 8)), ["mixed-l"; 2]);
+    assert_eq!(chosen("4x4", 1 << 20), "mixed");
 }
 
 /// What leaves nodes where several ranks share one, by what is chosen: as multiples of n, of all
@@ -60,9 +56,8 @@ fn nodes_send_what_one_rank_would() {
     assert_eq!(choice.algorithm.name, "mixed-leader");
     assert_eq!(counted(C::Allreduce, "7+4", 8).0, "multiplying-leader-l");
     // Two phases would send half a vector more, back to where it was.
-    for (collective, text) in
-        [(C::Bcast, "2"), (C::Reduce, "2"), (C::Bcast, "2+4"), (C::Reduce, "1x2+2")]
-    {
+    let two = [(C::Bcast, "2"), (C::Reduce, "2"), (C::Bcast, "2+4"), (C::Reduce, "1x2+2")];
+    for (collective, text) in two {
         assert_eq!(counted(collective, text, 1 << 20), ("mixed-tree".to_owned(), 1.0));
     }
 }
@@ -339,8 +334,7 @@ fn bad_tables_are_refused_by_line() {
         let shown = error.to_string();
         assert!(shown.contains(said), "{to}: {shown}");
         if !to.is_empty() && !said.contains("no known shape") {
-            let last = to.lines().last().unwrap();
-            let expected = line(&text, last);
+            let expected = line(&text, to.lines().last().unwrap());
             // The line of the key, of its rule or of a row of that, whichever is wrong.
             assert!(expected.abs_diff(error.line) <= 4, "{to}: {shown}");
         }
@@ -389,8 +383,6 @@ fn tables_say_what_is_copied() {
     let error = lonely.parse::<Tuning>().unwrap_err().to_string();
     assert!(error.contains("`rule` is missing; it must be a list of sections"), "{error}");
 }
-
-use proptest::prelude::*;
 
 proptest! {
     /// Whatever stands in a table, the answer is a table or an error with a line of it.
