@@ -51,8 +51,7 @@ documentation() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --q
 # The benchmarks have no tests, and what they need would have everything else built otherwise.
 packages=(--workspace --exclude hopbine-benches)
 tests() {
-  cargo test "${packages[@]}" --no-run --quiet &&
-    limited 1200 cargo test "${packages[@]}" --no-fail-fast -- --skip lost:: --skip stress::
+  limited 1200 cargo test "${packages[@]}" --no-fail-fast -- --skip lost:: --skip stress::
 }
 # These modules of `processes` and `ranks` mostly wait, for ranks that are lost (on both wires) or for slow
 # wires: all at once, and four tests of each at a time.
@@ -78,7 +77,8 @@ chaos() {
     limited 300 "$hopbine" chaos --seeds 1..150 --backend sim-utofu
 }
 
-# What only the later stages need is fetched while the first ones compile.
+# What only the later stages need is fetched and compiled while the first ones compile: what is built alone leaves
+# a core idle. What cannot be built is an error of its stage.
 more_packages() {
   local status=0
   basic_packages || status=1
@@ -86,19 +86,23 @@ more_packages() {
   limited 600 ci/arm.sh --install || status=1
   return $status
 }
-more=
-if $install && is_root_on_debian; then
-  more_packages >"$logs/more-packages" 2>&1 &
-  more=$!
-fi
-fetched() {
-  wait "$more" || { cat "$logs/more-packages" >&2; return 1; }
+for_later() {
+  local status=0
+  ! $install || ! is_root_on_debian || more_packages || status=1
+  limited 900 ci/arm.sh build || true
+  limited 900 ci/sanitize.sh address build || true
+  return $status
+}
+for_later >"$logs/for-later" 2>&1 &
+later=$!
+building() {
+  cargo test "${packages[@]}" --no-run --quiet && { wait "$later" || { cat "$logs/for-later" >&2; return 1; } }
 }
 
 stage "formatting" cargo fmt --all --check
 stage "lints" clippy
 stage "documentation" documentation
-[ -z "$more" ] || stage "more packages" fetched
+stage "building" building
 stage "tests" tests
 stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm

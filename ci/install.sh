@@ -151,8 +151,11 @@ echo "names of the shared libraries: well"
 
 # What is built for a machine with Tofu has nothing of the emulated device, and says so.
 without=$work/without
-# (In a directory of its own: both have a libhopbine_capi.so, and cargo does not see whose it is.)
-CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 \
+# (In a directory of its own; what is compiled on the way is where the other is, with cargo 1.91 or later. There both
+# have a libhopbine_capi.so, and cargo does not see whose it is: it makes the next one anew.)
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+trap 'rm -rf "$work" "$target"/debug/.fingerprint/hopbine-capi-*' EXIT
+CARGO_BUILD_BUILD_DIR=$target CARGO_TARGET_DIR=$target/no-emulator CARGO_PROFILE_DEV_OPT_LEVEL=0 \
   ALSO_BUILD='--config profile.dev.package.hopbine-torus.opt-level=0' \
   EMULATOR=no FC='' MPICC='' PROFILE=dev PREFIX=$without ./install.sh >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # Other stages build with what tests bring (the feature `internals`): only here it would show that nobody uses

@@ -149,18 +149,36 @@ step() {
   return $status
 }
 
-for mpi in "${mpis[@]}"; do
-  use_mpi "$mpi"
+# MPI: what parts find, as said above.
+prepare() {
+  use_mpi "$1"
   target=${CARGO_TARGET_DIR:-$PWD/target}/$mpi
   programs=$target/programs
   mkdir -p "$programs"
   # What is built with one MPI stays while the other has its turn: its package has a profile for each.
   level=0
   [ "$mpi" = openmpi ] || level=1
-  with_mpi=(--quiet -p hopbine-mpi -p hopbine-capi -p hopbine-cli --features "hopbine-mpi/linked,hopbine-cli/mpi"
-    --config "profile.dev.package.hopbine-mpi.opt-level=$level")
-  step build "${parts[@]}" || continue
-  ! $build_only || continue
+  # With these packages come the features of what the other tests have built: nothing of it is compiled again.
+  with_mpi=(--quiet -p utofu -p hopbine -p hopbine-mpi -p hopbine-capi -p hopbine-cli
+    --features "hopbine-mpi/linked,hopbine-cli/mpi" --config "profile.dev.package.hopbine-mpi.opt-level=$level")
+}
+
+# C is compiled for one MPI beside Rust for the other.
+pids=()
+for mpi in "${mpis[@]}"; do
+  prepare "$mpi"
+  step build "${parts[@]}" >"$programs/built" 2>&1 &
+  pids+=($!)
+done
+are_built=()
+for i in "${!mpis[@]}"; do
+  prepare "${mpis[i]}"
+  ! wait "${pids[i]}" || are_built+=("$mpi")
+  cat "$programs/built"
+done
+! $build_only || are_built=()
+for mpi in "${are_built[@]}"; do
+  prepare "$mpi"
   # Open MPI's ranks yield, and mostly wait for its launcher. Those of MPICH take their cores.
   if [ "$mpi" = openmpi ]; then
     each_on_a_core "$programs/said" "step run" "${parts[@]}" || continue

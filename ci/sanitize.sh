@@ -3,6 +3,7 @@
 #
 #   ci/sanitize.sh address         memory errors and leaks in the emulated device and the meeting of processes, and where
 #                                  the fuzz targets' seeds are played, a minute; test.sh runs this too
+#   ci/sanitize.sh address build   compiles what that needs
 #   ci/sanitize.sh address long    in the library, its ranks, C programs and the command, too; ci/nightly.sh runs this
 #   ci/sanitize.sh thread          data races, about six minutes
 #
@@ -23,12 +24,13 @@ cannot() {
   exit 3
 }
 
-kind=${1:-} long=false
+kind=${1:-} long=false only_build=false
 case "$*" in
   address | thread) ;;
+  "address build") only_build=true ;;
   "address long") long=true ;;
   *)
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+    sed -n '2,14s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
@@ -147,7 +149,7 @@ level=(--config profile.dev.package.hopbine-torus.opt-level=1)
 if $long || [ "$kind" = thread ]; then
   packages+=(-p hopbine) few+=(--test brk)
 else
-  level+=(--config profile.dev.package.hopbine.opt-level=0)
+  level=(--config profile.dev.package.hopbine-torus.opt-level=0 --config profile.dev.package.hopbine.opt-level=0)
 fi
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
@@ -189,6 +191,7 @@ run_address() {
   # What the device does at once on several cores needs them.
   if ! $long; then
     build "${few[@]}" "${device[@]}"
+    ! $only_build || exit 0
     tests 150 "${few[@]}" "${device[@]}"
     return
   fi
@@ -286,7 +289,7 @@ run_thread() {
 case $kind in
   address)
     address
-    probe overflow freed leak
+    $only_build || probe overflow freed leak
     ;;
   thread)
     thread
