@@ -11,11 +11,10 @@
 //! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately (`copy_costs`).
 //! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
-//! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message
-//! that finds no slot for some time is announced, and a piece that finds none, because others do not read theirs,
-//! goes through the queue's ring of bytes. So no message waits for another. A receiver that has kept enough
-//! of short messages that came too early asks for no more: they are announced then, too
-//! ([`unexpected`](super::unexpected)).
+//! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message that finds no slot for
+//! some time is announced, and a piece that finds none, because others do not read theirs, goes through the queue's ring
+//! of bytes. So no message waits for another. A receiver that has kept enough of short messages that came too early asks
+//! for no more: they are announced then, too ([`unexpected`](super::unexpected)).
 
 mod backlog;
 mod bell;
@@ -75,10 +74,9 @@ use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
 
 /// The longest message that travels in the queue.
 const EAGER_BYTES: usize = 2048;
-/// The longest message that is staged in any case, with two ranks and with more. Staging moves every
-/// byte between the cores' caches twice: to the slot, which the receiver had in its cache, and from
-/// there. Up to here that is quicker than a system call wherever the cores are; beyond it [`CopyCosts`]
-/// says. With two ranks no second receiver shares the slot.
+/// The longest message that is staged in any case, with two ranks and with more. Staging moves every byte between the
+/// cores' caches twice: to the slot, which the receiver had in its cache, and from there. Up to here that is quicker than a
+/// system call wherever the cores are; beyond it [`CopyCosts`] says. With two ranks no second receiver shares the slot.
 ///
 /// [`CopyCosts`]: copy_costs::CopyCosts
 const STAGED_BYTES: usize = 32 * 1024;
