@@ -10,8 +10,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::layout::SLOTS;
-
 /// Messages that go either way before costs count, and their bytes: the first touch memory that nobody has touched.
 const FIRST: (u32, usize) = (16, 16 * 1024 * 1024);
 /// Afterwards one in so many goes the other way, so that its cost stays known.
@@ -19,8 +17,6 @@ const TRIED: u32 = 128;
 
 /// Copies up to this length are not timed: looking at the clock would take too large a part of them.
 const SHORT_BYTES: usize = 16 * 1024;
-
-const _: () = assert!(SLOTS <= u32::BITS as usize);
 
 /// A message in pieces that takes so many times as long as reading it, and those beside it, takes too
 /// long. Where ranks share cores it may take as many times as long as ranks share one.
@@ -51,8 +47,6 @@ pub(super) struct CopyCosts {
     copied: Cost,
     n_messages: u32,
     n_bytes: usize,
-    /// The slots that have been copied from, by bits: the first time the system maps their pages.
-    touched: u32,
     /// So many messages are read before one is asked for in pieces again,
     shunned: u32,
     /// and so many it was the last time, if no message has come in time since.
@@ -66,7 +60,6 @@ impl Default for CopyCosts {
             copied: Cost(f32::INFINITY),
             n_messages: 0,
             n_bytes: 0,
-            touched: 0,
             shunned: 0,
             last_shunned: 0,
         }
@@ -111,13 +104,8 @@ impl CopyCosts {
         timed(&mut self.read, bytes, read)
     }
 
-    /// Copies `bytes` bytes by `copy` out of a slot, or out of the ring of bytes.
-    pub(super) fn copying(&mut self, bytes: usize, slot: Option<u32>, copy: impl FnOnce()) {
-        let slot = slot.map_or(0, |slot| 1 << slot);
-        if slot & !self.touched != 0 {
-            self.touched |= slot;
-            return copy();
-        }
+    /// Copies `bytes` bytes out of a slot by `copy`.
+    pub(super) fn copying(&mut self, bytes: usize, copy: impl FnOnce()) {
         timed(&mut self.copied, bytes, copy);
     }
 }
@@ -137,23 +125,6 @@ mod tests {
     use super::*;
 
     const BYTES: usize = 64 * 1024;
-
-    /// The first copy out of a slot costs as much as its pages do.
-    #[test]
-    fn slots_are_timed_from_the_second_copy_on() {
-        let mut costs = CopyCosts::default();
-        let slots = [0, 3, SLOTS as u32 - 1];
-        for slot in slots {
-            costs.copying(BYTES, Some(slot), || ());
-            assert!(!costs.copied.is_known());
-        }
-        costs.copying(BYTES, Some(slots[0]), || ());
-        assert!(costs.copied.is_known());
-        // What is in no slot has no pages of its own.
-        let mut costs = CopyCosts::default();
-        costs.copying(BYTES, None, || ());
-        assert!(costs.copied.is_known());
-    }
 
     #[test]
     fn both_ways_are_tried_and_the_cheaper_one_is_kept() {

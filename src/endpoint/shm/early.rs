@@ -16,15 +16,6 @@ const FOR_REQUESTED: usize = 1;
 /// So many with more than one peer, each of which may be long in taking its pieces.
 const FOR_REQUESTED_BY_MANY: usize = 2;
 
-/// The first piece of a message is short, so that its receiver copies while others are on their way.
-pub(super) const FIRST_BYTES: usize = 16 * 1024;
-
-/// Bytes of the piece from `at` on of a message of `len` bytes: further pieces end where a slot's worth does.
-pub(super) fn piece_bytes(at: usize, len: usize) -> usize {
-    let most = if at == 0 { FIRST_BYTES } else { SLOT_BYTES - at % SLOT_BYTES };
-    most.min(len - at)
-}
-
 impl ShmEndpoint {
     /// How many bytes of a message that is about to be announced to a peer follow at once.
     pub(super) fn early_bytes(&mut self, peer: usize, len: usize) -> usize {
@@ -38,8 +29,7 @@ impl ShmEndpoint {
             return 0;
         }
         let kept = if self.peers.len() > 2 { FOR_REQUESTED_BY_MANY } else { FOR_REQUESTED };
-        // The first slot's worth takes two.
-        len.min(self.staging.n_free_for_pieces().saturating_sub(kept + 1) * SLOT_BYTES)
+        len.min(self.staging.n_free_for_pieces().saturating_sub(kept) * SLOT_BYTES)
     }
 
     /// Sends the first bytes of a message that has just been announced.
@@ -52,10 +42,8 @@ impl ShmEndpoint {
         number: u32,
         (region, early): (WireRegion, usize),
     ) -> Result<(), WireError> {
-        let mut done = 0;
-        while done < early {
-            let (at, len) = (done, piece_bytes(done, early));
-            done += len;
+        for at in (0..early).step_by(SLOT_BYTES) {
+            let len = SLOT_BYTES.min(early - at);
             // SAFETY: within the region, by the caller's promise.
             let slot = unsafe { self.staging.put_piece(peer, region.ptr.add(at), len) };
             // Only this port fills slots, and it has counted the free ones.
@@ -138,7 +126,7 @@ impl ShmEndpoint {
                 let into = unsafe { recv.region.ptr.add(at as usize) };
                 // SAFETY: as above; the slot is this port's to read until it is released.
                 let copy = || unsafe { copy(from, into, len) };
-                self.peers[peer].costs.copying(len, Some(slot), copy);
+                self.peers[peer].costs.copying(len, copy);
             }
         }
         self.release_piece(peer, slot);
@@ -195,7 +183,7 @@ mod tests {
         Tag { context: 1, operation: 1, message, call: 0x100 }
     }
 
-    const EARLY: usize = (KEPT_SLOTS - FOR_REQUESTED - 1) * SLOT_BYTES;
+    const EARLY: usize = (KEPT_SLOTS - FOR_REQUESTED) * SLOT_BYTES;
 
     /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each; `later`:
     /// which are posted when everything has come that comes without them. How each receive ended.

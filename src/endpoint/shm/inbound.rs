@@ -208,7 +208,7 @@ impl ShmEndpoint {
         // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
         // this port's to read until it is released.
         let copy = || unsafe { copy(ptr, region.ptr, region.len) };
-        self.peers[peer].costs.copying(region.len, Some(id), copy);
+        self.peers[peer].costs.copying(region.len, copy);
         self.release(peer, id);
         self.events.push(Event::Received(slot));
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::endpoint::{Event, RecvPost, SendPost, WireError};
 
 use super::descriptor::{Descriptor, Kind, Piece, Rendezvous};
-use super::early::{FIRST_BYTES, piece_bytes};
+use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
 use super::state::{CicoRecv, CicoSend, Goal, RendezvousRecv, RendezvousSend};
@@ -65,7 +65,7 @@ impl ShmEndpoint {
         let per_incoming = |n: usize| n as f32 / incoming as f32;
         let theirs = per_incoming(among as usize);
         let copies = if self.own_cores {
-            let first = FIRST_BYTES as f32 / len as f32;
+            let first = SLOT_BYTES as f32 / len as f32;
             (1.0 + per_incoming(self.rendezvous_sends.len())).max(theirs) + first.min(1.0)
         } else {
             1.0 + theirs
@@ -161,7 +161,7 @@ impl ShmEndpoint {
             let (rest, word) = (region.len - done, done as u64);
             let from = region.ptr.wrapping_add(done).cast_const();
             let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
-            let len = piece_bytes(done, region.len);
+            let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send that has not been reported as sent.
             if let Some(slot) = unsafe { self.staging.put_piece(peer, from, len) } {
                 done += len;
@@ -213,7 +213,7 @@ impl ShmEndpoint {
         let (all, since) = (region.len.saturating_mul(*incoming), *since);
         // SAFETY: as above; what has arrived stays until this port gives it back.
         let copy = || unsafe { copy(from, into, len) };
-        self.peers[peer].costs.copying(len, piece.slot, copy);
+        self.peers[peer].costs.copying(len, copy);
         if is_whole {
             self.cico_recvs.remove(number);
             self.peers[peer].costs.waited(all, since.elapsed());

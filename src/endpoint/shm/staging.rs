@@ -10,9 +10,8 @@ use super::layout::{Layout, SLOT_BYTES, SLOTS};
 use super::segment::Segment;
 
 /// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
-/// fill some while the other reads some, few enough to stay in the cache. They are filled in turn: a slot that has just
-/// been read is still in its reader's cache, which has to give each line up before it is written.
-pub(super) const KEPT_SLOTS: usize = 8;
+/// fill some while the other reads some, few enough to stay in the cache.
+pub(super) const KEPT_SLOTS: usize = 5;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
 /// So many polls long a message waits for a slot: readers mostly give theirs back soon. After that it is announced, and
 /// so are all until one has found a slot: who does not read may wait for what is to be sent.
@@ -30,8 +29,6 @@ pub(super) struct Staging {
     last: Option<(*const u8, usize, usize)>,
     /// Whom the last piece in each of the kept slots was for.
     pieces_for: [usize; KEPT_SLOTS],
-    /// The kept slot that the next piece goes to, if it is free.
-    next_piece: usize,
     /// Polls since a message found no slot; 0 if the last one found one.
     waited: u32,
 }
@@ -59,7 +56,6 @@ impl Staging {
             me,
             last: None,
             pieces_for: [usize::MAX; KEPT_SLOTS],
-            next_piece: FIRST_KEPT,
             waited: 0,
         }
     }
@@ -145,9 +141,7 @@ impl Staging {
         ptr: *const u8,
         len: usize,
     ) -> Option<usize> {
-        let slot =
-            self.free(self.next_piece..SLOTS).or_else(|| self.free(FIRST_KEPT..self.next_piece))?;
-        self.next_piece = if slot + 1 == SLOTS { FIRST_KEPT } else { slot + 1 };
+        let slot = self.free(FIRST_KEPT..SLOTS)?;
         // SAFETY: the caller's promise.
         unsafe { self.fill(slot, ptr, len) };
         // Relaxed: as above.
