@@ -87,8 +87,8 @@ variables! {
     SHM_GROUP: Number(0, 1 << 20),
         "the ranks whose cores share a cache or a memory (NUMA node), where that halves the way of a short call", Process,
         "12",
-        "Where all ranks are on one host: how many consecutive ranks fold a short reduction, or meet in a barrier, \
-         before one of them does so with other groups'. 0: none. The value must be the same on all ranks.";
+        "Consecutive ranks that form a group where all ranks are on one host; 0: no groups. A short barrier or reduction \
+         is performed within the groups first, then between them. The value must be the same on all ranks.";
     REG_CACHE: SwitchOr("trust"), "on", Process, "trust",
         "Whether registrations of users' memory are kept for later calls. With `on` they are kept where the system \
          reports memory that is freed. With `trust` they are kept elsewhere, too: the program promises not to unmap \
