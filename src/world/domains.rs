@@ -23,7 +23,7 @@ pub(super) struct Domains {
 impl Domains {
     /// Those of a rank that runs on these cores.
     pub(super) fn of_cores(cores: &[usize]) -> Self {
-        let cache = common(cores.iter().map(|&core| last_cache(Path::new(LISTED), core)));
+        let cache = shared_cache(Path::new(LISTED), cores).unwrap_or(UNKNOWN);
         let memory = match Groups::of_machine().of_cores(cores)[..] {
             [one] => one as u64,
             _ => UNKNOWN,
@@ -43,34 +43,28 @@ impl Domains {
     }
 }
 
-/// What all say alike, if they say something.
-fn common(mut all: impl Iterator<Item = Option<u64>>) -> u64 {
-    let first = all.next().flatten();
-    first.filter(|_| all.all(|other| other == first)).unwrap_or(UNKNOWN)
-}
-
-/// The first core of those that share a core's last level of caches.
-fn last_cache(listed: &Path, core: usize) -> Option<u64> {
-    let caches = fs::read_dir(listed.join(format!("cpu{core}/cache"))).ok()?;
+/// The first core of those that share the last level of caches that all of `cores` share.
+fn shared_cache(listed: &Path, cores: &[usize]) -> Option<u64> {
+    let caches = fs::read_dir(listed.join(format!("cpu{}/cache", cores.first()?))).ok()?;
     let of_cache = |cache: fs::DirEntry| {
         let text = |name| fs::read_to_string(cache.path().join(name)).ok();
         let level: u32 = text("level")?.trim().parse().ok()?;
-        Some((level, *core_list(&text("shared_cpu_list")?)?.iter().min()?))
+        Some((level, core_list(&text("shared_cpu_list")?)?))
     };
-    let last = caches.flatten().filter_map(of_cache).max_by_key(|&(level, _)| level)?;
-    Some(last.1 as u64)
+    let (_, sharers) = caches.flatten().filter_map(of_cache).max_by_key(|&(level, _)| level)?;
+    let first = *sharers.iter().min()?;
+    cores.iter().all(|core| sharers.contains(core)).then_some(first as u64)
+}
+
+/// The group of each rank as the user says: `each` consecutive ranks form one; 0 for none.
+pub(super) fn said_groups(n_ranks: usize, each: u32) -> Option<Vec<u32>> {
+    let of = |rank: usize| rank as u32 / each;
+    (each > 0 && n_ranks > each as usize).then(|| (0..n_ranks).map(of).collect())
 }
 
 /// A number for each rank, which the ranks of a group share, if groups are worth it: the longest way through them
-/// ([`lines`]) is at most half of that without. `each`: ranks of a group as the user says, of consecutive ones; 0 for
-/// none.
-pub(super) fn groups(all: &[Domains], each: Option<u32>) -> Option<Vec<u32>> {
-    let n_ranks = all.len();
-    if let Some(each) = each {
-        let of = |rank: usize| rank as u32 / each.max(1);
-        let is_more = each > 0 && n_ranks > each as usize;
-        return is_more.then(|| (0..n_ranks).map(of).collect());
-    }
+/// ([`lines`]) is at most half of that without.
+pub(super) fn groups(all: &[Domains]) -> Option<Vec<u32>> {
     let by = |key: fn(&Domains) -> u64| -> Option<Vec<u32>> {
         let mut keys: Vec<u64> = all.iter().map(key).collect();
         keys.sort_unstable();
@@ -81,7 +75,7 @@ pub(super) fn groups(all: &[Domains], each: Option<u32>) -> Option<Vec<u32>> {
     };
     let ways = [by(|domains| domains.cache), by(|domains| domains.memory)];
     let best = ways.into_iter().flatten().min_by_key(|of| lines(of))?;
-    (2 * lines(&best) < n_ranks).then_some(best)
+    (2 * lines(&best) < all.len()).then_some(best)
 }
 
 /// Stamps that a rank of the largest group waits for in a call in groups: those of its group, of the other leaders, and
@@ -105,24 +99,24 @@ mod tests {
     fn groups_are_made_where_they_halve_the_way() {
         // A64FX: no caches listed, four memory groups of twelve cores.
         let a64fx = domains(48, |_| UNKNOWN, |rank| 4 + rank / 12);
-        let of = groups(&a64fx, None).unwrap();
+        let of = groups(&a64fx).unwrap();
         assert_eq!(of, (0..48).map(|rank| rank / 12).collect::<Vec<u32>>());
         assert_eq!(lines(&of), 15);
         // Caches of eight cores, in two memories.
         let epyc = domains(128, |rank| rank / 8 * 8, |rank| rank / 64);
-        assert_eq!(groups(&epyc, None).unwrap()[9], 1);
+        assert_eq!(groups(&epyc).unwrap()[9], 1);
         // One group, too few ranks, each a group, and a rank of which nothing is known.
-        assert_eq!(groups(&domains(48, |_| 0, |_| 0), None), None);
-        assert_eq!(groups(&domains(8, |rank| rank / 4, |rank| rank / 4), None), None);
-        assert_eq!(groups(&domains(48, |rank| rank, |rank| rank), None), None);
+        assert_eq!(groups(&domains(48, |_| 0, |_| 0)), None);
+        assert_eq!(groups(&domains(8, |rank| rank / 4, |rank| rank / 4)), None);
+        assert_eq!(groups(&domains(48, |rank| rank, |rank| rank)), None);
         let mut one = a64fx.clone();
         one[5].memory = UNKNOWN;
-        assert_eq!(groups(&one, None), None);
+        assert_eq!(groups(&one), None);
         // As the user says.
-        assert_eq!(groups(&domains(5, |_| 0, |_| 0), Some(2)), Some(vec![0, 0, 1, 1, 2]));
-        assert_eq!(groups(&a64fx, Some(0)), None);
-        assert_eq!(groups(&a64fx, Some(48)), None);
-        assert_eq!(groups(&[], None), None);
+        assert_eq!(said_groups(5, 2), Some(vec![0, 0, 1, 1, 2]));
+        assert_eq!(said_groups(48, 0), None);
+        assert_eq!(said_groups(48, 48), None);
+        assert_eq!(groups(&[]), None);
     }
 
     #[test]
@@ -140,11 +134,12 @@ mod tests {
             fs::write(cache.join("level"), level).unwrap();
             fs::write(cache.join("shared_cpu_list"), shared).unwrap();
         }
-        let found: Vec<_> = (0..5).map(|core| last_cache(&dir, core)).collect();
+        let found: Vec<_> = (0..5).map(|core| shared_cache(&dir, &[core])).collect();
+        let of = |cores: &[usize]| shared_cache(&dir, cores);
+        let several = [of(&[0, 1]), of(&[1, 2]), of(&[3]), of(&[])];
         fs::remove_dir_all(&dir).unwrap();
         assert_eq!(found, [Some(0), Some(0), Some(2), None, None]);
-        let of = |cores: &[usize]| common(cores.iter().map(|&core| found[core]));
-        assert_eq!([of(&[0, 1]), of(&[1, 2]), of(&[3]), of(&[])], [0, UNKNOWN, UNKNOWN, UNKNOWN]);
+        assert_eq!(several, [Some(0), None, None, None]);
     }
 
     #[test]

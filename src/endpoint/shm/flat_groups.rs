@@ -1,10 +1,12 @@
 //! Groups of a flat buffer's ranks: those whose cores share a cache or a memory ([`stages`](super::stages)).
 
+use std::sync::Arc;
+
 /// The groups, as one rank sees them.
 #[derive(Debug)]
 pub(super) struct FlatGroups {
     /// Each group's ranks, ascending.
-    pub(super) groups: Vec<Vec<usize>>,
+    pub(super) groups: Vec<Arc<[usize]>>,
     /// This rank's group.
     pub(super) own: usize,
     /// Where each group's leader writes.
@@ -20,7 +22,7 @@ impl FlatGroups {
         numbers.sort_unstable();
         numbers.dedup();
         let ranks = |number: &u32| (0..of.len()).filter(|&rank| of[rank] == *number).collect();
-        let mut groups: Vec<Vec<usize>> = numbers.iter().map(ranks).collect();
+        let mut groups: Vec<Arc<[usize]>> = numbers.iter().map(ranks).collect();
         // By their first ranks: contiguous groups are folded in the order of ranks.
         groups.sort_unstable();
         let own = groups.iter().position(|group| group.contains(&me)).unwrap_or(0);

@@ -6,6 +6,7 @@
 //! fetches the lines of its group and one of each other group, or one, in place of the lines of all ranks. The call has a
 //! number of the flat buffer as any other, and what it writes is free again under the same condition.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::flat_buffer::{Contribution, Entered, FlatBuffer, HAS_READ, INLINE_BYTES};
@@ -36,7 +37,7 @@ impl FlatBuffer {
     ///
     /// # Panics
     /// If there is no such group.
-    pub fn ranks_of_group(&self, group: usize) -> &[usize] {
+    pub fn ranks_of_group(&self, group: usize) -> &Arc<[usize]> {
         &self.groups().groups[group]
     }
 
@@ -67,29 +68,35 @@ impl FlatBuffer {
         unsafe { self.groups().parts[group].add(offset) }
     }
 
+    /// All ranks of a group, or at the last stage all ranks, have read the calls before this one.
+    #[inline]
+    fn note_read(&mut self, call: Entered, stage: Stage, group: usize) {
+        match (stage, &mut self.groups) {
+            (Stage::All, _) => self.all_read = self.all_read.max(call.number()),
+            (Stage::Group, Some(groups)) => groups.read[group] = call.number(),
+            (Stage::Group, None) => {}
+        }
+    }
+
     /// What this rank writes of a stage, as its group's leader, is there.
     #[inline]
     pub fn stage_is_there(&mut self, call: Entered, stage: Stage) {
         let number = call.number();
         let FlatGroups { groups, own, read, .. } = self.groups();
+        let (own, mut ranks) = (*own, groups[*own].iter().copied());
         let have_read = match stage {
             Stage::Group => {
-                let others = groups[*own].iter().filter(|&&rank| rank != self.me);
-                self.own_read >= number && others.copied().all(|rank| self.read[rank] >= number)
+                self.own_read >= number
+                    && ranks.all(|rank| rank == self.me || self.read[rank] >= number)
             }
-            Stage::All => {
-                (0..groups.len()).all(|group| group == *own || read[group] >= number)
-                    && groups[*own].iter().all(|&rank| rank == self.me || self.read[rank] >= number)
-                    && self.own_read >= number
-            }
+            Stage::All => read.iter().all(|&read| read >= number),
         };
-        if stage == Stage::All && have_read {
-            self.all_read = number;
+        if have_read {
+            self.note_read(call, stage, own);
         }
         let has_read = if have_read { HAS_READ } else { 0 };
         // Release: pairs with the Acquire in `of_stage`: with the bytes, and with what these ranks have read.
-        self.stage_word(call, stage, self.own_group())
-            .store(call.stamp() | has_read, Ordering::Release);
+        self.stage_word(call, stage, own).store(call.stamp() | has_read, Ordering::Release);
         self.ring();
     }
 
@@ -108,11 +115,7 @@ impl FlatBuffer {
             return Contribution::Missing;
         }
         if stamp & HAS_READ != 0 {
-            match (stage, &mut self.groups) {
-                (Stage::All, _) => self.all_read = self.all_read.max(call.number()),
-                (Stage::Group, Some(groups)) => groups.read[group] = call.number(),
-                (Stage::Group, None) => {}
-            }
+            self.note_read(call, stage, group);
         }
         #[cfg(test)]
         self.fetched(self.ranks_of_group(group)[0], len);
@@ -127,8 +130,6 @@ fn place(call: Entered, stage: Stage) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::super::layout::{GROUP_BYTES, Layout};
     use super::super::segment::Segment;
     use super::*;

@@ -41,6 +41,7 @@ pub(super) struct SharedFlatBuffer {
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
     pub(super) capacity: u64,
+    n_groups: usize,
     /// Contributions that a rank reads at most of a call in groups; 0 if there are no groups.
     pub(super) read_in_groups: u64,
     pub(super) looks: u32,
@@ -97,6 +98,7 @@ impl SharedFlatBuffer {
             ranks,
             n_ranks,
             capacity,
+            n_groups,
             read_in_groups,
             looks,
             passed_by,
@@ -351,8 +353,7 @@ impl SmallCollectives for SharedFlatBuffer {
     }
 
     fn describe(&self) -> GatesInfo {
-        let groups = lock(&self.flat).buffer.n_groups();
-        GatesInfo::FlatBuffer { bytes: self.capacity, groups }
+        GatesInfo::FlatBuffer { bytes: self.capacity, groups: self.n_groups }
     }
 
     fn requests(&self) -> Option<&dyn Requests> {

@@ -4,13 +4,16 @@
 use hopbine_torus::Collective;
 
 use super::flat_buffer::{Flat, Read, SharedFlatBuffer};
-use super::regular::{block_bytes, input};
+use super::regular::input;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::Waiter;
 use crate::endpoint::shm::{Contribution, Entered, Stage};
 use crate::error::Error;
 use crate::sync::lock;
+
+/// After so many looks for what a leader writes, a rank looks whether the leader makes the same call.
+const LOOKS_AT_CALL: u32 = 1024;
 
 impl SharedFlatBuffer {
     /// Whether a blocking call is performed in groups.
@@ -37,14 +40,12 @@ impl SharedFlatBuffer {
     ) -> Result<(), Error> {
         let task = self.task(call, caller);
         let flat = &mut *lock(&self.flat);
-        let entered = self.enter(flat, call, block_bytes(call), waiter)?;
-        self.has_place(flat, entered, waiter)?;
-        // SAFETY: the caller's promise, and the place is free.
-        unsafe { self.give(&mut flat.buffer, entered, (call, caller), &task) };
+        // SAFETY: the caller's promise.
+        let entered = unsafe { self.enter_and_give(flat, (call, caller), &task, waiter)? };
         let reducer = task.reducer(call)?;
         let (reducer, me, (_, len)) = (reducer.as_ref(), caller.rank as usize, task.sources());
         let (group, n_groups) = (flat.buffer.own_group(), flat.buffer.n_groups());
-        let ranks = flat.buffer.ranks_of_group(group).to_vec();
+        let ranks = flat.buffer.ranks_of_group(group).clone();
         let is_leader = ranks[0] == me;
         let part = |_| Read { len, part: 0..len, place: 0 };
         let folded = flat.buffer.stage(entered, Stage::Group, group, len);
@@ -114,9 +115,6 @@ impl SharedFlatBuffer {
         })
     }
 }
-
-/// After so many looks for what a leader writes, a rank looks whether the leader makes the same call.
-const LOOKS_AT_CALL: u32 = 1024;
 
 /// # Safety
 /// So many bytes must be valid for reads and for writes, if there are any.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hopbine_torus::Collective;
 
-use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
+use super::flat_buffer::{Flat, MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
 use crate::endpoint::shm::{Entered, FlatBuffer, GROUP_BYTES};
@@ -148,18 +148,35 @@ impl SharedFlatBuffer {
     ) -> Result<(), Error> {
         let task = self.task(call, caller);
         let flat = &mut *lock(&self.flat);
-        let entered = self.enter(flat, call, block_bytes(call), waiter)?;
-        if task.gives {
-            self.has_place(flat, entered, waiter)?;
-            // SAFETY: the caller's promise, and the place is free.
-            unsafe { self.give(&mut flat.buffer, entered, (call, caller), &task) };
-        }
+        // SAFETY: the caller's promise.
+        let entered = unsafe { self.enter_and_give(flat, (call, caller), &task, waiter)? };
         // While the others' contributions come.
         let reducer = task.reducer(call)?;
         let given = flat.buffer.own(entered, task.len);
         let find = |found| self.awaited(flat, entered, found, caller, waiter);
         // SAFETY: the caller's promise.
         unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) }
+    }
+
+    /// Enters a blocking call, and contributes to it if this rank does.
+    ///
+    /// # Safety
+    /// The call's input must be there.
+    #[inline(always)]
+    pub(super) unsafe fn enter_and_give(
+        &self,
+        flat: &mut Flat,
+        (call, caller): (&Call, Caller),
+        task: &Task,
+        waiter: &mut dyn Waiter,
+    ) -> Result<Entered, Error> {
+        let entered = self.enter(flat, call, block_bytes(call), waiter)?;
+        if task.gives {
+            self.has_place(flat, entered, waiter)?;
+            // SAFETY: the caller's promise, and the place is free.
+            unsafe { self.give(&mut flat.buffer, entered, (call, caller), task) };
+        }
+        Ok(entered)
     }
 
     /// Contributes to a call to which this rank does.

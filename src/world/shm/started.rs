@@ -211,9 +211,9 @@ impl Requests for SharedFlatBuffer {
     #[inline]
     fn starts(&self, call: &Call) -> bool {
         // Started calls are not performed in groups: all ranks read all contributions.
-        let read = block_bytes(call).saturating_mul(self.n_ranks);
+        let are_read = || block_bytes(call).saturating_mul(self.n_ranks) <= MOST_READ;
         call.form == Form::Regular
-            && (!self.is_in_groups(call) || self.n_ranks <= MOST_RANKS as u64 && read <= MOST_READ)
+            && (!self.is_in_groups(call) || self.n_ranks <= MOST_RANKS as u64 && are_read())
     }
 
     #[inline]
