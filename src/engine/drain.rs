@@ -6,7 +6,7 @@ use crate::endpoint::Event;
 use crate::error::{Awaited, Error};
 use crate::planted::{self, Planted};
 
-use super::diagnosis::watchdog::{Wanted, Watchdog};
+use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
 use super::run::group::{Advanced, Group};
 use super::run::port::{Port, State};
@@ -85,7 +85,7 @@ impl Group {
                 watchdog.end(self);
             }
             if pace.round(self, moved) {
-                watchdog.look(self, Wanted::Everybody)?;
+                watchdog.look(self, WaitedFor::Everybody)?;
             }
         }
         watchdog.end(self);
@@ -109,7 +109,7 @@ impl Group {
                     continue;
                 }
                 let awaited = port.awaited_first();
-                if let Err(error) = watchdog.look(self, Wanted::Rest(port.id)) {
+                if let Err(error) = watchdog.look(self, WaitedFor::Rest(port.id)) {
                     // What has come while the cause was looked for is no failure.
                     if port.is_drained()? {
                         break;

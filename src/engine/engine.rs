@@ -28,7 +28,7 @@ use super::run::group::{Advance, EngineConfig, Group, OnIdle};
 use super::run::memories::Memory;
 use super::run::operation::Operation;
 use super::run::port::{Port, Push};
-use super::run::port_run::Order;
+use super::run::port_run::StartOrder;
 use super::run::user_memory::{self, UserKeys, UserMemory};
 use super::run::work_memory::{Spares, WorkMemory};
 use super::run::worker::Worker;
@@ -266,7 +266,7 @@ impl Engine {
         memory: [UserMemory; 2],
         keys: &UserKeys,
         id: (u64, u32),
-        order: Order,
+        order: StartOrder,
         waiting: bool,
     ) -> Result<(), Error> {
         self.check()?;

@@ -3,7 +3,7 @@
 use crate::Rank;
 use crate::error::Error;
 
-use super::diagnosis::watchdog::{Wanted, Watchdog};
+use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
 use super::run::group::Group;
 
@@ -42,7 +42,7 @@ impl<'a> GatesWatch<'a> {
         if !self.pace.round(group, moved) {
             return Ok(());
         }
-        self.watchdog.look(group, awaited.map_or(Wanted::Everybody, Wanted::Rank))
+        self.watchdog.look(group, awaited.map_or(WaitedFor::Everybody, WaitedFor::Rank))
     }
 }
 

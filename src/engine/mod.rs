@@ -61,7 +61,7 @@ pub use compile::geometry::{BlockSizes, CompileFailure, Geometry, Known, Learnt,
 pub use compile::passing::positions;
 pub use compile::program::Program;
 #[cfg(feature = "internals")]
-pub use compile::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
+pub use compile::program::{Buffer, Fold, ListRange, Move, PortProgram, Region, Task};
 pub use diagnosis::operation::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
@@ -70,7 +70,7 @@ pub use run::group::{Advance, Advanced, EngineConfig, OnIdle, OnTimeout};
 #[cfg(feature = "internals")]
 pub use run::memories::Memory;
 pub use run::operation::Operation;
-pub use run::port_run::Order;
 #[cfg(feature = "internals")]
 pub use run::port_run::PortRun;
+pub use run::port_run::StartOrder;
 pub use run::user_memory::{UserKeys, UserMemory};

@@ -7,7 +7,7 @@ use crate::Rank;
 use crate::error::Error;
 
 use super::diagnosis::operation::OperationWatch;
-use super::diagnosis::watchdog::Wanted;
+use super::diagnosis::watchdog::WaitedFor;
 use super::engine::Engine;
 use super::pace::Pace;
 use super::run::operation::Operation;
@@ -91,10 +91,10 @@ impl Engine {
             if !pace.round(group, has_moved) {
                 continue;
             }
-            if let Err(error) = watch.look(group, Wanted::Operation(id)) {
+            if let Err(error) = watch.look(group, WaitedFor::Operation(id)) {
                 // What has come while the cause was looked for is no failure.
                 moved();
-                if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
+                if !operation.is_done() && watch.is_still(group, WaitedFor::Operation(id)) {
                     group.fail(&error);
                 }
             }
@@ -143,7 +143,7 @@ impl Engine {
     /// What has failed meanwhile; as [`GatesWatch::idle`](super::gates_watch::GatesWatch::idle).
     pub fn tested(&self, awaited: Option<Rank>, watch: &mut OperationWatch) -> Result<(), Error> {
         self.group.failure.reason().map_or(Ok(()), Err)?;
-        watch.tested(&self.group, awaited.map_or(Wanted::Everybody, Wanted::Rank))
+        watch.tested(&self.group, awaited.map_or(WaitedFor::Everybody, WaitedFor::Rank))
     }
 
     /// A watch is not needed any more.
@@ -172,9 +172,9 @@ impl Engine {
         if let Some(clock) = group.waits.time.of_wire() {
             clock.pause(LOOK);
         }
-        if let Err(error) = watch.tested(group, Wanted::Operation(id)) {
+        if let Err(error) = watch.tested(group, WaitedFor::Operation(id)) {
             group.progress();
-            if !operation.is_done() && watch.is_still(group, Wanted::Operation(id)) {
+            if !operation.is_done() && watch.is_still(group, WaitedFor::Operation(id)) {
                 group.fail(&error);
             }
         }

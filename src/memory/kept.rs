@@ -45,7 +45,7 @@ struct Making {
 
 /// What is to be registered for a lookup that has found nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct Missing {
     /// The pages: those of a region that other ports have, or those that were asked for.
     pub(super) whole: Span,
     /// Events of them must be announced before they become a region.
@@ -94,7 +94,7 @@ impl<H> Kept<H> {
     }
 
     /// The port is about to register pages for a range; `None` if there is no room to keep them.
-    pub(super) fn begin(&mut self, port: PortId, span: Span, is_explicit: bool) -> Option<Plan> {
+    pub(super) fn begin(&mut self, port: PortId, span: Span, is_explicit: bool) -> Option<Missing> {
         let known = self.regions.covering(span);
         let needs_watch = known.is_none() && !is_explicit;
         if needs_watch && !self.make_room(span) {
@@ -102,7 +102,7 @@ impl<H> Kept<H> {
         }
         let whole = known.unwrap_or(span);
         self.making[port.index()] = Some(Making { whole, is_stale: false });
-        Some(Plan { whole, needs_watch, is_known: known.is_some() })
+        Some(Missing { whole, needs_watch, is_known: known.is_some() })
     }
 
     /// The port has registered them; keeps that if they are still what the memory has, and the region still is the one
@@ -111,11 +111,11 @@ impl<H> Kept<H> {
         &mut self,
         port: PortId,
         span: Span,
-        plan: Plan,
+        plan: Missing,
         is_watched: bool,
         handle: &Arc<Counted<H>>,
     ) -> Put {
-        let Plan { whole, needs_watch, is_known } = plan;
+        let Missing { whole, needs_watch, is_known } = plan;
         self.hear();
         let now = self.regions.covering(span);
         // Other ports may have made regions meanwhile, this one among them.

@@ -28,7 +28,7 @@ use super::events::{EventLog, EventSource};
 use super::hooks;
 use super::pages::Pages;
 use super::span::Span;
-use super::uffd::{Message, Report, Uffd, WatchMode};
+use super::uffd::{Report, Uffd, UffdMessage, WatchMode};
 
 /// Ranges that may wait for a cache.
 const LATEST: usize = 4096;
@@ -113,7 +113,7 @@ impl ProcessEvents {
     }
 
     fn read_forever(&self) {
-        let mut buffer = [Message::default(); BATCH];
+        let mut buffer = [UffdMessage::default(); BATCH];
         while self.uffd.wait().is_ok() {
             self.log.begin();
             let read = self.announce_waiting(&mut buffer);
@@ -137,7 +137,7 @@ impl ProcessEvents {
     }
 
     /// Reads until nothing waits, and posts what has gone.
-    fn announce_waiting(&self, buffer: &mut [Message]) -> io::Result<()> {
+    fn announce_waiting(&self, buffer: &mut [UffdMessage]) -> io::Result<()> {
         loop {
             let messages = self.uffd.read(buffer)?;
             if messages.is_empty() {

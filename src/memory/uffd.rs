@@ -35,33 +35,33 @@ const MSG_REMOVE: u8 = 0x15;
 const MSG_UNMAP: u8 = 0x16;
 
 /// An ioctl with a structure of so many 64-bit words.
-struct Request<const WORDS: usize>(u64);
+struct Ioctl<const WORDS: usize>(u64);
 
 /// The kernel reads and writes the structure, or only reads it.
 const BOTH: u64 = 3;
 const READ: u64 = 2;
 
-impl<const WORDS: usize> Request<WORDS> {
+impl<const WORDS: usize> Ioctl<WORDS> {
     const fn new(direction: u64, number: u64) -> Self {
-        Request(direction << 30 | (8 * WORDS as u64) << 16 | API << 8 | number)
+        Ioctl(direction << 30 | (8 * WORDS as u64) << 16 | API << 8 | number)
     }
 }
 
 /// api, features, ioctls
-const IOC_API: Request<3> = Request::new(BOTH, 0x3F);
+const IOC_API: Ioctl<3> = Ioctl::new(BOTH, 0x3F);
 /// start, length, mode, ioctls
-const IOC_REGISTER: Request<4> = Request::new(BOTH, 0x00);
+const IOC_REGISTER: Ioctl<4> = Ioctl::new(BOTH, 0x00);
 /// start, length
-const IOC_UNREGISTER: Request<2> = Request::new(READ, 0x01);
+const IOC_UNREGISTER: Ioctl<2> = Ioctl::new(READ, 0x01);
 /// start, length
-const IOC_WAKE: Request<2> = Request::new(READ, 0x02);
+const IOC_WAKE: Ioctl<2> = Ioctl::new(READ, 0x02);
 /// start, length, mode, bytes zeroed
-const IOC_ZEROPAGE: Request<4> = Request::new(BOTH, 0x04);
+const IOC_ZEROPAGE: Ioctl<4> = Ioctl::new(BOTH, 0x04);
 
 /// `struct uffd_msg`: the kind, then up to three words that depend on it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub(super) struct Message {
+pub(super) struct UffdMessage {
     event: u8,
     reserved: [u8; 7],
     args: [u64; 3],
@@ -78,7 +78,7 @@ pub(super) enum Report {
     Other,
 }
 
-impl Message {
+impl UffdMessage {
     pub(super) fn report(&self) -> Report {
         let [first, second, third] = self.args.map(|arg| arg as usize);
         let end = match self.event {
@@ -212,9 +212,9 @@ impl Uffd {
     ///
     /// # Errors
     /// What the kernel says.
-    pub(super) fn read<'b>(&self, buffer: &'b mut [Message]) -> io::Result<&'b [Message]> {
+    pub(super) fn read<'b>(&self, buffer: &'b mut [UffdMessage]) -> io::Result<&'b [UffdMessage]> {
         match (&self.file).read(bytemuck::cast_slice_mut(buffer)) {
-            Ok(bytes) => Ok(&buffer[..bytes / size_of::<Message>()]),
+            Ok(bytes) => Ok(&buffer[..bytes / size_of::<UffdMessage>()]),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(&[]),
                 _ => Err(error),
@@ -222,7 +222,7 @@ impl Uffd {
         }
     }
 
-    fn ioctl<const N: usize>(&self, request: Request<N>, mut args: [u64; N]) -> io::Result<()> {
+    fn ioctl<const N: usize>(&self, request: Ioctl<N>, mut args: [u64; N]) -> io::Result<()> {
         // SAFETY: the structure is as long as the request says and lives through the call. The
         // requests of this file mark mappings and change no content: only an empty range is filled.
         // The cast suits both C libraries, whose request types differ in sign.
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(IOC_UNREGISTER.0, 0x8010_aa01);
         assert_eq!(IOC_WAKE.0, 0x8010_aa02);
         assert_eq!(IOC_ZEROPAGE.0, 0xc020_aa04);
-        assert_eq!(size_of::<Message>(), 32);
+        assert_eq!(size_of::<UffdMessage>(), 32);
     }
 
     /// While a thread sleeps in `munmap` because nobody has read the report, the
@@ -274,8 +274,8 @@ mod tests {
                 if abandon {
                     uffd.abandon();
                 } else {
-                    let mut buffer = [Message::default(); 4];
-                    let reports = uffd.read(&mut buffer).unwrap().iter().map(Message::report);
+                    let mut buffer = [UffdMessage::default(); 4];
+                    let reports = uffd.read(&mut buffer).unwrap().iter().map(UffdMessage::report);
                     assert_eq!(reports.collect::<Vec<_>>(), [Report::Gone(span)]);
                 }
                 unmapping.join().unwrap();

@@ -11,7 +11,7 @@ use super::operators::{Element, Operator};
 /// An element at any address.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, packed)]
-pub(super) struct Lane<T>(pub(super) T);
+pub(super) struct Unaligned<T>(pub(super) T);
 
 /// Bytes of the results that are searched for NaN at once: few enough to stay in registers or nearly so, enough to
 /// hide the branch. 128 and 512 were slower.
@@ -25,8 +25,8 @@ pub(super) const fn block_lanes<T>() -> usize {
 /// `dst = dst op src`. `B` is `block_lanes::<T>()`.
 #[inline(always)]
 pub(super) fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) {
-    let mut dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
-    let mut src: &[Lane<T>] = bytemuck::cast_slice(src);
+    let mut dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);
+    let mut src: &[Unaligned<T>] = bytemuck::cast_slice(src);
     if O::LOOSE_NAN {
         let (dst_blocks, dst_rest) = dst.as_chunks_mut::<B>();
         let (src_blocks, src_rest) = src.as_chunks::<B>();
@@ -54,9 +54,9 @@ pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
     a: &[u8],
     b: &[u8],
 ) {
-    let mut dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
-    let mut a: &[Lane<T>] = bytemuck::cast_slice(a);
-    let mut b: &[Lane<T>] = bytemuck::cast_slice(b);
+    let mut dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);
+    let mut a: &[Unaligned<T>] = bytemuck::cast_slice(a);
+    let mut b: &[Unaligned<T>] = bytemuck::cast_slice(b);
     if O::LOOSE_NAN {
         let (dst_blocks, dst_rest) = dst.as_chunks_mut::<B>();
         let (a_blocks, a_rest) = a.as_chunks::<B>();
@@ -92,7 +92,10 @@ fn one<T: Element, O: Operator<T>>(a: T, b: T) -> T {
 
 /// A block of results, NaNs as they fell.
 #[inline(always)]
-fn block<T: Element, O: Operator<T>, const B: usize>(a: &[Lane<T>; B], b: &[Lane<T>; B]) -> [T; B] {
+fn block<T: Element, O: Operator<T>, const B: usize>(
+    a: &[Unaligned<T>; B],
+    b: &[Unaligned<T>; B],
+) -> [T; B] {
     let mut results = [T::zeroed(); B];
     for i in 0..B {
         results[i] = O::apply(a[i].0, b[i].0);
@@ -102,7 +105,7 @@ fn block<T: Element, O: Operator<T>, const B: usize>(a: &[Lane<T>; B], b: &[Lane
 
 /// Stores a block of results and makes the NaNs among them canonical.
 #[inline(always)]
-fn store<T: Element, const B: usize>(dst: &mut [Lane<T>; B], results: [T; B]) {
+fn store<T: Element, const B: usize>(dst: &mut [Unaligned<T>; B], results: [T; B]) {
     let mut nan = false;
     for i in 0..B / 2 {
         // In pairs: one comparison says whether either of two floats is NaN.
@@ -118,7 +121,7 @@ fn store<T: Element, const B: usize>(dst: &mut [Lane<T>; B], results: [T; B]) {
 
 #[cold]
 #[inline(never)]
-pub(super) fn make_canonical<T: Element>(block: &mut [Lane<T>]) {
+pub(super) fn make_canonical<T: Element>(block: &mut [Unaligned<T>]) {
     for lane in block {
         lane.0 = lane.0.canonical();
     }

@@ -7,7 +7,7 @@ use bytemuck::cast_slice;
 use half::f16;
 
 use super::kernels::{Kernels, Version};
-use super::loops::{self, Lane, block_lanes};
+use super::loops::{self, Unaligned, block_lanes};
 use super::operators::{Element, Operator};
 
 /// Elements whose NaNs are looked for at once: the second pass finds them in the first-level cache.
@@ -39,7 +39,8 @@ fn left<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], src: &[u8]) 
     if !O::LOOSE_NAN {
         return loops::left::<T, O, B>(dst, src);
     }
-    let (dst, src): (&mut [Lane<T>], &[Lane<T>]) = (bytemuck::cast_slice_mut(dst), cast_slice(src));
+    let (dst, src): (&mut [Unaligned<T>], &[Unaligned<T>]) =
+        (bytemuck::cast_slice_mut(dst), cast_slice(src));
     for (dst, src) in dst.chunks_mut(SEGMENT).zip(src.chunks(SEGMENT)) {
         let mut nan = false;
         for (d, s) in dst.iter_mut().zip(src) {
@@ -63,8 +64,8 @@ fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b
     if !O::LOOSE_NAN {
         return loops::three::<T, O, B>(dst, a, b);
     }
-    let dst: &mut [Lane<T>] = bytemuck::cast_slice_mut(dst);
-    let (a, b): (&[Lane<T>], &[Lane<T>]) = (cast_slice(a), cast_slice(b));
+    let dst: &mut [Unaligned<T>] = bytemuck::cast_slice_mut(dst);
+    let (a, b): (&[Unaligned<T>], &[Unaligned<T>]) = (cast_slice(a), cast_slice(b));
     let operands = a.chunks(SEGMENT).zip(b.chunks(SEGMENT));
     for (dst, (a, b)) in dst.chunks_mut(SEGMENT).zip(operands) {
         let mut nan = false;

@@ -36,7 +36,7 @@ pub(super) enum Source {
 
 /// How many ranks have something in common with this one, and how many of them come before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Share {
+pub(super) struct InCommon {
     pub(super) n: usize,
     pub(super) place: usize,
 }
@@ -44,9 +44,9 @@ pub(super) struct Share {
 /// See the module documentation.
 pub(super) struct Around {
     /// Of this rank's coordinates,
-    pub(super) node: Share,
+    pub(super) node: InCommon,
     /// and of its cores.
-    pub(super) cores: Share,
+    pub(super) cores: InCommon,
     /// Ranks of its coordinates and host.
     pub(super) ranks_per_node: u32,
     pub(super) n_hosts: u32,
@@ -77,7 +77,7 @@ impl Around {
         let cards = Cards::of_all(exchange, card, common)?;
         let ranks = || (0usize..).zip(cards.iter());
         let share = |same: &dyn Fn(&Card) -> bool| {
-            let mut share = Share::default();
+            let mut share = InCommon::default();
             for (rank, _) in ranks().filter(|(_, other)| same(other)) {
                 share.n += 1;
                 share.place += usize::from(rank < me);

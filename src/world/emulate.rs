@@ -72,7 +72,7 @@ pub fn emulate<R: Send>(
 }
 
 /// What a rank does, given its number.
-type Program<'a> = &'a (dyn Fn(u32, &Communicator) + Sync);
+type RankProgram<'a> = &'a (dyn Fn(u32, &Communicator) + Sync);
 
 /// Ports of each rank: as many as were asked for, or by default two per dimension of the shape, at most
 /// [`MOST_PORTS`].
@@ -92,7 +92,7 @@ pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> 
 }
 
 /// Runs `f` on every rank; see [`emulate`].
-fn on_every_rank(config: &EmulationConfig, f: Program<'_>) -> Result<(), Error> {
+fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Error> {
     let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
     let tuning = tuning_for(config.tuning.as_ref(), config.table())?;
@@ -154,7 +154,7 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    fn run(&self, rank: u32, mut exchange: LocalExchange, f: Program<'_>) -> Result<(), Error> {
+    fn run(&self, rank: u32, mut exchange: LocalExchange, f: RankProgram<'_>) -> Result<(), Error> {
         let comm = self.open(rank, &mut exchange)?;
         // Whatever the panic has left half done stays with the values that `f` owned.
         let result = catch_unwind(AssertUnwindSafe(|| f(rank, &comm))).map_err(|panic| {

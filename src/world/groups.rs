@@ -14,7 +14,7 @@ const LISTED: &str = "/sys/devices/system/node";
 pub(super) struct Groups(BTreeMap<usize, Vec<usize>>);
 
 /// Cores of a group on which the program has no thread, and how many workers they get.
-pub(super) type Share = (Vec<usize>, usize);
+pub(super) type FreeCores = (Vec<usize>, usize);
 
 impl Groups {
     /// Those of this machine, as far as the kernel tells.
@@ -52,9 +52,9 @@ impl Groups {
 
     /// Deals `n` workers to the groups of the free cores in turn: first to those in which the program has threads, and
     /// so its memory, as long as they have room.
-    pub(super) fn deal(&self, used: &[usize], free: &[usize], n: usize) -> Vec<Share> {
+    pub(super) fn deal(&self, used: &[usize], free: &[usize], n: usize) -> Vec<FreeCores> {
         let homes: Vec<_> = used.iter().map(|&core| self.of(core)).collect();
-        let mut groups: BTreeMap<_, Share> = BTreeMap::new();
+        let mut groups: BTreeMap<_, FreeCores> = BTreeMap::new();
         for &core in free {
             let group = self.of(core);
             let is_far = !homes.contains(&group);

@@ -202,12 +202,12 @@ pub fn simulate<R>(
 }
 
 /// What a rank does, given its number.
-type Program<'a> = &'a dyn Fn(Rank, &Communicator, &Simulated);
+type RankProgram<'a> = &'a dyn Fn(Rank, &Communicator, &Simulated);
 
-fn on_every_rank(config: &SimulationConfig, f: Program<'_>) -> Result<Simulation<()>, Error> {
+fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simulation<()>, Error> {
     let n_ranks = config.shape.n_ranks();
     let n_ports = n_ports(config.ports, &config.shape)?;
-    let wire = sim::Wire::new(sim::Config {
+    let wire = sim::SimWire::new(sim::Config {
         size: (n_ranks, n_ports as usize),
         seed: config.seed,
         is_calm: config.is_calm,

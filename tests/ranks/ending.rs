@@ -9,7 +9,7 @@ use hopbine::endpoint::{
 };
 use hopbine::engine::{
     CheckedPlan, Engine, EngineConfig, Failure, Geometry, OnTimeout, Operation, OperationWatch,
-    Order, Program, Sizes, UserKeys, UserMemory, compile,
+    Program, Sizes, StartOrder, UserKeys, UserMemory, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine::{Error, WireError};
@@ -79,7 +79,7 @@ unsafe fn start_with(
     // SAFETY: the caller's promise.
     unsafe {
         engine.register(operation, memory, false, &mut keys).unwrap();
-        engine.start(operation, memory, &keys, ID, Order::Kept, at_once).unwrap();
+        engine.start(operation, memory, &keys, ID, StartOrder::Kept, at_once).unwrap();
     }
     keys
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::memory_wire::MemoryWire;
 use crate::ending::{LONG, NOTHING, barrier_of_two};
 use hopbine::endpoint::Tag;
-use hopbine::engine::{Engine, Operation, OperationWatch, Order, Program, UserKeys};
+use hopbine::engine::{Engine, Operation, OperationWatch, Program, StartOrder, UserKeys};
 
 /// The last number of an operation, which 0 follows.
 const LAST: u32 = Tag::OPERATIONS - 1;
@@ -23,7 +23,7 @@ impl Rank {
         Rank { engine, program, started: Vec::new() }
     }
 
-    fn start(&mut self, id: (u64, u32), order: Order) {
+    fn start(&mut self, id: (u64, u32), order: StartOrder) {
         let operation = self.engine.prepare(self.program.clone(), None).unwrap();
         let keys = UserKeys::default();
         // SAFETY: there is no memory.
@@ -58,9 +58,9 @@ fn far_operations_wait_for_earlier_ones() {
             (1, after(far)),
             (0, after(far + 9)),
         ];
-        kept.into_iter().for_each(|id| one.start(id, Order::Kept));
+        kept.into_iter().for_each(|id| one.start(id, StartOrder::Kept));
         let late = (0, after(far + 1));
-        one.start(late, Order::Late);
+        one.start(late, StartOrder::Late);
         (0..20).for_each(|_| _ = one.engine.progress(1, 0));
         let mut posted = wire.operations();
         posted.sort_unstable();
@@ -76,7 +76,7 @@ fn far_operations_wait_for_earlier_ones() {
             (1, after(far)),
             (0, after(far + 9)),
         ] {
-            other.start(id, if id == late { Order::Late } else { Order::Kept });
+            other.start(id, if id == late { StartOrder::Late } else { StartOrder::Kept });
             other.wait(&one);
         }
         one.wait(&other);

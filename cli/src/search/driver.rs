@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hopbine_torus::plan::{Expect, Schedule};
-use hopbine_torus::search::{Certificate, Cost, Found, Point, Question, Search};
+use hopbine_torus::search::{Best, Certificate, Cost, Point, Question, Search};
 use hopbine_torus::sim::{Machine, Network};
 use rayon::prelude::*;
 
@@ -19,7 +19,7 @@ const MOST_NODES: u64 = 8_000_000;
 
 /// What a search has found.
 pub struct Searched {
-    pub found: Found,
+    pub found: Best,
     /// The best row of the registry that was predicted; on all ports those that were not cannot be better.
     pub named: Option<(Schedule, Cost)>,
     pub certificate: Certificate,

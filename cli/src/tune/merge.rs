@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use hopbine::Tuning;
-use hopbine_torus::choose::{Features, Fit, Knowledge, Row, Rule, Segment, Template, Uses};
+use hopbine_torus::choose::{Features, Fit, Knowledge, Row, Rule, Segmentation, Template, Uses};
 use hopbine_torus::{Collective, Shape, sizes};
 
 use super::cover::half_way;
@@ -69,7 +69,7 @@ pub fn rows(before: &Rule, n_blocks: u64, sizes: &[u64], faster: &[Option<Choice
         match faster[at] {
             Some((algorithm, ports, segment_bytes)) => {
                 let how = format!("algorithm = \"{algorithm}\", ports = {ports}");
-                line(&mut text, (above, up_to), &how, &segment(Segment::bytes(segment_bytes)));
+                line(&mut text, (above, up_to), &how, &segment(Segmentation::bytes(segment_bytes)));
             }
             None => {
                 let scale = if before.is_of_block { n_blocks } else { 1 };
@@ -108,12 +108,14 @@ fn how(row: &Row) -> String {
     format!("{unfolded}algorithm = [{}], ports = {ports}", names.join(", "))
 }
 
-fn segment(segment: Segment) -> String {
+fn segment(segment: Segmentation) -> String {
     match segment {
-        Segment::Whole => "\"whole\"".to_owned(),
-        Segment::Parts { least: u64::MAX, .. } => "\"whole\"".to_owned(),
-        Segment::Parts { parts: 1, least, most } if least == most => format!("\"{}\"", short(most)),
-        Segment::Parts { parts, least, most } => format!(
+        Segmentation::Whole => "\"whole\"".to_owned(),
+        Segmentation::Parts { least: u64::MAX, .. } => "\"whole\"".to_owned(),
+        Segmentation::Parts { parts: 1, least, most } if least == most => {
+            format!("\"{}\"", short(most))
+        }
+        Segmentation::Parts { parts, least, most } => format!(
             "{{ parts = {parts}, least = \"{}\", most = \"{}\" }}",
             short(least),
             short(most)

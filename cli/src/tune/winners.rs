@@ -1,7 +1,7 @@
 //! Schedules that no row of the registry is, and that beat all rows: what a search adds to a table.
 
 use hopbine_torus::plan::max_ports;
-use hopbine_torus::search::{Found, Question, best_of};
+use hopbine_torus::search::{Best, Question, best_of};
 use hopbine_torus::sim::{Machine, Network};
 use hopbine_torus::{Algorithm, Collective, Rank, RankMap, Shape};
 use rayon::prelude::*;
@@ -52,14 +52,13 @@ pub fn winners(
         let found = best_of(&question, (network, machine), SEARCHED)
             .map_err(|error| CliError::Usage(error.to_string()))?;
         bar.advance(1);
-        let is_better = |found: &Found| {
-            found.cost.is_exact && WORTH * found.cost.ns < cases.best(size, ports).1
-        };
+        let is_better =
+            |found: &Best| found.cost.is_exact && WORTH * found.cost.ns < cases.best(size, ports).1;
         Ok(found.map(|(found, _)| found).filter(is_better))
     };
-    let found: Vec<Option<Found>> = asked.par_iter().map(beats).collect::<Result<_, CliError>>()?;
+    let found: Vec<Option<Best>> = asked.par_iter().map(beats).collect::<Result<_, CliError>>()?;
     let mut winners: Vec<(Algorithm, u32)> = Vec::new();
-    for Found { schedule, .. } in found.into_iter().flatten() {
+    for Best { schedule, .. } in found.into_iter().flatten() {
         let algorithm = Algorithm::of_schedule(&schedule);
         let is_its = |name: &str| name == algorithm.name;
         // Rows on other numbers of ports are no more than that.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hopbine_torus::choose::{
-    Candidates, DecisionTable, Feature, Features, Interval, Knowledge, Model, Otherwise, Row, Rule,
-    Segment, ShapeClass, TableError, TableProblem, Template, Wire,
+    Candidates, DecisionTable, Feature, Features, Knowledge, Model, NumberRange, Otherwise, Row,
+    Rule, Segmentation, ShapeClass, TableError, TableProblem, Template, Wire,
 };
 use hopbine_torus::sim::Machine;
 use hopbine_torus::{Collective, Shape};
@@ -201,7 +201,7 @@ fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
         let known = classes.iter().map(|class| &*class.name).collect::<Vec<_>>().join(", ");
         TableProblem::UnknownClass { name: name.to_owned(), known }.at(at.line)
     })?;
-    let available = keys.get("ports").map_or(Ok(Interval::ALL), |at| at.interval())?;
+    let available = keys.get("ports").map_or(Ok(NumberRange::ALL), |at| at.interval())?;
     let of = [("all", false), ("block", true)];
     let is_of_block = keys.get("bytes_of").map_or(Ok(false), |at| at.one_of(&of))?;
     let segment = keys.get("segment").map(|at| at.segment()).transpose()?;
@@ -213,7 +213,7 @@ fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
     Ok(Rule { line, collectives, knowledge, class, available, is_of_block, rows })
 }
 
-fn row(keys: &Keys<'_>, segment: Option<Segment>) -> Result<Row, TableError> {
+fn row(keys: &Keys<'_>, segment: Option<Segmentation>) -> Result<Row, TableError> {
     keys.only(&["bytes", "if_unfolded", "algorithm", "ports", "segment"])?;
     let (above, up_to) = keys.needed("bytes", SIZES)?.sizes()?;
     let name = |at: &At<'_>| at.text(ALGORITHM).map(|text| Template(text.to_owned()));

@@ -1,6 +1,6 @@
 //! Sections of a table's text and the values in them, with the lines that errors name.
 
-use hopbine_torus::choose::{Interval, Segment, TableError, TableProblem, Uses};
+use hopbine_torus::choose::{NumberRange, Segmentation, TableError, TableProblem, Uses};
 use hopbine_torus::sizes::parse_size;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -120,16 +120,16 @@ impl<'a> At<'a> {
     }
 
     /// `8`, `"2..8"`, `"2.."`, `"..8"`.
-    pub(super) fn interval(&self) -> Result<Interval, TableError> {
+    pub(super) fn interval(&self) -> Result<NumberRange, TableError> {
         let wrong = || self.wrong(NUMBERS);
         if let Some(only) = whole(self.value) {
-            return if only > 0 { Ok(Interval::only(only)) } else { Err(wrong()) };
+            return if only > 0 { Ok(NumberRange::only(only)) } else { Err(wrong()) };
         }
         let text = self.text(NUMBERS)?;
         let number = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
         let interval = match text.split_once("..") {
-            None => Interval::only(number(text)?),
-            Some((first, last)) => Interval {
+            None => NumberRange::only(number(text)?),
+            Some((first, last)) => NumberRange {
                 first: if first.trim().is_empty() { 1 } else { number(first)? },
                 last: if last.trim().is_empty() { None } else { Some(number(last)?) },
             },
@@ -164,13 +164,17 @@ impl<'a> At<'a> {
         }
     }
 
-    pub(super) fn segment(&self) -> Result<Segment, TableError> {
+    pub(super) fn segment(&self) -> Result<Segmentation, TableError> {
         if self.value.as_str() == Some("whole") {
-            return Ok(Segment::Whole);
+            return Ok(Segmentation::Whole);
         }
         if !self.value.is_table() {
             let bytes = self.size(SEGMENT)?;
-            return if bytes > 0 { Ok(Segment::bytes(bytes)) } else { Err(self.wrong(SEGMENT)) };
+            return if bytes > 0 {
+                Ok(Segmentation::bytes(bytes))
+            } else {
+                Err(self.wrong(SEGMENT))
+            };
         }
         let keys = self.keys(SEGMENT)?;
         keys.only(&["parts", "least", "most"])?;
@@ -178,7 +182,7 @@ impl<'a> At<'a> {
             ["parts", "least", "most"].map(|key| keys.needed(key, SEGMENT)?.size(SEGMENT));
         let (parts, least, most) = (parts?, least?, most?);
         if parts > 0 && (1..=most).contains(&least) {
-            Ok(Segment::Parts { parts, least, most })
+            Ok(Segmentation::Parts { parts, least, most })
         } else {
             Err(self.wrong("parts of at least 1 byte, and `least` at most as long as `most`"))
         }

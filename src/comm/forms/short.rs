@@ -59,10 +59,8 @@ impl Communicator {
             return None;
         }
         let [send, recv] = call.check(caller).ok()?;
-        let small = self.gates_for(&call).ok()?;
-        let is_by_hardware = small.is_some();
-        let is_started_short =
-            small.and_then(|small| small.requests()).is_some_and(|requests| requests.starts(&call));
+        let is_by_hardware = self.gates_for(&call).ok()?.is_some();
+        let is_started_short = matches!(self.requests_for(&call), Ok(Some(_)));
         let call = call.without_blocks();
         Some(Short { call, is_by_hardware, is_started_short, sent: send.len, received: recv.len })
     }

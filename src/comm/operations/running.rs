@@ -15,7 +15,7 @@ use crate::comm::programs::ready::{Compiled, Learning, Ready};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::turns::Turn;
 use crate::endpoint::Tag;
-use crate::engine::{Engine, Operation, OperationWatch, Order, UserMemory};
+use crate::engine::{Engine, Operation, OperationWatch, StartOrder, UserMemory};
 use crate::error::Error;
 
 impl Communicator {
@@ -126,8 +126,8 @@ impl Numbers {
 }
 
 /// Stages but the first start when the one before is done, perhaps after later calls.
-pub(crate) fn order(stage: usize) -> Order {
-    if stage == 0 { Order::Kept } else { Order::Late }
+pub(crate) fn order(stage: usize) -> StartOrder {
+    if stage == 0 { StartOrder::Kept } else { StartOrder::Late }
 }
 
 impl Inner {

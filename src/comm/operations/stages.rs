@@ -13,7 +13,7 @@ use crate::timeline::Procedure;
 
 /// How the wire sees the buffers of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Registration {
+pub(crate) enum BufferUse {
     /// For one run, and it may remember them.
     Kept,
     /// For one run.
@@ -26,7 +26,7 @@ pub(crate) enum Registration {
 pub(crate) struct Stages {
     prepared: Prepared,
     memory: [UserMemory; 2],
-    registration: Registration,
+    registration: BufferUse,
     /// The operations, while it is under way.
     active: Option<Numbers>,
     stage: usize,
@@ -54,12 +54,12 @@ impl Stages {
     /// A call on this memory, not started.
     ///
     /// # Safety
-    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with [`Registration::Held`] the
+    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with [`BufferUse::Held`] the
     /// memory must stay valid until the value has been dropped.
     pub(super) unsafe fn new(
         prepared: Prepared,
         memory: [UserMemory; 2],
-        registration: Registration,
+        registration: BufferUse,
     ) -> Self {
         let (active, failure, started) = Default::default();
         Stages { prepared, memory, registration, active, stage: 0, failure, started }
@@ -79,7 +79,7 @@ impl Stages {
         if !ready.keys.is_released() {
             return Ok(());
         }
-        let (memory, keep) = (ready.memory(self.memory), self.registration == Registration::Kept);
+        let (memory, keep) = (ready.memory(self.memory), self.registration == BufferUse::Kept);
         let Ready { operation, keys, .. } = ready;
         // SAFETY: the buffers stay valid until the operation is done, or the value dropped;
         // whoever waits for that releases the keys before telling anybody.
@@ -114,7 +114,7 @@ impl Stages {
 
     /// Waits for the stage at hand, and starts the next. True if there is none.
     fn pass(&mut self, numbers: Numbers) -> Result<bool, Error> {
-        let (stage, holds) = (self.stage, self.registration == Registration::Held);
+        let (stage, holds) = (self.stage, self.registration == BufferUse::Held);
         let (inner, ready) = self.prepared.at(stage);
         let engine = &inner.of_world.engine;
         let outcome = match planted::is(Planted::StageEarly) && ready.learning.is_some() {
@@ -166,7 +166,7 @@ impl Stages {
     #[cold]
     fn record(&mut self, start: u64, numbers: Numbers) {
         let procedure = match self.registration {
-            Registration::Held => Procedure::Persistent,
+            BufferUse::Held => Procedure::Persistent,
             _ => Procedure::Nonblocking,
         };
         let (inner, ready) = self.prepared.at(0);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::run::Run;
 use super::running::Prepared;
 use super::short_run::ShortRun;
-use super::stages::{Registration, Stages};
+use super::stages::{BufferUse, Stages};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
@@ -54,8 +54,8 @@ impl Communicator {
         memory: [UserMemory; 2],
     ) -> Result<Running, Error> {
         let registration = match self.options.register_anew {
-            false => Registration::Kept,
-            true => Registration::Once,
+            false => BufferUse::Kept,
+            true => BufferUse::Once,
         };
         // SAFETY: the caller's promise.
         let mut running = Running::by_plan(unsafe { Stages::new(prepared, memory, registration) });
@@ -80,7 +80,7 @@ impl Communicator {
         let options = CallOptions { held: true, ..(*self.options).clone() };
         let (prepared, memory) = self.prepare(call, &Arc::new(options))?;
         // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
-        let mut stages = unsafe { Stages::new(prepared, memory, Registration::Held) };
+        let mut stages = unsafe { Stages::new(prepared, memory, BufferUse::Held) };
         stages.hold()?;
         Ok(Running::by_plan(stages))
     }

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
 use super::flat_groups::FlatGroups;
-use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, Layout, PART_BYTES, STRIDE};
+use super::layout::{
+    CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, SegmentLayout,
+};
 use super::segment::Segment;
 
 /// The words of the first line of a rank's part: the first call that it may still read; the base of the
@@ -70,7 +72,7 @@ pub enum Contribution {
 pub struct FlatBuffer {
     /// Keeps the memory mapped.
     segment: Arc<Segment>,
-    layout: Layout,
+    layout: SegmentLayout,
     pub(super) me: usize,
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
@@ -100,7 +102,7 @@ impl FlatBuffer {
     /// `base + 1`.
     pub(super) fn new(
         segment: &Arc<Segment>,
-        layout: Layout,
+        layout: SegmentLayout,
         (index, members): (usize, &[usize]),
         me: usize,
         base: u64,
@@ -324,7 +326,7 @@ mod tests {
     use super::*;
 
     fn flats(n_ranks: usize) -> Vec<FlatBuffer> {
-        let layout = Layout { n_ranks, n_ports: 0, flats_per_rank: 0 };
+        let layout = SegmentLayout { n_ranks, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let segment = Arc::new(segment);
         let all: Vec<usize> = (0..n_ranks).collect();

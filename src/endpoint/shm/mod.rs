@@ -65,11 +65,11 @@ use crate::Rank;
 use crate::error::Blame;
 use crate::numbered::Numbered;
 use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind};
-use layout::{Layout, SLOT_BYTES};
+use layout::{SLOT_BYTES, SegmentLayout};
 use peer::{Body, Peer};
 use reach::Reads;
 use segment::Segment;
-use staging::Staging;
+use staging::StagingSlots;
 use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
 
 /// The longest message that travels in the queue.
@@ -123,12 +123,12 @@ pub struct ShmEndpoint {
     port: PortId,
     /// This rank's number among the peers.
     me: usize,
-    layout: Layout,
+    layout: SegmentLayout,
     segment: Arc<Segment>,
     bell: Arc<dyn Bell>,
     /// In the order of ranks.
     peers: Vec<Peer>,
-    staging: Staging,
+    staging: StagingSlots,
     reads: Reads,
     /// Whether this process may read memory of all peers.
     can_read: bool,

@@ -11,13 +11,13 @@ use hopbine_torus::PortId;
 use super::bell::{self, Doorbell};
 use super::flat_buffer::FlatBuffer;
 use super::flat_buffers::{self, FlatBuffers};
-use super::layout::Layout;
+use super::layout::SegmentLayout;
 use super::peer::{Habit, Peer, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
 use super::reach::{Reads, read_process};
 use super::segment::Segment;
-use super::staging::Staging;
+use super::staging::StagingSlots;
 use super::{Opened, Reading, ShmEndpoint};
 use crate::endpoint::calls::CALLS;
 use crate::endpoint::garbled::{Garbled, within};
@@ -45,7 +45,7 @@ pub struct ShmConfig {
 
 /// What every rank tells the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Card {
+struct ShmCard {
     host: u64,
     node: u64,
     process: Process,
@@ -56,14 +56,14 @@ struct Card {
 
 const CARD_BYTES: usize = 56;
 
-impl Card {
+impl ShmCard {
     /// What ranks that are to be connected have in common.
     fn place(self) -> (u64, u64) {
         (self.host, self.node)
     }
 
     fn encode(self) -> [u8; CARD_BYTES] {
-        let Card { host, node, process, probe, token } = self;
+        let ShmCard { host, node, process, probe, token } = self;
         let Process { pid, shown, started } = process;
         let words = [host, node, u64::from(pid), u64::from(shown), started, probe, token];
         let mut bytes = [0; CARD_BYTES];
@@ -90,14 +90,14 @@ impl Card {
         let most = i32::MAX as u64;
         let pid = within("its process number", pid, (1, most)).map_err(of_rank)? as u32;
         let shown = within("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
-        Ok(Card { host, node, process: Process { pid, shown, started }, probe, token })
+        Ok(ShmCard { host, node, process: Process { pid, shown, started }, probe, token })
     }
 }
 
 #[cfg(feature = "fuzzing")]
 /// A card that another process may have sent.
 pub(crate) fn check_card(bytes: &[u8]) {
-    if let Ok(card) = Card::decode(bytes, 1, 0) {
+    if let Ok(card) = ShmCard::decode(bytes, 1, 0) {
         assert!((1..=i32::MAX as u32).contains(&card.process.pid));
         assert_eq!(stamped(&card.encode()), bytes);
     }
@@ -113,7 +113,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let (rank, token) = (exchange.rank(), fresh_number());
     // Mapped until all ranks have read it.
     let probe = Box::new(AtomicU64::new(token));
-    let card = Card {
+    let card = ShmCard {
         host: host(),
         node: config.node,
         process: Process::own(),
@@ -121,13 +121,13 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         token,
     };
     let cards = exchange.allgather(&stamped(&card.encode())).map_err(|error| lost(&error))?;
-    let decode = |(other, bytes): (Rank, &[u8])| Card::decode(bytes, other, rank as Rank);
-    let cards: Result<Vec<Card>, String> = (0..).zip(cards.iter()).map(decode).collect();
+    let decode = |(other, bytes): (Rank, &[u8])| ShmCard::decode(bytes, other, rank as Rank);
+    let cards: Result<Vec<ShmCard>, String> = (0..).zip(cards.iter()).map(decode).collect();
     let cards = cards.map_err(|reason| failed(&reason))?;
-    let locals: Vec<(Rank, Card)> =
+    let locals: Vec<(Rank, ShmCard)> =
         (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
     let (n_locals, is_all) = (locals.len(), locals.len() == exchange.size());
-    let layout = Layout {
+    let layout = SegmentLayout {
         n_ranks: n_locals,
         n_ports: config.n_ports,
         flats_per_rank: if is_all { flat_buffers::per_rank(n_locals) } else { 0 },
@@ -186,7 +186,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let flats = is_all.then(|| FlatBuffers::new(&segment, layout, me));
     bell::take_part();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
-    let watched = |&(rank, card): &(Rank, Card)| (rank, Arc::new(Watch::new(card.process)));
+    let watched = |&(rank, card): &(Rank, ShmCard)| (rank, Arc::new(Watch::new(card.process)));
     let locals: Vec<_> = locals.iter().map(watched).collect();
     let n_ranks = exchange.size() as u32;
     let port = |port| {
@@ -204,7 +204,7 @@ impl ShmEndpoint {
     /// A port of the rank that is number `me` of `locals`, who are some of `n_ranks`.
     pub(super) fn new(
         segment: &Arc<Segment>,
-        layout: Layout,
+        layout: SegmentLayout,
         (port, me): (PortId, usize),
         (locals, n_ranks): (&[(Rank, Arc<Watch>)], u32),
         can_read: bool,
@@ -231,7 +231,7 @@ impl ShmEndpoint {
             me,
             layout,
             peers: locals.iter().enumerate().map(peer).collect(),
-            staging: Staging::new(segment.clone(), layout, port, me),
+            staging: StagingSlots::new(segment.clone(), layout, port, me),
             reads: Reads::new(segment.clone(), layout, port, me),
             segment: segment.clone(),
             bell: bell.clone(),
@@ -261,7 +261,7 @@ impl ShmEndpoint {
 }
 
 /// Why this rank cannot read the probe of another one of this host; `None` if it can.
-fn refused(me: usize, other: Rank, card: &Card) -> Option<String> {
+fn refused(me: usize, other: Rank, card: &ShmCard) -> Option<String> {
     if card.process.pid == std::process::id() {
         return None;
     }

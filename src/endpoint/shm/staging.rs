@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopbine_torus::PortId;
 
-use super::layout::{Layout, SLOT_BYTES, SLOTS};
+use super::layout::{SLOT_BYTES, SLOTS, SegmentLayout};
 use super::segment::Segment;
 
 /// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
@@ -19,9 +19,9 @@ const PATIENCE: u32 = 256;
 
 /// The slots of one port.
 #[derive(Debug)]
-pub(super) struct Staging {
+pub(super) struct StagingSlots {
     segment: Arc<Segment>,
-    layout: Layout,
+    layout: SegmentLayout,
     port: PortId,
     me: usize,
     /// The message staged last, if its sender has not been told yet that it is sent: the same
@@ -34,12 +34,12 @@ pub(super) struct Staging {
 }
 
 // SAFETY: `last` is an address, compared and not followed.
-unsafe impl Send for Staging {}
+unsafe impl Send for StagingSlots {}
 
 /// The count of readers of a slot.
 pub(super) fn readers(
     segment: &Segment,
-    layout: Layout,
+    layout: SegmentLayout,
     port: PortId,
     rank: usize,
     slot: usize,
@@ -47,9 +47,14 @@ pub(super) fn readers(
     segment.word(layout.readers(port, rank, slot))
 }
 
-impl Staging {
-    pub(super) fn new(segment: Arc<Segment>, layout: Layout, port: PortId, me: usize) -> Self {
-        Staging {
+impl StagingSlots {
+    pub(super) fn new(
+        segment: Arc<Segment>,
+        layout: SegmentLayout,
+        port: PortId,
+        me: usize,
+    ) -> Self {
+        StagingSlots {
             segment,
             layout,
             port,
@@ -74,7 +79,7 @@ impl Staging {
     ///
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads, and stay as they are until
-    /// [`sent`](Staging::sent).
+    /// [`sent`](StagingSlots::sent).
     pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<usize> {
         if let Some((last, last_len, slot)) = self.last
             && (last, last_len) == (ptr, len)
@@ -131,7 +136,7 @@ impl Staging {
         (FIRST_KEPT..SLOTS).filter(is_free).count()
     }
 
-    /// As [`put`](Staging::put), for a piece of a message and exactly one reader, that peer.
+    /// As [`put`](StagingSlots::put), for a piece of a message and exactly one reader, that peer.
     ///
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads.
@@ -158,7 +163,7 @@ impl Staging {
     }
 
     /// # Safety
-    /// As [`put_piece`](Staging::put_piece); nobody reads the slot.
+    /// As [`put_piece`](StagingSlots::put_piece); nobody reads the slot.
     unsafe fn fill(&self, slot: usize, ptr: *const u8, len: usize) {
         assert!(len <= SLOT_BYTES);
         let into = self.segment.at(self.layout.slot(self.port, self.me, slot), len);

@@ -12,7 +12,7 @@ use crate::Rank;
 use crate::endpoint::Clock;
 
 use super::net::{Core, Life, Net};
-use super::trace::Step;
+use super::trace::TraceStep;
 
 /// The clock of one rank; see the module documentation.
 #[derive(Debug)]
@@ -89,6 +89,6 @@ impl Clock for RankClock {
     }
 
     fn warn(&self, text: &str) {
-        self.net.lock().note(self.rank, Step::Says(text.to_owned()));
+        self.net.lock().note(self.rank, TraceStep::Says(text.to_owned()));
     }
 }

@@ -8,7 +8,7 @@ use crate::endpoint::{Event, SendPost, WireRegion};
 
 use super::memory::copy;
 use super::net::{Body, Core, Life, Packet, Put, What};
-use super::trace::Step;
+use super::trace::TraceStep;
 
 impl Core {
     /// The wire touches memory of a message of this rank, in the way that the verb says: none may belong to a
@@ -59,7 +59,7 @@ impl Core {
         if self.port(from, port).is_abandoned || self.life(from) == Life::Dead {
             return;
         }
-        self.note(to, Step::Moves { from, bytes: region.len });
+        self.note(to, TraceStep::Moves { from, bytes: region.len });
         // SAFETY: the send is posted, its event has not been reported, and its port has not given up:
         // the region is valid, as the contract of posts says.
         let bytes = unsafe { self.copied(from, &region) };
@@ -84,7 +84,7 @@ impl Core {
             let from = lent.region.ptr.add(done);
             self.write(to, &region, done, from, len);
         }
-        self.note(to, Step::Moves { from: rank, bytes: len });
+        self.note(to, TraceStep::Moves { from: rank, bytes: len });
         let done = done + len;
         if done < region.len {
             return self.later(What::Put(Put { done, ..put }));

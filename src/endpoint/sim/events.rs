@@ -15,7 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::habits::MemoryHabits;
 use super::net::{Core, Listener, What};
 use super::simulation::Simulated;
-use super::trace::Step;
+use super::trace::TraceStep;
 use crate::Rank;
 use crate::endpoint::Clock;
 use crate::memory::{EventLog, EventSource, PATIENCE, Span, page_bytes};
@@ -120,7 +120,7 @@ impl Core {
         if n_pending.fetch_sub(1, Ordering::Relaxed) == 1 {
             log.end();
         }
-        self.note(rank, Step::Memory("is announced"));
+        self.note(rank, TraceStep::Memory("is announced"));
         self.wake(rank);
     }
 }

@@ -9,7 +9,7 @@ use crate::endpoint::{
 use super::SimEndpoint;
 pub(super) use super::net::Body;
 use super::net::{Core, Packet, Put, What};
-use super::trace::Step;
+use super::trace::TraceStep;
 
 /// What a message that came before its receive takes besides its bytes.
 pub(super) const KEPT_BYTES: usize = 64;
@@ -60,7 +60,7 @@ impl SimEndpoint {
             return Taken::Later;
         }
         let (tag, len) = (posted.tag, posted.region.len);
-        core.note(self.rank, Step::Awaits { from, port: self.port, tag, len });
+        core.note(self.rank, TraceStep::Awaits { from, port: self.port, tag, len });
         let found = self.matcher.post(peer, posted);
         let is_met =
             found.as_ref().is_some_and(|unexpected| posted.fits(unexpected.tag, unexpected.len));
@@ -308,7 +308,7 @@ impl SimEndpoint {
             core.touches(self.rank, "reads", lent.region.ptr, lent.region.len);
             // SAFETY: the send and the receive are posted, so both regions are valid, and have one length.
             unsafe { core.write(self.rank, &region, done, lent.region.ptr.add(done), len) };
-            core.note(self.rank, Step::Moves { from, bytes: len });
+            core.note(self.rank, TraceStep::Moves { from, bytes: len });
             if done + len < region.len {
                 self.readings[at].done += len;
                 continue;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::heap::{Free, GONE, UNIT};
 use super::net::{Core, Net};
 use super::simulation::Simulated;
-use super::trace::Step;
+use super::trace::TraceStep;
 use crate::Rank;
 
 impl Core {
@@ -26,7 +26,7 @@ impl Core {
         let bytes = std::ptr::with_exposed_provenance_mut::<u8>(start);
         // SAFETY: a mapping that has ended: nobody else has it.
         unsafe { bytes.write_bytes(GONE, memory.len()) };
-        self.note(rank, Step::Memory("is unmapped"));
+        self.note(rank, TraceStep::Memory("is unmapped"));
         self.heap.free[rank as usize].push(Free { start, n_units, is_gone: true });
         self.forbidden.forbid(memory.clone());
         self.unmapped(rank, memory);

@@ -78,8 +78,8 @@ pub use mapping::Mapping;
 pub(crate) use net::Config;
 pub use net::Fate;
 pub(crate) use schedule::run;
+pub(crate) use simulation::SimWire;
 pub use simulation::Simulated;
-pub(crate) use simulation::Wire;
 pub use trace::Entry;
 
 /// Calls that a port remembers: more than operations of one communicator can be under way.

@@ -4,12 +4,12 @@
 use hopbine_meet::Exchange;
 
 use super::net::Core;
-use super::simulation::{Simulated, Wire};
+use super::simulation::{SimWire, Simulated};
 use crate::Rank;
 use crate::endpoint::utofu::CacheView;
 use crate::endpoint::{Endpoint, WireError};
 
-impl Wire {
+impl SimWire {
     pub(super) fn enter(&self, _: Rank) {}
 }
 

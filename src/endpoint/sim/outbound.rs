@@ -7,7 +7,7 @@ use crate::planted::{self, Planted};
 
 use super::SimEndpoint;
 use super::net::{Body, Core, Lent, Packet, What};
-use super::trace::Step;
+use super::trace::TraceStep;
 
 /// A message without a credit is put off so often, and then lent.
 const MOST_PUT_OFF: u32 = 16;
@@ -34,7 +34,7 @@ impl SimEndpoint {
         let peer = self.peer(core, to);
         let (rank, port, len) = (self.rank, self.port, region.len);
         let note = |core: &mut Core, how| {
-            core.note(rank, Step::Sends { to, port, tag, len, how });
+            core.note(rank, TraceStep::Sends { to, port, tag, len, how });
         };
         let puts_off = core.habits.puts_off;
         if core.chance(puts_off) {

@@ -4,7 +4,7 @@ use corosensei::Coroutine;
 use corosensei::Yielder;
 use corosensei::stack::DefaultStack;
 
-use super::{Simulated, Wire};
+use super::{SimWire, Simulated};
 use crate::Rank;
 use crate::endpoint::WireError;
 
@@ -14,7 +14,7 @@ use crate::endpoint::WireError;
 /// # Errors
 /// [`WireError`] with the rank as its peer, if there is no room for a rank's stack.
 pub(crate) fn run(
-    wire: &Wire,
+    wire: &SimWire,
     ranks: &[Simulated],
     stack_bytes: usize,
     program: &dyn Fn(Rank),

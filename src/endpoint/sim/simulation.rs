@@ -10,16 +10,16 @@ use crate::Rank;
 use super::SimEndpoint;
 use super::clock::RankClock;
 use super::net::{Config, Fate, Life, Net, What};
-use super::trace::{Entry, Step};
+use super::trace::{Entry, TraceStep};
 use crate::endpoint::Time;
 
 /// A simulated wire; see the module documentation.
 #[derive(Clone, Debug)]
-pub(crate) struct Wire(pub(super) Arc<Net>);
+pub(crate) struct SimWire(pub(super) Arc<Net>);
 
-impl Wire {
+impl SimWire {
     pub(crate) fn new(config: Config) -> Self {
-        Wire(Arc::new(Net::new(&config)))
+        SimWire(Arc::new(Net::new(&config)))
     }
 
     /// What the rank's program knows of the simulation.
@@ -132,7 +132,7 @@ impl Simulated {
 
     /// Puts a remark into the story.
     pub fn note(&self, text: String) {
-        self.net.lock().note(self.rank, Step::Says(text));
+        self.net.lock().note(self.rank, TraceStep::Says(text));
     }
 
     /// What the program finds wrong.

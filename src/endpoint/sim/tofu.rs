@@ -15,8 +15,8 @@ use utofu_emu::{Entered, Job, Model, Stage, Stepped};
 use super::events::Events;
 use super::habits::{DeviceHabits, one};
 use super::net::{Core, Device, What};
-use super::simulation::{Simulated, Wire};
-use super::trace::Step;
+use super::simulation::{SimWire, Simulated};
+use super::trace::TraceStep;
 use crate::Rank;
 use crate::endpoint::UnexpectedBytes;
 use crate::endpoint::utofu::{CacheView, Registrar, UtofuEndpoint, connect};
@@ -51,7 +51,7 @@ const LONGEST_PREEMPTION: u64 = 100_000;
 /// Stays reachable for so long, at most, after its death, in ns.
 const LONGEST_REACH: u64 = 5_000_000;
 
-impl Wire {
+impl SimWire {
     /// Puts a device under the simulation: a stepped job.
     pub(crate) fn attach(&self, job: Arc<Job>) {
         let mut core = self.0.lock();
@@ -95,7 +95,7 @@ impl Core {
             Stage::Packet => "comes to a gate",
         };
         let bytes = memory.as_ref().map_or(0, ExactSizeIterator::len);
-        self.note(concerned, Step::Device { from: from as Rank, what, bytes });
+        self.note(concerned, TraceStep::Device { from: from as Rank, what, bytes });
         if let Some(memory) = memory {
             let verb = if writes { "writes" } else { "reads" };
             self.touches(concerned, verb, std::ptr::without_provenance(memory.start), bytes);

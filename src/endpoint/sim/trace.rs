@@ -11,7 +11,7 @@ use crate::endpoint::Tag;
 
 /// Something that has happened.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum TraceStep {
     /// A rank goes on.
     Resumes,
     /// A rank posts a send, or a receive.
@@ -61,7 +61,7 @@ pub struct Entry {
     pub at: Duration,
     /// To whom.
     pub rank: Rank,
-    step: Step,
+    step: TraceStep,
 }
 
 /// See the module documentation.
@@ -94,37 +94,37 @@ impl Trace {
         self.hash = fnv::mix(self.hash, word).rotate_left(29);
     }
 
-    pub(super) fn note(&mut self, at: u64, rank: Rank, step: Step) {
+    pub(super) fn note(&mut self, at: u64, rank: Rank, step: TraceStep) {
         self.n_steps += 1;
         self.mix(at << 20 ^ u64::from(rank));
         match &step {
-            Step::Resumes => self.mix(1),
-            Step::Sends { to, port, tag, len, how } => {
+            TraceStep::Resumes => self.mix(1),
+            TraceStep::Sends { to, port, tag, len, how } => {
                 self.mix(2 | u64::from(*to) << 8 | u64::from(port.0) << 40);
                 self.mix_tag(*tag);
                 self.mix(*len as u64);
                 self.mix_text(how);
             }
-            Step::Awaits { from, port, tag, len } => {
+            TraceStep::Awaits { from, port, tag, len } => {
                 self.mix(3 | u64::from(*from) << 8 | u64::from(port.0) << 40);
                 self.mix_tag(*tag);
                 self.mix(*len as u64);
             }
-            Step::Hears { from, port, what } => {
+            TraceStep::Hears { from, port, what } => {
                 self.mix(4 | u64::from(*from) << 8 | u64::from(port.0) << 40);
                 self.mix_text(what);
             }
-            Step::Moves { from, bytes } => {
+            TraceStep::Moves { from, bytes } => {
                 self.mix(5 | u64::from(*from) << 8);
                 self.mix(*bytes as u64);
             }
-            Step::Device { from, what, bytes } => {
+            TraceStep::Device { from, what, bytes } => {
                 self.mix(6 | u64::from(*from) << 8);
                 self.mix_text(what);
                 self.mix(*bytes as u64);
             }
-            Step::Memory(what) | Step::Fate(what) => self.mix_text(what),
-            Step::Says(text) => self.mix_text(text),
+            TraceStep::Memory(what) | TraceStep::Fate(what) => self.mix_text(what),
+            TraceStep::Says(text) => self.mix_text(text),
         }
         if let Some(entries) = &mut self.entries {
             entries.push(Entry { at: Duration::from_nanos(at), rank, step });
@@ -158,19 +158,21 @@ impl fmt::Display for Entry {
         let Entry { at, rank, step } = self;
         write!(f, "{:>14.3} us  rank {rank}: ", at.as_nanos() as f64 / 1000.0)?;
         match step {
-            Step::Resumes => f.write_str("goes on"),
-            Step::Sends { to, port, tag, len, how } => {
+            TraceStep::Resumes => f.write_str("goes on"),
+            TraceStep::Sends { to, port, tag, len, how } => {
                 write!(f, "sends {len} B to {to} by port {port}, {how}: {}", Named(*tag))
             }
-            Step::Awaits { from, port, tag, len } => {
+            TraceStep::Awaits { from, port, tag, len } => {
                 write!(f, "awaits {len} B from {from} by port {port}: {}", Named(*tag))
             }
-            Step::Hears { from, port, what } => write!(f, "gets {what} of {from} by port {port}"),
-            Step::Moves { from, bytes } => write!(f, "{bytes} B of {from} are in place"),
-            Step::Device { from, what, bytes } => write!(f, "{bytes} B of {from}: it {what}"),
-            Step::Memory(what) => write!(f, "memory {what}"),
-            Step::Fate(what) => f.write_str(what),
-            Step::Says(text) => f.write_str(text),
+            TraceStep::Hears { from, port, what } => {
+                write!(f, "gets {what} of {from} by port {port}")
+            }
+            TraceStep::Moves { from, bytes } => write!(f, "{bytes} B of {from} are in place"),
+            TraceStep::Device { from, what, bytes } => write!(f, "{bytes} B of {from}: it {what}"),
+            TraceStep::Memory(what) => write!(f, "memory {what}"),
+            TraceStep::Fate(what) => f.write_str(what),
+            TraceStep::Says(text) => f.write_str(text),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::error::{Blame, Fault};
 use utofu::Stadd;
 
 use super::UtofuEndpoint;
-use super::peer::{Outbound, Waited, Wanted, from_peer, is_long, to_peer};
+use super::peer::{Announced, Outbound, Waited, from_peer, is_long, to_peer};
 use super::unexpected::{Body, Unexpected};
 use super::wire::Descriptor;
 
@@ -133,7 +133,7 @@ impl UtofuEndpoint {
             let reason = format!("rank {} announced a message twice", peer.rank);
             return Err(WireError::new("matching of messages", reason));
         }
-        peer.wanted.push(Wanted { tag, len, is_granted: false });
+        peer.wanted.push(Announced { tag, len, is_granted: false });
         peer.grant();
         self.flush_peer(index)
     }

@@ -94,7 +94,7 @@ use crate::planted::{self, Planted};
 use addresses::Addresses;
 use channel::{MOST_PEERS, MRQ_FOR_DATA};
 use channels::Channels;
-use peer::{Channel, Payload, Peer, Short, from_peer, is_long, to_peer, usual_messages};
+use peer::{Channel, Peer, Short, ShortBytes, from_peer, is_long, to_peer, usual_messages};
 use peer_table::PeerTable;
 use state::{DataPut, Fence, RendezvousRecv, RendezvousSend, Viewed};
 use unexpected::{Body, Kept, Unexpected};
@@ -205,7 +205,7 @@ impl Endpoint for UtofuEndpoint {
             return Ok(Posted::Accepted);
         }
         // SAFETY: the region is valid for reads and unchanging by the contract.
-        let payload = unsafe { Payload::of(region) };
+        let payload = unsafe { ShortBytes::of(region) };
         self.send_short(index, &Short { tag, slot, leave: Leave::Credit, payload })?;
         Ok(Posted::Accepted)
     }

@@ -6,7 +6,7 @@ use utofu::{Cookie, Stadd};
 use crate::endpoint::{Event, Slot, WireError, WireRegion};
 
 use super::channel::{EAGER_HEADER_BYTES, Lane, Window, copy_offset, credit_offset};
-use super::peer::{Outbound, Payload, Peer, Short, lane_of};
+use super::peer::{Outbound, Peer, Short, ShortBytes, lane_of};
 use super::state::{DataPut, NEWS_COOKIE, RendezvousSend};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
@@ -189,8 +189,8 @@ impl UtofuEndpoint {
     ) -> Result<(), WireError> {
         let &Short { tag, slot, leave, payload } = short;
         let source = match payload {
-            Payload::Tiny(len, data) => inline(Descriptor::Tiny { tag, leave, len, data }),
-            Payload::Eager(region) => {
+            ShortBytes::Tiny(len, data) => inline(Descriptor::Tiny { tag, leave, len, data }),
+            ShortBytes::Eager(region) => {
                 self.copied(index, place, wire::eager_header(tag, leave, region.len), region)?
             }
         };

@@ -39,7 +39,7 @@ pub(super) const fn is_long(len: usize) -> bool {
 
 /// A short message that the peer has announced, and whose receive is posted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Announced {
     pub(super) tag: Tag,
     pub(super) len: usize,
     /// A credit was granted for it.
@@ -69,33 +69,33 @@ pub(super) struct Short {
     pub(super) tag: Tag,
     pub(super) slot: Slot,
     pub(super) leave: Leave,
-    pub(super) payload: Payload,
+    pub(super) payload: ShortBytes,
 }
 
 /// The bytes of a short message.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Payload {
+pub(super) enum ShortBytes {
     /// Those that fit in a descriptor.
     Tiny(u8, [u8; TINY_BYTES]),
     /// For an eager slot; the region stays valid until the message is reported as sent.
     Eager(WireRegion),
 }
 
-impl Payload {
+impl ShortBytes {
     /// # Safety
     /// The region must be valid for reads, and nobody may write it, until the message is reported as
     /// sent.
     #[inline]
     pub(super) unsafe fn of(region: WireRegion) -> Self {
         if region.len > TINY_BYTES {
-            return Payload::Eager(region);
+            return ShortBytes::Eager(region);
         }
         let mut data = [0; TINY_BYTES];
         if region.len > 0 {
             // SAFETY: the caller's promise.
             unsafe { region.ptr.copy_to_nonoverlapping(data.as_mut_ptr(), region.len) };
         }
-        Payload::Tiny(region.len as u8, data)
+        ShortBytes::Tiny(region.len as u8, data)
     }
 }
 
@@ -103,8 +103,8 @@ impl Short {
     #[inline]
     pub(super) fn len(&self) -> usize {
         match self.payload {
-            Payload::Tiny(len, _) => usize::from(len),
-            Payload::Eager(region) => region.len,
+            ShortBytes::Tiny(len, _) => usize::from(len),
+            ShortBytes::Eager(region) => region.len,
         }
     }
 }
@@ -167,7 +167,7 @@ pub(super) struct Peer {
     pub(super) messages: [VecDeque<Short>; 2],
     /// How often they were looked at since the last has gone by a credit.
     pub(super) looks: u32,
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<Announced>,
     pub(super) waited: Vec<Waited>,
     /// Whether it is on the endpoint's list of peers with messages that wait for credits.
     pub(super) is_waiting: bool,
@@ -295,7 +295,7 @@ impl Peer {
     /// Grants credits for messages that are announced and awaited, as far as there are some.
     pub(super) fn grant(&mut self) {
         let Peer { wanted, incoming, urgent, .. } = self;
-        for Wanted { tag, len, is_granted } in wanted.iter_mut().filter(|it| !it.is_granted) {
+        for Announced { tag, len, is_granted } in wanted.iter_mut().filter(|it| !it.is_granted) {
             *is_granted = incoming[lane_of(*len) as usize].grant();
             if *is_granted {
                 let (tag, len) = (*tag, *len as u64);
@@ -316,7 +316,7 @@ impl Peer {
         let Some(at) = self.wanted.iter().position(|wanted| wanted.tag.names_same(tag)) else {
             return leave == Leave::Announced;
         };
-        let Wanted { len, is_granted, .. } = self.wanted.swap_remove(at);
+        let Announced { len, is_granted, .. } = self.wanted.swap_remove(at);
         if is_granted {
             let refused = leave != Leave::Granted;
             self.incoming[lane_of(len) as usize].came(refused);

@@ -13,28 +13,28 @@ use super::program::{Buffer, Task};
 
 /// A memory in which hazards are tracked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Tracked {
     /// One of the buffers.
     In(Buffer),
     /// Positions that have no bytes: each counts as one virtual byte.
     Tokens,
 }
 
-impl Place {
+impl Tracked {
     fn index(self) -> usize {
         match self {
-            Place::In(buffer) => buffer as usize,
-            Place::Tokens => Buffer::COUNT,
+            Tracked::In(buffer) => buffer as usize,
+            Tracked::Tokens => Buffer::COUNT,
         }
     }
 }
 
 /// A range of a place.
-pub(crate) type Extent = (Place, Range<u64>);
+pub(crate) type TrackedRange = (Tracked, Range<u64>);
 
 /// Who touched a byte last.
 #[derive(Clone, Debug, Default)]
-struct Access {
+struct Touched {
     writer: Option<u32>,
     /// Readers since the last write.
     readers: SmallVec<[u32; 4]>,
@@ -51,7 +51,7 @@ pub(crate) struct Graph {
     deps: Vec<u32>,
     /// and where those of each task end.
     deps_end: Vec<u32>,
-    accesses: [Intervals<Access>; Buffer::COUNT + 1],
+    accesses: [Intervals<Touched>; Buffer::COUNT + 1],
 }
 
 /// A finished graph's dependencies in the form in which they are executed.
@@ -84,14 +84,14 @@ impl Graph {
         step: u32,
         piece: u32,
         task: Task,
-        reads: &[Extent],
-        writes: &[Extent],
+        reads: &[TrackedRange],
+        writes: &[TrackedRange],
     ) {
         let id = self.len();
         let mut deps: SmallVec<[u32; 16]> = SmallVec::new();
         for (place, range) in reads {
             // Nobody writes the user's input: no hazards, and no list of readers that grows.
-            if *place == Place::In(Buffer::Send) {
+            if *place == Tracked::In(Buffer::Send) {
                 continue;
             }
             self.accesses[place.index()].update(range.clone(), |access| {
@@ -100,7 +100,7 @@ impl Graph {
             });
         }
         for (place, range) in writes {
-            let written = Access { writer: Some(id), readers: SmallVec::new() };
+            let written = Touched { writer: Some(id), readers: SmallVec::new() };
             self.accesses[place.index()].replace(range.clone(), written, |access| {
                 deps.extend(access.writer);
                 deps.extend_from_slice(&access.readers);
@@ -119,7 +119,7 @@ impl Graph {
     /// was last written; `None` if none does.
     pub(crate) fn last_piece_reading(
         &self,
-        (place, range): Extent,
+        (place, range): TrackedRange,
         tasks: &Range<u32>,
     ) -> Option<u32> {
         self.accesses[place.index()]

@@ -44,14 +44,14 @@ impl Region {
 
 /// Consecutive entries of one of a program's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ListRange {
     /// First entry.
     pub start: u32,
     /// Number of entries.
     pub len: u32,
 }
 
-impl Span {
+impl ListRange {
     pub(crate) fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.start as usize + self.len as usize
     }
@@ -79,9 +79,9 @@ pub enum Task {
         into: Region,
     },
     /// Copy each of some [`Move`]s.
-    Copy(Span),
+    Copy(ListRange),
     /// Combine each of some [`Fold`]s.
-    Fold(Span),
+    Fold(ListRange),
 }
 
 /// One copy between disjoint regions of equal length.
@@ -99,7 +99,7 @@ pub struct Fold {
     /// Where the result goes.
     pub into: Region,
     /// The operands outside of `into`; entries of the program's operand list.
-    pub operands: Span,
+    pub operands: ListRange,
     /// If what `into` holds is an operand too: before which of the others it stands.
     /// Otherwise there are at least two others.
     pub own_at: Option<u32>,

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use super::checked::{CheckedPlan, LaneFacts};
 use super::geometry::{Geometry, Staged};
-use super::graph::Place;
+use super::graph::Tracked;
 use super::intervals::Intervals;
 use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
@@ -188,10 +188,10 @@ impl<'a> WorkingSpace<'a> {
     }
 
     /// The place in which conflicts over bytes of the space show.
-    pub(crate) fn place(&self, range: &Range<u64>) -> (Place, Range<u64>) {
+    pub(crate) fn place(&self, range: &Range<u64>) -> (Tracked, Range<u64>) {
         match self.base {
-            None => (Place::Tokens, range.clone()),
-            Some((buffer, base)) => (Place::In(buffer), base + range.start..base + range.end),
+            None => (Tracked::Tokens, range.clone()),
+            Some((buffer, base)) => (Tracked::In(buffer), base + range.start..base + range.end),
         }
     }
 

@@ -18,14 +18,14 @@ pub(crate) type Ranges = SmallVec<[Range<u64>; 2]>;
 pub(crate) type Pairs = SmallVec<[(Region, Region); 2]>;
 
 /// A transfer cut into messages.
-pub(crate) struct Transfer {
+pub(crate) struct CutTransfer {
     pub(crate) peer: Rank,
     /// The runs as ranges of the space, each with its offset in the packed bytes.
     pub(crate) runs: Vec<(u64, Range<u64>)>,
     pub(crate) pieces: Vec<Range<u64>>,
 }
 
-impl Transfer {
+impl CutTransfer {
     /// The ranges of the space that piece `index` consists of, adjacent ones joined.
     pub(crate) fn ranges(&self, index: usize) -> Ranges {
         let piece = &self.pieces[index];
@@ -52,10 +52,10 @@ impl Transfer {
 }
 
 /// All pieces of some transfers, ordered by piece number first.
-pub(crate) fn by_piece(transfers: &[Transfer]) -> impl Iterator<Item = (usize, &Transfer)> {
+pub(crate) fn by_piece(transfers: &[CutTransfer]) -> impl Iterator<Item = (usize, &CutTransfer)> {
     let most = transfers.iter().map(|transfer| transfer.pieces.len()).max().unwrap_or(0);
     (0..most).flat_map(move |piece| {
-        let has = move |transfer: &&Transfer| piece < transfer.pieces.len();
+        let has = move |transfer: &&CutTransfer| piece < transfer.pieces.len();
         transfers.iter().filter(has).map(move |transfer| (piece, transfer))
     })
 }

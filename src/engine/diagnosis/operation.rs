@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::watchdog::{Wanted, Watchdog};
+use super::watchdog::{WaitedFor, Watchdog};
 use crate::engine::run::group::Group;
 use crate::error::Error;
 
@@ -28,7 +28,7 @@ impl OperationWatch {
     }
 
     /// As [`Watchdog::look`], by a caller who waits for the operation.
-    pub(crate) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+    pub(crate) fn look(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
         self.watchdog.look(group, wanted)
     }
 
@@ -36,7 +36,7 @@ impl OperationWatch {
     ///
     /// # Errors
     /// As [`Watchdog::look`].
-    pub(crate) fn tested(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+    pub(crate) fn tested(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
         self.n_tests = self.n_tests.wrapping_add(1);
         if !self.n_tests.is_multiple_of(TESTS_PER_LOOK) {
             return Ok(());
@@ -45,7 +45,7 @@ impl OperationWatch {
     }
 
     /// Whether nothing has moved since the last test.
-    pub(crate) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+    pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
         self.watchdog.is_still(group, wanted)
     }
 

@@ -45,7 +45,7 @@ const LONGEST_GAP: Duration = Duration::from_millis(100);
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum WaitedFor {
     /// The operation with this context and number.
     Operation((u64, u32)),
     /// All ranks, at the barrier gates.
@@ -115,14 +115,14 @@ impl Watchdog {
     ///
     /// # Errors
     /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
-    pub(crate) fn look(&mut self, group: &Group, wanted: Wanted) -> Result<(), Error> {
+    pub(crate) fn look(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
         self.look_after(group, wanted, LONGEST_GAP)
     }
 
     pub(super) fn look_after(
         &mut self,
         group: &Group,
-        wanted: Wanted,
+        wanted: WaitedFor,
         gap: Duration,
     ) -> Result<(), Error> {
         let now = group.waits.time.now();
@@ -192,7 +192,7 @@ impl Watchdog {
     }
 
     /// Whether nothing has moved since the last look.
-    pub(crate) fn is_still(&self, group: &Group, wanted: Wanted) -> bool {
+    pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
         wanted.rest(group) == self.rest
     }
 }
@@ -209,16 +209,16 @@ fn is_certain(group: &Group, blame: Blame) -> bool {
     }
 }
 
-impl Wanted {
+impl WaitedFor {
     /// A number that changes when something of it has moved.
     fn rest(self, group: &Group) -> u64 {
         match self {
-            Wanted::Operation(operation) => {
+            WaitedFor::Operation(operation) => {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
             }
             // Nothing shows until it is over.
-            Wanted::Everybody | Wanted::Rank(_) => 0,
-            Wanted::Rest(_) => group.n_moves(),
+            WaitedFor::Everybody | WaitedFor::Rank(_) => 0,
+            WaitedFor::Rest(_) => group.n_moves(),
         }
     }
 
@@ -226,7 +226,7 @@ impl Wanted {
     fn timeout(self, group: &Group) -> Duration {
         let timeout = group.config.timeout;
         match self {
-            Wanted::Rest(_) if self.awaited(group).2 == Awaited::Interface => {
+            WaitedFor::Rest(_) if self.awaited(group).2 == Awaited::Interface => {
                 timeout.max(DEVICE_TAKES)
             }
             _ => timeout,
@@ -235,13 +235,13 @@ impl Wanted {
 
     fn awaited(self, group: &Group) -> (PortId, u32, Awaited) {
         match self {
-            Wanted::Everybody => (PortId(0), 0, Awaited::AllRanks),
-            Wanted::Rank(rank) => (PortId(0), 0, Awaited::MessageFrom(rank)),
-            Wanted::Rest(port) => {
+            WaitedFor::Everybody => (PortId(0), 0, Awaited::AllRanks),
+            WaitedFor::Rank(rank) => (PortId(0), 0, Awaited::MessageFrom(rank)),
+            WaitedFor::Rest(port) => {
                 let (step, awaited) = group.ports[port.index()].awaited_first();
                 (port, step, awaited)
             }
-            Wanted::Operation(operation) => {
+            WaitedFor::Operation(operation) => {
                 let found = group.ports.iter().find_map(|port| {
                     port.awaited(operation).map(|(step, awaited)| (port.id, step, awaited))
                 });
@@ -252,7 +252,7 @@ impl Wanted {
 
     fn status(self, group: &Group) -> Status {
         let beat = group.next_beat();
-        if let Wanted::Rank(peer) = self {
+        if let WaitedFor::Rank(peer) = self {
             return Status::AtHardware(peer, beat);
         }
         match self.awaited(group).2 {
@@ -304,7 +304,7 @@ impl Wanted {
     fn is_witness(self, group: &Group, patience: Duration, cause: Option<Blame>) -> bool {
         let search = self.begin_search(group, patience);
         let nearer = match (self, self.awaited(group).2) {
-            (Wanted::Everybody, _) => search.nearer_at_gates(group.n_ranks),
+            (WaitedFor::Everybody, _) => search.nearer_at_gates(group.n_ranks),
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => {
                 search.nearer(peer, cause, group.n_ranks)
             }
@@ -330,7 +330,7 @@ impl Wanted {
         Search {
             rank: group.rank,
             port: &group.ports[self.awaited(group).0.index()],
-            is_at_hardware: matches!(self, Wanted::Everybody | Wanted::Rank(_)),
+            is_at_hardware: matches!(self, WaitedFor::Everybody | WaitedFor::Rank(_)),
             patience: patience / 2,
             end: group.waits.time.now() + patience / 2,
         }
@@ -368,7 +368,7 @@ impl Wanted {
     fn search(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
         let search = self.begin_search(group, patience);
         match (self, self.awaited(group).2) {
-            (Wanted::Everybody, _) => search.among(care.asked(group)),
+            (WaitedFor::Everybody, _) => search.among(care.asked(group)),
             (_, Awaited::MessageFrom(peer) | Awaited::ReadyFrom(peer)) => search.chain(peer),
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         }

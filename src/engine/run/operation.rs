@@ -16,7 +16,7 @@ use crate::sync::lock;
 
 use super::memories::Memory;
 use super::port::Completion;
-use super::port_run::{Order, PortRun};
+use super::port_run::{PortRun, StartOrder};
 use super::work_memory::WorkMemory;
 use crate::engine::compile::program::{Buffer, Program};
 
@@ -102,7 +102,7 @@ impl Operation {
         &self,
         port: PortId,
         operation: (u64, u32),
-        order: Order,
+        order: StartOrder,
         [send, recv]: [Memory; 2],
     ) -> Box<PortRun> {
         // SAFETY: from `begin` on the cell is this thread's, until it launches the run.

@@ -27,7 +27,7 @@ const SHORT_BYTES: u64 = 4096;
 
 /// When an operation starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum StartOrder {
     /// After all earlier ones of its communicator, on all ranks.
     Kept,
     /// When another operation has brought what it needs, perhaps after later ones.
@@ -42,7 +42,7 @@ pub struct PortRun {
     memories: Memories,
     context: u64,
     operation: u32,
-    order: Order,
+    order: StartOrder,
     progress: Progress,
     /// Receives posted so far.
     recvs_posted: usize,
@@ -72,7 +72,7 @@ impl PortRun {
             memories: Memories::with_room(most_operands as usize + 1, most_views),
             context: 0,
             operation: 0,
-            order: Order::Kept,
+            order: StartOrder::Kept,
             progress: Progress::new(code),
             recvs_posted: 0,
             recvs_open: 0,
@@ -101,7 +101,7 @@ impl PortRun {
     pub unsafe fn start(
         &mut self,
         (context, operation): (u64, u32),
-        order: Order,
+        order: StartOrder,
         memories: [Memory; Buffer::COUNT],
     ) {
         let code = &self.program.ports[self.port.index()];
@@ -120,7 +120,7 @@ impl PortRun {
     /// Context and number of the operation, if it is one whose order is kept.
     #[inline]
     pub(crate) fn ordered(&self) -> Option<(u64, u32)> {
-        (self.order == Order::Kept).then_some((self.context, self.operation))
+        (self.order == StartOrder::Kept).then_some((self.context, self.operation))
     }
 
     /// Context and number of the operation, in one number.
@@ -197,7 +197,7 @@ impl PortRun {
         let PortRun { program, progress, memories, .. } = self;
         let code = &program.ports[self.port.index()];
         let (context, operation, call) = (self.context, self.operation, program.call);
-        let late = if self.order == Order::Late { Tag::LATE } else { 0 };
+        let late = if self.order == StartOrder::Late { Tag::LATE } else { 0 };
         // The last that was posted.
         let mut posted = None;
         let window = code.recv_window.min(room.max(code.step_window));

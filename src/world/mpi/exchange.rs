@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::endpoint::mpi::ffi;
 use hopbine_meet::{BootstrapError, Exchange, Records};
 
-use super::session::{Session, Step};
+use super::session::{Session, StartUpStep};
 use crate::endpoint::mpi::check;
 use crate::error::WireError;
 
@@ -65,7 +65,7 @@ impl MpiExchange {
 
     /// Says why this rank cannot start; returns when everybody knows that somebody cannot.
     pub(super) fn give_up(&self, reason: &str) {
-        if self.session.step() == Step::In {
+        if self.session.step() == StartUpStep::In {
             // What everybody gets is the error.
             let _ = self.all(reason.as_bytes(), GAVE_UP);
         }
@@ -152,7 +152,7 @@ impl MpiExchange {
         let part = |(&start, &count): (&c_int, &c_int)| &all[start as usize..][..count as usize];
         let records: Records = starts.iter().zip(&counts).map(part).collect();
         let Some(rank) = gave_up else { return Ok(records) };
-        self.session.is_at(Step::GivenUp);
+        self.session.is_at(StartUpStep::GivenUp);
         let reason = format!("rank {rank}: {}", String::from_utf8_lossy(&records[rank]));
         Err(WireError::new("joining a world", reason))
     }
@@ -213,7 +213,7 @@ impl MpiExchange {
     }
 
     fn late(&self, call: &'static str) -> WireError {
-        self.session.is_at(Step::Out);
+        self.session.is_at(StartUpStep::Out);
         WireError::new(
             call,
             format!(

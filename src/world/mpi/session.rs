@@ -22,14 +22,14 @@ pub(in crate::world) struct Session {
     pub(super) n_ranks: u32,
     /// To be freed at the end.
     comms: Mutex<Vec<Comm>>,
-    step: Mutex<Step>,
+    step: Mutex<StartUpStep>,
     /// MPI was initialised for this.
     is_ours: bool,
 }
 
 /// How far the ranks go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum StartUpStep {
     /// They make the same exchanges.
     In,
     /// All know that one of them cannot start, and make no more.
@@ -62,7 +62,7 @@ impl Session {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
         drop(inside);
-        let (comms, step) = (Mutex::new(vec![comm, roll]), Mutex::new(Step::In));
+        let (comms, step) = (Mutex::new(vec![comm, roll]), Mutex::new(StartUpStep::In));
         let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
         Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, comms, step, is_ours }))
     }
@@ -155,16 +155,16 @@ impl Session {
         Ok(word)
     }
 
-    pub(super) fn step(&self) -> Step {
+    pub(super) fn step(&self) -> StartUpStep {
         *lock(&self.step)
     }
 
     /// Whether all know that one of them cannot start.
     pub(in crate::world) fn has_given_up(&self) -> bool {
-        self.step() == Step::GivenUp
+        self.step() == StartUpStep::GivenUp
     }
 
-    pub(super) fn is_at(&self, step: Step) {
+    pub(super) fn is_at(&self, step: StartUpStep) {
         *lock(&self.step) = step;
     }
 

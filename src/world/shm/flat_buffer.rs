@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
 
-use super::queue::{Seen, Started};
+use super::queue::{Seen, StartedCalls};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -52,7 +52,7 @@ pub(super) struct SharedFlatBuffer {
 /// This rank's view of it, and the calls on it that have been started and not ended.
 pub(super) struct Flat {
     pub(super) buffer: FlatBuffer,
-    pub(super) started: Started,
+    pub(super) started: StartedCalls,
 }
 
 /// What this rank reads of a contribution.
@@ -89,7 +89,7 @@ impl SharedFlatBuffer {
         let longest =
             (0..n_groups).map(|group| flat.ranks_of_group(group).len()).max().unwrap_or(0);
         let read_in_groups = (longest + n_groups) as u64;
-        let flat = Mutex::new(Flat { buffer: flat, started: Started::default() });
+        let flat = Mutex::new(Flat { buffer: flat, started: StartedCalls::default() });
         let (seen, passed_by) = Default::default();
         SharedFlatBuffer {
             flat,

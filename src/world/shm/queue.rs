@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// The calls of a rank that have been started and have not ended, in their order.
 #[derive(Default)]
-pub(super) struct Started {
+pub(super) struct StartedCalls {
     pub(super) calls: VecDeque<StartedCall>,
     /// So many of them have contributed.
     pub(super) n_given: usize,
@@ -44,7 +44,7 @@ pub(super) struct StartedCall {
 // for that, for all threads.
 unsafe impl Send for StartedCall {}
 
-impl Started {
+impl StartedCalls {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()

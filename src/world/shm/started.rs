@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, TryLockError};
 
 use super::flat_buffer::{Flat, MOST_RANKS, MOST_READ, SharedFlatBuffer};
-use super::queue::{Started, StartedCall};
+use super::queue::{StartedCall, StartedCalls};
 use super::regular::block_bytes;
 use crate::Rank;
 use crate::comm::call::blocks::Form;
@@ -187,7 +187,7 @@ impl SharedFlatBuffer {
     /// How a call that has ended did so.
     #[cold]
     fn outcome(&self, flat: &mut Flat, number: u64) -> Look {
-        let Started { failures, given_up, .. } = &mut flat.started;
+        let StartedCalls { failures, given_up, .. } = &mut flat.started;
         if let Some(at) = failures.iter().position(|(of, _)| *of == number) {
             return Look::Failed(failures.swap_remove(at).1);
         }

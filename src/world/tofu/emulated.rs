@@ -37,7 +37,7 @@ impl Emulation {
     /// [`Error::Startup`].
     #[cfg(feature = "sim")]
     pub(in crate::world) fn under(
-        wire: &crate::endpoint::sim::Wire,
+        wire: &crate::endpoint::sim::SimWire,
         shape: &Shape,
         map: &RankMap,
     ) -> Result<(), Error> {

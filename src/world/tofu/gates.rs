@@ -114,7 +114,7 @@ impl SmallCollectives for Gates {
         // Gates that a panic left busy report so themselves.
         let (set, history) = &mut *lock(&self.chain);
         waiter.may_start()?;
-        let mut under_way = UnderWay { gates: self, set, call, caller, waiter };
+        let mut under_way = CallAtGates { gates: self, set, call, caller, waiter };
         // SAFETY: the caller's promise.
         let made = unsafe { under_way.perform(task, *history) };
         // After a mismatch all begin anew: ranks may have noticed it at different calls.
@@ -124,7 +124,7 @@ impl SmallCollectives for Gates {
 }
 
 /// A call at the gates.
-struct UnderWay<'a> {
+struct CallAtGates<'a> {
     gates: &'a Gates,
     set: &'a mut GateSet,
     call: &'a Call<'a>,
@@ -132,7 +132,7 @@ struct UnderWay<'a> {
     waiter: &'a mut dyn Waiter,
 }
 
-impl UnderWay<'_> {
+impl CallAtGates<'_> {
     /// Performs it, and returns the history with it.
     ///
     /// # Safety

@@ -30,7 +30,7 @@ impl Emulation {
     /// [`Error::Backend`].
     #[cfg(feature = "sim")]
     pub(in crate::world) fn under(
-        _: &crate::endpoint::sim::Wire,
+        _: &crate::endpoint::sim::SimWire,
         _: &hopbine_torus::geometry::Shape,
         _: &hopbine_torus::geometry::RankMap,
     ) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use crate::common::memory_wire::{MemoryEndpoint, MemoryWire};
 use crate::common::reference::{Case, expected, inputs};
 use hopbine::endpoint::{Endpoint, Event};
 use hopbine::engine::{
-    Buffer, CheckedPlan, Geometry, Memory, Order, PortRun, Program, Sizes, compile,
+    Buffer, CheckedPlan, Geometry, Memory, PortRun, Program, Sizes, StartOrder, compile,
 };
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::geometry::{RankMap, Shape};
@@ -62,7 +62,7 @@ fn execute(ranks: &mut [Rank], reducer: Reducer, seed: u64) -> bool {
             let mut run = PortRun::new(program, at, Some(reducer));
             let memories = rank.memories(port);
             // SAFETY: the buffers outlive the runs and are not touched before they end.
-            unsafe { run.start((0, seed as u32), Order::Kept, memories) };
+            unsafe { run.start((0, seed as u32), StartOrder::Kept, memories) };
             runs.push((run, wire.endpoint(number as u32, port, seed)));
         }
     }

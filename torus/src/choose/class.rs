@@ -1,6 +1,6 @@
 //! Classes of shapes: an interval for each number of a shape.
 
-use super::feature::{Feature, Features, Interval};
+use super::feature::{Feature, Features, NumberRange};
 use crate::geometry::Shape;
 
 /// Shapes whose numbers lie in these intervals.
@@ -9,7 +9,7 @@ pub struct ShapeClass {
     /// As rules call it.
     pub name: String,
     /// The intervals, in the order of [`Feature::ALL`].
-    pub bounds: [Interval; Feature::ALL.len()],
+    pub bounds: [NumberRange; Feature::ALL.len()],
     /// Shapes of it.
     pub examples: Vec<Shape>,
 }
@@ -17,7 +17,7 @@ pub struct ShapeClass {
 impl ShapeClass {
     /// The class of all shapes.
     pub fn all(name: &str) -> Self {
-        let bounds = [Interval::ALL; Feature::ALL.len()];
+        let bounds = [NumberRange::ALL; Feature::ALL.len()];
         ShapeClass { name: name.to_owned(), bounds, examples: Vec::new() }
     }
 
@@ -27,7 +27,7 @@ impl ShapeClass {
         let all: Vec<Features> = examples.iter().map(Features::of).collect();
         if let [first, rest @ ..] = &all[..] {
             class.bounds = Feature::ALL.map(|feature| {
-                let only = Interval::only(first.get(feature));
+                let only = NumberRange::only(first.get(feature));
                 rest.iter().fold(only, |bounds, other| bounds.and(other.get(feature)))
             });
         }

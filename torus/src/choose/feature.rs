@@ -77,20 +77,20 @@ impl Features {
 
 /// Whole numbers from the first to the last, both among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Interval {
+pub struct NumberRange {
     /// The least.
     pub first: u32,
     /// The greatest; without it there is no bound.
     pub last: Option<u32>,
 }
 
-impl Interval {
+impl NumberRange {
     /// All numbers from 1.
-    pub const ALL: Interval = Interval { first: 1, last: None };
+    pub const ALL: NumberRange = NumberRange { first: 1, last: None };
 
     /// One number.
     pub const fn only(value: u32) -> Self {
-        Interval { first: value, last: Some(value) }
+        NumberRange { first: value, last: Some(value) }
     }
 
     /// Whether a number is in it.
@@ -99,7 +99,7 @@ impl Interval {
     }
 
     /// Whether all of `other` is in it.
-    pub fn covers(self, other: Interval) -> bool {
+    pub fn covers(self, other: NumberRange) -> bool {
         let reaches = |last| other.last.is_some_and(|others| others <= last);
         self.first <= other.first && self.last.is_none_or(reaches)
     }
@@ -108,7 +108,7 @@ impl Interval {
     #[must_use]
     pub fn and(self, value: u32) -> Self {
         let last = self.last.map(|last| last.max(value));
-        Interval { first: self.first.min(value), last }
+        NumberRange { first: self.first.min(value), last }
     }
 
     /// How far a number is from it, in sixteenths of doublings; at least 1 if it is outside.
@@ -126,12 +126,12 @@ impl Interval {
     }
 }
 
-impl fmt::Display for Interval {
+impl fmt::Display for NumberRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Interval { first, last: Some(last) } if first == last => write!(f, "{first}"),
-            Interval { first, last: Some(last) } => write!(f, "{first}..{last}"),
-            Interval { first, last: None } => write!(f, "{first}.."),
+            NumberRange { first, last: Some(last) } if first == last => write!(f, "{first}"),
+            NumberRange { first, last: Some(last) } => write!(f, "{first}..{last}"),
+            NumberRange { first, last: None } => write!(f, "{first}.."),
         }
     }
 }
@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn distances_are_of_doublings() {
-        let interval = Interval { first: 8, last: Some(64) };
+        let interval = NumberRange { first: 8, last: Some(64) };
         assert_eq!([8, 9, 64].map(|value| interval.away(value)), [0; 3]);
         assert_eq!([4, 2, 128, 96].map(|value| interval.away(value)), [16, 32, 16, 8]);
         // However near, it is outside.
-        assert_eq!(Interval { first: 1, last: Some(1024) }.away(1025), 1);
-        assert_eq!(Interval::ALL.away(u32::MAX), 0);
-        assert!(Interval::ALL.covers(interval) && !interval.covers(Interval::ALL));
-        assert!(!interval.covers(Interval { first: 8, last: None }));
+        assert_eq!(NumberRange { first: 1, last: Some(1024) }.away(1025), 1);
+        assert_eq!(NumberRange::ALL.away(u32::MAX), 0);
+        assert!(NumberRange::ALL.covers(interval) && !interval.covers(NumberRange::ALL));
+        assert!(!interval.covers(NumberRange { first: 8, last: None }));
     }
 }

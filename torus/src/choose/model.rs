@@ -1,6 +1,6 @@
 //! Which shapes without a class the network model chooses for.
 
-use super::feature::Interval;
+use super::feature::NumberRange;
 
 /// The model that chooses among the rows of the nearest classes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -8,7 +8,7 @@ pub struct Model {
     /// The machine: one of [`Machine::NAMES`](crate::sim::Machine::NAMES).
     pub machine: String,
     /// Of how many ranks.
-    pub ranks: Interval,
+    pub ranks: NumberRange,
 }
 
 impl Model {

@@ -1,7 +1,7 @@
 //! Rules and rows of tables.
 
 use super::candidate::Candidates;
-use super::feature::Interval;
+use super::feature::NumberRange;
 use crate::collectives::Collective;
 
 crate::named! {
@@ -48,7 +48,7 @@ impl Knowledge {
 
 /// How messages are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Segment {
+pub enum Segmentation {
     /// They are not.
     Whole,
     /// Into as many parts as this, of what one port has of all data of a rank.
@@ -62,16 +62,16 @@ pub enum Segment {
     },
 }
 
-impl Segment {
+impl Segmentation {
     /// Of this many bytes at most.
     pub const fn bytes(bytes: u64) -> Self {
-        Segment::Parts { parts: 1, least: bytes, most: bytes }
+        Segmentation::Parts { parts: 1, least: bytes, most: bytes }
     }
 
     pub(super) fn of(self, all_bytes: u64, ports: u32) -> u64 {
         match self {
-            Segment::Whole => u64::MAX,
-            Segment::Parts { parts, least, most } => {
+            Segmentation::Whole => u64::MAX,
+            Segmentation::Parts { parts, least, most } => {
                 (all_bytes / u64::from(ports.max(1)) / parts.max(1)).max(least).min(most)
             }
         }
@@ -113,7 +113,7 @@ pub struct Row {
     /// Ports.
     pub ports: Uses,
     /// How messages are cut.
-    pub segment: Segment,
+    pub segment: Segmentation,
 }
 
 /// What a table says for some collectives on a class of shapes.
@@ -128,7 +128,7 @@ pub struct Rule {
     /// The number of the class in the table.
     pub class: usize,
     /// Ports that calls have.
-    pub available: Interval,
+    pub available: NumberRange,
     /// Whether sizes are those of one block, where there are blocks; else they are of all data of a rank.
     pub is_of_block: bool,
     /// By size, ascending, with no hole between.

@@ -26,26 +26,26 @@ use crate::sim::{Machine, Network};
 /// Two sums over the dimensions, each of which a lane takes at least: one message after the other, and what a port
 /// moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sums {
+pub(super) struct LaneSums {
     pub chain: f64,
     pub moved: f64,
 }
 
-impl Add for Sums {
-    type Output = Sums;
+impl Add for LaneSums {
+    type Output = LaneSums;
 
-    fn add(self, other: Sums) -> Sums {
-        Sums { chain: self.chain + other.chain, moved: self.moved + other.moved }
+    fn add(self, other: LaneSums) -> LaneSums {
+        LaneSums { chain: self.chain + other.chain, moved: self.moved + other.moved }
     }
 }
 
-impl Sums {
+impl LaneSums {
     /// The least of each.
-    pub fn min(self, other: Sums) -> Sums {
-        Sums { chain: self.chain.min(other.chain), moved: self.moved.min(other.moved) }
+    pub fn min(self, other: LaneSums) -> LaneSums {
+        LaneSums { chain: self.chain.min(other.chain), moved: self.moved.min(other.moved) }
     }
 
-    pub const MOST: Sums = Sums { chain: f64::INFINITY, moved: f64::INFINITY };
+    pub const MOST: LaneSums = LaneSums { chain: f64::INFINITY, moved: f64::INFINITY };
 }
 
 /// What bounds need to know of a call.
@@ -124,20 +124,20 @@ impl<'a> Judge<'a> {
     }
 
     /// What patterns of a dimension add to both sums, whatever those of the others are.
-    pub fn sums(&self, frame: &Frame, axis: &AxisSteps) -> Sums {
+    pub fn sums(&self, frame: &Frame, axis: &AxisSteps) -> LaneSums {
         if frame.is_dealt() {
-            return Sums::default();
+            return LaneSums::default();
         }
         let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
         // A port may receive what goes towards the root while it sends what comes back from it.
-        let both = |a: Sums, b: Sums| match self.is_whole(frame) {
-            true => Sums { moved: a.moved.max(b.moved), ..a + b },
+        let both = |a: LaneSums, b: LaneSums| match self.is_whole(frame) {
+            true => LaneSums { moved: a.moved.max(b.moved), ..a + b },
             false => a + b,
         };
         of_phases.reduce(both).unwrap_or_default()
     }
 
-    fn sums_of(&self, frame: &Frame, phase: &WalkPhase, axis: &AxisSteps) -> Sums {
+    fn sums_of(&self, frame: &Frame, phase: &WalkPhase, axis: &AxisSteps) -> LaneSums {
         let part = self.part(frame.ports);
         let plain = |step: &StepCost| step.post_ns + step.latency_ns + step.poll_ns;
         let alone = self.alone_ns();
@@ -155,7 +155,10 @@ impl<'a> Judge<'a> {
                     let n_messages: f64 = axis.steps.iter().map(|step| step.n_targets).sum();
                     let bytes = least(&|segments| segments.bytes);
                     let chain = axis.steps.iter().map(share).sum();
-                    return Sums { chain, moved: n_messages * bytes * alone.min(self.stays_ns()) };
+                    return LaneSums {
+                        chain,
+                        moved: n_messages * bytes * alone.min(self.stays_ns()),
+                    };
                 }
                 let first = |segments: Segments| {
                     let bytes = segments.bytes / segments.n;
@@ -164,27 +167,27 @@ impl<'a> Judge<'a> {
                 let all = |segments: Segments| {
                     axis.steps.iter().map(|step| step.whole_ns * segments.bytes).sum()
                 };
-                Sums { chain: least(&first), moved: least(&all) }
+                LaneSums { chain: least(&first), moved: least(&all) }
             }
             (WalkForm::Tree, _) if self.is_whole(frame) => {
                 let bytes = self.segments(frame.ports).map(|segments| segments.bytes);
                 let bytes = bytes.fold(f64::INFINITY, f64::min);
                 let moved = axis.n_children * bytes * alone;
-                Sums { chain: axis.path_ns, moved }
+                LaneSums { chain: axis.path_ns, moved }
             }
             (_, Routing::Displaced) => {
                 let step = |step: &StepCost| match step.n_moving > 0.0 {
                     true => plain(step) + step.crossing_ns * part,
                     false => 0.0,
                 };
-                Sums { chain: axis.steps.iter().map(step).sum(), moved: 0.0 }
+                LaneSums { chain: axis.steps.iter().map(step).sum(), moved: 0.0 }
             }
             (_, Routing::Everything) => {
-                Sums { chain: axis.steps.iter().map(plain).sum(), moved: 0.0 }
+                LaneSums { chain: axis.steps.iter().map(plain).sum(), moved: 0.0 }
             }
             _ => {
                 let moves = axis.steps.iter().filter(|step| step.n_moving > 0.0);
-                Sums { chain: moves.map(plain).sum(), moved: 0.0 }
+                LaneSums { chain: moves.map(plain).sum(), moved: 0.0 }
             }
         }
     }
@@ -221,7 +224,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Both sums of all dimensions, and what is common: a bound of a whole or partial choice.
-    pub fn partial(&self, common: f64, sums: Sums) -> f64 {
+    pub fn partial(&self, common: f64, sums: LaneSums) -> f64 {
         common + sums.chain.max(sums.moved)
     }
 
@@ -239,7 +242,7 @@ impl<'a> Judge<'a> {
         let folds = self.folds(axes);
         if self.is_whole(frame) || matches!(frame.recipe.interleave, Interleave::Fused { .. }) {
             let sums = axes.iter().map(|axis| self.sums(frame, axis));
-            let sums = sums.fold(Sums::default(), Add::add);
+            let sums = sums.fold(LaneSums::default(), Add::add);
             let mut least = sums.chain.max(sums.moved);
             if frame.recipe.form == WalkForm::Latency {
                 least = least.max(self.thread(frame, axes));
@@ -358,7 +361,7 @@ impl Judge<'_> {
     /// dimension with links has an equal share.
     pub fn estimate(&self, frame: &Frame, axis: &AxisSteps) -> f64 {
         let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
-        let Sums { chain, moved } = of_phases.fold(Sums::default(), Add::add);
+        let LaneSums { chain, moved } = of_phases.fold(LaneSums::default(), Add::add);
         let mut estimate = chain.max(moved);
         let part = self.part(frame.ports) / self.question.shape.active_dims().len().max(1) as f64;
         for phase in self.phases(frame) {

@@ -1,6 +1,6 @@
 //! A search that stops by what it has done, and not by a clock.
 
-use super::question::{Certificate, Found, Question, QuestionError};
+use super::question::{Best, Certificate, Question, QuestionError};
 use super::tree::Search;
 use crate::sim::{Machine, Network};
 
@@ -17,7 +17,7 @@ pub fn best_of(
     question: &Question,
     (network, machine): (&Network, &Machine),
     more: u64,
-) -> Result<Option<(Found, Certificate)>, QuestionError> {
+) -> Result<Option<(Best, Certificate)>, QuestionError> {
     let mut search = Search::new(question, network, machine)?;
     let mut others = 0;
     while search.has_rows() || others < more {

@@ -32,5 +32,5 @@ mod tree;
 mod unwalked;
 
 pub use counted::best_of;
-pub use question::{Certificate, Cost, Found, Point, Question, QuestionError, SEGMENTS};
+pub use question::{Best, Certificate, Cost, Point, Question, QuestionError, SEGMENTS};
 pub use tree::Search;

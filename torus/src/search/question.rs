@@ -164,7 +164,7 @@ impl Point {
 
 /// The best schedule that is known.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct Best {
     /// It.
     pub schedule: Schedule,
     /// What it takes.

@@ -39,7 +39,7 @@ pub(super) struct Frame {
 }
 
 /// All that is searched.
-pub(super) struct Space {
+pub(super) struct SearchSpace {
     pub frames: Vec<Frame>,
     /// Schedules of the registry over no walk.
     pub others: Vec<Schedule>,
@@ -54,7 +54,7 @@ fn key(recipe: &WalkRecipe) -> AxesKey {
     (recipe.form == WalkForm::Latency, recipe.order)
 }
 
-impl Space {
+impl SearchSpace {
     pub fn new(question: &Question, network: &Network, machine: &Machine) -> Self {
         let shape = &question.shape;
         let (mut frames, mut others) = (Vec::<WalkRecipe>::new(), Vec::new());
@@ -108,7 +108,7 @@ impl Space {
         };
         let on_ports = |recipe: WalkRecipe| (1..=question.ports).map(move |p| (recipe.clone(), p));
         let named = named.into_iter().flat_map(on_ports).map(schedule).collect();
-        Space { frames: all, others, named }
+        SearchSpace { frames: all, others, named }
     }
 }
 

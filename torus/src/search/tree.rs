@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::bound::{Judge, Sums};
-use super::question::{Certificate, Cost, Found, Point, Question, QuestionError};
-use super::space::{Frame, Space};
+use super::bound::{Judge, LaneSums};
+use super::question::{Best, Certificate, Cost, Point, Question, QuestionError};
+use super::space::{Frame, SearchSpace};
 use super::steps::AxisSteps;
 use crate::bounds::{BoundKind, Bounds};
 use crate::collectives::WalkForm;
@@ -69,9 +69,9 @@ impl Ord for Node {
 struct Judged {
     steps: Rc<AxisSteps>,
     estimate: f64,
-    sums: Sums,
+    sums: LaneSums,
     /// The least sums of it and of those behind it.
-    least: Sums,
+    least: LaneSums,
 }
 
 /// What is known of a frame's dimensions: by dimension, patterns in the order in which they are tried.
@@ -89,11 +89,11 @@ impl Ordered {
                 steps: steps.clone(),
                 estimate: judge.estimate(frame, steps),
                 sums: judge.sums(frame, steps),
-                least: Sums::MOST,
+                least: LaneSums::MOST,
             });
             let mut judged: Vec<Judged> = judged.collect();
             judged.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
-            let mut least = Sums::MOST;
+            let mut least = LaneSums::MOST;
             for of_pattern in judged.iter_mut().rev() {
                 least = least.min(of_pattern.sums);
                 of_pattern.least = least;
@@ -106,7 +106,7 @@ impl Ordered {
 
     /// The estimate and the bound of a node.
     fn part(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16], from: u16) -> (f64, f64) {
-        let (mut estimate, mut sums) = (self.start, Sums::default());
+        let (mut estimate, mut sums) = (self.start, LaneSums::default());
         for (dim, axis) in self.axes.iter().enumerate() {
             let at = chosen.get(dim).copied().unwrap_or(if dim == chosen.len() { from } else { 0 });
             let judged = &axis[usize::from(at)];
@@ -138,14 +138,14 @@ impl Ordered {
 pub struct Search<'a> {
     question: &'a Question,
     judge: Judge<'a>,
-    space: Space,
+    space: SearchSpace,
     ordered: Vec<Ordered>,
     open: BinaryHeap<Reverse<Node>>,
     /// By kind, what schedules have taken over their estimates.
     ratios: Vec<Option<f64>>,
     /// Bounds of what was handed out and is not yet known.
     handed_out: Vec<f64>,
-    best: Option<Found>,
+    best: Option<Best>,
     universal: (BoundKind, f64),
     /// Nodes visited and pruned, schedules predicted, and of these uncertain ones.
     counts: [u64; 4],
@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
         let limits = machine.limits(network);
         let bounds = Bounds::new(question.collective, question.ports, &limits);
         let judge = Judge::new(question, network, machine);
-        let space = Space::new(question, network, machine);
+        let space = SearchSpace::new(question, network, machine);
         let ordered: Vec<Ordered> =
             space.frames.iter().map(|frame| Ordered::new(&judge, frame)).collect();
         let mut open = BinaryHeap::new();
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
             return;
         }
         match counts {
-            true => self.best = Some(Found { schedule: point.schedule, cost }),
+            true => self.best = Some(Best { schedule: point.schedule, cost }),
             false => self.counts[3] += 1,
         }
     }
@@ -279,7 +279,7 @@ impl<'a> Search<'a> {
     }
 
     /// The best schedule so far.
-    pub fn best(&self) -> Option<&Found> {
+    pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
     }
 
@@ -389,7 +389,7 @@ impl<'a> Search<'a> {
 }
 
 /// The frame and the choice that a walk of the registry is.
-fn find(space: &Space, ordered: &[Ordered], named: &Schedule) -> Option<(usize, Chosen)> {
+fn find(space: &SearchSpace, ordered: &[Ordered], named: &Schedule) -> Option<(usize, Chosen)> {
     let Recipe::Walk(recipe) = &named.recipe else { return None };
     let plain = WalkRecipe { patterns: Vec::new(), ..recipe.clone() };
     let is_it = |frame: &Frame| frame.ports == named.ports && frame.recipe == plain;

@@ -10,7 +10,7 @@ use super::loads::Ways;
 use super::network::Network;
 use super::refused::{FaultyPart, ScoreError};
 use super::score::{LaneScore, ResourceId, Score, StepFacts, StepScore, Transit};
-use super::trees::Trees;
+use super::trees::TreesOfLanes;
 use super::whole::whole_vectors;
 use super::work::{self, LaneWork};
 use crate::collectives::Payload;
@@ -260,7 +260,7 @@ impl Score {
             return Score { work: work_of(flow), ..of_classes };
         }
         if !score.is_exact && score.whole.iter().all(Option::is_some) {
-            score.trees = Trees::of(flow, network, &place);
+            score.trees = TreesOfLanes::of(flow, network, &place);
         }
         score.work = work_of(flow);
         let of_node: Vec<f32> = ways.all.iter().map(|way| way.of_node).collect();

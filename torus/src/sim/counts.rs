@@ -2,13 +2,13 @@
 
 /// Counts of which few are not 0.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct SparseCounts {
     all: Vec<u64>,
     /// Which are not 0.
     counted: Vec<u32>,
 }
 
-impl Counts {
+impl SparseCounts {
     pub fn resize(&mut self, n: usize) {
         self.all.resize(n, 0);
     }
@@ -25,7 +25,7 @@ impl Counts {
 
     /// Those that are not 0, which then are.
     pub fn drain(&mut self) -> impl Iterator<Item = (u32, u64)> {
-        let Counts { all, counted } = self;
+        let SparseCounts { all, counted } = self;
         counted.drain(..).map(|at| (at, std::mem::take(&mut all[at as usize])))
     }
 }

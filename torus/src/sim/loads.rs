@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use smallvec::{SmallVec, smallvec};
 
-use super::counts::Counts;
+use super::counts::SparseCounts;
 use super::network::Network;
 use super::score::{ResourceId, Score};
 use crate::geometry::Vertex;
@@ -92,9 +92,9 @@ pub(super) struct Ways<'a> {
     pub(super) by_key: HashMap<MessagesKey, (u64, usize)>,
     /// Of the step at hand, by link what it carries, by rank what it sends, and by node what it gets;
     /// all 0 between steps.
-    pub(super) load: Counts,
-    pub(super) sent: Counts,
-    pub(super) gotten: Counts,
+    pub(super) load: SparseCounts,
+    pub(super) sent: SparseCounts,
+    pub(super) gotten: SparseCounts,
 }
 
 /// All that are not 0 are the same.

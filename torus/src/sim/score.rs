@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::trees::Trees;
+use super::trees::TreesOfLanes;
 use super::work::LaneWork;
 use crate::collectives::Action;
 use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
@@ -137,7 +137,7 @@ pub struct Score {
     /// By lane, what each message is of n if all are the whole of a vector.
     pub(super) whole: Vec<Option<f64>>,
     /// The trees of its lanes, if all are trees and one rank stands for all.
-    pub(super) trees: Option<Trees>,
+    pub(super) trees: Option<TreesOfLanes>,
     pub(super) n_ports: u32,
     /// Resources with the messages that cross each; of every message's path a range.
     pub(super) paths: Vec<(ResourceId, f32)>,

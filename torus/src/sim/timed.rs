@@ -103,7 +103,7 @@ pub enum PrepareError {
 const N_INTERFACES: u32 = 6;
 
 /// A schedule on a network: what does not depend on the parameters of a machine, nor on bytes.
-struct Case {
+struct OnNetwork {
     schedule: Schedule,
     flow: Expansion,
     score: Score,
@@ -112,7 +112,7 @@ struct Case {
 /// A timing whose prediction takes no more than playing it.
 #[derive(Clone)]
 pub struct Prepared {
-    case: Arc<Case>,
+    case: Arc<OnNetwork>,
     profile: Profile,
     n: f64,
 }
@@ -126,7 +126,7 @@ impl Prepared {
 
     /// The same, with what it is spent on.
     pub fn play(&self, machine: &Machine, with_spans: bool) -> Outcome {
-        let Case { schedule, flow, score } = &*self.case;
+        let OnNetwork { schedule, flow, score } = &*self.case;
         let played = self.profile.play(schedule, flow, score, machine, self.n, with_spans);
         played.expect("the profile was asked when it was prepared")
     }
@@ -137,7 +137,7 @@ pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
     networks: HashMap<Shape, Network>,
-    cases: HashMap<CaseKey, Arc<Case>>,
+    cases: HashMap<CaseKey, Arc<OnNetwork>>,
 }
 
 /// What a case is of.
@@ -180,7 +180,7 @@ impl Preparation {
         Ok(Prepared { case, profile, n })
     }
 
-    fn case(&mut self, key: CaseKey, profile: Profile) -> Result<Arc<Case>, PrepareError> {
+    fn case(&mut self, key: CaseKey, profile: Profile) -> Result<Arc<OnNetwork>, PrepareError> {
         if let Some(case) = self.cases.get(&key) {
             return Ok(Arc::clone(case));
         }
@@ -188,13 +188,13 @@ impl Preparation {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(Network::new(self.kind, &key.shape, self.fold)?),
         };
-        let case = Arc::new(Case::new(&key, profile, network)?);
+        let case = Arc::new(OnNetwork::new(&key, profile, network)?);
         self.cases.insert(key, Arc::clone(&case));
         Ok(case)
     }
 }
 
-impl Case {
+impl OnNetwork {
     fn new(key: &CaseKey, profile: Profile, network: &Network) -> Result<Self, PrepareError> {
         let CaseKey { api, collective, ref algorithm, ref shape, ports, is_by_rank } = *key;
         let torus = match is_by_rank {
@@ -224,7 +224,7 @@ impl Case {
             true => Score::of_row(&flow, network, place),
             false => Score::of_one(&flow, network, place),
         };
-        Ok(Case { schedule, flow, score })
+        Ok(OnNetwork { schedule, flow, score })
     }
 }
 

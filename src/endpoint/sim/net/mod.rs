@@ -28,7 +28,7 @@ mod ranks;
 use super::habits::Habits;
 use super::heap::Heap;
 use super::memory::Forbidden;
-use super::trace::{Step, Trace};
+use super::trace::{Trace, TraceStep};
 pub(super) use device::Device;
 #[cfg(feature = "emu")]
 pub(super) use device::Listener;
@@ -146,7 +146,7 @@ impl Core {
         self.is_over
     }
 
-    pub(super) fn note(&mut self, rank: Rank, step: Step) {
+    pub(super) fn note(&mut self, rank: Rank, step: TraceStep) {
         self.trace.note(self.now, rank, step);
     }
 
@@ -263,7 +263,7 @@ impl Core {
             }
             return;
         }
-        self.note(to, Step::Hears { from, port, what: packet.name() });
+        self.note(to, TraceStep::Hears { from, port, what: packet.name() });
         self.port(to, port).inbox.push((from, packet));
         self.wake(to);
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use rand::Rng;
 
-use super::super::trace::Step;
+use super::super::trace::TraceStep;
 use super::Core;
 use super::device::Device;
 use super::packet::{Fate, What};
@@ -76,7 +76,7 @@ impl Core {
                 }
                 one.phase = Phase::Running;
                 self.pass_time();
-                self.note(rank, Step::Resumes);
+                self.note(rank, TraceStep::Resumes);
                 return Some(rank);
             }
             let next = self.queue.peek().map(|Reverse(due)| due.at);
@@ -121,12 +121,12 @@ impl Core {
                 self.n_living -= 1;
                 // Its memory is gone with it.
                 self.lent.retain(|_, lent| lent.of.0 != rank);
-                self.note(rank, Step::Fate("dies"));
+                self.note(rank, TraceStep::Fate("dies"));
                 self.lose_on_device(rank);
             }
             Fate::Stops(duration) => {
                 one.life = Life::Stopped;
-                self.note(rank, Step::Fate("is stopped"));
+                self.note(rank, TraceStep::Fate("is stopped"));
                 self.after(duration.as_nanos() as u64, What::Continues(rank));
             }
         }
@@ -142,7 +142,7 @@ impl Core {
             one.phase = Phase::Ready;
             self.ready.push(rank);
         }
-        self.note(rank, Step::Fate("goes on after a stop"));
+        self.note(rank, TraceStep::Fate("goes on after a stop"));
     }
 
     /// The next `n` registrations of a rank are refused.

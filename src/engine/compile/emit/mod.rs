@@ -13,13 +13,13 @@ use hopbine_torus::plan::segments::pieces;
 use hopbine_torus::plan::{Lane, Run, Step};
 
 use super::geometry::{CompileFailure, Geometry};
-use super::graph::{Extent, Graph, Place};
-use super::program::{Buffer, Fold, Move, PortProgram, Region, Span, Task};
+use super::graph::{Graph, Tracked, TrackedRange};
+use super::program::{Buffer, Fold, ListRange, Move, PortProgram, Region, Task};
 use super::readers::readers;
 use super::regions::{Regions, push_joined};
 use super::space::WorkingSpace;
 use super::staging::Staging;
-use super::transfer::{Transfer, by_piece, pair_up};
+use super::transfer::{CutTransfer, by_piece, pair_up};
 use crate::error::CompileError;
 pub use sizes::{compile_sizes, learnt, log_words};
 use smallvec::SmallVec;
@@ -38,7 +38,7 @@ const FENCES: u64 = 1 << 34;
 const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 
 /// What a task reads, or what it writes.
-type Extents = SmallVec<[Extent; 2]>;
+type Extents = SmallVec<[TrackedRange; 2]>;
 
 /// A lane's number, its steps, and its space.
 pub(crate) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
@@ -62,7 +62,7 @@ pub(crate) struct PortCompiler<'a> {
     wire_bytes: [u64; Buffer::COUNT],
     step: u32,
     /// What messages of this step wait for, and the next steps' for them.
-    fence: Option<Extent>,
+    fence: Option<TrackedRange>,
     /// The tasks that send in this step.
     sending: Range<u32>,
 }
@@ -147,7 +147,7 @@ impl<'a> PortCompiler<'a> {
         Ok(self.finish(most_recvs as u32))
     }
 
-    fn transfer(&self, peer: Rank, runs: &[Run]) -> Transfer {
+    fn transfer(&self, peer: Rank, runs: &[Run]) -> CutTransfer {
         let mut at = 0;
         let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().units(run)).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
@@ -166,7 +166,7 @@ impl<'a> PortCompiler<'a> {
             at += len;
             (at - len, range)
         });
-        Transfer { peer, runs: runs.collect(), pieces }
+        CutTransfer { peer, runs: runs.collect(), pieces }
     }
 
     fn emit_sends(&mut self, step: &Step) {
@@ -198,7 +198,7 @@ impl<'a> PortCompiler<'a> {
         self.sending = first..self.graph.len();
     }
 
-    fn emit_send(&mut self, to: Rank, piece: u32, from: Region, reads: &[(Place, Range<u64>)]) {
+    fn emit_send(&mut self, to: Rank, piece: u32, from: Region, reads: &[(Tracked, Range<u64>)]) {
         self.note_wire(from);
         let message = self.next_message(to, true);
         let send = Task::Send { to: to.0, message, from };
@@ -214,7 +214,13 @@ impl<'a> PortCompiler<'a> {
     }
 
     /// A task of the wire's.
-    fn emit_message(&mut self, piece: u32, task: Task, reads: &[Extent], writes: &[Extent]) {
+    fn emit_message(
+        &mut self,
+        piece: u32,
+        task: Task,
+        reads: &[TrackedRange],
+        writes: &[TrackedRange],
+    ) {
         match &self.fence {
             None => self.graph.emit(self.step, piece, task, reads, writes),
             Some(fence) => {
@@ -234,15 +240,15 @@ impl<'a> PortCompiler<'a> {
     }
 
     /// A task that does nothing but wait.
-    fn emit_nothing(&mut self, reads: &[Extent], writes: &[Extent]) {
-        let nothing = Span { start: self.moves.len() as u32, len: 0 };
+    fn emit_nothing(&mut self, reads: &[TrackedRange], writes: &[TrackedRange]) {
+        let nothing = ListRange { start: self.moves.len() as u32, len: 0 };
         self.graph.emit(self.step, 0, Task::Copy(nothing), reads, writes);
     }
 
     fn emit_copy(&mut self, piece: u32, pairs: &[(Region, Region)]) {
         let reads: Extents = pairs.iter().map(|(from, _)| from.extent()).collect();
         let writes: Extents = pairs.iter().map(|(_, into)| into.extent()).collect();
-        let span = Span { start: self.moves.len() as u32, len: pairs.len() as u32 };
+        let span = ListRange { start: self.moves.len() as u32, len: pairs.len() as u32 };
         self.moves.extend(pairs.iter().map(|&(from, into)| Move { from, into }));
         self.graph.emit(self.step, piece, Task::Copy(span), &reads, &writes);
     }
@@ -352,15 +358,15 @@ impl<'a> PortCompiler<'a> {
 
 /// The virtual byte that messages of a step read, and that is written when all of them have ended:
 /// one for each step that may be under way.
-fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<Extent> {
+fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<TrackedRange> {
     let window = window?.get();
     let byte = FENCES + ((lane as u64) << 32) + step as u64 % u64::from(window);
-    Some((Place::Tokens, byte..byte + 1))
+    Some((Tracked::Tokens, byte..byte + 1))
 }
 
 impl Region {
     /// In which its conflicts show.
-    fn extent(self) -> Extent {
-        (Place::In(self.buffer), self.range())
+    fn extent(self) -> TrackedRange {
+        (Tracked::In(self.buffer), self.range())
     }
 }

@@ -7,10 +7,10 @@ use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::Step;
 
 use super::{Extents, NOWHERE, PortCompiler};
-use crate::engine::compile::graph::Place;
-use crate::engine::compile::program::{Fold, Region, Span, Task};
+use crate::engine::compile::graph::Tracked;
+use crate::engine::compile::program::{Fold, ListRange, Region, Task};
 use crate::engine::compile::regions::Regions;
-use crate::engine::compile::transfer::{Transfer, groups, pair_up};
+use crate::engine::compile::transfer::{CutTransfer, groups, pair_up};
 use smallvec::SmallVec;
 
 /// Virtual bytes from here on link a token's arrival to the note taken of it; positions are
@@ -31,7 +31,7 @@ impl PortCompiler<'_> {
         }
         self.space_mut().receive(step);
         let groups = groups(step);
-        let transfers: Vec<Vec<Transfer>> = groups
+        let transfers: Vec<Vec<CutTransfer>> = groups
             .iter()
             .map(|group| {
                 let of = |&index: &usize| &step.recvs[index];
@@ -59,7 +59,7 @@ impl PortCompiler<'_> {
     fn emit_token(&mut self, from: Rank, ranges: &[Range<u64>]) {
         // A virtual byte of its own links the message to the note taken of it.
         let link = LINKS + u64::from(self.graph.len());
-        let link = (Place::Tokens, link..link + 1);
+        let link = (Tracked::Tokens, link..link + 1);
         let message = self.next_message(from, false);
         self.recvs.push(self.graph.len());
         let recv = Task::Recv { from: from.0, message, into: NOWHERE };
@@ -68,7 +68,7 @@ impl PortCompiler<'_> {
         self.emit_nothing(&[link], &noted);
     }
 
-    fn emit_stored(&mut self, transfer: &Transfer, piece: usize) {
+    fn emit_stored(&mut self, transfer: &CutTransfer, piece: usize) {
         let ranges = transfer.ranges(piece);
         let level = piece as u32;
         if ranges.is_empty() {
@@ -89,7 +89,7 @@ impl PortCompiler<'_> {
         }
     }
 
-    fn emit_folded(&mut self, transfers: &[Transfer], piece: usize, own_at: u32) {
+    fn emit_folded(&mut self, transfers: &[CutTransfer], piece: usize, own_at: u32) {
         let ranges = transfers[0].ranges(piece);
         let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
         let still_sent = self.still_read(&targets);
@@ -120,8 +120,8 @@ impl PortCompiler<'_> {
     ) {
         let piece = piece as u32;
         self.emit_recv(peer, piece, target);
-        let span = Span { start: self.folds.len() as u32, len: 1 };
-        let operands = Span { start: self.operands.len() as u32, len: 1 };
+        let span = ListRange { start: self.folds.len() as u32, len: 1 };
+        let operands = ListRange { start: self.operands.len() as u32, len: 1 };
         self.operands.push(own);
         // What is there already is the message, which stands on the other side of the own value.
         self.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
@@ -152,7 +152,7 @@ impl PortCompiler<'_> {
                 if own_at as usize == landed.len() && own != target {
                     self.operands.push(own);
                 }
-                let operands = Span { start, len: self.operands.len() as u32 - start };
+                let operands = ListRange { start, len: self.operands.len() as u32 - start };
                 let own_at = (own == target).then_some(own_at);
                 self.folds.push(Fold { into: target, operands, own_at });
                 reads.push(own.extent());
@@ -163,7 +163,7 @@ impl PortCompiler<'_> {
             }
         }
         reads.extend(landed.iter().map(|slot| slot.extent()));
-        let span = Span { start: first as u32, len: (self.folds.len() - first) as u32 };
+        let span = ListRange { start: first as u32, len: (self.folds.len() - first) as u32 };
         self.graph.emit(self.step, piece, Task::Fold(span), &reads, &writes);
         for (part, target) in stored {
             self.space_mut().stored(&part, target);
@@ -178,7 +178,7 @@ impl PortCompiler<'_> {
 
     /// Staging for a message that is to leave it when the sends up to piece `still_sent`
     /// have gone.
-    fn landing(&mut self, transfer: &Transfer, piece: usize, still_sent: Option<u32>) -> Region {
+    fn landing(&mut self, transfer: &CutTransfer, piece: usize, still_sent: Option<u32>) -> Region {
         let len = transfer.pieces[piece].end - transfer.pieces[piece].start;
         match still_sent {
             Some(last) if last as usize > piece => self.staging.exchange(len),

@@ -11,7 +11,9 @@ use hopbine_torus::plan::{Lane, Plan, Transfer};
 use super::{ALIGN, Extents, PortCompiler};
 use crate::engine::compile::geometry::{Geometry, Learnt, Sizes};
 use crate::engine::compile::passing::positions;
-use crate::engine::compile::program::{Buffer, Fold, PortProgram, Program, Region, Span, Task};
+use crate::engine::compile::program::{
+    Buffer, Fold, ListRange, PortProgram, Program, Region, Task,
+};
 use crate::engine::compile::regions::{Regions, push_joined};
 use crate::engine::compile::transfer::pair_up;
 
@@ -171,9 +173,9 @@ impl PortCompiler<'_> {
         log.longest = log.log(1);
         let into = log.longest;
         let reads: Extents = longest.iter().map(|word| word.extent()).collect();
-        let operands = Span { start: self.operands.len() as u32, len: longest.len() as u32 };
+        let operands = ListRange { start: self.operands.len() as u32, len: longest.len() as u32 };
         self.operands.extend(longest);
-        let fold = Span { start: self.folds.len() as u32, len: 1 };
+        let fold = ListRange { start: self.folds.len() as u32, len: 1 };
         self.folds.push(Fold { into, operands, own_at: None });
         self.graph.emit(self.step, 0, Task::Fold(fold), &reads, &[into.extent()]);
     }

@@ -23,7 +23,7 @@ use crate::plan::ir::runs::{Run, Runs};
 use crate::plan::ir::view::{DependsOn, StepView};
 
 /// How many blocks have coordinates that add up to a number, modulo the lanes.
-type Sums = SmallVec<[u64; 12]>;
+type CountsBySum = SmallVec<[u64; 12]>;
 
 /// By position in row-major order, the lane that moves its block.
 #[derive(Clone, Debug)]
@@ -61,26 +61,26 @@ impl Deal {
     fn most(&self, lane: u8, dim: usize, sets: &[Vec<Cow<'_, CoordSet>>]) -> Vec<u64> {
         let lanes = self.lanes as usize;
         let count = |set: &Cow<'_, CoordSet>| {
-            let mut counts: Sums = SmallVec::from_elem(0, lanes);
+            let mut counts: CountsBySum = SmallVec::from_elem(0, lanes);
             let members = set.0.iter().flat_map(|interval| interval.start..interval.end);
             members.for_each(|member| counts[member as usize % lanes] += 1);
             counts
         };
         // As many as add up to a number, of the members of both.
-        let at = |a: &Sums, b: &Sums, sum: usize| -> u64 {
+        let at = |a: &CountsBySum, b: &CountsBySum, sum: usize| -> u64 {
             (0..lanes).map(|of_a| a[of_a] * b[(sum + lanes - of_a) % lanes]).sum()
         };
-        let mut others: HashSet<Sums> = HashSet::new();
+        let mut others: HashSet<CountsBySum> = HashSet::new();
         others.insert((0..lanes).map(|sum| u64::from(sum == 0)).collect());
         for of_dim in (0..sets.len()).filter(|&other| other != dim).map(|other| &sets[other]) {
-            let of_dim: HashSet<Sums> = of_dim.iter().map(count).collect();
-            let with = |a: &Sums| {
-                let both = |b: &Sums| (0..lanes).map(|sum| at(a, b, sum)).collect();
-                of_dim.iter().map(both).collect::<Vec<Sums>>()
+            let of_dim: HashSet<CountsBySum> = of_dim.iter().map(count).collect();
+            let with = |a: &CountsBySum| {
+                let both = |b: &CountsBySum| (0..lanes).map(|sum| at(a, b, sum)).collect();
+                of_dim.iter().map(both).collect::<Vec<CountsBySum>>()
             };
             others = others.iter().flat_map(with).collect();
         }
-        let most = |own: Sums| others.iter().map(|other| at(&own, other, lane.into())).max();
+        let most = |own: CountsBySum| others.iter().map(|other| at(&own, other, lane.into())).max();
         sets[dim].iter().map(|set| most(count(set)).unwrap_or(0)).collect()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 /// Steps done, or taken in a round, by dimension.
-pub(super) type Counts = SmallVec<[u32; 4]>;
+pub(super) type StepCounts = SmallVec<[u32; 4]>;
 
 /// Rounds, and the messages that a rank sends in all of them.
 type Cost = (u32, u32);
@@ -20,9 +20,9 @@ type Cost = (u32, u32);
 ///
 /// The search is exact. States are the numbers of steps done by dimension; as the product of all factors
 /// is a number of ranks, there are 32 steps at most.
-pub(super) fn fewest_rounds(factors: &[Vec<u32>], messages: u32) -> Vec<Counts> {
+pub(super) fn fewest_rounds(factors: &[Vec<u32>], messages: u32) -> Vec<StepCounts> {
     let mut search = Search { factors, messages, best: HashMap::new() };
-    let mut done: Counts = factors.iter().map(|_| 0).collect();
+    let mut done: StepCounts = factors.iter().map(|_| 0).collect();
     search.cost(&done);
     let mut rounds = Vec::new();
     while let Some((_, taken)) = search.best.get(&done).filter(|(cost, _)| cost.0 > 0) {
@@ -36,20 +36,21 @@ struct Search<'a> {
     factors: &'a [Vec<u32>],
     messages: u32,
     /// What is left costs, and the round to begin with, by steps done.
-    best: HashMap<Counts, (Cost, Counts)>,
+    best: HashMap<StepCounts, (Cost, StepCounts)>,
 }
 
 impl Search<'_> {
-    fn cost(&mut self, done: &Counts) -> Cost {
+    fn cost(&mut self, done: &StepCounts) -> Cost {
         if let Some((cost, _)) = self.best.get(done) {
             return *cost;
         }
         let mut rounds = Vec::new();
-        let mut taken: Counts = done.iter().map(|_| 0).collect();
+        let mut taken: StepCounts = done.iter().map(|_| 0).collect();
         self.extend(done, 0, 1, &mut taken, &mut rounds);
-        let mut found: Option<(Cost, Counts)> = None;
+        let mut found: Option<(Cost, StepCounts)> = None;
         for (size, taken) in rounds {
-            let next: Counts = done.iter().zip(&taken).map(|(done, taken)| done + taken).collect();
+            let next: StepCounts =
+                done.iter().zip(&taken).map(|(done, taken)| done + taken).collect();
             let (n_rounds, n_messages) = self.cost(&next);
             let cost = (n_rounds + 1, n_messages + (size - 1));
             if found.as_ref().is_none_or(|(best, _)| cost < *best) {
@@ -66,11 +67,11 @@ impl Search<'_> {
     /// many times they make groups larger.
     fn extend(
         &self,
-        done: &Counts,
+        done: &StepCounts,
         dim: usize,
         size: u32,
-        taken: &mut Counts,
-        rounds: &mut Vec<(u32, Counts)>,
+        taken: &mut StepCounts,
+        rounds: &mut Vec<(u32, StepCounts)>,
     ) {
         let Some(factors) = self.factors.get(dim) else {
             if taken.iter().any(|&taken| taken > 0) {

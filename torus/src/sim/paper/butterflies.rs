@@ -1,6 +1,6 @@
 //! Steps in which all ranks exchange with peers.
 
-use super::code::{Code, Step, puts_of_blocks};
+use super::code::{Code, PaperStep, puts_of_blocks};
 use crate::sim::machine::Machine;
 use crate::sim::script::Script;
 
@@ -12,8 +12,8 @@ const TO_ITSELF: f64 = 0.25;
 impl Code<'_> {
     /// Vector after vector, every step the whole of a port's part. One port has no critical section.
     pub fn latency(&self) -> Script {
-        let lane = |steps: &[Step]| {
-            let step = |step: &Step| {
+        let lane = |steps: &[PaperStep]| {
+            let step = |step: &PaperStep| {
                 let ready = (self.n > EAGER_BYTES).then(|| self.ready(step));
                 let fold = match self.ports {
                     1 => self.fold_alone(step.bytes, 1.0),
@@ -30,7 +30,7 @@ impl Code<'_> {
     pub fn two_phase(&self, is_mirrored: bool) -> Script {
         let exchanges = if is_mirrored { 2.0 } else { 1.0 } * self.n_steps(2);
         let setup = self.enter() + self.table() + self.exchange(exchanges);
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = Vec::new();
             for step in steps {
                 ops.push(self.heap_and_timers(3.0, 1.0));
@@ -54,7 +54,7 @@ impl Code<'_> {
 
     /// In temporary memory, from which every block is copied to its place in the end.
     pub fn allgather(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(3.0), self.copy(self.part() / self.ranks(), 1.0)];
             for step in steps {
                 ops.push(self.heap(1.0));
@@ -71,7 +71,7 @@ impl Code<'_> {
     /// before, and is looked for block by block.
     pub fn allgather_blocks(&self) -> Script {
         let block = self.part() / self.ranks();
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(5.0), self.copy(block, 1.0)];
             for step in steps {
                 let blocks = (step.bytes / block).round().max(1.0);
@@ -95,7 +95,7 @@ impl Code<'_> {
 
     /// Blocks are put in order by one more exchange before the others.
     pub fn allgather_send(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(3.0)];
             for step in steps {
                 ops.push(self.put(step));
@@ -114,7 +114,7 @@ impl Code<'_> {
 
     /// In temporary memory, to which every block is copied before.
     pub fn reduce_scatter(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(4.0), self.copy(self.part(), self.ranks())];
             for step in steps {
                 ops.push(self.heap(1.0));
@@ -129,7 +129,7 @@ impl Code<'_> {
 
     /// Half of all blocks in each step, packed before.
     pub fn alltoall(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(6.0), self.copy(self.n, 1.0)];
             for step in steps {
                 let pack = self.copy(self.n, self.ranks());

@@ -31,7 +31,7 @@ pub struct Code<'a> {
 }
 
 /// A step of a port.
-pub struct Step {
+pub struct PaperStep {
     /// Its number.
     pub at: usize,
     /// The most that a rank sends.
@@ -52,7 +52,12 @@ pub struct Piece {
 
 impl Code<'_> {
     /// A script of what a port does in its steps.
-    pub fn of_lanes(&self, setup: f64, threads: f64, lane: impl Fn(&[Step]) -> Vec<Op>) -> Script {
+    pub fn of_lanes(
+        &self,
+        setup: f64,
+        threads: f64,
+        lane: impl Fn(&[PaperStep]) -> Vec<Op>,
+    ) -> Script {
         let setup = vec![(Part::Setup, setup), (Part::Threads, threads)];
         let lanes = (0..self.score.facts().len()).map(|number| lane(&self.steps(number)));
         let threads = if self.ports > 1 { Threads::TakingTurns } else { Threads::Each };
@@ -60,9 +65,9 @@ impl Code<'_> {
     }
 
     /// The steps of a lane.
-    pub fn steps(&self, lane: usize) -> Vec<Step> {
+    pub fn steps(&self, lane: usize) -> Vec<PaperStep> {
         let facts = self.score.facts()[lane].iter().enumerate();
-        let steps = facts.map(|(at, facts)| Step {
+        let steps = facts.map(|(at, facts)| PaperStep {
             at,
             bytes: facts.share * self.n,
             reduces: facts.action == Action::Reduce,
@@ -77,7 +82,7 @@ impl Code<'_> {
     }
 
     /// Ranks that send in a step of the first lane.
-    pub fn n_senders(&self, step: &Step) -> f64 {
+    pub fn n_senders(&self, step: &PaperStep) -> f64 {
         let mut senders = HashSet::new();
         self.flow.volumes(LaneId(0), StepId(step.at), &mut |from, _, _| {
             senders.insert(from);
@@ -171,11 +176,11 @@ impl Code<'_> {
     }
 
     /// Posts a step's messages, in puts of `longest` bytes.
-    pub fn put_in(&self, step: &Step, longest: f64) -> Op {
+    pub fn put_in(&self, step: &PaperStep, longest: f64) -> Op {
         self.put_part([0.0, 1.0], step.at, puts(step.bytes, longest))
     }
 
-    pub fn put(&self, step: &Step) -> Op {
+    pub fn put(&self, step: &PaperStep) -> Op {
         self.put_in(step, MAX_PUT)
     }
 
@@ -184,7 +189,7 @@ impl Code<'_> {
         Op::Put { step, from, to, puts: puts as f32, post_ns, gap_ns, abreast: 1.0 }
     }
 
-    pub fn receive(&self, step: &Step) -> Op {
+    pub fn receive(&self, step: &PaperStep) -> Op {
         self.receive_part(step.at, 1.0, 1.0)
     }
 
@@ -192,7 +197,7 @@ impl Code<'_> {
         Op::Receive { step, to, poll_ns: notices * self.machine.poll_ns }
     }
 
-    pub fn sent(&self, step: &Step) -> Op {
+    pub fn sent(&self, step: &PaperStep) -> Op {
         self.sent_part(step.at, 1.0)
     }
 
@@ -200,13 +205,13 @@ impl Code<'_> {
         Op::Sent { step, to, ack_ns: self.machine.ack_ns }
     }
 
-    pub fn ready(&self, step: &Step) -> Op {
+    pub fn ready(&self, step: &PaperStep) -> Op {
         let Machine { post_ns, poll_ns, .. } = *self.machine;
         Op::Ready { step: step.at, post_ns, poll_ns }
     }
 
     /// Puts a step's messages, waits for what comes, and until they have left.
-    pub fn exchange_in(&self, step: &Step) -> [Op; 3] {
+    pub fn exchange_in(&self, step: &PaperStep) -> [Op; 3] {
         [self.put(step), self.receive(step), self.sent(step)]
     }
 

@@ -2,7 +2,7 @@
 //! arrived, it goes on as the rank that has received it.
 
 use super::butterflies::EAGER_BYTES;
-use super::code::{Code, Step, puts_of_blocks};
+use super::code::{Code, PaperStep, puts_of_blocks};
 use crate::sim::outcome::Part;
 use crate::sim::script::{Op, Script, Threads};
 
@@ -14,15 +14,16 @@ impl Code<'_> {
     /// one is followed down the tree.
     pub fn bcast(&self, via_temporary: bool) -> Script {
         let exchange = if via_temporary { 0.0 } else { self.exchange_all() };
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(3.0)];
             let segments = self.segments(self.part());
             let pieces = self.pieces_at_most(self.part(), segments, MOST_PARTS);
             let (last, first) = pieces.split_last().expect("one segment or more");
             for piece in first {
                 ops.push(self.heap(2.0 * piece.segments));
-                let put =
-                    |step: &Step| self.put_part([piece.from, piece.to], step.at, piece.segments);
+                let put = |step: &PaperStep| {
+                    self.put_part([piece.from, piece.to], step.at, piece.segments)
+                };
                 ops.extend(steps.iter().map(put));
                 ops.extend(steps.last().map(|step| self.sent_part(step.at, piece.to)));
                 ops.push(self.software((piece.segments - 1.0) * self.machine.ack_ns));
@@ -45,7 +46,7 @@ impl Code<'_> {
     /// The vector is scattered block by block, then gathered by all.
     pub fn scatter_allgather(&self) -> Script {
         let block = self.part() / self.ranks();
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(4.0)];
             for step in steps {
                 if step.is_everywhere {
@@ -71,7 +72,7 @@ impl Code<'_> {
 
     /// In temporary memory, from which every block is copied to its place in the end.
     pub fn gather(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(4.0), self.copy(self.part() / self.ranks(), 1.0)];
             for step in steps {
                 ops.extend([self.heap(1.0), self.put(step), self.receive(step)]);
@@ -85,7 +86,7 @@ impl Code<'_> {
 
     /// In temporary memory, to which every block is copied before.
     pub fn scatter(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(5.0), self.copy(self.part(), self.ranks())];
             ops.extend(steps.iter().flat_map(|step| [self.put(step), self.receive(step)]));
             ops.extend([self.heap(2.0), self.copy(self.part() / self.ranks(), 1.0)]);
@@ -128,7 +129,7 @@ impl Code<'_> {
 
     /// A reduce-scatter without copies, then a gather.
     pub fn reduce_scatter_gather(&self) -> Script {
-        let lane = |steps: &[Step]| {
+        let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(3.0)];
             for step in steps {
                 if step.reduces {

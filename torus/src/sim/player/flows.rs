@@ -1,6 +1,6 @@
 //! Messages under way: posted, sent one after the other by their interface, at rates that are shared.
 
-use super::state::{EPSILON, Flow, Player, message, time_to_mark};
+use super::state::{EPSILON, InFlight, Player, message, time_to_mark};
 use crate::sim::outcome::{Span, SpanKind};
 
 impl Player<'_> {
@@ -26,7 +26,7 @@ impl Player<'_> {
         let done = bytes * f64::from(from);
         let port = u32::from(self.score.port(agent, lane as usize).0);
         let queue = (agent * self.score.n_ports + port) as usize;
-        self.queues[queue].push_back(Flow {
+        self.queues[queue].push_back(InFlight {
             lane,
             step,
             message: number,
@@ -164,7 +164,7 @@ impl Player<'_> {
         } else {
             self.is_stale = true;
         }
-        let Flow { lane, step, message, .. } = *flow;
+        let InFlight { lane, step, message, .. } = *flow;
         let began = &mut self.steps[lane as usize][step as usize].began[message as usize];
         *began = began.min(now);
         // Another port may wait for this one's turn.

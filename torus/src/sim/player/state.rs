@@ -17,7 +17,7 @@ pub const TOGETHER: f64 = 1.0 / 256.0;
 
 /// A message of the network under way, or waiting for its interface.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow {
+pub struct InFlight {
     pub lane: u32,
     pub step: u32,
     pub message: u32,
@@ -137,7 +137,7 @@ pub struct Player<'a> {
     /// By lane and step.
     pub steps: Vec<Vec<StepState>>,
     /// By agent and port: messages that wait for the interface; the first is under way.
-    pub queues: Vec<VecDeque<Flow>>,
+    pub queues: Vec<VecDeque<InFlight>>,
     /// Queues with messages under way.
     pub active: Vec<u32>,
     pub rates: MaxMin,
@@ -272,12 +272,12 @@ impl Transit {
     }
 }
 
-pub fn message<'s>(score: &'s Score, flow: &Flow) -> &'s Transit {
+pub fn message<'s>(score: &'s Score, flow: &InFlight) -> &'s Transit {
     &score.lanes[flow.lane as usize].steps[flow.step as usize].messages[flow.message as usize]
 }
 
 /// How long a flow takes to its next mark, or to its end, at its rate, at which it has gone for `ns`.
-pub fn time_to_mark(flow: &Flow, steps: &[Vec<StepState>], ns: f64) -> f64 {
+pub fn time_to_mark(flow: &InFlight, steps: &[Vec<StepState>], ns: f64) -> f64 {
     let state = &steps[flow.lane as usize][flow.step as usize];
     let to = state.marks[flow.mark as usize].min(flow.to);
     let left = flow.bytes * f64::from(to) - flow.done - flow.rate * ns;

@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use super::state::{Blocked, Flow, Player, StepState, Time, message};
+use super::state::{Blocked, InFlight, Player, StepState, Time, message};
 use crate::sim::outcome::Part;
 use crate::sim::score::Transit;
 use crate::sim::script::Threads;
 
 impl Player<'_> {
     /// Wakes who waits for a mark of a message, if it was the last thing that was missing.
-    pub fn wake(&mut self, flow: &Flow, now: f64) {
+    pub fn wake(&mut self, flow: &InFlight, now: f64) {
         let Transit { from, to, .. } = *message(self.score, flow);
         let n_lanes = self.score.lanes.len() as u32;
         for id in [from * n_lanes + flow.lane, to * n_lanes + flow.lane] {

@@ -9,5 +9,5 @@ mod port;
 mod subtrees;
 mod times;
 
-pub(super) use self::subtrees::Trees;
+pub(super) use self::subtrees::TreesOfLanes;
 pub(super) use self::times::play;

@@ -55,7 +55,7 @@ pub struct LaneTrees {
 
 /// The trees of all lanes.
 #[derive(Debug)]
-pub struct Trees {
+pub struct TreesOfLanes {
     /// By lane.
     pub lanes: Vec<LaneTrees>,
     /// Messages of all lanes and steps on the link that has the most.
@@ -188,13 +188,13 @@ struct Reading {
     root: Option<Rank>,
 }
 
-impl Trees {
+impl TreesOfLanes {
     /// `None` if one is no tree, or shares its port with another, or differs in what it moves.
     pub fn of(
         flow: &Expansion,
         network: &Network,
         place: &dyn Fn(Rank) -> Vertex,
-    ) -> Option<Trees> {
+    ) -> Option<TreesOfLanes> {
         let headers = flow.lanes();
         let n_ranks = flow.n_ranks() as usize;
         let mut ports: Vec<_> = headers.iter().map(|header| header.port).collect();
@@ -242,7 +242,7 @@ impl Trees {
         }
         let busiest = loads.n_all.iter().copied().max().unwrap_or(0);
         let lanes = lanes.into_iter().map(Reading::trees).collect::<Option<_>>()?;
-        Some(Trees { lanes, busiest })
+        Some(TreesOfLanes { lanes, busiest })
     }
 }
 

@@ -1,7 +1,7 @@
 //! When pieces come, class by class of a lane's trees.
 
 use super::port::{Post, Received, Sent, drive};
-use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, Trees};
+use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, TreesOfLanes};
 use crate::collectives::Action;
 use crate::names::LaneId;
 use crate::plan::{DependsOn, Flow};
@@ -18,7 +18,7 @@ type Trail = Vec<(Part, f64, Option<u32>)>;
 pub fn play(
     flow: &dyn Flow,
     score: &Score,
-    trees: &Trees,
+    trees: &TreesOfLanes,
     of_call: OfCall<'_>,
     with_spans: bool,
 ) -> Outcome {
