@@ -9,7 +9,7 @@
 # qemu), single tests need userfaultfd or huge pages. Where that is missing, checks are left out, and counted
 # and named at the end; in CI (CI=true) each is an error.
 #
-# One stage after the other: ranks wait for each other by yielding their core, so that whatever
+# Those with many ranks go one after the other: ranks wait for each other by yielding their core, so that whatever
 # computes beside them slows them down by orders of magnitude. What has idle priority does, too: it gets
 # most of the time of a core whose threads yield (Linux 6.18).
 set -euo pipefail
@@ -87,10 +87,11 @@ more_packages() {
   return $status
 }
 for_later() {
-  local status=0
+  local status=0 sanitizer
+  limited 900 ci/sanitize.sh address build & sanitizer=$!
   ! $install || ! is_root_on_debian || more_packages || status=1
   limited 900 ci/arm.sh build || true
-  limited 900 ci/sanitize.sh address build || true
+  wait $sanitizer || true
   return $status
 }
 for_later >"$logs/for-later" 2>&1 &
@@ -107,10 +108,12 @@ stage "tests" tests
 stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm
 stage "chaos" chaos
-stage "installation" limited 900 env PROFILE=dev ci/install.sh
-stage "job scripts" limited 60 ci/jobscripts.sh
 stage "under MPI" limited 1500 ci/mpi.sh
-stage "address sanitizer" limited 1500 ci/sanitize.sh address
-stage "aarch64" limited 1500 ci/arm.sh
+# These compile, wait, or emulate on one core: no many ranks.
+beside "installation" limited 900 env PROFILE=dev ci/install.sh
+beside "address sanitizer" limited 1500 ci/sanitize.sh address
+beside "aarch64" limited 1500 ci/arm.sh
+beside "job scripts" limited 120 ci/jobscripts.sh
+joined
 
 table

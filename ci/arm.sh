@@ -79,18 +79,15 @@ export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECK
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
 packages=(-p hopbine -p hopbine-meet --features "hopbine/emu hopbine/sim")
 few=(--lib) at_least=190 ranks=()
-# Without the unit tests the library is needed for one short test only: optimising it takes longer.
-simulated=(--test simulated --config profile.dev.package.hopbine.opt-level=0)
 # Fugaku has the device: what emulates it is tried by night.
 if [ "${1:-}" = long ]; then
   packages+=(-p hopbine-torus -p utofu-emu -p utofu --features utofu/emu)
   few+=(--test allocation --test atomics --test errors --test handles --test jtofu --test model --test threads)
-  at_least=300 ranks=(--test ranks) simulated=(--test simulated)
+  at_least=300 ranks=(--test ranks)
 fi
 
 # What is built alone leaves a core idle.
-run --no-run "${packages[@]}" "${few[@]}" "${ranks[@]}" || exit 1
-run --no-run "${packages[@]}" "${simulated[@]}" || exit 1
+run --no-run "${packages[@]}" "${few[@]}" "${ranks[@]}" --test simulated || exit 1
 [ "${1:-}" != build ] || exit 0
 failed=0
 at_least $at_least run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
@@ -100,5 +97,5 @@ at_least $at_least run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_it
   at_least 50 run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
     emulated::every_algorithm_on_2x3 emulated::types_and_operators \
     --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
-at_least 1 run "${packages[@]}" "${simulated[@]}" -- traces_are_the_same || failed=1
+at_least 1 run "${packages[@]}" --test simulated -- traces_are_the_same || failed=1
 exit $failed

@@ -44,6 +44,21 @@ stage() {
   printf '%6d s  %6d s of processors  %-8s  %s\n' $((SECONDS - started)) $((processor - before)) "$outcome" "$name" >>"$logs/table"
 }
 
+# beside NAME COMMAND...: the same beside what follows, up to `joined`, which shows what each has said.
+said_beside=() pids_beside=()
+beside() {
+  local said=$logs/beside-${#said_beside[@]}
+  stage "$@" >"$said" 2>&1 &
+  pids_beside+=($!) said_beside+=("$said")
+}
+joined() {
+  local pid status=0
+  for pid in "${pids_beside[@]}"; do wait "$pid" || status=1; done
+  cat "${said_beside[@]}"
+  said_beside=() pids_beside=()
+  return $status
+}
+
 # The table of all stages, what was left out, and how many checks that were. Fails if a stage has.
 table() {
   say "done after $SECONDS s"
