@@ -78,7 +78,8 @@ chaos() {
 }
 
 # What only the later stages need is fetched and compiled while the first ones compile: what is built alone leaves
-# a core idle. What cannot be built is an error of its stage.
+# a core idle. The sanitizer's build, of many short pieces, fills what the others leave. What cannot be built is an
+# error of its stage.
 more_packages() {
   local status=0
   basic_packages || status=1
@@ -88,7 +89,7 @@ more_packages() {
 }
 for_later() {
   local status=0 sanitizer
-  limited 900 ci/sanitize.sh address build & sanitizer=$!
+  limited 900 nice ci/sanitize.sh address build & sanitizer=$!
   ! $install || ! is_root_on_debian || more_packages || status=1
   limited 900 ci/arm.sh build || true
   wait $sanitizer || true
