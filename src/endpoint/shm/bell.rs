@@ -141,7 +141,6 @@ mod tests {
         let has_barriers = take_part();
         let layout = SegmentLayout { n_ranks: 2, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let segment = Arc::new(segment);
         let turn = AtomicU64::new(0);
         let patience = Duration::from_secs(20);
         let longest = if has_barriers { patience } else { Duration::from_millis(1) };

@@ -24,16 +24,26 @@ const PATIENCE: f32 = 16.0;
 /// So many messages are read after one that took too long, and at most after several.
 const SHUNNED: (u32, u32) = (2, 128);
 
-/// Nanoseconds per byte, lately.
+/// Nanoseconds per byte, lately; infinite if unknown.
 #[derive(Debug)]
-struct Cost(f32);
+pub(super) struct Cost(f32);
+
+impl Default for Cost {
+    fn default() -> Self {
+        Cost(f32::INFINITY)
+    }
+}
 
 impl Cost {
+    pub(super) fn per_byte(&self) -> f32 {
+        self.0
+    }
+
     fn is_known(&self) -> bool {
         self.0.is_finite()
     }
 
-    fn note(&mut self, bytes: usize, time: Duration) {
+    pub(super) fn note(&mut self, bytes: usize, time: Duration) {
         let new = time.as_nanos() as f32 / bytes as f32;
         // What disturbs a copy makes it longer, never shorter.
         self.0 = if new < self.0 { new } else { self.0 + (new.min(2.0 * self.0) - self.0) / 8.0 };
@@ -41,7 +51,7 @@ impl Cost {
 }
 
 /// See the module documentation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CopyCosts {
     read: Cost,
     copied: Cost,
@@ -51,19 +61,6 @@ pub(super) struct CopyCosts {
     shunned: u32,
     /// and so many it was the last time, if no message has come in time since.
     last_shunned: u32,
-}
-
-impl Default for CopyCosts {
-    fn default() -> Self {
-        CopyCosts {
-            read: Cost(f32::INFINITY),
-            copied: Cost(f32::INFINITY),
-            n_messages: 0,
-            n_bytes: 0,
-            shunned: 0,
-            last_shunned: 0,
-        }
-    }
 }
 
 impl CopyCosts {
@@ -101,19 +98,21 @@ impl CopyCosts {
 
     /// Reads `bytes` bytes by `read`.
     pub(super) fn reading<R>(&mut self, bytes: usize, read: impl FnOnce() -> R) -> R {
-        timed(&mut self.read, bytes, read)
+        timed_if_long(&mut self.read, bytes, read)
     }
 
     /// Copies `bytes` bytes out of a slot by `copy`.
     pub(super) fn copying(&mut self, bytes: usize, copy: impl FnOnce()) {
-        timed(&mut self.copied, bytes, copy);
+        timed_if_long(&mut self.copied, bytes, copy);
     }
 }
 
-fn timed<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
-    if bytes <= SHORT_BYTES {
-        return copy();
-    }
+fn timed_if_long<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
+    if bytes > SHORT_BYTES { timed(cost, bytes, copy) } else { copy() }
+}
+
+/// Copies `bytes` bytes by `copy`, and notes what that costs.
+pub(super) fn timed<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
     let start = Instant::now();
     let result = copy();
     cost.note(bytes, start.elapsed());

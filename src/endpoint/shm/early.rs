@@ -10,6 +10,8 @@ use crate::endpoint::{WireError, WireRegion};
 
 /// After so many messages with early bytes a peer may choose again how it takes one.
 const HABITUAL: u32 = 32;
+/// So many pieces follow an announcement at most.
+const MOST_EARLY: usize = 4;
 /// Slots without early bytes: those are not taken before their receive is posted, which may wait for a message that a
 /// peer has asked for, and that goes through these slots.
 const FOR_REQUESTED: usize = 1;
@@ -29,7 +31,8 @@ impl ShmEndpoint {
             return 0;
         }
         let kept = if self.peers.len() > 2 { FOR_REQUESTED_BY_MANY } else { FOR_REQUESTED };
-        len.min(self.staging.n_free_for_pieces().saturating_sub(kept) * SLOT_BYTES)
+        let n_free = self.staging.n_free_for_pieces(MOST_EARLY + kept);
+        len.min(n_free.saturating_sub(kept) * SLOT_BYTES)
     }
 
     /// Sends the first bytes of a message that has just been announced.
@@ -45,7 +48,9 @@ impl ShmEndpoint {
         for at in (0..early).step_by(SLOT_BYTES) {
             let len = SLOT_BYTES.min(early - at);
             // SAFETY: within the region, by the caller's promise.
-            let slot = unsafe { self.staging.put_piece(peer, region.ptr.add(at), len) };
+            let from = unsafe { region.ptr.add(at) };
+            // SAFETY: as above.
+            let slot = unsafe { self.staging.put_piece(peer, from, (len, region.len)) };
             // Only this port fills slots, and it has counted the free ones.
             let slot = slot.ok_or_else(|| {
                 WireError::new("shared memory", "a staging slot that was free is in use")
@@ -169,7 +174,7 @@ mod tests {
     /// Two ports; the first believes that the second takes messages in pieces.
     fn ports(can_read: bool) -> [ShmEndpoint; 2] {
         let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
-        let segment = Arc::new(Segment::create(layout.len(), 1).unwrap().0);
+        let segment = Segment::create(layout.len(), 1).unwrap().0;
         let locals = [0, 1].map(|rank| (rank, Arc::new(Watch::new(Process::own()))));
         let mut ports = [0, 1].map(|me| {
             let bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
@@ -183,7 +188,7 @@ mod tests {
         Tag { context: 1, operation: 1, message, call: 0x100 }
     }
 
-    const EARLY: usize = (KEPT_SLOTS - FOR_REQUESTED) * SLOT_BYTES;
+    const EARLY: usize = MOST_EARLY * SLOT_BYTES;
 
     /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each; `later`:
     /// which are posted when everything has come that comes without them. How each receive ended.
@@ -216,7 +221,7 @@ mod tests {
         }
         assert_eq!(of_sender.len(), lens.len(), "{of_sender:?}");
         assert!(to.early_recvs.is_empty() && to.early_pieces.is_empty());
-        assert_eq!(from.staging.n_free_for_pieces(), KEPT_SLOTS);
+        assert_eq!(from.staging.n_free_for_pieces(KEPT_SLOTS), KEPT_SLOTS);
         let ended = |task| {
             let of = |event: &&Event| matches!(event, Event::Received(slot) | Event::Differs(slot, _) if slot.task == task);
             let found: Vec<_> = events.iter().filter(of).collect();
@@ -315,7 +320,7 @@ mod tests {
         }
         assert_eq!(post(&mut from), Posted::Later);
         // A slot that is given back is found.
-        assert_eq!(from.staging.n_free_for_pieces(), KEPT_SLOTS);
+        assert_eq!(from.staging.n_free_for_pieces(KEPT_SLOTS), KEPT_SLOTS);
         to.poll(&mut events).unwrap();
         to.release(0, 0);
         assert_eq!(post(&mut from), Posted::Accepted);

@@ -17,6 +17,7 @@ use super::layout::{
     CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, SegmentLayout,
 };
 use super::segment::Segment;
+use super::stores::Stores;
 
 /// The words of the first line of a rank's part: the first call that it may still read; the base of the
 /// last lease that it has left; that of the present one, in its owner's part (`flat_buffers`).
@@ -89,6 +90,7 @@ pub struct FlatBuffer {
     /// Calls are numbered from here on.
     base: u64,
     pub(super) groups: Option<FlatGroups>,
+    stores: Stores,
     /// Lines that this rank has fetched from others.
     #[cfg(test)]
     pub(super) n_lines: usize,
@@ -123,6 +125,7 @@ impl FlatBuffer {
             call: base,
             base,
             groups: None,
+            stores: Stores::default(),
             #[cfg(test)]
             n_lines: 0,
         }
@@ -237,7 +240,7 @@ impl FlatBuffer {
         assert!(bytes.len() <= CONTRIBUTION_BYTES);
         let into = self.contribution(call, self.me, bytes.len());
         // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
+        unsafe { self.stores.copy(bytes.as_ptr(), into, bytes.len(), bytes.len()) };
         self.stamp(call);
     }
 
@@ -256,7 +259,7 @@ impl FlatBuffer {
             assert!(piece.len() <= CONTRIBUTION_BYTES - at);
             // SAFETY: within this rank's part, which it alone writes; nobody reads it now. From `start`
             // on there are more than `CONTRIBUTION_BYTES` up to the next place.
-            unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), start.add(at), piece.len()) };
+            unsafe { self.stores.copy(piece.as_ptr(), start.add(at), piece.len(), piece.len()) };
             at += piece.len();
         }
         self.stamp(call);
@@ -328,7 +331,6 @@ mod tests {
     fn flats(n_ranks: usize) -> Vec<FlatBuffer> {
         let layout = SegmentLayout { n_ranks, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let segment = Arc::new(segment);
         let all: Vec<usize> = (0..n_ranks).collect();
         (0..n_ranks).map(|me| FlatBuffer::new(&segment, layout, (0, &all), me, 0)).collect()
     }

@@ -165,7 +165,6 @@ mod tests {
     fn all(n_ranks: usize) -> Vec<Arc<FlatBuffers>> {
         let layout = SegmentLayout { n_ranks, n_ports: 0, flats_per_rank: per_rank(n_ranks) };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let segment = Arc::new(segment);
         (0..n_ranks).map(|me| FlatBuffers::new(&segment, layout, me)).collect()
     }
 

@@ -38,7 +38,6 @@ impl Hostile {
     /// could be.
     pub(crate) fn new(can_read: bool) -> Self {
         let (segment, _file) = Segment::create(LAYOUT.len(), 1).expect("memory");
-        let segment = Arc::new(segment);
         let nobody = Process { pid: i32::MAX as u32, shown: i32::MAX as u32, started: 1 };
         let locals = [(0, Process::own()), (1, nobody)];
         let locals = locals.map(|(rank, process)| (rank, Arc::new(Watch::new(process))));

@@ -9,7 +9,7 @@ pub(super) const QUEUE_LINES: usize = 128;
 /// Bytes of a queue's payloads.
 pub(super) const PAYLOAD_BYTES: usize = 16 * 1024;
 /// Staging slots of a port.
-pub(super) const SLOTS: usize = 16;
+pub(super) const SLOTS: usize = 48;
 /// Bytes of a staging slot.
 pub(super) const SLOT_BYTES: usize = 64 * 1024;
 /// From one slot to the next: not a power of two, or all would share the same sets of the caches.

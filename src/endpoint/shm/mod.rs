@@ -8,13 +8,12 @@
 //! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
 //!
 //! Pieces go through slots. The first of them follow the announcement at once where the peer had the last long
-//! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately (`copy_costs`).
-//! Where no process may read another's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
+//! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately (`copy_costs`), senders
+//! whether they write slots past their cache (`stores`). Where none may be read, up to 64 KiB are staged.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message that finds no slot for
 //! some time is announced, and a piece that finds none, because others do not read theirs, goes through the queue's ring
-//! of bytes. So no message waits for another. A receiver that has kept enough of short messages that came too early asks
-//! for no more: they are announced then, too ([`unexpected`](super::unexpected)).
+//! of bytes. A receiver that keeps enough early messages has the next announced ([`unexpected`](super::unexpected)).
 
 mod backlog;
 mod bell;
@@ -39,6 +38,7 @@ mod setup;
 mod stages;
 mod staging;
 mod state;
+mod stores;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

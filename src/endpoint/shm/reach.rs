@@ -164,7 +164,7 @@ mod tests {
     fn what_was_read_from_a_stranger_is_not_believed() {
         let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let reader = Reads::new(Arc::new(segment), layout, PortId(0), 1);
+        let reader = Reads::new(segment, layout, PortId(0), 1);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", child.id())).unwrap();
         let from = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
         let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let owner = Reads::new(Arc::new(segment), layout, PortId(0), 0);
+        let owner = Reads::new(segment, layout, PortId(0), 0);
         let reading = OWN_READS[1].read().unwrap();
         std::thread::scope(|threads| {
             let revoked = threads.spawn(|| owner.revoke());
@@ -201,7 +201,6 @@ mod tests {
     fn no_mark_in_shared_memory_keeps_an_owner_waiting_for_ever() {
         let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
-        let segment = Arc::new(segment);
         let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, PortId(0), me));
         reader.word(1, READING).store(1, Ordering::Relaxed);
         owner.revoke();

@@ -163,7 +163,7 @@ impl ShmEndpoint {
             let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send that has not been reported as sent.
-            if let Some(slot) = unsafe { self.staging.put_piece(peer, from, len) } {
+            if let Some(slot) = unsafe { self.staging.put_piece(peer, from, (len, region.len)) } {
                 done += len;
                 self.answer(peer, Descriptor { len: len as u64, id: slot as u32, ..piece })?;
                 continue;
@@ -225,13 +225,13 @@ impl ShmEndpoint {
     /// Gives a peer's staging slot back after taking the piece in it. This port was the only reader: no other
     /// count is lost, and a store does not wait for the line.
     pub(super) fn release_piece(&self, peer: usize, slot: u32) {
-        // Release: pairs with the Acquire in `Staging::free`.
+        // Release: pairs with the Acquire in `StagingSlots::is_free`.
         self.give_back(peer, slot, |readers| readers.store(0, Ordering::Release));
     }
 
     /// Gives a peer's staging slot back after reading it.
     pub(super) fn release(&self, peer: usize, slot: u32) {
-        // Release: pairs with the Acquire in `Staging::free`.
+        // Release: pairs with the Acquire in `StagingSlots::is_free`.
         self.give_back(peer, slot, |readers| _ = readers.fetch_sub(1, Ordering::Release));
     }
 

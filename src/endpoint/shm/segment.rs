@@ -2,13 +2,18 @@
 //!
 //! The rank that makes it says its number in `/proc` and its descriptor; the others open it through
 //! `/proc/PID/fd/N` and look whether it is what they were told: of their own user, for nobody
-//! else, of the right length and sealed, with the right token in its first word.
+//! else, of the right length and sealed, with the right token in its first word. Ranks of the same process
+//! share its mapping.
 
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use hopbine_meet::{Mapping, create_memory, open_memory};
+
+/// The segments that this process has made and uses, by their tokens.
+static MADE: Mutex<Vec<(u64, Weak<Segment>)>> = Mutex::new(Vec::new());
 
 /// A mapping of the shared memory.
 #[derive(Debug)]
@@ -16,21 +21,30 @@ pub(super) struct Segment(Mapping);
 
 impl Segment {
     /// Makes a segment of `len` zeroed bytes that can be opened as long as the file lives.
-    pub(super) fn create(len: usize, token: u64) -> io::Result<(Segment, File)> {
+    pub(super) fn create(len: usize, token: u64) -> io::Result<(Arc<Segment>, File)> {
         let file = create_memory("hopbine", len as u64)?;
-        let segment = Segment(Mapping::shared(&file, len)?);
+        let segment = Arc::new(Segment(Mapping::shared(&file, len)?));
         // Relaxed: others are told of the segment through other channels.
         segment.word(0).store(token, Ordering::Relaxed);
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        made.retain(|(_, segment)| segment.strong_count() > 0);
+        made.push((token, Arc::downgrade(&segment)));
         Ok((segment, file))
     }
 
+    /// The segment with this token, if a rank of this process has made it and uses it.
+    pub(super) fn made_here(token: u64) -> Option<Arc<Segment>> {
+        let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        made.iter().find(|(other, _)| *other == token)?.1.upgrade()
+    }
+
     /// Opens the segment that the process with number `pid` in `/proc` has as descriptor `fd`.
-    pub(super) fn open(pid: u32, fd: u32, len: usize, token: u64) -> io::Result<Segment> {
+    pub(super) fn open(pid: u32, fd: u32, len: usize, token: u64) -> io::Result<Arc<Segment>> {
         let file = open_memory(pid, fd, len as u64)?;
         let segment = Segment(Mapping::shared(&file, len)?);
         // Relaxed: see `create`.
         match segment.word(0).load(Ordering::Relaxed) == token {
-            true => Ok(segment),
+            true => Ok(Arc::new(segment)),
             false => Err(io::Error::new(io::ErrorKind::InvalidData, "it belongs to another job")),
         }
     }
@@ -78,6 +92,7 @@ mod tests {
         let opened = Segment::open(pid, fd, 8192, 7).unwrap();
         made.word(4096).store(9, Ordering::Relaxed);
         assert_eq!(opened.word(4096).load(Ordering::Relaxed), 9);
+        assert!(Arc::ptr_eq(&made, &Segment::made_here(7).unwrap()));
         assert!(Segment::open(pid, fd, 4096, 7).is_err(), "another length");
         assert!(Segment::open(pid, fd, 8192, 8).is_err(), "another token");
         drop(file);
@@ -90,5 +105,7 @@ mod tests {
         let reasons = ["other users can access it", "it is not sealed"];
         assert!(reasons.iter().any(|reason| refusal.contains(reason)), "{refusal}");
         assert_eq!(made.word(0).load(Ordering::Relaxed), 7);
+        drop(made);
+        assert!(Segment::made_here(7).is_none(), "nobody uses it");
     }
 }

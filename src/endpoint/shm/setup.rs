@@ -153,7 +153,11 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
             let (pid, fd) = (leaders_card.process.shown, u32::from_le_bytes([a, b, c, d]));
-            let opened = Segment::open(pid, fd, layout.len(), leaders_card.token);
+            let token = leaders_card.token;
+            let opened = match Segment::made_here(token) {
+                Some(segment) => Ok(segment),
+                None => Segment::open(pid, fd, layout.len(), token),
+            };
             (opened.map_err(|error| format!("the segment of rank {leader}: {error}")), None)
         }
         _ => (Err(format!("no segment of rank {leader}")), None),
@@ -177,7 +181,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let can_read = refused.is_none();
     // Where nobody reads, nobody needs leave.
     let leave = leave.filter(|_| can_read).map(Arc::new);
-    let segment = Arc::new(opened.map_err(|reason| failed(&reason))?);
+    let segment = opened.map_err(|reason| failed(&reason))?;
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
     };

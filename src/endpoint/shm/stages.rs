@@ -136,7 +136,7 @@ mod tests {
 
     fn flats(of: &[u32]) -> Vec<FlatBuffer> {
         let layout = SegmentLayout { n_ranks: of.len(), n_ports: 0, flats_per_rank: 0 };
-        let segment = Arc::new(Segment::create(layout.len(), 1).unwrap().0);
+        let segment = Segment::create(layout.len(), 1).unwrap().0;
         let all: Vec<usize> = (0..of.len()).collect();
         let flat = |me| FlatBuffer::new(&segment, layout, (0, &all), me, 0).in_groups(of);
         (0..of.len()).map(flat).collect()

@@ -1,6 +1,7 @@
 //! Staging slots: where a port copies messages of middle length, for their receivers to read in
 //! place. A slot is the port's own again when its count of readers is back at zero.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +9,12 @@ use hopbine_torus::PortId;
 
 use super::layout::{SLOT_BYTES, SLOTS, SegmentLayout};
 use super::segment::Segment;
+use super::stores::Stores;
 
-/// Slots kept for pieces of messages that receivers do not read themselves: enough for one side to
-/// fill some while the other reads some, few enough to stay in the cache.
-pub(super) const KEPT_SLOTS: usize = 5;
+/// Slots kept for pieces of messages that receivers do not read themselves. Slots are filled in turn, and are more than a
+/// cache of the second level holds: a slot that has just been read is still in its reader's cache, which gives up
+/// each line before it is written again.
+pub(super) const KEPT_SLOTS: usize = 24;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
 /// So many polls long a message waits for a slot: readers mostly give theirs back soon. After that it is announced, and
 /// so are all until one has found a slot: who does not read may wait for what is to be sent.
@@ -29,8 +32,12 @@ pub(super) struct StagingSlots {
     last: Option<(*const u8, usize, usize)>,
     /// Whom the last piece in each of the kept slots was for.
     pieces_for: [usize; KEPT_SLOTS],
+    /// The slots that the next message and the next piece go to, if they are free.
+    next: usize,
+    next_piece: usize,
     /// Polls since a message found no slot; 0 if the last one found one.
     waited: u32,
+    stores: Stores,
 }
 
 // SAFETY: `last` is an address, compared and not followed.
@@ -47,6 +54,11 @@ pub(super) fn readers(
     segment.word(layout.readers(port, rank, slot))
 }
 
+/// These slots, from one on.
+fn in_turn(slots: Range<usize>, from: usize) -> impl Iterator<Item = usize> {
+    (from..slots.end).chain(slots.start..from.min(slots.end))
+}
+
 impl StagingSlots {
     pub(super) fn new(
         segment: Arc<Segment>,
@@ -61,7 +73,10 @@ impl StagingSlots {
             me,
             last: None,
             pieces_for: [usize::MAX; KEPT_SLOTS],
+            next: 0,
+            next_piece: FIRST_KEPT,
             waited: 0,
+            stores: Stores::default(),
         }
     }
 
@@ -69,10 +84,9 @@ impl StagingSlots {
         readers(&self.segment, self.layout, self.port, self.me, slot)
     }
 
-    fn free(&self, mut among: std::ops::Range<usize>) -> Option<usize> {
-        // Acquire: pairs with the Release of readers that are done. The lowest first: its lines
-        // are the likeliest to be in the cache.
-        among.find(|&slot| self.readers(slot).load(Ordering::Acquire) == 0)
+    fn is_free(&self, slot: usize) -> bool {
+        // Acquire: pairs with the Release of readers that are done.
+        self.readers(slot).load(Ordering::Acquire) == 0
     }
 
     /// Puts a message into a slot, for one more reader; `None` if none is free.
@@ -89,13 +103,14 @@ impl StagingSlots {
             return Some(slot);
         }
         self.sent();
-        let Some(slot) = self.free(0..FIRST_KEPT) else {
+        let Some(slot) = in_turn(0..FIRST_KEPT, self.next).find(|&slot| self.is_free(slot)) else {
             self.waited = self.waited.max(1);
             return None;
         };
+        self.next = slot + 1;
         self.waited = 0;
         // SAFETY: the caller's promise.
-        unsafe { self.fill(slot, ptr, len) };
+        unsafe { self.fill(slot, ptr, (len, len)) };
         // Relaxed: the reader learns of the slot through its queue. One is this port's own hold.
         self.readers(slot).store(2, Ordering::Relaxed);
         self.last = Some((ptr, len, slot));
@@ -124,19 +139,18 @@ impl StagingSlots {
     /// Ends the sharing of the message staged last: its sender may change its memory from now on.
     pub(super) fn sent(&mut self) {
         if let Some((_, _, slot)) = self.last.take() {
-            // Release: pairs with the Acquire in `free`.
+            // Release: pairs with the Acquire in `is_free`.
             self.readers(slot).fetch_sub(1, Ordering::Release);
         }
     }
 
-    /// How many pieces find a slot now.
-    pub(super) fn n_free_for_pieces(&self) -> usize {
-        // Acquire: as in `free`.
-        let is_free = |&slot: &usize| self.readers(slot).load(Ordering::Acquire) == 0;
-        (FIRST_KEPT..SLOTS).filter(is_free).count()
+    /// How many of the next `most` pieces find a slot now.
+    pub(super) fn n_free_for_pieces(&self, most: usize) -> usize {
+        let next = in_turn(FIRST_KEPT..SLOTS, self.next_piece).take(most);
+        next.take_while(|&slot| self.is_free(slot)).count()
     }
 
-    /// As [`put`](StagingSlots::put), for a piece of a message and exactly one reader, that peer.
+    /// As [`put`](StagingSlots::put), for a piece of a message of `of` bytes and exactly one reader, that peer.
     ///
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads.
@@ -144,11 +158,12 @@ impl StagingSlots {
         &mut self,
         peer: usize,
         ptr: *const u8,
-        len: usize,
+        (len, of): (usize, usize),
     ) -> Option<usize> {
-        let slot = self.free(FIRST_KEPT..SLOTS)?;
+        let slot = in_turn(FIRST_KEPT..SLOTS, self.next_piece).find(|&slot| self.is_free(slot))?;
+        self.next_piece = slot + 1;
         // SAFETY: the caller's promise.
-        unsafe { self.fill(slot, ptr, len) };
+        unsafe { self.fill(slot, ptr, (len, of)) };
         // Relaxed: as above.
         self.readers(slot).store(1, Ordering::Relaxed);
         self.pieces_for[slot - FIRST_KEPT] = peer;
@@ -164,10 +179,10 @@ impl StagingSlots {
 
     /// # Safety
     /// As [`put_piece`](StagingSlots::put_piece); nobody reads the slot.
-    unsafe fn fill(&self, slot: usize, ptr: *const u8, len: usize) {
+    unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) {
         assert!(len <= SLOT_BYTES);
         let into = self.segment.at(self.layout.slot(self.port, self.me, slot), len);
         // SAFETY: the caller's promise; the slot has room.
-        unsafe { std::ptr::copy_nonoverlapping(ptr, into, len) };
+        unsafe { self.stores.copy(ptr, into, len, of) };
     }
 }

@@ -1,0 +1,195 @@
+//! How a rank writes what ranks on other cores read: through its cache, or past it (non-temporal stores).
+//!
+//! A core takes a line back from the cache that read it last before it writes it, and the next reader fetches it from
+//! this core's cache. Between far cores that takes several times as long as memory does: on a host of two caches of the
+//! last level, 64 KiB take 33 us from rank to rank through caches and 7 us through memory. Cores that share a cache
+//! exchange lines faster than memory, as long as these are in a cache. So a rank goes by what its copies have cost it
+//! lately, for messages of each power of two of bytes: a host may move its cores while ranks run.
+
+use super::copy_costs::{Cost, timed};
+
+/// Shorter copies go through the cache: a processor hides what so few lines take.
+const LEAST_BYTES: usize = 4096;
+/// 4 KiB, 8 KiB, ... 8 MiB and above.
+const CLASSES: usize = 12;
+/// So many copies of a class go either way in turn before costs count.
+const FIRST: u32 = 16;
+/// Afterwards one in so many goes the other way, and one in so many is timed.
+const TRIED: u32 = 128;
+const TIMED: u32 = 16;
+/// What a reader takes longer for a message in memory than for one in the cache of a near core: in all, and for each
+/// byte. In nanoseconds, measured with 4 to 64 KiB.
+const READERS_LATENCY: f32 = 400.0;
+const READERS_BYTE: f32 = 0.033;
+
+/// What copies of one class cost.
+#[derive(Debug, Default)]
+struct Class {
+    cached: Cost,
+    streamed: Cost,
+    n_copies: u32,
+}
+
+impl Class {
+    /// Whether copies of `len` bytes go past the cache.
+    fn prefers_stream(&self, len: usize) -> bool {
+        let saved = self.cached.per_byte() - self.streamed.per_byte() - READERS_BYTE;
+        saved * len as f32 > READERS_LATENCY
+    }
+
+    /// For the next copy: whether it goes past the cache, and whether it is timed.
+    fn next(&mut self, len: usize) -> (bool, bool) {
+        let n = self.n_copies;
+        self.n_copies = if n < FIRST + TRIED - 1 { n + 1 } else { FIRST };
+        match n {
+            ..FIRST => (n % 2 == 1, true),
+            FIRST => (!self.prefers_stream(len), true),
+            _ => (self.prefers_stream(len), n.is_multiple_of(TIMED)),
+        }
+    }
+}
+
+/// See the module documentation.
+#[derive(Debug, Default)]
+pub(super) struct Stores([Class; CLASSES]);
+
+impl Stores {
+    /// Copies `len` bytes of a message of `of`. What this core stores afterwards is seen after them.
+    ///
+    /// # Safety
+    /// As for [`std::ptr::copy_nonoverlapping`].
+    #[inline]
+    pub(super) unsafe fn copy(&mut self, from: *const u8, into: *mut u8, len: usize, of: usize) {
+        if len < LEAST_BYTES || !CAN_STREAM {
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from, into, len) }
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_long(from, into, len, of) }
+        }
+    }
+
+    /// # Safety
+    /// As for [`copy`](Stores::copy); at least [`LEAST_BYTES`].
+    unsafe fn copy_long(&mut self, from: *const u8, into: *mut u8, len: usize, of: usize) {
+        let class = ((of.max(len) / LEAST_BYTES).ilog2() as usize).min(CLASSES - 1);
+        let class = &mut self.0[class];
+        let (is_streamed, is_timed) = class.next(len);
+        // SAFETY: the caller's promise.
+        let copy = || unsafe {
+            match is_streamed {
+                true => stream(from, into, len),
+                false => std::ptr::copy_nonoverlapping(from, into, len),
+            }
+        };
+        match is_timed {
+            true if is_streamed => timed(&mut class.streamed, len, copy),
+            true => timed(&mut class.cached, len, copy),
+            false => copy(),
+        }
+    }
+}
+
+/// Whether this processor has stores that go past its cache at the speed of memory. A64FX has none that keep the order
+/// with other stores by a fence alone.
+const CAN_STREAM: bool = cfg!(target_arch = "x86_64");
+
+/// Copies past the cache.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn stream(from: *const u8, into: *mut u8, len: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    const LINE: usize = 64;
+    let head = into.align_offset(LINE).min(len);
+    let end = head + (len - head) / LINE * LINE;
+    // SAFETY: within the bytes that the caller promises; whole lines at multiples of a line. The fence orders these
+    // stores before all that follow, as the memory model of the language takes for granted.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, into, head);
+        for line in (head..end).step_by(LINE) {
+            let part = |i: usize| _mm_loadu_si128(from.add(line + 16 * i).cast::<__m128i>());
+            let parts = [part(0), part(1), part(2), part(3)];
+            for (i, part) in parts.into_iter().enumerate() {
+                _mm_stream_si128(into.add(line + 16 * i).cast::<__m128i>(), part);
+            }
+        }
+        std::ptr::copy_nonoverlapping(from.add(end), into.add(end), len - end);
+        _mm_sfence();
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream(_: *const u8, _: *mut u8, _: usize) {
+    unreachable!("this processor does not stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Of so many copies, those that go past the cache where 64 KiB cost this much either way.
+    fn streamed(len: usize, cached_us: u64, streamed_us: u64, n_copies: usize) -> usize {
+        let mut class = Class::default();
+        let mut next = || {
+            let (is_streamed, is_timed) = class.next(len);
+            let (cost, us) = match is_streamed {
+                true => (&mut class.streamed, streamed_us),
+                false => (&mut class.cached, cached_us),
+            };
+            if is_timed {
+                cost.note(65536, Duration::from_micros(us));
+            }
+            is_streamed
+        };
+        (0..n_copies).filter(|_| next()).count()
+    }
+
+    #[test]
+    fn the_way_is_the_cheaper_one_and_the_other_is_tried() {
+        let (both, rest) = (FIRST as usize / 2, 10 * TRIED as usize);
+        // Far cores, near ones with little cache, and near ones.
+        assert_eq!(streamed(65536, 28, 2, 2 * both + rest), both + rest - 10);
+        assert_eq!(streamed(65536, 7, 2, 2 * both + rest), both + rest - 10);
+        assert_eq!(streamed(65536, 1, 2, 2 * both + rest), both + 10);
+        // What a reader pays for a short message is not worth it between near cores.
+        assert_eq!(streamed(8192, 7, 2, 2 * both + rest), both + 10);
+        assert_eq!(streamed(8192, 28, 2, 2 * both + rest), both + rest - 10);
+    }
+
+    #[test]
+    fn a_host_that_moves_its_cores_is_followed() {
+        let mut class = Class::default();
+        let mut play = |cached_us, n_copies| {
+            for _ in 0..n_copies {
+                let (is_streamed, is_timed) = class.next(65536);
+                let us = Duration::from_micros(if is_streamed { 2 } else { cached_us });
+                let cost = if is_streamed { &mut class.streamed } else { &mut class.cached };
+                if is_timed {
+                    cost.note(65536, us);
+                }
+            }
+            class.prefers_stream(65536)
+        };
+        assert!(!play(1, 100));
+        assert!(play(28, 1000), "apart");
+        assert!(!play(1, 1000), "together again");
+    }
+
+    #[test]
+    fn all_lengths_and_places_are_copied_whole() {
+        let from: Vec<u8> = (0..3 * LEAST_BYTES).map(|i| (i % 251) as u8).collect();
+        let mut stores = Stores::default();
+        for (skipped, at, len) in (0..400).map(|i| (i % 67, i * 7 % 131, LEAST_BYTES - 3 + i * 19))
+        {
+            let mut into = vec![255; len + 131 + 1];
+            // SAFETY: both have the room.
+            unsafe { stores.copy(from[skipped..].as_ptr(), into[at..].as_mut_ptr(), len, len) };
+            assert_eq!(into[at..][..len], from[skipped..][..len]);
+            assert!(into[..at].iter().chain(&into[at + len..]).all(|&byte| byte == 255));
+        }
+    }
+}
