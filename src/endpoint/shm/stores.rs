@@ -90,8 +90,7 @@ impl Stores {
     }
 }
 
-/// Whether this processor has stores that go past its cache at the speed of memory. A64FX has none that keep the order
-/// with other stores by a fence alone.
+/// Whether there are stores here that go past the cache. Those of Arm are a hint, of which nothing was measured.
 const CAN_STREAM: bool = cfg!(target_arch = "x86_64");
 
 /// Copies past the cache.
