@@ -5,7 +5,6 @@ use super::Dtype;
 hopbine_torus::named! {
     /// How two elements become one. The same set as MPI's predefined operators without REPLACE. A name
     /// is that of the MPI constant without its prefix, in lower case.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Op {
         /// Every operator on numbers, in the order in which lists and errors name them.
         ALL: {

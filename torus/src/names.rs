@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// An enumeration whose values have names in text, with lists of them: `ALL`, or several.
+/// An enumeration whose values have names in text, with lists of them: `ALL`, or several. It is copied, compared (in
+/// that order) and hashed.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! named {
@@ -13,6 +14,7 @@ macro_rules! named {
         )+
     }) => {
         $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         $vis enum $Type { $($($(#[$of_value])* $Value,)+)+ }
 
         impl $Type {

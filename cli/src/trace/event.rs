@@ -9,7 +9,6 @@ use crate::error::CliError;
 
 hopbine_torus::named! {
     /// What an event is: `cat` in the file.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Kind {
         /// A call, as its caller sees it.
         Call = "call",

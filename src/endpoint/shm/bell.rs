@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::thread::futex::{self, Timespec};
 use rustix::thread::{MembarrierCommand, membarrier};
 
-use super::layout::{LINE, SegmentLayout};
+use super::layout::{LINE, ShmLayout};
 use super::segment::Segment;
 use crate::endpoint::Bell;
 
@@ -41,7 +41,7 @@ unsafe impl Send for Doorbell {}
 unsafe impl Sync for Doorbell {}
 
 impl Doorbell {
-    pub(super) fn new(segment: &Arc<Segment>, layout: SegmentLayout, rank: usize) -> Self {
+    pub(super) fn new(segment: &Arc<Segment>, layout: ShmLayout, rank: usize) -> Self {
         let (all, line) = (segment.word32(layout.sleepers()), layout.rank(rank) + 2 * LINE);
         Doorbell { all, segment: segment.clone(), line, n_ranks: layout.n_ranks }
     }
@@ -139,7 +139,7 @@ mod tests {
     fn nobody_sleeps_through_its_bell() {
         // Without barriers a bell may be missed, and a short sleep is all that helps.
         let has_barriers = take_part();
-        let layout = SegmentLayout { n_ranks: 2, n_ports: 0, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks: 2, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let turn = AtomicU64::new(0);
         let patience = Duration::from_secs(20);

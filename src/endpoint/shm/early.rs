@@ -164,7 +164,7 @@ mod tests {
     use hopbine_torus::PortId;
 
     use super::super::bell::Doorbell;
-    use super::super::layout::SegmentLayout;
+    use super::super::layout::ShmLayout;
     use super::super::process::{Process, Watch};
     use super::super::segment::Segment;
     use super::super::staging::KEPT_SLOTS;
@@ -173,7 +173,7 @@ mod tests {
 
     /// Two ports; the first believes that the second takes messages in pieces.
     fn ports(can_read: bool) -> [ShmEndpoint; 2] {
-        let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let segment = Segment::create(layout.len(), 1).unwrap().0;
         let locals = [0, 1].map(|rank| (rank, Arc::new(Watch::new(Process::own()))));
         let mut ports = [0, 1].map(|me| {

@@ -13,9 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
 use super::flat_groups::FlatGroups;
-use super::layout::{
-    CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, SegmentLayout,
-};
+use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, ShmLayout};
 use super::segment::Segment;
 use super::stores::Stores;
 
@@ -73,7 +71,7 @@ pub enum Contribution {
 pub struct FlatBuffer {
     /// Keeps the memory mapped.
     segment: Arc<Segment>,
-    layout: SegmentLayout,
+    layout: ShmLayout,
     pub(super) me: usize,
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
@@ -104,7 +102,7 @@ impl FlatBuffer {
     /// `base + 1`.
     pub(super) fn new(
         segment: &Arc<Segment>,
-        layout: SegmentLayout,
+        layout: ShmLayout,
         (index, members): (usize, &[usize]),
         me: usize,
         base: u64,
@@ -329,7 +327,7 @@ mod tests {
     use super::*;
 
     fn flats(n_ranks: usize) -> Vec<FlatBuffer> {
-        let layout = SegmentLayout { n_ranks, n_ports: 0, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let all: Vec<usize> = (0..n_ranks).collect();
         (0..n_ranks).map(|me| FlatBuffer::new(&segment, layout, (0, &all), me, 0)).collect()

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::flat_buffer::{BASE, FlatBuffer, LEFT};
-use super::layout::{DEPTH, PART_BYTES, SegmentLayout};
+use super::layout::{DEPTH, PART_BYTES, ShmLayout};
 use super::segment::Segment;
 use crate::Rank;
 use crate::endpoint::WireError;
@@ -48,7 +48,7 @@ struct Free {
 #[derive(Debug)]
 pub struct FlatBuffers {
     segment: Arc<Segment>,
-    layout: SegmentLayout,
+    layout: ShmLayout,
     me: usize,
     /// Those of this rank that no communicator of its own has, the one that is free for longest
     /// first.
@@ -68,7 +68,7 @@ pub struct FlatBufferLease {
 }
 
 impl FlatBuffers {
-    pub(super) fn new(segment: &Arc<Segment>, layout: SegmentLayout, me: usize) -> Arc<Self> {
+    pub(super) fn new(segment: &Arc<Segment>, layout: ShmLayout, me: usize) -> Arc<Self> {
         let free = |number| Free { number, next: 1, last: (Box::default(), 0) };
         let free = Mutex::new((0..layout.flats_per_rank as u32).map(free).collect());
         Arc::new(FlatBuffers { segment: segment.clone(), layout, me, free })
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn all(n_ranks: usize) -> Vec<Arc<FlatBuffers>> {
-        let layout = SegmentLayout { n_ranks, n_ports: 0, flats_per_rank: per_rank(n_ranks) };
+        let layout = ShmLayout { n_ranks, n_ports: 0, flats_per_rank: per_rank(n_ranks) };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         (0..n_ranks).map(|me| FlatBuffers::new(&segment, layout, me)).collect()
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hopbine_torus::PortId;
 
 use super::bell::Doorbell;
-use super::layout::{LINE, QUEUE_LINES, SLOTS, SegmentLayout};
+use super::layout::{LINE, QUEUE_LINES, SLOTS, ShmLayout};
 use super::process::{Process, Watch};
 use super::segment::Segment;
 use super::{ShmEndpoint, staging};
@@ -15,7 +15,7 @@ use crate::endpoint::{
     Arrival, Bell, Endpoint, Event, Observer, RecvPost, SendPost, Slot, Tag, WireError, WireRegion,
 };
 
-const LAYOUT: SegmentLayout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+const LAYOUT: ShmLayout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
 /// The port's rank, and its peer's.
 const ME: usize = 0;
 const PEER: usize = 1;

@@ -39,14 +39,14 @@ const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
 /// The layout of the segment of `n_ranks` ranks with `n_ports` ports each. Everything starts out
 /// as zeros.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SegmentLayout {
+pub(super) struct ShmLayout {
     pub(super) n_ranks: usize,
     pub(super) n_ports: usize,
     /// Flat buffers that each rank can give to communicators, beside the one of all ranks.
     pub(super) flats_per_rank: usize,
 }
 
-impl SegmentLayout {
+impl ShmLayout {
     /// One past the last port.
     fn end_of_ports(&self) -> PortId {
         PortId(self.n_ports as u16)
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn nothing_overlaps_and_everything_starts_at_a_line() {
-        let layout = SegmentLayout { n_ranks: 3, n_ports: 2, flats_per_rank: 2 };
+        let layout = ShmLayout { n_ranks: 3, n_ports: 2, flats_per_rank: 2 };
         let mut parts = vec![(0, HEADER_BYTES)];
         for rank in 0..3 {
             parts.push((layout.rank(rank), RANK_BYTES));

@@ -65,7 +65,7 @@ use crate::Rank;
 use crate::error::Blame;
 use crate::numbered::Numbered;
 use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind};
-use layout::{SLOT_BYTES, SegmentLayout};
+use layout::{SLOT_BYTES, ShmLayout};
 use peer::{Body, Peer};
 use reach::Reads;
 use segment::Segment;
@@ -123,7 +123,7 @@ pub struct ShmEndpoint {
     port: PortId,
     /// This rank's number among the peers.
     me: usize,
-    layout: SegmentLayout,
+    layout: ShmLayout,
     segment: Arc<Segment>,
     bell: Arc<dyn Bell>,
     /// In the order of ranks.

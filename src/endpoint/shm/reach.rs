@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 use hopbine_torus::PortId;
 
-use super::layout::SegmentLayout;
+use super::layout::ShmLayout;
 use super::process::Watch;
 use super::segment::Segment;
 
@@ -35,7 +35,7 @@ static OWN_READS: [CachePadded<RwLock<()>>; 16] = [const { CachePadded::new(RwLo
 #[derive(Debug)]
 pub(super) struct Reads {
     segment: Arc<Segment>,
-    layout: SegmentLayout,
+    layout: ShmLayout,
     port: PortId,
     me: usize,
 }
@@ -45,12 +45,7 @@ const READING: usize = 0;
 const REVOKED: usize = 8;
 
 impl Reads {
-    pub(super) fn new(
-        segment: Arc<Segment>,
-        layout: SegmentLayout,
-        port: PortId,
-        me: usize,
-    ) -> Self {
+    pub(super) fn new(segment: Arc<Segment>, layout: ShmLayout, port: PortId, me: usize) -> Self {
         Reads { segment, layout, port, me }
     }
 
@@ -162,7 +157,7 @@ mod tests {
     /// A process that has exposed nothing stands for one that got the number of an owner which has ended.
     #[test]
     fn what_was_read_from_a_stranger_is_not_believed() {
-        let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let reader = Reads::new(segment, layout, PortId(0), 1);
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
@@ -184,7 +179,7 @@ mod tests {
 
     #[test]
     fn memory_is_not_taken_back_from_a_thread_that_reads_it() {
-        let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let owner = Reads::new(segment, layout, PortId(0), 0);
         let reading = OWN_READS[1].read().unwrap();
@@ -199,7 +194,7 @@ mod tests {
     /// A process may have stopped while it read, or have written the mark of a rank of this one.
     #[test]
     fn no_mark_in_shared_memory_keeps_an_owner_waiting_for_ever() {
-        let layout = SegmentLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let [owner, reader] = [0, 1].map(|me| Reads::new(segment.clone(), layout, PortId(0), me));
         reader.word(1, READING).store(1, Ordering::Relaxed);

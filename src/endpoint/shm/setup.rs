@@ -11,7 +11,7 @@ use hopbine_torus::PortId;
 use super::bell::{self, Doorbell};
 use super::flat_buffer::FlatBuffer;
 use super::flat_buffers::{self, FlatBuffers};
-use super::layout::SegmentLayout;
+use super::layout::ShmLayout;
 use super::peer::{Habit, Peer, WINDOW_BYTES};
 use super::process::{Process, Watch};
 use super::queue::{Inbox, Outbox};
@@ -127,7 +127,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let locals: Vec<(Rank, ShmCard)> =
         (0..).zip(cards).filter(|(_, other)| other.place() == card.place()).collect();
     let (n_locals, is_all) = (locals.len(), locals.len() == exchange.size());
-    let layout = SegmentLayout {
+    let layout = ShmLayout {
         n_ranks: n_locals,
         n_ports: config.n_ports,
         flats_per_rank: if is_all { flat_buffers::per_rank(n_locals) } else { 0 },
@@ -208,7 +208,7 @@ impl ShmEndpoint {
     /// A port of the rank that is number `me` of `locals`, who are some of `n_ranks`.
     pub(super) fn new(
         segment: &Arc<Segment>,
-        layout: SegmentLayout,
+        layout: ShmLayout,
         (port, me): (PortId, usize),
         (locals, n_ranks): (&[(Rank, Arc<Watch>)], u32),
         can_read: bool,

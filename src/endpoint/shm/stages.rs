@@ -130,12 +130,12 @@ fn place(call: Entered, stage: Stage) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{GROUP_BYTES, SegmentLayout};
+    use super::super::layout::{GROUP_BYTES, ShmLayout};
     use super::super::segment::Segment;
     use super::*;
 
     fn flats(of: &[u32]) -> Vec<FlatBuffer> {
-        let layout = SegmentLayout { n_ranks: of.len(), n_ports: 0, flats_per_rank: 0 };
+        let layout = ShmLayout { n_ranks: of.len(), n_ports: 0, flats_per_rank: 0 };
         let segment = Segment::create(layout.len(), 1).unwrap().0;
         let all: Vec<usize> = (0..of.len()).collect();
         let flat = |me| FlatBuffer::new(&segment, layout, (0, &all), me, 0).in_groups(of);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopbine_torus::PortId;
 
-use super::layout::{SLOT_BYTES, SLOTS, SegmentLayout};
+use super::layout::{SLOT_BYTES, SLOTS, ShmLayout};
 use super::segment::Segment;
 use super::stores::Stores;
 
@@ -24,7 +24,7 @@ const PATIENCE: u32 = 256;
 #[derive(Debug)]
 pub(super) struct StagingSlots {
     segment: Arc<Segment>,
-    layout: SegmentLayout,
+    layout: ShmLayout,
     port: PortId,
     me: usize,
     /// The message staged last, if its sender has not been told yet that it is sent: the same
@@ -46,7 +46,7 @@ unsafe impl Send for StagingSlots {}
 /// The count of readers of a slot.
 pub(super) fn readers(
     segment: &Segment,
-    layout: SegmentLayout,
+    layout: ShmLayout,
     port: PortId,
     rank: usize,
     slot: usize,
@@ -60,12 +60,7 @@ fn in_turn(slots: Range<usize>, from: usize) -> impl Iterator<Item = usize> {
 }
 
 impl StagingSlots {
-    pub(super) fn new(
-        segment: Arc<Segment>,
-        layout: SegmentLayout,
-        port: PortId,
-        me: usize,
-    ) -> Self {
+    pub(super) fn new(segment: Arc<Segment>, layout: ShmLayout, port: PortId, me: usize) -> Self {
         StagingSlots {
             segment,
             layout,

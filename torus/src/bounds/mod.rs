@@ -18,7 +18,6 @@ pub use traffic::LeastTraffic;
 
 crate::named! {
     /// What a bound follows from.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum BoundKind {
         /// What must leave or enter a node over its links and interfaces.
         Bandwidth = "bandwidth",

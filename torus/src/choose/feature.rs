@@ -6,7 +6,6 @@ use crate::geometry::{AxisLink, Shape};
 
 crate::named! {
     /// A number that a shape has, by which classes tell shapes apart.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Feature {
         /// Ranks.
         Ranks = "ranks",

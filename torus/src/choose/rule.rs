@@ -6,7 +6,7 @@ use crate::collectives::Collective;
 
 crate::named! {
     /// What messages travel through.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Default)]
     pub enum Wire {
         /// Interfaces that move data by themselves, and links between them.
         #[default]
@@ -19,7 +19,6 @@ crate::named! {
 
 crate::named! {
     /// What ranks know of the sizes of a call.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Knowledge {
         /// All ranks know all.
         Known = "known",

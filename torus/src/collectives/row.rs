@@ -39,7 +39,6 @@ pub enum Sums {
 
 crate::named! {
     /// What the data consist of.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Payload {
         /// One vector, cut into pieces as equal as possible that nobody owns.
         Vector = "vector",
@@ -55,7 +54,6 @@ crate::named! {
 
 crate::named! {
     /// How a collective is performed over a walk.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum WalkForm {
         /// One pass over the walk in which all ranks take the same part.
         Butterfly = "butterfly",
@@ -71,7 +69,7 @@ crate::named! {
 
 crate::named! {
     /// What a rank does with what arrives.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    #[derive(Default)]
     pub enum Action {
         /// Store it, whatever the position held before.
         #[default]

@@ -4,7 +4,6 @@ use super::accuracy::quantile;
 
 crate::named! {
     /// A vector's length, by what its time is mostly spent on.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SizeClass {
         /// To 2 KiB: latency.
         Short = "to 2 KiB",
@@ -31,7 +30,6 @@ impl SizeClass {
 
 crate::named! {
     /// What performs a call.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Software {
         /// Messages of MPI.
         Mpi = "over MPI",

@@ -2,7 +2,6 @@
 
 crate::named! {
     /// What time is spent on.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Part {
         /// Before ports start: entering the call, registering memory, exchanging addresses.
         Setup = "setup",

@@ -24,7 +24,6 @@ use crate::registry::{self, Request, UnknownAlgorithm};
 
 crate::named! {
     /// Whose software was timed.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Api {
         /// The Bine paper's code over uTofu.
         Utofu = "utofu",

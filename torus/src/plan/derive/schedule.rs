@@ -13,7 +13,6 @@ use crate::plan::ir::grid::NodeGroups;
 
 crate::named! {
     /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Placement {
         /// Path order: what is sent is contiguous, or a few runs; blocks that belong to users are
         /// permuted by a local copy before or after ("permute").
@@ -31,7 +30,6 @@ crate::named! {
 
 crate::named! {
     /// Which 1-D step comes first.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum StepOrder {
         /// Short distances first (distance doubling).
         NearFirst = "near-first",
