@@ -2,21 +2,53 @@
 #include "receives.h"
 #include "request.h"
 
-int end_request(MPI_Request *native) {
-    if (!native || *native == MPI_REQUEST_NULL) return NOT_SERVED;
-    int found = NOT_SERVED;
+/* One that MPI need not know of, when it is done. */
+static struct request *find_quick(MPI_Request native) {
+    struct request *const request = native == MPI_REQUEST_NULL ? NULL : find_request(native);
+    return request && is_quick(request) ? request : NULL;
+}
+
+/* Whether it is done, and then has ended; MPI's part is kept for the next request. */
+static int end_quick(struct request *request, MPI_Request *native) {
+    if (request->phase != DONE || !end_its_job(request)) return 0;
+    *native = MPI_REQUEST_NULL;
+    keep_receive(request->native, request->tag);
+    request->tag = 0;
+    settle(request);
+    return 1;
+}
+
+enum asked end_request(MPI_Request *native) {
+    const struct ended ended = end_some(native != NULL, native, 1, NULL);
+    return ended.n ? IS_DONE : ended.only_ours ? NOT_DONE : NOT_SERVED;
+}
+
+struct ended end_some(int n, MPI_Request natives[], int most, int places[]) {
+    struct ended ended = {0, 0};
+    int n_waiting = 0, has_others = 0;
     pthread_mutex_lock(&lock_of_requests);
     within++;
-    struct request *const request = find_request(*native);
-    if (request && is_quick(request) && request->phase == UNDER_WAY) found = NOT_DONE;
-    if (request && is_quick(request) && request->phase == DONE && end_its_job(request)) {
-        found = ENDED;
-        *native = MPI_REQUEST_NULL;
-        keep_receive(request->native, request->tag);
-        request->tag = 0;
-        settle(request);
+    for (int at = 0; at < n && ended.n < most && !(has_others && n_quick == 0); at++) {
+        struct request *const request = find_quick(natives[at]);
+        if (!request) has_others |= natives[at] != MPI_REQUEST_NULL;
+        else if (!end_quick(request, &natives[at])) n_waiting++;
+        else if (places) places[ended.n++] = at;
+        else ended.n++;
     }
     within--;
+    pthread_mutex_unlock(&lock_of_requests);
+    ended.only_ours = n_waiting > 0 && !has_others;
+    return ended;
+}
+
+enum asked look_at_requests(int n, const MPI_Request natives[]) {
+    enum asked found = IS_DONE;
+    pthread_mutex_lock(&lock_of_requests);
+    for (int at = 0; at < n && found != NOT_DONE; at++) {
+        const struct request *const request = find_quick(natives[at]);
+        if (request && request->phase == UNDER_WAY) found = NOT_DONE;
+        else if (!request && natives[at] != MPI_REQUEST_NULL) found = NOT_SERVED;
+    }
     pthread_mutex_unlock(&lock_of_requests);
     return found;
 }

@@ -1,8 +1,8 @@
 /* Waiting for requests, testing, starting and freeing them: MPI's functions, with hopbine's requests
  * moved on meanwhile. Without any under way a call goes straight on.
  *
- * Calls that end all that they name end hopbine's requests themselves, so that MPI need not know of them; it is asked
- * now and then all the same, to move on what is its own.
+ * These calls end hopbine's requests themselves, so that MPI need not know of them; it is asked now and then all the
+ * same, to move on what is its own.
  *
  * A request that has failed is not done for MPI until somebody asks for it, who is then told. */
 #include "interposed.h"
@@ -22,14 +22,11 @@ struct failures {
     } *list;
 };
 
-/* Who ends hopbine's requests that are done: MPI, which is told of them, or end_request(). */
-enum enders { BY_MPI, BY_US };
-
 /* Moves requests on, up to `most` times as long as nothing happens, and finds those of these that have
  * failed. */
-static struct failures drive(int most, enum enders by, int n, const MPI_Request requests[]) {
+static struct failures drive(int most, int n, const MPI_Request requests[]) {
     struct failures failures = {0, NULL};
-    drive_requests(most, by == BY_MPI);
+    drive_requests(most, 0);
     if (!__atomic_load_n(&n_failed, __ATOMIC_ACQUIRE) || n <= 0 || !requests) return failures;
     failures.list = calloc((unsigned)n, sizeof *failures.list);
     for (int at = 0; failures.list && at < n; at++) {
@@ -85,35 +82,118 @@ static int rounds_to_spin(void) {
     return rounds;
 }
 
-/* Rounds of a wait, while this rank spins, in one of which MPI is asked about a request that is not its own. */
+/* Rounds of a wait while this rank spins, or tests, in one of which MPI is asked about requests that are not its own. */
 enum { ROUNDS_PER_ASK = 4 };
+static int is_mpis_turn(int left) { return left % ROUNDS_PER_ASK == 0; }
 
-/* PMPI_Test, for a request that is MPI's or hopbine's. */
+/* For a test, in place of what is left of a wait. */
+static int count_tests(void) {
+    static PER_THREAD int n;
+    return n = (n + 1) % ROUNDS_PER_ASK;
+}
+
+/* The status of a request that hopbine has ended: an empty one. */
+static int say_nothing(MPI_Status *status) {
+    FIND_AS(wait, PMPI_Wait);
+    MPI_Request none = MPI_REQUEST_NULL;
+    return status == MPI_STATUS_IGNORE ? MPI_SUCCESS : wait(&none, status);
+}
+
+/* PMPI_Test, for a request that is MPI's or hopbine's; and so on. */
 static int test_one(MPI_Request *request, int *flag, MPI_Status *status, int left) {
     FIND_AS(test, PMPI_Test);
-    if (end_request(request) == NOT_DONE && left % ROUNDS_PER_ASK != 0) return *flag = 0, MPI_SUCCESS;
+    const enum asked found = end_request(request);
+    *flag = found == IS_DONE;
+    if (found == IS_DONE) return say_nothing(status);
+    if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
     return test(request, flag, status);
 }
 
-/* Whether these are all done, from *first on, which is the first that is not. MPI_Testall would tell, but MPICH's
- * fails on persistent collectives of its own. */
-static int look_at_all(int n, MPI_Request requests[], int *first, int left) {
-    FIND_AS(look, PMPI_Request_get_status);
-    for (int is_done = 1; *first < n; ++*first) {
-        const int ended = end_request(&requests[*first]);
-        if (ended == ENDED) continue;
-        if (ended == NOT_DONE && left % ROUNDS_PER_ASK != 0) break;
-        const int code = look(requests[*first], &is_done, MPI_STATUS_IGNORE);
-        if (code != MPI_SUCCESS || !is_done) return code;
+/* Ends the first of these that has been found to be done. */
+static int end_first(int n, MPI_Request requests[], int *at) {
+    return !has_none(&n_quick) && end_some(n, requests, 1, at).n;
+}
+
+static int test_any(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status, int left) {
+    FIND_AS(test, PMPI_Testany);
+    const struct ended ended = end_some(n, requests, 1, at);
+    *flag = ended.n;
+    if (ended.n) return say_nothing(status);
+    *at = MPI_UNDEFINED;
+    if (ended.only_ours && !is_mpis_turn(left)) return MPI_SUCCESS;
+    return test(n, requests, at, flag, status);
+}
+
+static int test_some(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[], int left) {
+    FIND_AS(test, PMPI_Testsome);
+    const struct ended ended = end_some(n, requests, n, places);
+    const int has_statuses = statuses != MPI_STATUSES_IGNORE;
+    int n_more = 0, code = MPI_SUCCESS;
+    for (int k = 0; has_statuses && k < ended.n; k++) say_nothing(&statuses[k]);
+    if (!ended.only_ours || (ended.n == 0 && is_mpis_turn(left)))
+        code = test(n, requests, &n_more, places + ended.n, has_statuses ? statuses + ended.n : statuses);
+    for (int k = 0; has_statuses && code == MPI_ERR_IN_STATUS && k < ended.n; k++) statuses[k].MPI_ERROR = MPI_SUCCESS;
+    /* Of what is left nothing may be under way. */
+    *n_done = n_more == MPI_UNDEFINED && ended.n ? ended.n : n_more == MPI_UNDEFINED ? n_more : ended.n + n_more;
+    return code;
+}
+
+static int test_all(int n, MPI_Request requests[], int *flag, MPI_Status statuses[], int left) {
+    FIND_AS(test, PMPI_Testall);
+    const enum asked found = look_at_requests(n, requests);
+    *flag = 0;
+    if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
+    if (found == IS_DONE) end_some(n, requests, n, NULL);
+    /* Nothing may end before all are done, which MPI finds out. */
+    else if (found == NOT_SERVED) drive_requests(1, 1);
+    return test(n, requests, flag, statuses);
+}
+
+static int test_status(MPI_Request request, int *flag, MPI_Status *status, int left) {
+    FIND_AS(test, PMPI_Request_get_status);
+    const enum asked found = look_at_requests(1, &request);
+    *flag = found == IS_DONE;
+    if (found == IS_DONE) return say_nothing(status);
+    if (found == NOT_DONE && !is_mpis_turn(left)) return MPI_SUCCESS;
+    return test(request, flag, status);
+}
+
+/* How far MPI_Waitall has come: which one is not done yet, whether one has failed, and where that is to be raised. */
+struct all {
+    int first, has_failed;
+    MPI_Comm comm;
+};
+
+/* Ends these one after the other, up to the first that is not done. Not all at once: MPICH 4's MPI_Testall fails on
+ * persistent collectives of its own, and a persistent receive of MPICH 5's that MPI_Request_get_status has seen to be
+ * done has no status any more. */
+static int end_in_turn(int n, MPI_Request requests[], MPI_Status statuses[], struct all *all, int left) {
+    FIND_AS(wait, PMPI_Wait);
+    for (; all->first < n; all->first++) {
+        MPI_Request *const request = &requests[all->first];
+        MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[all->first];
+        struct request *const failed = has_none(&n_failed) ? NULL : failed_request(*request);
+        int is_done = 1;
+        int code = failed ? wait(request, status) : test_one(request, &is_done, status, left);
+        if (code == MPI_SUCCESS && !is_done) break;
+        if (failed) code = take_failure(failed, &all->comm);
+        if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = code;
+        all->has_failed |= code != MPI_SUCCESS;
     }
     return MPI_SUCCESS;
 }
 
-/* Tests until something is done; `call` is MPI's own test, and `direct` what is left to do when hopbine has
+/* MPI has raised what is its own. */
+static int end_all(const struct all *all, int code) {
+    if (all->comm != MPI_COMM_NULL) PMPI_Comm_call_errhandler(all->comm, MPI_ERR_IN_STATUS);
+    return all->has_failed ? MPI_ERR_IN_STATUS : code;
+}
+
+/* Tests until something is done; `call` is a test of the above, and `direct` what is left to do when hopbine has
  * nothing under way any more. */
-#define UNTIL(is_done, by, N, REQUESTS, call, end, direct)                                         \
+#define UNTIL(is_done, N, REQUESTS, call, end, direct)                                             \
     for (int left = rounds_to_spin();; left -= left > 0) {                                         \
-        struct failures failures = drive(left ? MOVES_PER_ROUND : 1, by, N, REQUESTS);             \
+        struct failures failures = drive(left ? MOVES_PER_ROUND : 1, N, REQUESTS);                 \
         const int code = call;                                                                     \
         if (code != MPI_SUCCESS || (is_done)) return end;                                          \
         free(failures.list);                                                                       \
@@ -126,37 +206,35 @@ DOOR_OUT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     int flag = 0;
     if (has_none(&n_outstanding)) return next(request, status);
     /* It may have ended when it was started. */
-    if (end_request(request) == ENDED && status == MPI_STATUS_IGNORE) return MPI_SUCCESS;
-    UNTIL(flag, BY_US, 1, request, test_one(request, &flag, status, left), end_one(&failures, 0, code),
-          next(request, status))
+    if (end_request(request) == IS_DONE) return say_nothing(status);
+    UNTIL(flag, 1, request, test_one(request, &flag, status, left), end_one(&failures, 0, code), next(request, status))
 }
 BOTH(MPI_Wait, (MPI_Request *request, MPI_Status *status))
 
 DOOR_OUT int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
     FIND(PMPI_Waitall);
-    int first = 0;
-    if (has_none(&n_outstanding)) return next(n, requests, statuses);
-    UNTIL(first >= n, BY_US, n, requests, look_at_all(n, requests, &first, left),
-          end_several(&failures, n, NULL, statuses, code == MPI_SUCCESS ? next(n, requests, statuses) : code),
-          next(n, requests, statuses))
+    struct all all = {0, 0, MPI_COMM_NULL};
+    if (has_none(&n_outstanding) || n <= 0 || !requests) return next(n, requests, statuses);
+    UNTIL(all.first >= n, 0, NULL, end_in_turn(n, requests, statuses, &all, left), end_all(&all, code),
+          end_all(&all, next(n - all.first, requests + all.first,
+                             statuses == MPI_STATUSES_IGNORE ? statuses : statuses + all.first)))
 }
 BOTH(MPI_Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]))
 
 DOOR_OUT int MPI_Waitany(int n, MPI_Request requests[], int *at, MPI_Status *status) {
     FIND(PMPI_Waitany);
-    FIND_AS(test, PMPI_Testany);
     int flag = 0;
     if (has_none(&n_outstanding)) return next(n, requests, at, status);
-    UNTIL(flag, BY_MPI, n, requests, test(n, requests, at, &flag, status),
+    if (end_first(n, requests, at)) return say_nothing(status);
+    UNTIL(flag, n, requests, test_any(n, requests, at, &flag, status, left),
           end_one(&failures, *at == MPI_UNDEFINED ? -1 : *at, code), next(n, requests, at, status))
 }
 BOTH(MPI_Waitany, (int n, MPI_Request requests[], int *at, MPI_Status *status))
 
 DOOR_OUT int MPI_Waitsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Waitsome);
-    FIND_AS(test, PMPI_Testsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
-    UNTIL(*n_done != 0, BY_MPI, n, requests, test(n, requests, n_done, places, statuses),
+    UNTIL(*n_done != 0, n, requests, test_some(n, requests, n_done, places, statuses, left),
           end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code),
           next(n, requests, n_done, places, statuses))
 }
@@ -165,9 +243,8 @@ BOTH(MPI_Waitsome, (int n, MPI_Request requests[], int *n_done, int places[], MP
 DOOR_OUT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     FIND(PMPI_Test);
     if (has_none(&n_outstanding)) return next(request, flag, status);
-    struct failures failures = drive(1, BY_US, 1, request);
-    end_request(request);
-    const int code = next(request, flag, status);
+    struct failures failures = drive(1, 1, request);
+    const int code = test_one(request, flag, status, count_tests());
     return end_one(&failures, *flag ? 0 : -1, code);
 }
 BOTH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
@@ -175,8 +252,8 @@ BOTH(MPI_Test, (MPI_Request *request, int *flag, MPI_Status *status))
 DOOR_OUT int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
     FIND(PMPI_Testall);
     if (has_none(&n_outstanding)) return next(n, requests, flag, statuses);
-    struct failures failures = drive(1, BY_MPI, n, requests);
-    const int code = next(n, requests, flag, statuses);
+    struct failures failures = drive(1, n, requests);
+    const int code = test_all(n, requests, flag, statuses, count_tests());
     return end_several(&failures, *flag ? n : 0, NULL, statuses, code);
 }
 BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]))
@@ -184,8 +261,10 @@ BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses
 DOOR_OUT int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
     FIND(PMPI_Testany);
     if (has_none(&n_outstanding)) return next(n, requests, at, flag, status);
-    struct failures failures = drive(1, BY_MPI, n, requests);
-    const int code = next(n, requests, at, flag, status);
+    *flag = end_first(n, requests, at);
+    if (*flag) return say_nothing(status);
+    struct failures failures = drive(1, n, requests);
+    const int code = test_any(n, requests, at, flag, status, count_tests());
     return end_one(&failures, *flag && *at != MPI_UNDEFINED ? *at : -1, code);
 }
 BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status))
@@ -193,16 +272,17 @@ BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status
 DOOR_OUT int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Testsome);
     if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
-    struct failures failures = drive(1, BY_MPI, n, requests);
-    const int code = next(n, requests, n_done, places, statuses);
+    struct failures failures = drive(1, n, requests);
+    const int code = test_some(n, requests, n_done, places, statuses, count_tests());
     return end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code);
 }
 BOTH(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))
 
 DOOR_OUT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     FIND(PMPI_Request_get_status);
-    if (!has_none(&n_outstanding)) free(drive(1, BY_MPI, 1, &request).list);
-    return next(request, flag, status);
+    if (has_none(&n_outstanding)) return next(request, flag, status);
+    free(drive(1, 1, &request).list);
+    return test_status(request, flag, status, count_tests());
 }
 BOTH(MPI_Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 

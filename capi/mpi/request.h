@@ -22,8 +22,9 @@ struct request {
     /* MPI's part, and the tag of its message: 0 if there is none. */
     MPI_Request native;
     int tag;
-    /* In the list of all. */
+    /* In the list of all, and the next one whose handle has the same hash. */
     int place;
+    struct request *beside;
     int is_persistent, is_freed;
     /* The message has been sent. */
     int is_known;

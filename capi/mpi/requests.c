@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int n_outstanding, n_failed, n_requests;
+int n_outstanding, n_quick, n_failed, n_requests;
 
 pthread_mutex_t lock_of_requests = PTHREAD_MUTEX_INITIALIZER;
 struct request **all_requests;
@@ -15,8 +15,8 @@ int n_all_requests;
 static int room;
 /* No place before this one is free. */
 static int first_free;
-/* Where a request was found last: mostly it is asked for again, or the next one is. */
-static int found_at;
+/* By the hash of the handle. */
+static struct request *by_handle[1024];
 /* Memory of requests that are gone, for others: mostly many are made, one after the other. */
 static struct request *spare[64];
 static int n_spare;
@@ -28,8 +28,8 @@ static unsigned n_quiet;
 static int is_any_new;
 /* How many are to be looked at, since something has happened, and which is the next. */
 static int n_to_look, next;
-/* Those whose phase is DONE, and those of them that end_request() ends. */
-static int n_done, n_quick;
+/* Those whose phase is DONE. */
+static int n_done;
 
 /* -- One request ----------------------------------------------------------------------------- */
 
@@ -51,8 +51,15 @@ static int find_place(struct request *request) {
     return 1;
 }
 
+static struct request **list_of(MPI_Request native) {
+    return &by_handle[(uint64_t)(uintptr_t)native * 0x9e3779b97f4a7c15u >> 54];
+}
+
 void drop_request(struct request *request) {
     if (request->place >= 0) {
+        struct request **at = list_of(request->native);
+        while (*at && *at != request) at = &(*at)->beside;
+        if (*at) *at = request->beside;
         all_requests[request->place] = NULL;
         if (first_free > request->place) first_free = request->place;
         count(&n_requests, -1);
@@ -89,12 +96,12 @@ void settle(struct request *request) {
 static void note_done(struct request *request) {
     request->phase = DONE;
     n_done++;
-    n_quick += is_quick(request);
+    count(&n_quick, is_quick(request));
 }
 
 int end_its_job(struct request *request) {
     n_done--;
-    n_quick -= is_quick(request);
+    count(&n_quick, -is_quick(request));
     if (request->code == HOPBINE_SUCCESS) {
         const int code = end_job(&request->job);
         if (code != HOPBINE_SUCCESS) fail(request, code);
@@ -188,6 +195,9 @@ static int keep(struct request *request, const struct call *call) {
     if (!keep_types(&request->job) || !find_place(request)) return MPI_ERR_NO_MEM;
     request->tag = begin_receive(request->is_persistent, &request->native);
     if (!request->tag) return MPI_ERR_NO_MEM;
+    struct request **const list = list_of(request->native);
+    request->beside = *list;
+    *list = request;
     *call->request = request->native;
     if (request->is_persistent) return MPI_SUCCESS;
     go(request);
@@ -252,16 +262,10 @@ static int serve_request(struct call *call, struct state *state, int *code, int 
     return served;
 }
 
-static int is_at(int at, MPI_Request native) {
-    return at < n_all_requests && all_requests[at] && all_requests[at]->native == native && !all_requests[at]->is_freed;
-}
-
 struct request *find_request(MPI_Request native) {
-    if (is_at(found_at, native)) return all_requests[found_at];
-    if (is_at(found_at + 1, native)) return all_requests[++found_at];
-    for (int at = 0; at < n_all_requests; at++)
-        if (is_at(at, native)) return all_requests[found_at = at];
-    return NULL;
+    struct request *request = *list_of(native);
+    while (request && (request->native != native || request->is_freed)) request = request->beside;
+    return request;
 }
 
 void start_requests(int n, const MPI_Request natives[]) {
