@@ -235,3 +235,12 @@ void adopt_early(MPI_Comm comm) {
     state_of(comm);
     within--;
 }
+
+void leave_to_mpi(MPI_Comm comm, const char *reason) {
+    if (status != STARTED || within || comm == MPI_COMM_NULL) return;
+    within++;
+    struct state *state = known_state_of(comm);
+    if (!state && (state = calloc(1, sizeof *state))) PMPI_Comm_set_attr(comm, keyval, state);
+    if (state) state->reason = reason;
+    within--;
+}

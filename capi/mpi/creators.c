@@ -1,5 +1,6 @@
 /* The calls that make communicators. hopbine makes its own beside, which all ranks have to take part in:
- * here they are together, while a call that gives a request must not wait for others. */
+ * here they are together, while a call that gives a request must not wait for others. And the call after which nothing
+ * but errors is to be had of one, which MPI gives. */
 #include "interposed.h"
 #include "doors.h"
 
@@ -35,3 +36,15 @@ CREATOR(MPI_Dist_graph_create_adjacent,
          const int destinations[], const int out_weights[], MPI_Info info, int reorder, MPI_Comm *made),
         (comm, n_in, sources, in_weights, n_out, destinations, out_weights, info, reorder, made))
 CREATOR(MPI_Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))
+
+DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm);
+int PMPIX_Comm_revoke(MPI_Comm comm);
+DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm) {
+    static __typeof__(&PMPIX_Comm_revoke) next;
+    /* Programs may ask whether there is one, and find this one. */
+    if (!next) next = (__typeof__(next))find_behind("PMPIX_Comm_revoke");
+    if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;
+    leave_to_mpi(comm, "a revoked communicator");
+    return next(comm);
+}
+BOTH(MPIX_Comm_revoke, (MPI_Comm comm))

@@ -120,16 +120,23 @@ int serve(struct call *call, int *code) {
     return served;
 }
 
-/* The largest block of an alltoallv: what the report has of those that hopbine serves, too. */
-static MPI_Count largest(const struct call *call) {
-    const int is_sent = call->send != MPI_IN_PLACE;
-    const void *const counts = is_sent ? call->lists->send_counts : call->lists->recv_counts;
+/* The list of counts that says how much a call moves where this rank says no count of its own; null if there is none. */
+static const void *list_of(const struct call *call, int *is_sent) {
+    const enum collective c = call->collective;
+    const int has_own = c != ALLTOALLV && c != REDUCE_SCATTER && call->send != MPI_IN_PLACE && call->recv != MPI_IN_PLACE;
+    if (!call->lists || c == ALLTOALLW || has_own) return NULL;
+    *is_sent = c == SCATTERV || (c == ALLTOALLV && call->send != MPI_IN_PLACE);
+    return *is_sent || c == REDUCE_SCATTER ? call->lists->send_counts : call->lists->recv_counts;
+}
+
+/* Its largest block: what the report has of alltoallvs that hopbine serves, too. */
+static MPI_Count largest(const struct call *call, const void *counts) {
     int is_inter = 0, n = 0;
     MPI_Count most = 0;
     PMPI_Comm_test_inter(call->comm, &is_inter);
     if (is_inter) PMPI_Comm_remote_size(call->comm, &n);
     else PMPI_Comm_size(call->comm, &n);
-    for (int r = 0; counts && r < n; r++) {
+    for (int r = 0; r < n; r++) {
         const MPI_Count count = call->lists->is_wide ? ((const MPI_Count *)counts)[r] : ((const int *)counts)[r];
         most = count > most ? count : most;
     }
@@ -139,10 +146,10 @@ static MPI_Count largest(const struct call *call) {
 int passed(const struct call *call, int code) {
     if (!wants_report || !call->reason) return code;
     MPI_Count bytes = 0, size = 0;
-    const int has_list = call->collective == ALLTOALLV && code == MPI_SUCCESS;
-    const int is_sent = call->send_count || (has_list && call->send != MPI_IN_PLACE);
+    int is_sent = call->send_count != 0;
+    const void *const list = code == MPI_SUCCESS ? list_of(call, &is_sent) : NULL;
     const MPI_Datatype type = is_sent ? call->send_type : call->recv_type;
-    const MPI_Count count = has_list ? largest(call) : is_sent ? call->send_count : call->recv_count;
+    const MPI_Count count = list ? largest(call, list) : is_sent ? call->send_count : call->recv_count;
     if (code == MPI_SUCCESS && count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS)
         bytes = count * size;
     char by[96];

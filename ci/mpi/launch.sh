@@ -27,7 +27,7 @@ use_mpi() {
       # Before the directory that programs remember: with the standard ABI any library serves.
       export LD_LIBRARY_PATH=$wheels/intel/lib:$wheels/intel/lib/libfabric${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
       # More ranks than cores.
-      export I_MPI_PIN=0 I_MPI_THREAD_YIELD=2 I_MPI_SHM_YIELD=1 ;;
+      export I_MPI_PIN=0 I_MPI_THREAD_YIELD=2 ;;
     given)
       : "${MPICC:?the compiler wrapper of an MPI}" "${MPIEXEC:?its launcher}"
       [[ $($MPIEXEC --version 2>&1) != *"Open MPI"* && $($MPIEXEC --version 2>&1) != *"OpenRTE"* ]] || launcher=openmpi ;;
@@ -54,7 +54,7 @@ bind_ranks() {
       if [ "$own" ]; then flags=(-bind-to core); else sliced=(chrt -o 0); fi ;;
     intel*)
       if [ "$own" ]; then
-        unset I_MPI_THREAD_YIELD I_MPI_SHM_YIELD
+        unset I_MPI_THREAD_YIELD
         export I_MPI_PIN=1
       fi ;;
   esac
