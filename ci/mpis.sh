@@ -160,7 +160,7 @@ check_mpi4py() {
         status=0
         (
           [ $how = without ] || export LD_PRELOAD=$preload
-          launch_within 100 2 "$python" capi/tests/mpi/third/each_test.py "$tests" "$at/$module.$how" "$module"
+          launch_within 300 2 "$python" capi/tests/mpi/third/each_test.py "$tests" "$at/$module.$how" "$module"
         ) >"$at/$module.$how.log" 2>&1 || status=$?
         [ $status = 124 ] && [ ! -e "$at/$module.$how.0" ] && [ $try = 1 ] || break
       done
@@ -172,7 +172,9 @@ check_mpi4py() {
       n=$((n + $(wc -l <"$at/$module.without.$rank")))
       lost+=$(comm -23 <(sort "$at/$module.without.$rank") <(sort "$at/$module.with.$rank") | grep -v "$forbidden" || true)
     done
-    if [ -n "$lost" ] || [[ $ends == " 0 "[1-9]* ]]; then
+    if [ "$ends" = " 124 124" ]; then
+      echo "NOT COMPARED: $mpi: mpi4py's $module does not end in time, with hopbine and without"
+    elif [ -n "$lost" ] || [[ $ends == " 0 "[1-9]* ]]; then
       printf 'ONLY WITH HOPBINE: %s: %s ends with%s without and with it; fail:\n%s\n' "$mpi" "$module" "$ends" "$lost"
       tail -n 40 "$at/$module.with.log"
       failed=1

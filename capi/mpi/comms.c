@@ -236,11 +236,11 @@ void adopt_early(MPI_Comm comm) {
     within--;
 }
 
-void leave_to_mpi(MPI_Comm comm, const char *reason) {
+void leave_revoked(MPI_Comm comm) {
     if (status != STARTED || within || comm == MPI_COMM_NULL) return;
     within++;
     struct state *state = known_state_of(comm);
     if (!state && (state = calloc(1, sizeof *state))) PMPI_Comm_set_attr(comm, keyval, state);
-    if (state) state->reason = reason;
+    if (state) state->reason = "a revoked communicator";
     within--;
 }

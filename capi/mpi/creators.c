@@ -44,7 +44,7 @@ DOOR_OUT int MPIX_Comm_revoke(MPI_Comm comm) {
     /* Programs may ask whether there is one, and find this one. */
     if (!next) next = (__typeof__(next))find_behind("PMPIX_Comm_revoke");
     if (!next) return MPI_ERR_UNSUPPORTED_OPERATION;
-    leave_to_mpi(comm, "a revoked communicator");
+    leave_revoked(comm);
     return next(comm);
 }
 BOTH(MPIX_Comm_revoke, (MPI_Comm comm))

@@ -120,8 +120,8 @@ static inline int is_of_mpi(enum collective collective, enum form form, MPI_Comm
 /* Has it kept from now on; all its ranks are here. */
 void adopt_early(MPI_Comm comm);
 
-/* Nothing on it is served any more, for a reason: on this rank. */
-void leave_to_mpi(MPI_Comm comm, const char *reason);
+/* It is being revoked: nothing on it is served any more, on this rank. */
+void leave_revoked(MPI_Comm comm);
 
 /* Where the two libraries differ: each sets its functions when it is loaded. So the files that both have call none
  * that only one has. */
