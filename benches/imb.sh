@@ -1,6 +1,8 @@
 #!/bin/bash
 # Measures MPIs without and with libhopbine_preload.so by a program that is not hopbine's: Intel's IMB-MPI1, the same
-# binary for both. All run in turn; prints each size's medians and geometric means of the best MPI's time over hopbine's.
+# binary for both. All run in turn; prints each size's medians and geometric means of the best MPI's time over hopbine's,
+# of rounds in which a cache line takes less than 100 ns from core to core (near) and of the others (far) apart: virtual
+# machines move their cores.
 #
 #   benches/imb.sh [-r ROUNDS] [-n RANKS] [-i CALLS] [-l LOG2_BYTES] [-o CSV] [BENCHMARK]...
 #
@@ -21,7 +23,7 @@ rounds=5 ranks=2 calls=400 longest=22 csv=target/imb.csv
 while getopts r:n:i:l:o: option; do
   case $option in
     r) rounds=$OPTARG ;; n) ranks=$OPTARG ;; i) calls=$OPTARG ;; l) longest=$OPTARG ;; o) csv=$OPTARG ;;
-    *) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
 done
 shift $((OPTIND - 1))
@@ -55,41 +57,47 @@ measure() (
       /^ +[0-9]/ { if (name == "barrier") print name, 0, $3; else if ($1 > 0) print name, $1, $4 }'
 )
 
-raw=target/imb/raw.txt lines=
+raw=target/imb/raw.txt
 : >"$raw"
 for ((round = 1; round <= rounds; round++)); do
-  lines+=" $(target/imb/line)"
+  line=$(target/imb/line)
   for side in intel intel+ mpich5 mpich5+; do
     echo "round $round of $rounds: $side" >&2
-    measure $side "$@" | sed "s/^/$side /" >>"$raw"
+    measure $side "$@" | sed "s/^/$line $side /" >>"$raw"
   done
 done
-echo "a line from core to core takes, in ns:$lines"
 python3 - "$raw" "$csv" <<'PYTHON'
 import collections, csv, math, statistics, sys
 
 times = collections.defaultdict(list)
-for line in open(sys.argv[1]):
-    side, benchmark, size, us = line.split()
-    times[benchmark, int(size), side].append(float(us))
-cases = list(dict.fromkeys((benchmark, size) for benchmark, size, _ in times))
+rounds = collections.defaultdict(dict)
+for row in open(sys.argv[1]):
+    line, side, benchmark, size, us = row.split()
+    cores = "near" if line != "none" and float(line) < 100 else "far"
+    rounds[cores][line] = True
+    times[cores, benchmark, int(size), side].append(float(us))
 sides = ["intel", "intel+", "mpich5", "mpich5+"]
-ratios = collections.defaultdict(list)
-print("%-20s %9s" % ("benchmark", "bytes") + "".join("%10s" % side for side in sides) + "%8s%8s" % ("intel+", "mpich5+"))
 with open(sys.argv[2], "w", newline="") as file:
     rows = csv.writer(file)
-    rows.writerow(["benchmark", "bytes", *(side + "_us" for side in sides)])
-    for benchmark, size in cases:
-        medians = [statistics.median(times[benchmark, size, side]) for side in sides]
-        rows.writerow([benchmark, size, *medians])
-        best = min(medians[0], medians[2])
-        gains = [best / medians[1], best / medians[3]]
-        for group in (benchmark, "all"):
-            ratios[group].append(gains)
-        print("%-20s %9d" % (benchmark, size) + "".join("%10.2f" % us for us in medians) + "%8.2f%8.2f" % tuple(gains))
-print("\ngeometric means of the best MPI's time over hopbine's, and cases below 0.98:")
-for group, gains in ratios.items():
-    means = [math.exp(statistics.fmean(map(math.log, side))) for side in zip(*gains)]
-    behind = ["%d of %d" % (sum(gain < 0.98 for gain in side), len(side)) for side in zip(*gains)]
-    print("%-20s" % group + "".join("  %s %.2f, %s" % part for part in zip(sides[1::2], means, behind)))
+    rows.writerow(["cores", "benchmark", "bytes", *(side + "_us" for side in sides)])
+    for cores in rounds:
+        cases = dict.fromkeys((benchmark, size) for where, benchmark, size, _ in times if where == cores)
+        ratios = collections.defaultdict(list)
+        print("%s cores: a line takes %s ns" % (cores, ", ".join(rounds[cores])))
+        heads = ["benchmark", "bytes", *sides, "intel+", "mpich5+"]
+        print("%-20s %9s%10s%10s%10s%10s%8s%8s" % tuple(heads))
+        for benchmark, size in cases:
+            medians = [statistics.median(times[cores, benchmark, size, side]) for side in sides]
+            rows.writerow([cores, benchmark, size, *medians])
+            best = min(medians[0], medians[2])
+            gains = [best / medians[1], best / medians[3]]
+            for group in (benchmark, "all"):
+                ratios[group].append(gains)
+            print("%-20s %9d%10.2f%10.2f%10.2f%10.2f%8.2f%8.2f" % (benchmark, size, *medians, *gains))
+        print("\ngeometric means of the best MPI's time over hopbine's, and cases below 0.98:")
+        for group, gains in ratios.items():
+            means = [math.exp(statistics.fmean(map(math.log, side))) for side in zip(*gains)]
+            behind = ["%d of %d" % (sum(gain < 0.98 for gain in side), len(side)) for side in zip(*gains)]
+            print("%-20s" % group + "".join("  %s %.2f, %s" % part for part in zip(sides[1::2], means, behind)))
+        print()
 PYTHON
