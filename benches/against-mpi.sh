@@ -113,10 +113,7 @@ if [ "$doors" ]; then
     [[ $mpi == *-sm || $mpi == *-rg ]] || sides=$sides,$mpi+
   done
   if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
-    env -u MPICC PREFIX="$PWD/$out/hopbine" FC= ./install.sh >/dev/null
-    for library in "${libraries[@]}"; do
-      (use_mpi "$library" && ONLY=doors MPIFC='' PREFIX="$PWD/$out/hopbine" ./install.sh >/dev/null)
-    done
+    install_before "$PWD/$out/hopbine" "${libraries[@]}"
   fi
 fi
 

@@ -37,8 +37,7 @@ mkdir -p "$out" "$(dirname "$csv")"
 $MPICC -O2 benches/consistency.c -o "$out/program"
 prefix=${PREFIX:-$PWD/$out/hopbine}
 if [ -z "${PREFIX:-}" ]; then
-  env -u MPICC PREFIX="$prefix" FC= ./install.sh >/dev/null
-  ONLY=doors MPIFC='' PREFIX="$prefix" ./install.sh >/dev/null
+  install_before "$prefix" "$mpi_name"
 fi
 
 echo side,ranks,collective,composition,bytes,us,composition_us,ratio,ratio_low,ratio_high >"$csv"

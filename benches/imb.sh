@@ -37,8 +37,7 @@ imb=$MPIS/intel/bin/IMB-MPI1
 [ -x "$imb" ] || { echo "benches/imb.sh: $imb is not there: this release of Intel MPI has no IMB" >&2; exit 3; }
 prefix=${HOPBINE_BENCH_BUILT:-$PWD/target/imb/hopbine}
 if [ -z "${HOPBINE_BENCH_BUILT:-}" ]; then
-  env -u MPICC PREFIX="$prefix" FC= ./install.sh >/dev/null
-  for mpi in intel mpich5; do (use_mpi $mpi && ONLY=doors MPIFC='' PREFIX="$prefix" ./install.sh >/dev/null); done
+  install_before "$prefix" intel mpich5
 fi
 mkdir -p target/imb "$(dirname "$csv")"
 cc -O2 -pthread -o target/imb/line benches/against-mpi/line.c

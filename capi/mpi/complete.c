@@ -134,7 +134,7 @@ static int test_some(int n, MPI_Request requests[], int *n_done, int places[], M
         code = test(n, requests, &n_more, places + ended.n, has_statuses ? statuses + ended.n : statuses);
     for (int k = 0; has_statuses && code == MPI_ERR_IN_STATUS && k < ended.n; k++) statuses[k].MPI_ERROR = MPI_SUCCESS;
     /* Of what is left nothing may be under way. */
-    *n_done = n_more == MPI_UNDEFINED && ended.n ? ended.n : n_more == MPI_UNDEFINED ? n_more : ended.n + n_more;
+    *n_done = n_more != MPI_UNDEFINED ? ended.n + n_more : ended.n ? ended.n : MPI_UNDEFINED;
     return code;
 }
 

@@ -51,13 +51,13 @@ static int find_place(struct request *request) {
     return 1;
 }
 
-static struct request **list_of(MPI_Request native) {
+static struct request **bucket_of(MPI_Request native) {
     return &by_handle[(uint64_t)(uintptr_t)native * 0x9e3779b97f4a7c15u >> 54];
 }
 
 void drop_request(struct request *request) {
     if (request->place >= 0) {
-        struct request **at = list_of(request->native);
+        struct request **at = bucket_of(request->native);
         while (*at && *at != request) at = &(*at)->beside;
         if (*at) *at = request->beside;
         all_requests[request->place] = NULL;
@@ -195,9 +195,9 @@ static int keep(struct request *request, const struct call *call) {
     if (!keep_types(&request->job) || !find_place(request)) return MPI_ERR_NO_MEM;
     request->tag = begin_receive(request->is_persistent, &request->native);
     if (!request->tag) return MPI_ERR_NO_MEM;
-    struct request **const list = list_of(request->native);
-    request->beside = *list;
-    *list = request;
+    struct request **const bucket = bucket_of(request->native);
+    request->beside = *bucket;
+    *bucket = request;
     *call->request = request->native;
     if (request->is_persistent) return MPI_SUCCESS;
     go(request);
@@ -263,7 +263,7 @@ static int serve_request(struct call *call, struct state *state, int *code, int 
 }
 
 struct request *find_request(MPI_Request native) {
-    struct request *request = *list_of(native);
+    struct request *request = *bucket_of(native);
     while (request && (request->native != native || request->is_freed)) request = request->beside;
     return request;
 }

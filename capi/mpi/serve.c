@@ -121,7 +121,7 @@ int serve(struct call *call, int *code) {
 }
 
 /* The list of counts that says how much a call moves where this rank says no count of its own; null if there is none. */
-static const void *list_of(const struct call *call, int *is_sent) {
+static const void *counts_passed(const struct call *call, int *is_sent) {
     const enum collective c = call->collective;
     const int has_own = c != ALLTOALLV && c != REDUCE_SCATTER && call->send != MPI_IN_PLACE && call->recv != MPI_IN_PLACE;
     if (!call->lists || c == ALLTOALLW || has_own) return NULL;
@@ -147,7 +147,7 @@ int passed(const struct call *call, int code) {
     if (!wants_report || !call->reason) return code;
     MPI_Count bytes = 0, size = 0;
     int is_sent = call->send_count != 0;
-    const void *const list = code == MPI_SUCCESS ? list_of(call, &is_sent) : NULL;
+    const void *const list = code == MPI_SUCCESS ? counts_passed(call, &is_sent) : NULL;
     const MPI_Datatype type = is_sent ? call->send_type : call->recv_type;
     const MPI_Count count = list ? largest(call, list) : is_sent ? call->send_count : call->recv_count;
     if (code == MPI_SUCCESS && count > 0 && type != MPI_DATATYPE_NULL && PMPI_Type_size_x(type, &size) == MPI_SUCCESS)

@@ -37,6 +37,14 @@ use_mpi() {
   command -v "${MPICC%% *}" >/dev/null && command -v "${MPIEXEC%% *}" >/dev/null
 }
 
+# PREFIX MPI...: installs hopbine in PREFIX, with what stands before each of these, for measurements.
+install_before() {
+  local prefix=$1 name
+  shift
+  env -u MPICC PREFIX="$prefix" FC= ./install.sh >/dev/null
+  for name; do (use_mpi "$name" && ONLY=doors MPIFC='' PREFIX="$prefix" ./install.sh >/dev/null); done
+}
+
 # RANKS: for measurements on this host. Ranks with cores of their own are bound to them and spin, more yield. Sets
 # `flags` for the launcher and `sliced`, which goes before the program.
 bind_ranks() {

@@ -48,9 +48,8 @@ impl ShmEndpoint {
         for at in (0..early).step_by(SLOT_BYTES) {
             let len = SLOT_BYTES.min(early - at);
             // SAFETY: within the region, by the caller's promise.
-            let from = unsafe { region.ptr.add(at) };
-            // SAFETY: as above.
-            let slot = unsafe { self.staging.put_piece(peer, from, (len, region.len)) };
+            let slot =
+                unsafe { self.staging.put_piece(peer, region.ptr.add(at), (len, region.len)) };
             // Only this port fills slots, and it has counted the free ones.
             let slot = slot.ok_or_else(|| {
                 WireError::new("shared memory", "a staging slot that was free is in use")

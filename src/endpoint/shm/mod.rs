@@ -9,11 +9,13 @@
 //!
 //! Pieces go through slots. The first of them follow the announcement at once where the peer had the last long
 //! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately (`copy_costs`), senders
-//! whether they write slots past their cache (`stores`). Where none may be read, up to 64 KiB are staged.
+//! whether they write slots past their cache (`stores`). Where no process may read another's memory, messages of up to
+//! 64 KiB are staged, and longer ones go in pieces.
 //!
 //! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message that finds no slot for
-//! some time is announced, and a piece that finds none, because others do not read theirs, goes through the queue's ring
-//! of bytes. A receiver that keeps enough early messages has the next announced ([`unexpected`](super::unexpected)).
+//! some time is announced, and a piece that finds none, because others do not read theirs, goes through the ring. So no
+//! message waits for another. A receiver that keeps enough early messages has the next ones announced
+//! ([`unexpected`](super::unexpected)).
 
 mod backlog;
 mod bell;
@@ -76,9 +78,7 @@ use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
 const EAGER_BYTES: usize = 2048;
 /// The longest message that is staged in any case, with two ranks and with more. Staging moves every byte between the
 /// cores' caches twice: to the slot, which the receiver had in its cache, and from there. Up to here that is quicker than a
-/// system call wherever the cores are; beyond it [`CopyCosts`] says. With two ranks no second receiver shares the slot.
-///
-/// [`CopyCosts`]: copy_costs::CopyCosts
+/// system call wherever the cores are; beyond it [`copy_costs`] says. With two ranks no second receiver shares the slot.
 const STAGED_BYTES: usize = 32 * 1024;
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
 /// With more peers than this, a port looks more rarely at those of which it expects nothing.

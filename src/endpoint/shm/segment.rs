@@ -8,9 +8,11 @@
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use hopbine_meet::{Mapping, create_memory, open_memory};
+
+use crate::sync::lock;
 
 /// The segments that this process has made and uses, by their tokens.
 static MADE: Mutex<Vec<(u64, Weak<Segment>)>> = Mutex::new(Vec::new());
@@ -26,7 +28,7 @@ impl Segment {
         let segment = Arc::new(Segment(Mapping::shared(&file, len)?));
         // Relaxed: others are told of the segment through other channels.
         segment.word(0).store(token, Ordering::Relaxed);
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&MADE);
         made.retain(|(_, segment)| segment.strong_count() > 0);
         made.push((token, Arc::downgrade(&segment)));
         Ok((segment, file))
@@ -34,8 +36,7 @@ impl Segment {
 
     /// The segment with this token, if a rank of this process has made it and uses it.
     pub(super) fn made_here(token: u64) -> Option<Arc<Segment>> {
-        let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        made.iter().find(|(other, _)| *other == token)?.1.upgrade()
+        lock(&MADE).iter().find(|(other, _)| *other == token)?.1.upgrade()
     }
 
     /// Opens the segment that the process with number `pid` in `/proc` has as descriptor `fd`.

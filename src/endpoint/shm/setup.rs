@@ -154,10 +154,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         (_, &[a, b, c, d]) => {
             let (pid, fd) = (leaders_card.process.shown, u32::from_le_bytes([a, b, c, d]));
             let token = leaders_card.token;
-            let opened = match Segment::made_here(token) {
-                Some(segment) => Ok(segment),
-                None => Segment::open(pid, fd, layout.len(), token),
-            };
+            let open = || Segment::open(pid, fd, layout.len(), token);
+            let opened = Segment::made_here(token).map_or_else(open, Ok);
             (opened.map_err(|error| format!("the segment of rank {leader}: {error}")), None)
         }
         _ => (Err(format!("no segment of rank {leader}")), None),
