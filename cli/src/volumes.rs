@@ -42,14 +42,14 @@ impl Volumes {
             let others = given.iter().enumerate().map(|(rank, given)| given - sizes[rank][rank]);
             let minimum = others.fold(0.0, f64::max) / mean;
             let passing = LaneId::first(flow.lanes().len()).map(|lane| {
-                let LaneHeader { parts, ref space, .. } = flow.lanes()[lane.index()];
+                let LaneHeader { part, ref space, .. } = flow.lanes()[lane.index()];
                 let sizes = &sizes;
                 let stands = |rank: Rank| {
                     let space = flow.space(lane, rank);
                     Position::first(space.n_positions).map(move |at| {
                         let to = space.block_at_start(rank, at);
                         let size = to.map_or(0.0, |to| sizes[rank.index()][to.index()]);
-                        (size / mean / f64::from(parts)) as f32
+                        (size / mean * part.share()) as f32
                     })
                 };
                 let now = Rank::first(n).flat_map(stands).collect();
@@ -64,8 +64,8 @@ impl Volumes {
             let mut sum = 0.0;
             let weigh = |position| {
                 let block = lane.space.block_at_start(Rank(0), position);
-                sum +=
-                    block.map_or(0.0, |block| sizes[block.index()]) / total / f64::from(lane.parts);
+                let size = block.map_or(0.0, |block| sizes[block.index()]);
+                sum += size / total * lane.part.share();
                 sum
             };
             std::iter::once(0.0).chain(Position::first(lane.space.n_positions).map(weigh)).collect()

@@ -18,6 +18,7 @@ fn scenarios() {
     run_scenario(|name| {
         Some(match name {
             "every_algorithm" => every_algorithm,
+            "splits" => splits,
             "root_ahead" => root_ahead,
             "near" => near,
             "defaults" => defaults,
@@ -49,6 +50,33 @@ fn every_algorithm() {
         }
     }
     world.finish().unwrap();
+}
+
+/// Lanes with parts that differ.
+fn splits() {
+    let world = init().unwrap();
+    let comm = world.communicator();
+    for (collective, name) in [
+        (Collective::Allreduce, "mixed"),
+        (Collective::Allreduce, "direct-l"),
+        (Collective::Allgather, "bucket-dealt"),
+        (Collective::Alltoall, "circulant"),
+        (Collective::Bcast, "mixed-tree"),
+    ] {
+        let name = format!("{name}-split:3,1");
+        for count in [0, 1, 13, 30_011] {
+            let case = Case { collective, n_ranks: comm.size(), count, root: 0 };
+            check(&comm.with(CallOptions::new().algorithm(&name)), &case, &name);
+        }
+    }
+    world.finish().unwrap();
+}
+
+#[test]
+fn splits_on_the_device_and_in_memory() {
+    for backend in ["emu", "shm"] {
+        ranks(5, "splits", &[("HOPBINE_BACKEND", backend), ("HOPBINE_PORTS", "2")]);
+    }
 }
 
 #[test]

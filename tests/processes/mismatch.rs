@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::common::calls::config;
-use crate::common::processes::{backend, ranks, run_scenario};
+use crate::common::processes::{ranks, run_scenario};
 use hopbine::Call;
 use hopbine::reduce::{Dtype, Op};
 use hopbine::torus::collectives::Collective;
@@ -60,7 +60,8 @@ impl Made {
 fn pairs(shape: &Shape) -> Vec<(&'static str, Made, Made)> {
     let sum = Made::sum;
     let by = |name: &str| Made { options: sum(0).options.algorithm(name), ..sum(5000) };
-    let mut pairs = vec![
+    let on = |ports| Made { options: by("circulant").options.ports(ports), ..sum(5000) };
+    vec![
         ("count of few", sum(3), sum(4)),
         ("count, one inside descriptors and one with announced receives", sum(3), sum(30_000)),
         ("count of many", sum(30_000), sum(40_000)),
@@ -68,22 +69,16 @@ fn pairs(shape: &Shape) -> Vec<(&'static str, Made, Made)> {
         ("operator", sum(1000), Made { op: Some(Op::Max), ..sum(1000) }),
         ("algorithm", by("bucket"), by("circulant")),
         ("schedule", by(&written("bucket", shape)), by(&written("circulant", shape))),
+        ("split", by("circulant-split:2,1"), by("circulant-split:1,2")),
         ("root", Made::bcast(0), Made::bcast(1)),
-        (
-            "ports",
-            by("circulant"),
-            Made { options: by("circulant").options.ports(1), ..by("circulant") },
-        ),
+        ("ports", on(2), on(1)),
         (
             "segments",
             by("circulant"),
             Made { options: by("circulant").options.segment_bytes(64), ..by("circulant") },
         ),
         ("collective", sum(100), Made::bcast(3)),
-    ];
-    // In shared memory one port is what everybody takes who is not told.
-    pairs.retain(|(what, ..)| *what != "ports" || backend() != "shm");
-    pairs
+    ]
 }
 
 /// An algorithm of allreduce as the text of a schedule on one port.
@@ -153,7 +148,9 @@ fn differs() {
 fn processes_tell_each_other() {
     let n_pairs = pairs(&Shape::torus(&[5]).unwrap()).len();
     for pair in 0..n_pairs {
-        let env = [(PAIR, pair.to_string()), ("HOPBINE_TIMEOUT", "600".to_owned())];
-        ranks(5, "differs", &env.each_ref().map(|(name, value)| (*name, value.as_str())));
+        // In shared memory the default is one port, which has no split.
+        let pair = pair.to_string();
+        let env = [(PAIR, &*pair), ("HOPBINE_TIMEOUT", "600"), ("HOPBINE_PORTS", "2")];
+        ranks(5, "differs", &env);
     }
 }

@@ -292,38 +292,43 @@ fn interpret_some(collective: Collective, both: bool) {
                 };
                 for &in_place in in_place {
                     let segment_bytes = [None, Some(8), Some(16)][(number + n_run) % 3];
-                    let count = count as u64;
-                    let geometry = Geometry {
-                        sizes: Sizes::Equal(count),
-                        elem_bytes: SIZE,
-                        in_place,
-                        segment_bytes,
-                        staged: None,
-                    };
-                    // Some ranks may need registrations where others keep them.
-                    let staged = Staged { keyless_bytes: SIZE, up_to_bytes: u64::MAX };
-                    let programs = hopbine_torus::Rank::first(p)
-                        .map(|rank| {
-                            let is_staged = (rank.index() + n_run / 2) % 4 < 2;
-                            let staged = is_staged.then_some(staged);
-                            let plan = CheckedPlan::new(expansion.plan(rank))?;
-                            let program = compile(&plan, &Geometry { staged, ..geometry.clone() })?;
-                            assert!(!is_staged || registers_nothing(&program, SIZE));
-                            Ok(program)
-                        })
-                        .collect::<Result<Vec<Program>, CompileFailure>>();
-                    let programs = programs.unwrap();
-                    let inputs = (0..p).map(|rank| buffers(&case, in_place, rank)).collect();
-                    let mut execution = Execution::new(programs, inputs);
-                    execution.run(&mut rng);
                     let what = format!("{collective} {} on {text}", algorithm.name);
-                    check(&case, &execution, &what);
+                    let how = (in_place, segment_bytes, n_run);
+                    interpret_one(&expansion, &case, how, &mut rng, &what);
                     n_run += 1;
                 }
             }
         }
     }
     println!("{collective}: {n_run} sets of programs");
+}
+
+/// One call in place or not, with messages up to a length; which ranks are staged goes by a number.
+pub(super) fn interpret_one(
+    flow: &dyn Flow,
+    case: &Case,
+    (in_place, segment_bytes, number): (bool, Option<u64>, usize),
+    rng: &mut SmallRng,
+    what: &str,
+) {
+    let sizes = Sizes::Equal(case.count as u64);
+    let geometry = Geometry { sizes, elem_bytes: SIZE, in_place, segment_bytes, staged: None };
+    // Some ranks may need registrations where others keep them.
+    let staged = Staged { keyless_bytes: SIZE, up_to_bytes: u64::MAX };
+    let programs = hopbine_torus::Rank::first(case.n_ranks)
+        .map(|rank| {
+            let is_staged = (rank.index() + number / 2) % 4 < 2;
+            let staged = is_staged.then_some(staged);
+            let plan = CheckedPlan::new(flow.plan(rank))?;
+            let program = compile(&plan, &Geometry { staged, ..geometry.clone() })?;
+            assert!(!is_staged || registers_nothing(&program, SIZE));
+            Ok(program)
+        })
+        .collect::<Result<Vec<Program>, CompileFailure>>();
+    let inputs = (0..case.n_ranks).map(|rank| buffers(case, in_place, rank)).collect();
+    let mut execution = Execution::new(programs.unwrap(), inputs);
+    execution.run(rng);
+    check(case, &execution, what);
 }
 
 /// Whether no message of more than `keyless_bytes` is from or into the user's memory.

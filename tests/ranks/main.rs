@@ -31,6 +31,7 @@ mod requests;
 mod schedules;
 mod shm;
 mod short_requests;
+mod splits;
 mod stress;
 mod tuning;
 mod unexpected;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{
-    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Mixed, Plan, PlanFault, Space,
-    Step, Tile, Violation, Visit, check,
+    BlockOrder, Expect, Flow, Lane, LaneHeader, Listed, Listing, Mixed, Part, Plan, PlanFault,
+    Space, Step, Tile, Violation, Visit, check,
 };
 use hopbine_torus::{Block, Collective, LaneId, PortId, Position, Rank, Request, StepId, registry};
 
@@ -166,8 +166,8 @@ fn a_flow_executes_its_plans() {
         }),
         ("allreduce mixed", "port", "port, part or window", |plan| plan.lanes[0].port = PortId(3)),
         ("allreduce mixed", "part", "port, part or window", |plan| {
-            plan.lanes[0].part = 1;
-            plan.lanes[1].part = 0;
+            plan.lanes[0].part = Part::equal(1, 2);
+            plan.lanes[1].part = Part::equal(0, 2);
         }),
         ("allreduce mixed", "window", "port, part or window", |plan| {
             plan.lanes[1].window = NonZeroU32::new(1);

@@ -15,6 +15,7 @@ mod players;
 mod reproduction;
 mod reproduction_nodes;
 mod search;
+mod splits;
 mod trees;
 mod vector_alltoall;
 mod views;

@@ -158,7 +158,7 @@ fn trees_share_no_link() {
             let trees = registry::find(collective, "trees").unwrap();
             let expansion = trees.schedule(&request).unwrap().expand().unwrap();
             let traffic = traffic(&expansion, &shape, |rank| Vertex(rank.0));
-            let part = 1.0 / f64::from(expansion.lanes()[0].parts);
+            let part = expansion.lanes()[0].part.share();
             assert!(traffic.max_link_load < part + 1e-9, "{collective} on {text}: {traffic:?}");
         }
     }

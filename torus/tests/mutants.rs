@@ -218,9 +218,9 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
     let mut state: HashMap<(Rank, u32, u32), Held> = HashMap::new();
     let space = |rank: Rank, part: u32| -> &Space {
         let lanes = &plans[rank.index()].lanes;
-        &lanes.iter().find(|lane| lane.part == part).expect("the checker saw all parts").space
+        &lanes.iter().find(|lane| lane.part.start == part).expect("the checker saw all parts").space
     };
-    let parts = plans[0].lanes[0].parts;
+    let parts = plans[0].lanes[0].part.units;
     let content = |rank: Rank, part: u32, position: u32| {
         let block = space(rank, part).block_at_start(rank, Position(position)).unwrap().0;
         given(rank, block, part)
@@ -240,7 +240,7 @@ fn gives_the_right_results(plans: &[Plan]) -> bool {
     let n_steps = plans.iter().map(Plan::n_steps).max().unwrap_or(0);
     for step in 0..n_steps {
         for lane in 0..plans[0].lanes.len() {
-            let part = plans[0].lanes[lane].part;
+            let part = plans[0].lanes[lane].part.start;
             let before = state.clone();
             for plan in plans {
                 let Some(own) = plan.lanes[lane].steps.get(step) else { continue };

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use hopbine_torus::geometry::{Axis, RankMap, Shape, Vertex};
 use hopbine_torus::plan::{
-    Expect, Flow, Listed, Plan, PlanFault, Schedule, TextError, check, max_ports, sent_positions,
-    traffic,
+    Expect, Flow, Listed, Plan, PlanFault, Schedule, Split, TextError, check, max_ports,
+    sent_positions, traffic,
 };
 use hopbine_torus::registry;
-use hopbine_torus::{Collective, Position, Rank, Request};
+use hopbine_torus::{Algorithm, Collective, Position, Rank, Request};
 use proptest::prelude::*;
 
 fn schedule(collective: &str, algorithm: &str, shape: &str, ports: u32, root: u32) -> Schedule {
@@ -190,7 +190,7 @@ fn what_passes_the_root_is_minimal() {
         assert_eq!(promised.at_root, Some(5));
         assert!(check(&expansion, promised).is_empty(), "{collective} {name}");
         let more = Expect { at_root: Some(6), ..promised };
-        let parts = u64::from(expansion.lanes()[0].parts);
+        let parts = u64::from(expansion.lanes()[0].part.units);
         let found: Vec<PlanFault> =
             check(&expansion, more).into_iter().map(|found| found.fault).collect();
         let fault = PlanFault::AtRoot { moved: 5 * parts, expected: 6 * parts };
@@ -262,6 +262,7 @@ proptest! {
         axes in prop::collection::vec((1u32..8, any::<bool>()), 1..=4),
         ranks_per_node in 0u32..5,
         seed in any::<u64>(),
+        weights in prop::collection::vec(1u32..=5, 12),
     ) {
         let axis = |(size, wraps)| if wraps { Axis::torus(size) } else { Axis::mesh(size) };
         let mut shape = Shape::from_axes(axes.into_iter().map(axis).collect()).unwrap();
@@ -286,8 +287,13 @@ proptest! {
         let ports = Some(1 + (seed >> 40) as u32 % max_ports(&shape));
         let expect = algorithm.promises(&shape);
         let request = Request { shape, map, root: Rank(root), ports };
-        let schedule = algorithm.schedule(&request).unwrap();
+        let equal = algorithm.schedule(&request).unwrap();
+        // Half of them with parts that differ.
+        let weights = &weights[..equal.n_parts() as usize * usize::from(seed % 2 == 0)];
+        let schedule = Schedule { split: Split::new(weights).unwrap_or_default(), ..equal };
         prop_assert_eq!(&schedule.to_string().parse::<Schedule>().unwrap(), &schedule);
+        let by_name = registry::find(schedule.collective, &Algorithm::of_schedule(&schedule).name);
+        prop_assert_eq!(&by_name.unwrap().schedule(&request).unwrap(), &schedule);
         let expansion = schedule.expand().unwrap();
         let violations = check(&expansion, expect);
         prop_assert!(violations.is_empty(), "{}: {}", algorithm.name, violations[0]);

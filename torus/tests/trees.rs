@@ -116,3 +116,24 @@ fn trees_take_as_long_on_both_players() {
     }
     assert!(n_cases[0] > 500 && n_cases[1] >= 90, "{n_cases:?}");
 }
+
+/// The same where trees have parts that differ.
+#[test]
+fn trees_with_parts_that_differ_take_as_long_on_both_players() {
+    let machine = Machine::built_in("ideal-torus").unwrap();
+    let mut n_cases = 0;
+    for (text, weights) in [("5x7", "3,2,2,4"), ("4x4x4", "9,8,7,6,5,12"), ("4x4+4", "1,2,1,1")] {
+        let shape: Shape = text.parse().unwrap();
+        let network = Network::new(machine.network, &shape, machine.fold).unwrap();
+        for collective in [Collective::Bcast, Collective::Reduce] {
+            let algorithm = registry::find(collective, &format!("trees-split:{weights}")).unwrap();
+            let tree = Tree::of(&algorithm, &network, &machine, &shape, None).unwrap();
+            for bytes in [64.0, 65_536.0, 4_194_304.0, 67_108_864.0] {
+                let ratio = tree.played(false, bytes).ns / tree.played(true, bytes).ns;
+                assert!((ratio - 1.0).abs() < 0.03, "{collective} on {text}, {bytes}: {ratio:.3}");
+                n_cases += 1;
+            }
+        }
+    }
+    assert_eq!(n_cases, 24);
+}

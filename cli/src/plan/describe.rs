@@ -125,7 +125,7 @@ pub fn json(subject: &Subject) -> String {
 }
 
 fn json_lane(subject: &Subject, lane: &Lane) -> Value {
-    let Lane { port, part, parts, space, window, steps } = lane;
+    let Lane { port, part, space, window, steps } = lane;
     let rank = subject.plan.rank;
     let list = |block_at: &dyn Fn(&Space, Rank, Position) -> Option<Block>| {
         let all = Position::first(space.n_positions)
@@ -141,8 +141,9 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
     };
     json!({
         "port": port.0,
-        "part": part,
-        "parts": parts,
+        "part": part.start,
+        "units": part.weight(),
+        "parts": part.units,
         "positions": space.n_positions,
         "cut": space.payload.name(),
         "order": order,

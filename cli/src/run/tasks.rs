@@ -161,8 +161,9 @@ pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String
         name => args.numbers.algorithms(collective, Some(name))?,
     };
     let task = |algorithm: hopbine_torus::Algorithm| Task {
+        // A split is for so many ports.
+        ports: args.ports.or(algorithm.ports()).or(ports),
         algorithm: Some(algorithm.name.into_owned()),
-        ports,
     };
     let tasks: Vec<Task> = algorithms.into_iter().map(task).collect();
     Ok((tasks, notes))

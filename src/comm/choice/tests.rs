@@ -271,6 +271,11 @@ fn bad_tables_are_refused_by_line() {
         ),
         ("\"bine-tree\"", "\"knomial:1-tree\"", "`knomial:1-tree` is not an algorithm for bcast"),
         (
+            "\"bine-tree\"",
+            "\"bine-tree-split:1,2\"",
+            "`bine-tree-split:1,2` splits data over 2 ports; its row must have `ports = 2`, and its rule",
+        ),
+        (
             "0..8KiB",
             "1..8KiB",
             "no row is for sizes above 0 up to 1 bytes; this row must begin at 0",

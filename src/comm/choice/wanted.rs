@@ -96,7 +96,9 @@ impl Wanted {
         let algorithm = registry::find(collective, text).map_err(|unknown| {
             Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
         })?;
-        Ok(Wanted { algorithm, ports: None, segment_bytes: None, is_written: false })
+        // A split is for so many ports.
+        let ports = algorithm.ports().filter(|_| asked.ports.is_none());
+        Ok(Wanted { algorithm, ports, segment_bytes: None, is_written: false })
     }
 
     fn written(text: &str, asked: &Asked) -> Result<Self, ScheduleProblem> {

@@ -40,7 +40,10 @@ impl Inner {
     pub(crate) fn choice(&self, key: &Key) -> Choice {
         let choice = self.library_choice(key);
         match self.preferred(key) {
-            Some(algorithm) => Choice { algorithm: algorithm.clone(), ..choice },
+            Some(algorithm) => {
+                let ports = algorithm.ports().unwrap_or(choice.ports);
+                Choice { algorithm: algorithm.clone(), ports, ..choice }
+            }
             None => choice,
         }
     }

@@ -119,7 +119,7 @@ impl<'a> WorkingSpace<'a> {
     /// Lanes that have their working memory in common have the same part; of blocks that pass,
     /// every lane has its own.
     pub(crate) fn memory(&self, index: usize) -> usize {
-        if self.passing.is_some() { index } else { self.lane.part as usize }
+        if self.passing.is_some() { index } else { self.lane.part.start as usize }
     }
 
     /// Gives the space its place in the working buffer, if it needs one.
@@ -170,8 +170,8 @@ impl<'a> WorkingSpace<'a> {
     /// What stands in `run`, cut into what may travel apart
     /// ([`Space::travels_apart`](hopbine_torus::plan::Space::travels_apart)).
     pub(crate) fn units(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
-        let Lane { space, parts, .. } = self.lane;
-        match space.travels_apart(*parts, self.plan.collective) {
+        let Lane { space, part, .. } = self.lane;
+        match space.travels_apart(*part, self.plan.collective) {
             true => (run.start..run.end()).flat_map(|at| self.filled(Run::new(at, 1))).collect(),
             false => self.filled(run),
         }
@@ -314,7 +314,7 @@ impl<'a> WorkingSpace<'a> {
                 origins.push((self.bytes(Run::new(0, space.n_positions)), self.part_offset()));
             }
             Share::All
-                if !space.is_scattered(self.lane.parts)
+                if !space.is_scattered(self.lane.part)
                     && self.geometry.sizes.are_adjacent(input) =>
             {
                 let all = self.bytes(Run::new(0, space.n_positions));
@@ -389,8 +389,7 @@ fn in_output(
 ) -> Option<(Buffer, u64)> {
     let gets_all = gets(plan) == Share::All;
     let is_vector = lane.space.payload == Payload::Vector;
-    let in_order =
-        !lane.space.is_scattered(lane.parts) && geometry.sizes.are_adjacent(Buffer::Recv);
+    let in_order = !lane.space.is_scattered(lane.part) && geometry.sizes.are_adjacent(Buffer::Recv);
     let (count, _) = geometry.sizes.block(Buffer::Recv, Block(0));
     let start = if is_vector { extent.part_of(count).start * geometry.elem_bytes } else { 0 };
     (gets_all && (is_vector || in_order)).then_some((Buffer::Recv, start))

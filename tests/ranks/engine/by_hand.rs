@@ -7,7 +7,7 @@ use crate::common::reference::Case;
 use hopbine::engine::{Buffer, CheckedPlan, CompileError, Geometry, Sizes, compile};
 use hopbine::reduce::{Dtype, Op, Reducer};
 use hopbine_torus::collectives::{Action, Payload};
-use hopbine_torus::plan::{BlockOrder, Defect, Lane, Plan, Run, Runs, Space, Step, Transfer};
+use hopbine_torus::plan::{BlockOrder, Defect, Lane, Part, Plan, Run, Runs, Space, Step, Transfer};
 use hopbine_torus::{Collective, PortId};
 
 fn transfer(peer: u32, start: u32, len: u32) -> Transfer {
@@ -20,8 +20,7 @@ fn one_step(rank: u32, n_ranks: u32, n_positions: u32, step: Step) -> Plan {
     let space = Space { payload: Payload::Vector, n_positions, order: BlockOrder::Identity };
     let lane = Lane {
         port: PortId(0),
-        part: 0,
-        parts: 1,
+        part: Part::WHOLE,
         space: Arc::new(space),
         window: None,
         steps: vec![step],

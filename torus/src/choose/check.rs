@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::class::ShapeClass;
 use super::error::{TableError, TableProblem};
-use super::feature::Features;
+use super::feature::{Features, NumberRange};
 use super::rule::{Knowledge, Row, Rule, Uses};
 use crate::collectives::Collective;
 use crate::geometry::Shape;
@@ -58,8 +58,8 @@ pub(super) fn check_served(classes: &[ShapeClass], rules: &[Rule]) -> Result<(),
         let mut seen = HashSet::new();
         for row in &rule.rows {
             for &collective in &rule.collectives {
-                if seen.insert((&row.candidates, collective)) {
-                    row.check_served(collective, class, samples)?;
+                if seen.insert((&row.candidates, row.ports, collective)) {
+                    row.check_served((collective, rule.available), class, samples)?;
                 }
             }
         }
@@ -105,7 +105,7 @@ impl Rule {
 impl Row {
     fn check_served(
         &self,
-        collective: Collective,
+        (collective, available): (Collective, NumberRange),
         class: &str,
         samples: &[(Shape, Features)],
     ) -> Result<(), TableError> {
@@ -116,6 +116,12 @@ impl Row {
             let mut serves = false;
             for (shape, of) in samples {
                 let algorithm = name.on(collective, of).map_err(|unknown| wrong(unknown.into()))?;
+                if let Some(parts) = algorithm.ports()
+                    && (self.ports != Uses::Only(parts) || available.first < parts)
+                {
+                    let algorithm = name.to_string();
+                    return Err(wrong(TableProblem::Split { algorithm, parts }));
+                }
                 match algorithm.serves(shape) {
                     Ok(()) => serves = true,
                     Err(reason) => refused = Some(reason),

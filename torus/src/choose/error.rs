@@ -122,6 +122,17 @@ pub enum TableProblem {
         /// The most that calls of the rule have.
         most: u32,
     },
+    /// An algorithm with a split for another number of ports than its row may come to.
+    #[error(
+        "`{algorithm}` splits data over {parts} ports; its row must have `ports = {parts}`, and its rule \
+         `ports = \"{parts}..\"`, or more"
+    )]
+    Split {
+        /// The algorithm.
+        algorithm: String,
+        /// Parts of its split.
+        parts: u32,
+    },
     /// An algorithm that does not serve a shape of the class.
     #[error(
         "`{algorithm}` does not serve {shape}, a shape of class `{class}` ({reason}); name one behind it that \

@@ -24,6 +24,7 @@ pub use ir::listed::{Listed, Mixed};
 pub use ir::members::Tile;
 pub use ir::runs::{Run, Runs, n_positions};
 pub use ir::space::{BlockOrder, Displaced, Listing, Space};
+pub use ir::split::{NoWeights, Part, Split};
 pub use ir::types::{Lane, Plan, Step, Transfer, Transfers};
 pub use ir::validate::sent_positions;
 pub use ir::view::{

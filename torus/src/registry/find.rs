@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use super::numbers::with_numbers;
 use super::rows::ROWS;
-use super::{Algorithm, FUSED, IN_ORDER, Patterns, Request, fewest, rows_of};
+use super::{Algorithm, FUSED, IN_ORDER, Patterns, Request, SPLIT, fewest, rows_of};
 use crate::collectives::Collective;
 use crate::patterns::PatternKind;
-use crate::plan::{Interleave, Recipe, Schedule, WalkRecipe};
+use crate::plan::{Interleave, Recipe, Schedule, Split, WalkRecipe};
 
 /// The family whose names have a pattern for each dimension.
 const MIXED: &str = "mixed";
@@ -20,6 +20,7 @@ const MIXED: &str = "mixed";
 pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
     let plain = || rows_of(&ROWS, collective).find(|row| row.name == name).cloned();
     plain()
+        .or_else(|| with_split(collective, name))
         .or_else(|| with_numbers(&ROWS, collective, name))
         .or_else(|| with_patterns(collective, name))
         .ok_or_else(|| UnknownAlgorithm {
@@ -32,6 +33,10 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
 /// A name of a schedule, if it has one: a row's, or a pattern for each dimension and, unless it is `mixed`'s, their
 /// order.
 pub fn name_of(schedule: &Schedule) -> Option<String> {
+    if !schedule.split.is_equal() {
+        let equal = Schedule { split: Split::default(), ..schedule.clone() };
+        return name_of(&equal).map(|name| format!("{name}{SPLIT}{}", schedule.split));
+    }
     let request = Request {
         shape: schedule.shape.clone(),
         map: schedule.map.clone(),
@@ -59,6 +64,13 @@ pub fn name_of(schedule: &Schedule) -> Option<String> {
         _ => Vec::new(),
     };
     names.into_iter().find(|name| find(collective, name).is_ok_and(|algorithm| is_it(&algorithm)))
+}
+
+/// Another algorithm with parts that differ: `mixed-split:3,2,2,3`.
+fn with_split(collective: Collective, name: &str) -> Option<Algorithm> {
+    let (of, weights) = name.rsplit_once(SPLIT)?;
+    let algorithm = find(collective, of).ok().filter(|algorithm| algorithm.split.is_equal())?;
+    Some(algorithm.with_split(weights.parse().ok()?))
 }
 
 /// What stands behind the patterns in a row's name, if its family is over patterns.
@@ -119,7 +131,7 @@ pub struct UnknownAlgorithm {
 fn hint(name: &str) -> &'static str {
     if name.contains([':', '/', IN_ORDER]) {
         ". Radices and groups behind a `:` are 2 or more, leaders and messages at a time 1 or more, \
-         messages of fused steps 1 to 12; patterns with `/` between them are one for each dimension, and \
+         messages of fused steps 1 to 12, weights of a split 1 to 65536 and not all equal; patterns with `/` between them are one for each dimension, and \
          behind an `@` stands the order of their steps, such as `@sequential`"
     } else {
         ""

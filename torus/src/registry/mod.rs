@@ -9,7 +9,8 @@
 //! `multiplying-l` with these radices, `bine/ring/direct-tree` is `mixed-tree` with a
 //! pattern for each dimension, and `bine/ring/direct@sequential-tree` the same with another order of the
 //! dimensions, as schedules write it. A schedule is an algorithm, too ([`Algorithm::of_schedule`]). Alltoalls through leaders or groups take their number in the same
-//! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`.
+//! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`. Behind any name may stand how the data
+//! are split over the lanes, by weights: `mixed-split:3,2,2,3`.
 
 mod fewest;
 mod find;
@@ -24,7 +25,7 @@ use crate::names::Rank;
 use crate::patterns::PatternKind;
 use crate::plan::{
     ExchangeRecipe, ExchangeStages, Expect, Interleave, Placement, Recipe, Schedule, ScheduleError,
-    WalkRecipe, max_ports,
+    Split, WalkRecipe, max_ports,
 };
 pub use find::{UnknownAlgorithm, find, name_of};
 use rows::ROWS;
@@ -78,6 +79,7 @@ pub struct Algorithm {
     variant: &'static Variant,
     patterns: Patterns,
     recipe: Recipe,
+    split: Split,
 }
 
 /// What a caller wants performed.
@@ -93,6 +95,8 @@ pub struct Request {
     pub ports: Option<u32>,
 }
 
+/// Behind a name, before the weights of the lanes' parts, unless they are equal.
+const SPLIT: &str = "-split:";
 /// Behind the name of an alltoall whose messages are all sent at once.
 const NONBLOCKING: &str = "-nonblocking";
 /// Behind the name of an alltoall, before how many messages are sent at a time.
@@ -153,8 +157,19 @@ impl Algorithm {
     /// hash of it.
     pub fn of_schedule(schedule: &Schedule) -> Self {
         let collective = schedule.collective;
-        let named = name_of(schedule).and_then(|name| find(collective, &name).ok());
-        named.unwrap_or_else(|| rows::unnamed(schedule))
+        let equal = Schedule { split: Split::default(), ..schedule.clone() };
+        let named = name_of(&equal).and_then(|name| find(collective, &name).ok());
+        named.unwrap_or_else(|| rows::unnamed(&equal)).with_split(schedule.split.clone())
+    }
+
+    /// The same with parts of other weights.
+    fn with_split(self, split: Split) -> Self {
+        if split.is_equal() {
+            return self;
+        }
+        let named = |name: &str| format!("{name}{SPLIT}{split}");
+        let alias_of = self.alias_of.as_deref().map(named);
+        Algorithm { name: Cow::Owned(named(&self.name)), alias_of, split, ..self }
     }
 
     /// One line on what it does.
@@ -182,6 +197,11 @@ impl Algorithm {
     /// The name of its form in schedules.
     pub fn form(&self) -> &'static str {
         self.recipe.form()
+    }
+
+    /// The number of ports that it is for, if it is for no other: as many as its split has parts.
+    pub fn ports(&self) -> Option<u32> {
+        self.split.parts()
     }
 
     /// True if every block goes straight from the rank that gives it to the rank that gets it,
@@ -224,7 +244,8 @@ impl Algorithm {
 
     fn on(&self, shape: &Shape) -> Result<Schedule, ScheduleError> {
         let map = RankMap::RowMajor;
-        self.schedule(&Request { shape: shape.clone(), map, root: Rank(0), ports: Some(1) })
+        let ports = Some(self.ports().unwrap_or(1));
+        self.schedule(&Request { shape: shape.clone(), map, root: Rank(0), ports })
     }
 
     /// The schedule for a request.
@@ -249,7 +270,8 @@ impl Algorithm {
             shape: shape.clone(),
             map: request.map.clone(),
             root: request.root,
-            ports: request.ports.unwrap_or_else(|| max_ports(shape)),
+            ports: request.ports.or(self.ports()).unwrap_or_else(|| max_ports(shape)),
+            split: self.split.clone(),
             recipe,
         };
         schedule.validate()?;

@@ -16,7 +16,7 @@ use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Placement::{self, Dealt, Path, Rank, Resend};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
 use crate::plan::{
-    ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, Schedule, WalkRecipe,
+    ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, Schedule, Split, WalkRecipe,
 };
 
 const fn family(
@@ -193,6 +193,7 @@ pub(super) fn unnamed(schedule: &Schedule) -> Algorithm {
         variant: &AS_WRITTEN,
         patterns,
         recipe: schedule.recipe.clone(),
+        split: Split::default(),
     }
 }
 
@@ -328,6 +329,7 @@ pub(super) static ROWS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 variant,
                 patterns: family.patterns.clone(),
                 recipe: variant.recipe.clone(),
+                split: Split::default(),
             };
             (place.unwrap_or(usize::MAX), row)
         })
@@ -358,6 +360,7 @@ mod tests {
             ("multi-leader-node-aware-nonblocking", "multi-leader-node-aware"),
             ("pairwise-nonblocking", "pairwise"),
             ("trees", "trees"),
+            ("mixed-tree-split:3,2,2", "mixed"),
             ("mine.txt", "mine.txt"),
         ] {
             assert_eq!(family_of(algorithm), family);

@@ -10,7 +10,7 @@ use super::steps::AxisSteps;
 use crate::collectives::WalkForm;
 use crate::geometry::{AxisLink, Shape};
 use crate::patterns::PatternKind;
-use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder, WalkRecipe};
+use crate::plan::{Flow, Interleave, Recipe, Schedule, Split, StepOrder, WalkRecipe};
 use crate::registry::{self, Request};
 use crate::sim::{Machine, Network};
 
@@ -104,6 +104,7 @@ impl SearchSpace {
             map: question.map.clone(),
             root: question.root,
             ports,
+            split: Split::default(),
             recipe: Recipe::Walk(recipe),
         };
         let on_ports = |recipe: WalkRecipe| (1..=question.ports).map(move |p| (recipe.clone(), p));
@@ -238,6 +239,7 @@ impl Frame {
             map: question.map.clone(),
             root: question.root,
             ports: self.ports,
+            split: Split::default(),
             recipe: Recipe::Walk(recipe),
         };
         schedule.validate().is_ok().then_some(schedule)

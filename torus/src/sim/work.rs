@@ -14,7 +14,7 @@ use std::slice;
 use crate::collectives::{Action, Collective, Payload, Share};
 use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::segments::MIN_SEPARATE_RUN_BYTES;
-use crate::plan::{Flow, Lane, Plan, Run, Transfer};
+use crate::plan::{Flow, Lane, Part, Plan, Run, Transfer};
 
 /// Positions of a vector that are followed one by one.
 const MOST_FOLLOWED: u32 = 4096;
@@ -80,7 +80,7 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
     let plan = flow.plan(rank);
     let mut met: HashMap<PortId, HashSet<Rank>> = HashMap::new();
     // By part, what arrives in any of several lanes.
-    let mut arrives: HashMap<u32, Vec<bool>> = HashMap::new();
+    let mut arrives: HashMap<Part, Vec<bool>> = HashMap::new();
     for (number, lane) in plan.lanes.iter().enumerate() {
         let others = plan.lanes.iter().enumerate().filter(|(other, _)| *other != number);
         if others.map(|(_, other)| other.part).all(|part| part != lane.part) {
@@ -180,7 +180,7 @@ impl<'a> Places<'a> {
             (collective.gives(rank, root, n_ranks), collective.gets(rank, root, n_ranks));
         let space = &lane.space;
         let is_vector = space.payload == Payload::Vector;
-        let is_home = gets == Share::All && (is_vector || !space.is_scattered(lane.parts));
+        let is_home = gets == Share::All && (is_vector || !space.is_scattered(lane.part));
         let home = |position| match is_home {
             true => Place::Output(position),
             false => Place::Work(position),
@@ -220,7 +220,7 @@ impl<'a> Places<'a> {
 
     /// What may travel apart of a run.
     fn units(&self, run: Run) -> impl Iterator<Item = Run> + use<> {
-        let is_cut = self.lane.space.travels_apart(self.lane.parts, self.plan.collective);
+        let is_cut = self.lane.space.travels_apart(self.lane.part, self.plan.collective);
         let len = if is_cut { 1 } else { run.len.max(1) };
         (run.start..run.end()).step_by(len as usize).map(move |start| Run::new(start, len))
     }
@@ -244,7 +244,7 @@ impl<'a> Places<'a> {
             (Place::Work(a), Place::Work(b)) => a + 1 == b,
             (Place::Input(a), Place::Input(b)) | (Place::Output(a), Place::Output(b)) => {
                 let is_vector = self.lane.space.payload == Payload::Vector;
-                (is_vector || self.lane.parts == 1) && a + 1 == b
+                (is_vector || self.lane.part.is_whole()) && a + 1 == b
             }
             _ => false,
         }

@@ -127,7 +127,7 @@ fn more_ports_than_directions_repeat_lanes() {
     let flow = algorithm.schedule(&request).unwrap().expand().unwrap().on_ports(6);
     assert_eq!(check(&flow, Expect::default()), []);
     let parts: Vec<_> =
-        flow.lanes().iter().map(|lane| (lane.port.0, lane.part, lane.parts)).collect();
+        flow.lanes().iter().map(|lane| (lane.port.0, lane.part.start, lane.part.units)).collect();
     assert_eq!(parts, (0..6).map(|port| (port, u32::from(port), 6)).collect::<Vec<_>>());
 }
 

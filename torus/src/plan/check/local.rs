@@ -182,8 +182,10 @@ pub(super) fn check_plan(
             Collective::Gather => received_positions(lane),
             _ => sent_positions(lane),
         };
-        let parts = plan.lanes.first().map_or(1, |lane| u64::from(lane.parts));
-        let (moved, expected) = (plan.lanes.iter().map(moved).sum(), expected * parts);
+        // Counted in units of the data: a position has as many as its lane's part.
+        let moved = |lane: &Lane| moved(lane) * u64::from(lane.part.weight());
+        let units = plan.lanes.first().map_or(1, |lane| u64::from(lane.part.units));
+        let (moved, expected) = (plan.lanes.iter().map(moved).sum(), expected * units);
         if moved != expected {
             let fault = PlanFault::AtRoot { moved, expected };
             found.push(Violation { rank, lane: None, step: None, position: None, fault });
@@ -207,9 +209,9 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
         differs(None, None, "the number of lanes");
     }
     for (index, (lane, header)) in plan.lanes.iter().zip(flow.lanes()).enumerate() {
-        let Lane { port, part, parts, window, ref space, ref steps } = *lane;
-        let executed = (header.port, header.part, header.parts, header.window);
-        if (port, part, parts, window) != executed {
+        let Lane { port, part, window, ref space, ref steps } = *lane;
+        let executed = (header.port, header.part, header.window);
+        if (port, part, window) != executed {
             differs(Some(index), None, "port, part or window");
         }
         // Pairs stand in different positions on different ranks.

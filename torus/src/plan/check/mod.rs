@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
         });
         let (units, idle) = (plans.collect(), Mutex::default());
         let mut checker = Checker { flow, expect, units, uncovered: Vec::new(), times: 1, idle };
-        let mut parts: Vec<u32> = flow.lanes().iter().map(|lane| lane.part).collect();
+        let mut parts: Vec<_> = flow.lanes().iter().map(|lane| lane.part).collect();
         parts.sort_unstable();
         parts.dedup();
         for part in parts {

@@ -1,8 +1,8 @@
 //! Whole blocks dealt to lanes.
 //!
 //! Where each lane moves a part of every block, these parts are short, and messages of many have to be packed. Here
-//! a lane moves whole blocks, as many as every other: those whose coordinates add up to its number, modulo the
-//! lanes. Along each line of any dimension every lane then has its turn again and again, so in whichever dimension a
+//! a lane moves whole blocks, as many as every other, or as its weight in the split: those whose coordinates add up to
+//! one of its turns, modulo all. Along each line of any dimension every lane then has its turn again and again, so in whichever dimension a
 //! lane begins, soon all ranks have as much to pass on. The messages are those of a walk, without the blocks of
 //! others.
 
@@ -22,24 +22,26 @@ use crate::plan::ir::members::{CoordSet, Tile};
 use crate::plan::ir::runs::{Run, Runs};
 use crate::plan::ir::view::{DependsOn, StepView};
 
-/// How many blocks have coordinates that add up to a number, modulo the lanes.
+/// How many blocks have coordinates that add up to a number, modulo the turns.
 type CountsBySum = SmallVec<[u64; 12]>;
 
 /// By position in row-major order, the lane that moves its block.
 #[derive(Clone, Debug)]
 pub struct Deal {
     lane_of: Arc<[u8]>,
-    lanes: u32,
+    /// By sum of coordinates, modulo as many as there are, the lane whose turn it is.
+    turns: Arc<[u8]>,
 }
 
 impl Deal {
-    /// The blocks of a shape, dealt to so many lanes, at most 256.
-    pub fn new(shape: &Shape, lanes: u32) -> Self {
+    /// The blocks of a shape, dealt to lanes in turns; at most 256 of them.
+    pub fn new(shape: &Shape, turns: &[u32]) -> Self {
+        let turns: Arc<[u8]> = turns.iter().map(|&lane| lane as u8).collect();
         let of_vertex = |vertex: Vertex| {
             let sum: u32 = shape.coord(vertex).as_slice().iter().sum();
-            (sum % lanes) as u8
+            turns[sum as usize % turns.len()]
         };
-        Deal { lane_of: shape.vertices().map(of_vertex).collect(), lanes }
+        Deal { lane_of: shape.vertices().map(of_vertex).collect(), turns }
     }
 
     /// The part of some runs that a lane moves.
@@ -59,28 +61,31 @@ impl Deal {
     /// By coordinate of dimension `dim`, the most of a lane's blocks in a product of sets, of each dimension one of
     /// those of its coordinates.
     fn most(&self, lane: u8, dim: usize, sets: &[Vec<Cow<'_, CoordSet>>]) -> Vec<u64> {
-        let lanes = self.lanes as usize;
+        let n = self.turns.len();
         let count = |set: &Cow<'_, CoordSet>| {
-            let mut counts: CountsBySum = SmallVec::from_elem(0, lanes);
+            let mut counts: CountsBySum = SmallVec::from_elem(0, n);
             let members = set.0.iter().flat_map(|interval| interval.start..interval.end);
-            members.for_each(|member| counts[member as usize % lanes] += 1);
+            members.for_each(|member| counts[member as usize % n] += 1);
             counts
         };
         // As many as add up to a number, of the members of both.
         let at = |a: &CountsBySum, b: &CountsBySum, sum: usize| -> u64 {
-            (0..lanes).map(|of_a| a[of_a] * b[(sum + lanes - of_a) % lanes]).sum()
+            (0..n).map(|of_a| a[of_a] * b[(sum + n - of_a) % n]).sum()
         };
         let mut others: HashSet<CountsBySum> = HashSet::new();
-        others.insert((0..lanes).map(|sum| u64::from(sum == 0)).collect());
+        others.insert((0..n).map(|sum| u64::from(sum == 0)).collect());
         for of_dim in (0..sets.len()).filter(|&other| other != dim).map(|other| &sets[other]) {
             let of_dim: HashSet<CountsBySum> = of_dim.iter().map(count).collect();
             let with = |a: &CountsBySum| {
-                let both = |b: &CountsBySum| (0..lanes).map(|sum| at(a, b, sum)).collect();
+                let both = |b: &CountsBySum| (0..n).map(|sum| at(a, b, sum)).collect();
                 of_dim.iter().map(both).collect::<Vec<CountsBySum>>()
             };
             others = others.iter().flat_map(with).collect();
         }
-        let most = |own: CountsBySum| others.iter().map(|other| at(&own, other, lane.into())).max();
+        let own_turns = || (0..n).filter(|&turn| self.turns[turn] == lane);
+        let of_lane =
+            |own: &CountsBySum, other| own_turns().map(|turn| at(own, other, turn)).sum::<u64>();
+        let most = |own: CountsBySum| others.iter().map(|other| of_lane(&own, other)).max();
         sets[dim].iter().map(|set| most(count(set)).unwrap_or(0)).collect()
     }
 }
@@ -143,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::plan::max_ports;
+    use crate::plan::{Split, max_ports};
 
     proptest! {
         /// Along every line of every dimension all lanes have as many blocks, but for one.
@@ -152,7 +157,7 @@ mod tests {
             let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
             let shape: Shape = format!("{}+{on_node}", sizes.join("x")).parse().unwrap();
             for lanes in 1..=max_ports(&shape) {
-                let deal = Deal::new(&shape, lanes);
+                let deal = Deal::new(&shape, &Split::default().turns(lanes));
                 for (dim, size) in shape.sizes().into_iter().enumerate() {
                     for start in shape.vertices().map(|at| shape.coord(at)).filter(|at| at[dim] == 0) {
                         let on_line = |x| deal.lane_of[shape.vertex(start.with(dim, x)).index()];

@@ -25,6 +25,7 @@ use crate::plan::ir::flow::{Flow, LaneHeader, Visit};
 use crate::plan::ir::grid::Grid;
 use crate::plan::ir::members::Tile;
 use crate::plan::ir::space::{BlockOrder, Displaced, Listing, Space};
+use crate::plan::ir::split::Part;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::types::{Lane, Plan};
 use crate::plan::ir::view::{DependsOn, StepView};
@@ -71,12 +72,14 @@ impl Schedule {
         let torus = Arc::new(Torus { shape: schedule.shape.clone(), map: schedule.map.clone() });
         let lanes = match &schedule.recipe {
             Recipe::Walk(recipe) => {
-                let deal = recipe.is_dealt().then(|| Deal::new(&schedule.shape, schedule.ports));
+                let deal = recipe
+                    .is_dealt()
+                    .then(|| Deal::new(&schedule.shape, &schedule.split.turns(schedule.ports)));
                 (0..schedule.ports)
                     .map(|port| walk_lane(schedule, recipe, &torus, deal.as_ref(), port))
                     .collect::<Result<Vec<_>, _>>()?
             }
-            Recipe::Exchange(exchange) => exchange_lanes(&torus, exchange, schedule.ports),
+            Recipe::Exchange(exchange) => exchange_lanes(&torus, exchange, schedule),
             Recipe::Linear => linear_lanes(&torus, schedule),
             Recipe::Prefix(how) => prefix_lanes(torus.shape.n_ranks(), schedule, *how),
             Recipe::Trees => tree_lanes(&torus, schedule),
@@ -99,8 +102,11 @@ impl Expansion {
         let again = (0..ports).map(|port| {
             let from = port as usize % n_lanes;
             let port = PortId(port as u16);
-            let header =
-                LaneHeader { port, part: port.0.into(), parts: ports, ..headers[from].clone() };
+            let header = LaneHeader {
+                port,
+                part: Part::equal(port.0.into(), ports),
+                ..headers[from].clone()
+            };
             (header, lanes[from].clone())
         });
         let (headers, lanes) = again.unzip();
@@ -182,8 +188,8 @@ impl Flow for Expansion {
             for (_, pass) in passes {
                 pass.list(rank, at, self.complete, &mut steps);
             }
-            let LaneHeader { port, part, parts, window, ref space, .. } = *header;
-            Lane { port, part, parts, space: space.clone(), window, steps }
+            let LaneHeader { port, part, window, ref space, .. } = *header;
+            Lane { port, part, space: space.clone(), window, steps }
         });
         Plan {
             collective: self.collective,
@@ -271,11 +277,13 @@ fn walk_lane(
     let outwards = [fold(&nodes, walk.sizes(), Action::Copy), fold(&sizes, &nodes, Action::Copy)];
     outwards.into_iter().flatten().for_each(|pass| passes.push(pass));
     // Lanes that have whole blocks share a space.
-    let (part, parts) = if deal.is_some() { (0, 1) } else { (port, schedule.ports) };
+    let part = match deal {
+        Some(_) => Part::WHOLE,
+        None => schedule.split.part(port, schedule.ports),
+    };
     let header = LaneHeader {
         port: PortId(port as u16),
         part,
-        parts,
         space,
         window: None,
         n_steps: passes.n_steps(),
@@ -297,13 +305,13 @@ fn listed(torus: &Torus, order: &PositionOrder) -> BlockOrder {
 fn exchange_lanes(
     torus: &Arc<Torus>,
     exchange: &ExchangeRecipe,
-    n_lanes: u32,
+    schedule: &Schedule,
 ) -> Vec<ExpandedLane> {
     let grid = Arc::new(Grid::new(torus.clone(), exchange.groups));
-    let (passes, parts) = exchange::passes(exchange, torus, &grid, n_lanes);
+    let passes = exchange::passes(exchange, torus, &grid, schedule.ports);
     let n_positions = grid.n_positions();
     let space = Space { payload: Payload::Pairs, n_positions, order: BlockOrder::Grid(grid) };
-    let mut lanes = lanes(space, parts, passes);
+    let mut lanes = lanes(space, schedule, passes);
     lanes.iter_mut().for_each(|(header, _)| header.window = exchange.window());
     lanes
 }
@@ -315,14 +323,14 @@ fn linear_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
         schedule.collective.gives(schedule.root, schedule.root, shape.n_ranks()) == Share::All;
     let order = BlockOrder::Identity;
     let space = Space { payload: Payload::Blocks, n_positions: shape.n_ranks(), order };
-    lanes(space, 1, linear::passes(torus, root, from_root, schedule.ports))
+    lanes(space, schedule, linear::passes(torus, root, from_root, schedule.ports))
 }
 
 /// One lane for each port, with its part of the vector.
 fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<ExpandedLane> {
     let is_exclusive = schedule.collective.sums() == Sums::Before;
     let pass = |_| PrefixPass::new(n_ranks, how, is_exclusive);
-    lanes(whole_vector(), schedule.ports, (0..schedule.ports).map(pass))
+    lanes(whole_vector(), schedule, (0..schedule.ports).map(pass))
 }
 
 /// One lane for each tree, as many as there are ports and trees.
@@ -330,9 +338,8 @@ fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
     let shape = &torus.shape;
     let trees = Arc::new(Trees::new(shape, schedule.map.vertex_of(shape, schedule.root)));
     let action = schedule.collective.along_trees().unwrap_or_default();
-    let parts = schedule.ports.min(trees.n_trees() as u32);
     let pass = |part| TreePass::new(torus.clone(), trees.clone(), part as usize, action);
-    lanes(whole_vector(), parts, (0..parts).map(pass))
+    lanes(whole_vector(), schedule, (0..schedule.n_parts()).map(pass))
 }
 
 /// A space in which every message carries all of the vector's part.
@@ -340,17 +347,17 @@ fn whole_vector() -> Space {
     Space { payload: Payload::Vector, n_positions: 1, order: BlockOrder::Identity }
 }
 
-/// A lane with its header for each port, of one pass each; the data are cut into `parts`.
+/// A lane with its header for each port, of one pass each.
 fn lanes<P: Pass + 'static>(
     space: Space,
-    parts: u32,
+    schedule: &Schedule,
     passes: impl IntoIterator<Item = P>,
 ) -> Vec<ExpandedLane> {
-    let space = Arc::new(space);
+    let (space, parts) = (Arc::new(space), schedule.n_parts());
     let lane = |(port, pass): (u32, P)| {
         let (n_steps, space) = (pass.n_steps(), space.clone());
-        let (port, part) = (PortId(port as u16), port % parts);
-        let header = LaneHeader { port, part, parts, space, window: None, n_steps };
+        let (port, part) = (PortId(port as u16), schedule.split.part(port % parts, parts));
+        let header = LaneHeader { port, part, space, window: None, n_steps };
         let mut passes = Passes::default();
         passes.push(pass);
         (header, passes)

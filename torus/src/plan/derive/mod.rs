@@ -13,6 +13,7 @@ mod prefix;
 mod resend;
 mod rounds;
 pub(super) mod routing;
+mod rules;
 pub(super) mod schedule;
 mod tree;
 pub(super) mod walk;

@@ -4,12 +4,12 @@
 //! longer). It names no buffers and no bytes; the same schedule serves every count.
 
 use super::walk::Interleave;
-use crate::collectives::{Collective, Sums, WalkForm};
+use crate::collectives::{Collective, WalkForm};
 use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
 use crate::patterns::{Pattern, PatternKind, Unserved};
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
-use crate::plan::ir::grid::NodeGroups;
+use crate::plan::ir::split::Split;
 
 crate::named! {
     /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
@@ -60,6 +60,8 @@ pub struct Schedule {
     pub root: Rank,
     /// Number of ports, `1 ..= max(1, 2 * D)` for D dimensions with links.
     pub ports: u32,
+    /// How the vector, or every block, is split over the lanes.
+    pub split: Split,
     /// How.
     pub recipe: Recipe,
 }
@@ -219,6 +221,31 @@ pub enum ScheduleError {
         /// The name of the form.
         form: &'static str,
     },
+    /// There is not a weight for each part.
+    #[error(
+        "a split into {found} parts, but {collective} in {form} form on these ports has {expected}; give a weight \
+         for each of several parts, or none: then they are equal"
+    )]
+    Split {
+        /// Weights given.
+        found: u32,
+        /// Parts that lanes have.
+        expected: u32,
+        /// The collective.
+        collective: Collective,
+        /// The name of the form.
+        form: &'static str,
+    },
+    /// Whole blocks are dealt in too many turns.
+    #[error(
+        "whole blocks are dealt in {turns} turns; weights of the split may add up to {most} at most"
+    )]
+    Turns {
+        /// The sum of the weights.
+        turns: u32,
+        /// The most.
+        most: u32,
+    },
     /// Whole blocks are dealt to the lanes of butterflies only.
     #[error(
         "{collective} in {form} form has no whole blocks to deal to lanes; an allgather's or a \
@@ -243,12 +270,6 @@ pub enum ScheduleError {
     },
 }
 
-/// The divisors of a number as a list in a sentence.
-fn divisors(number: u32) -> String {
-    let divisors = (1..=number).filter(|&divisor| number.is_multiple_of(divisor));
-    divisors.map(|divisor| divisor.to_string()).collect::<Vec<_>>().join(", ")
-}
-
 /// Most ports that a shape can use: two per dimension of size above 1 that has links, at least 1.
 pub fn max_ports(shape: &Shape) -> u32 {
     (2 * shape.active_dims().len() as u32).max(1)
@@ -258,92 +279,6 @@ impl Schedule {
     /// The name of its form.
     pub fn form(&self) -> &'static str {
         self.recipe.form()
-    }
-
-    /// Checks that the schedule can be expanded.
-    ///
-    /// # Errors
-    /// [`ScheduleError`] saying what does not fit and what would.
-    pub fn validate(&self) -> Result<(), ScheduleError> {
-        let shape = || self.shape.to_string();
-        let max = max_ports(&self.shape);
-        if !(1..=max).contains(&self.ports) {
-            return Err(ScheduleError::Ports { ports: self.ports, max, shape: shape() });
-        }
-        let last = Rank(self.shape.n_ranks() - 1);
-        if self.root > last {
-            return Err(ScheduleError::Root { root: self.root, last, shape: shape() });
-        }
-        let collective = self.collective;
-        let no_form = Err(ScheduleError::Form { collective, form: self.recipe.form() });
-        let recipe = match &self.recipe {
-            Recipe::Walk(recipe) => recipe,
-            Recipe::Exchange(exchange) if collective.is_pairwise() => {
-                return self.validate_exchange(exchange);
-            }
-            Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
-            Recipe::Linear if collective.is_linear() => return Ok(()),
-            Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
-            _ => return no_form,
-        };
-        if collective.phases(recipe.form).is_none() {
-            return no_form;
-        }
-        if recipe.patterns.len() != self.shape.n_dims() {
-            return Err(ScheduleError::Patterns {
-                found: recipe.patterns.len(),
-                expected: self.shape.n_dims(),
-            });
-        }
-        if matches!(recipe.interleave, Interleave::Fused { .. }) && recipe.form != WalkForm::Latency
-        {
-            return Err(ScheduleError::Fused { form: self.recipe.form() });
-        }
-        let has_blocks = recipe.form == WalkForm::Butterfly
-            && matches!(collective, Collective::Allgather | Collective::ReduceScatter);
-        if recipe.is_dealt() && !has_blocks {
-            return Err(ScheduleError::Dealt { collective, form: self.recipe.form() });
-        }
-        let patterns = self.ring_patterns(recipe, false)?;
-        for (pattern, kind) in patterns.iter().zip(&recipe.patterns) {
-            let (kind, size) = (kind.clone(), pattern.size());
-            if recipe.form == WalkForm::Latency && !pattern.groups_nest() {
-                return Err(ScheduleError::NotNested { kind, size });
-            }
-        }
-        Ok(())
-    }
-
-    fn validate_exchange(&self, exchange: &ExchangeRecipe) -> Result<(), ScheduleError> {
-        let (shape, per_node) = (|| self.shape.to_string(), self.shape.ranks_per_node());
-        if (exchange.has_leaders() || exchange.stages == ExchangeStages::NodesFirst)
-            && self.shape.node_dim().is_none()
-        {
-            return Err(ScheduleError::NoNodes { shape: shape() });
-        }
-        match exchange.groups {
-            NodeGroups::OfSize(group) | NodeGroups::WithLeaders(group)
-                if matches!(exchange.stages, ExchangeStages::InsideFirst { .. }) =>
-            {
-                let sizes = per_node.to_string();
-                Err(ScheduleError::Groups { group, per_node, shape: shape(), sizes })
-            }
-            NodeGroups::OfSize(group) if group == 0 || !per_node.is_multiple_of(group) => {
-                let sizes = divisors(per_node);
-                Err(ScheduleError::Groups { group, per_node, shape: shape(), sizes })
-            }
-            NodeGroups::OfSize(_) | NodeGroups::WholeNode => Ok(()),
-            NodeGroups::WithLeaders(leaders) if leaders == 0 || leaders > per_node => {
-                Err(ScheduleError::Leaders { leaders, per_node, shape: shape() })
-            }
-            NodeGroups::WithLeaders(leaders) => {
-                let group = u64::from(per_node.div_ceil(leaders));
-                let n_groups = u64::from(self.shape.n_ranks() / per_node * leaders);
-                let n_positions = n_groups.saturating_mul(group * group);
-                let fits = u32::try_from(n_positions).is_ok();
-                fits.then_some(()).ok_or(ScheduleError::Blocks { n_positions })
-            }
-        }
     }
 
     /// True if some nodes lie beyond the core of a latency form: they give their vectors away before

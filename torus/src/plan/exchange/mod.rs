@@ -87,6 +87,18 @@ impl ExchangeRecipe {
         matches!(self.groups, NodeGroups::WithLeaders(_))
     }
 
+    /// Into how many parts so many lanes cut the blocks; in one, lanes have whole blocks in turn.
+    pub(super) fn n_parts(&self, shape: &Shape, n_lanes: u32) -> u32 {
+        let has_inner = shape.node_dim().is_some();
+        let is_single = match self.stages {
+            ExchangeStages::InsideFirst { .. } => return 1,
+            ExchangeStages::Together => true,
+            ExchangeStages::NodesFirst => !has_inner,
+            ExchangeStages::Dimensions => !has_inner && shape.n_dims() == 1,
+        };
+        if is_single && !self.has_leaders() { 1 } else { n_lanes }
+    }
+
     /// Messages of a step.
     fn per_step(&self) -> usize {
         if self.is_straight() { 1 } else { self.batch.map_or(usize::MAX, |batch| batch as usize) }
@@ -150,15 +162,15 @@ fn axes(exchange: &ExchangeRecipe, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[
     }
 }
 
-/// The passes of `n_lanes` lanes, and into how many parts they cut the blocks.
+/// The passes of `n_lanes` lanes.
 pub fn passes(
     exchange: &ExchangeRecipe,
     torus: &Arc<Torus>,
     grid: &Arc<Grid>,
     n_lanes: u32,
-) -> (Vec<ExchangePass>, u32) {
+) -> Vec<ExchangePass> {
     if let ExchangeStages::InsideFirst { radix, staggered } = exchange.stages {
-        return (parlinna::passes(radix, exchange.batch, staggered, grid, n_lanes), 1);
+        return parlinna::passes(radix, exchange.batch, staggered, grid, n_lanes);
     }
     let shape = &torus.shape;
     // Displacements of groups stand for those of their leaders; all groups are as large there.
@@ -180,7 +192,7 @@ pub fn passes(
     let stages = axes(exchange, grid, shape);
     if let ([along], false) = (&stages[..], exchange.has_leaders()) {
         let lane = |order: Vec<u32>| ExchangePass::new(grid.clone(), along_steps(along, &order));
-        return (dealt(&rounds(along), n_lanes).into_iter().map(lane).collect(), 1);
+        return dealt(&rounds(along), n_lanes).into_iter().map(lane).collect();
     }
     let stages: Vec<_> = stages.into_iter().map(|along| (rounds(&along), along)).collect();
     // Dimensions with links take turns.
@@ -217,7 +229,7 @@ pub fn passes(
         let steps = members(false).chain(exchanges).chain(members(true)).collect();
         ExchangePass::new(grid.clone(), steps)
     };
-    ((0..n_lanes as usize).map(lane).collect(), n_lanes)
+    (0..n_lanes as usize).map(lane).collect()
 }
 
 impl ExchangePass {

@@ -1,6 +1,7 @@
 //! What can be wrong with the plan of one rank.
 
 use super::runs::Run;
+use super::split::Part;
 use crate::names::{LaneId, Position, Rank, StepId};
 
 /// What breaks a local rule.
@@ -22,23 +23,27 @@ pub enum Defect {
         /// The root given.
         root: Rank,
     },
-    /// Parts are counted differently, or numbered beyond their count.
-    #[error("part {part} of {parts} does not fit the {expected} parts of the first lane")]
+    /// A part is empty, or of data that are cut differently.
+    #[error("part {part} does not fit the {units} units of the first lane")]
     Part {
         /// The part.
-        part: u32,
-        /// The number of parts that the lane names.
-        parts: u32,
-        /// The number that the first lane names.
-        expected: u32,
+        part: Part,
+        /// The number of units that the first lane names.
+        units: u32,
     },
     /// No lane moves a part of the data.
-    #[error("no lane moves part {part} of {parts}")]
+    #[error("no lane moves part {part}")]
     MissingPart {
         /// The part.
-        part: u32,
-        /// Parts in all.
-        parts: u32,
+        part: Part,
+    },
+    /// Two parts have units in common, and are not the same.
+    #[error("parts {part} and {other} have units in common: parts must be the same, or apart")]
+    Parts {
+        /// The part.
+        part: Part,
+        /// The other.
+        other: Part,
     },
     /// Positions do not fit the collective.
     #[error("{found} positions of {payload} do not fit {expected}")]
@@ -60,7 +65,7 @@ pub enum Defect {
     #[error("lanes of part {part} have different spaces")]
     Spaces {
         /// The part.
-        part: u32,
+        part: Part,
     },
     /// Two lanes of one part touch one position.
     #[error("position {position} is touched by lane {other}, too, which moves the same part")]

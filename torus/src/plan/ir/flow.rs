@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::members::Tile;
 use super::runs::{Run, n_positions};
 use super::space::Space;
+use super::split::Part;
 use super::types::Plan;
 use super::view::{DependsOn, StepView};
 use crate::collectives::{Action, Collective};
@@ -18,9 +19,7 @@ pub struct LaneHeader {
     /// The port that drives it.
     pub port: PortId,
     /// Which part of the data it moves.
-    pub part: u32,
-    /// Into how many parts the data are cut.
-    pub parts: u32,
+    pub part: Part,
     /// Its working space.
     pub space: Arc<Space>,
     /// Steps of which a rank has messages under way at a time; see
@@ -33,7 +32,8 @@ pub struct LaneHeader {
 impl LaneHeader {
     /// What a position is of n, the bytes of the vector or of all blocks of a rank.
     pub fn position_share(&self) -> f64 {
-        1.0 / (f64::from(self.parts) * f64::from(self.space.n_blocks().max(1)))
+        let n_blocks = f64::from(self.space.n_blocks().max(1));
+        f64::from(self.part.weight()) / (f64::from(self.part.units) * n_blocks)
     }
 }
 

@@ -1,8 +1,5 @@
-//! How a count of elements is cut: parts for ports, pieces for positions.
-//!
-//! Both sides of a transfer compute these independently, so there is exactly one rule:
-//! piece `i` of `k` of `n` elements is `n*i/k .. n*(i+1)/k` (integer division). Pieces
-//! differ by at most one element; with `n < k` some are empty.
+//! Where the positions of a lane's part lie: a vector's part is cut into them as the vector is into parts
+//! ([`Part`]), and of blocks each holds one's part.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,23 +7,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::runs::Run;
+use super::split::{Part, bound};
 use super::types::Lane;
 use crate::collectives::Payload;
 use crate::names::{Block, Position, Rank};
-
-/// The elements of piece `index` when `count` elements are cut into `pieces`.
-///
-/// # Panics
-/// If `pieces` is 0 or `index >= pieces`.
-pub fn piece(count: u64, pieces: u32, index: u32) -> Range<u64> {
-    assert!(index < pieces, "piece {index} of {pieces}");
-    bound(count, pieces, index)..bound(count, pieces, index + 1)
-}
-
-fn bound(count: u64, pieces: u32, index: u32) -> u64 {
-    // 128 bits: count * index may exceed 64.
-    (u128::from(count) * u128::from(index) / u128::from(pieces)) as u64
-}
 
 /// How many elements there are: of a vector, or of every block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,8 +40,7 @@ impl Counts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     n_positions: u32,
-    parts: u32,
-    part: u32,
+    part: Part,
     lens: Lens,
 }
 
@@ -85,9 +68,9 @@ impl Extent {
     /// `gotten` elements in the end. Both are the same unless positions are displacements; a
     /// vector has the length of the first; [`Payload::Token`] has none.
     pub fn new(lane: &Lane, rank: Rank, given: &Counts, gotten: &Counts) -> Self {
-        let Lane { part, parts, ref space, .. } = *lane;
+        let Lane { part, ref space, .. } = *lane;
         let part_len = |count: u64| {
-            let part = piece(count, parts, part);
+            let part = part.of(count);
             part.end - part.start
         };
         let positions = || Position::first(space.n_positions);
@@ -118,7 +101,7 @@ impl Extent {
                 Lens::Bounds { bounds: bounds(rooms), is_loose: true }
             }
         };
-        Extent { n_positions: space.n_positions, part, parts, lens }
+        Extent { n_positions: space.n_positions, part, lens }
     }
 
     /// The extent in which position `i` has room for `rooms[i]` elements, and one more that
@@ -136,7 +119,7 @@ impl Extent {
 
     /// The lane's part of the vector, or of a block, of `count` elements.
     pub fn part_of(&self, count: u64) -> Range<u64> {
-        piece(count, self.parts, self.part)
+        self.part.of(count)
     }
 
     /// Elements in the whole working space, position after position.
@@ -199,26 +182,15 @@ mod tests {
     use crate::names::PortId;
     use crate::plan::ir::space::{BlockOrder, Listing, Space};
 
-    #[test]
-    fn pieces_tile_the_count() {
-        for count in [0u64, 1, 2, 5, 63, 64, 65, 1_000_003] {
-            for pieces in [1u32, 2, 3, 7, 64] {
-                let mut at = 0;
-                for index in 0..pieces {
-                    let range = piece(count, pieces, index);
-                    assert_eq!(range.start, at);
-                    let len = range.end - range.start;
-                    assert!(len.abs_diff(count / u64::from(pieces)) <= 1);
-                    at = range.end;
-                }
-                assert_eq!(at, count);
-            }
-        }
-    }
-
     fn lane(payload: Payload, order: BlockOrder, part: u32, parts: u32) -> Lane {
         let space = Arc::new(Space { payload, n_positions: 4, order });
-        Lane { port: PortId(0), part, parts, space, window: None, steps: Vec::new() }
+        Lane {
+            port: PortId(0),
+            part: Part::equal(part, parts),
+            space,
+            window: None,
+            steps: Vec::new(),
+        }
     }
 
     #[test]
@@ -256,10 +228,5 @@ mod tests {
         assert_eq!(extent.held(Run::new(1, 2), &gotten)[..], [3..7, 7..7]);
         let passing = extent.for_passing(&[3, 4, 20, 9]);
         assert_eq!(passing.held(Run::new(1, 2), &[0, 1, 20, 0])[..], [4..5, 9..29]);
-    }
-
-    #[test]
-    fn huge_counts_do_not_overflow() {
-        assert_eq!(piece(u64::MAX, 158_976, 158_975).end, u64::MAX);
     }
 }

@@ -46,8 +46,7 @@ impl Listed {
                 return mixed("the number of lanes");
             }
             for (a, b) in plan.lanes.iter().zip(&first.lanes) {
-                let header =
-                    |lane: &Lane| (lane.port, lane.part, lane.parts, lane.window, lane.steps.len());
+                let header = |lane: &Lane| (lane.port, lane.part, lane.window, lane.steps.len());
                 if header(a) != header(b) {
                     return mixed("port, part, window or number of steps of a lane");
                 }
@@ -63,7 +62,6 @@ impl Listed {
         let header = |lane: &Lane| LaneHeader {
             port: lane.port,
             part: lane.part,
-            parts: lane.parts,
             space: lane.space.clone(),
             window: lane.window,
             n_steps: lane.steps.len(),

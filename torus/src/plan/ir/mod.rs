@@ -10,6 +10,7 @@ pub(super) mod listed;
 pub(super) mod members;
 pub(super) mod runs;
 pub(super) mod space;
+pub(super) mod split;
 pub(super) mod torus;
 pub(super) mod types;
 pub(super) mod validate;

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::grid::Grid;
 use super::runs::{Run, Runs};
+use super::split::Part;
 use super::torus::Torus;
 use crate::collectives::{Collective, Payload, Share};
 use crate::geometry::Vertex;
@@ -252,18 +253,18 @@ impl Space {
         matches!(self.order, BlockOrder::Identity)
     }
 
-    /// Whether the user has neighbouring positions in separate places, if each holds one of the `parts` of a
+    /// Whether the user has neighbouring positions in separate places, if each holds this part of a
     /// block: parts of blocks, and blocks in another order. All ranks agree.
-    pub fn is_scattered(&self, parts: u32) -> bool {
+    pub fn is_scattered(&self, part: Part) -> bool {
         let is_block = matches!(self.payload, Payload::Blocks | Payload::Pairs);
-        is_block && (parts > 1 || !self.is_identity())
+        is_block && !(part.is_whole() && self.is_identity())
     }
 
     /// Whether each position is a run of its own where messages are cut
     /// ([`segments`](crate::plan::segments)): the user has them in separate places, from which and to which they can
     /// go without a copy. What is combined lands elsewhere anyway, and longer messages cost less.
-    pub fn travels_apart(&self, parts: u32, collective: Collective) -> bool {
-        !collective.is_reduction() && self.is_scattered(parts)
+    pub fn travels_apart(&self, part: Part, collective: Collective) -> bool {
+        !collective.is_reduction() && self.is_scattered(part)
     }
 
     /// Checks that the order fits what positions are: pieces of a vector and tokens stand in

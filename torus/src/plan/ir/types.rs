@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::runs::Runs;
 use super::space::Space;
+use super::split::Part;
 use crate::collectives::{Action, Collective};
 use crate::names::{PortId, Rank};
 
@@ -50,11 +51,9 @@ pub struct Step {
 pub struct Lane {
     /// The port that drives it. Several lanes may share one.
     pub port: PortId,
-    /// Which part of the data this lane moves, `0..parts`. Lanes with the same part share
+    /// Which part of the vector, or of every block, this lane moves. Lanes with the same part share
     /// one working space, and on no rank do two of them touch one position.
-    pub part: u32,
-    /// Into how many parts the vector (or every block) is cut.
-    pub parts: u32,
+    pub part: Part,
     /// The working space.
     pub space: Arc<Space>,
     /// Steps of which a rank has messages under way at a time: those of step s start when its
@@ -134,7 +133,7 @@ impl PartialEq for Plan {
         header(self) == header(other)
             && self.lanes.len() == other.lanes.len()
             && self.lanes.iter().zip(&other.lanes).all(|(a, b)| {
-                (a.port, a.part, a.parts, a.window) == (b.port, b.part, b.parts, b.window)
+                (a.port, a.part, a.window) == (b.port, b.part, b.window)
                     && a.steps == b.steps
                     && a.space.equals_on(&b.space, self.rank)
             })

@@ -1,13 +1,13 @@
 //! The local rules: what can be told from one rank's plan alone. The checker and the engine
 //! hold plans to the same ones.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::defect::{Defect, Invalid};
 use super::runs::{Run, n_positions};
+use super::split::Part;
 use super::types::{Lane, Plan, Step, Transfer};
 use crate::collectives::{Action, Payload};
 use crate::names::{LaneId, Position, Rank, StepId};
@@ -56,15 +56,23 @@ impl Rules<'_> {
         if !collective.is_rooted() && root != Rank(0) {
             self.report(None, None, Defect::NoRoot { root });
         }
-        let expected = lanes.first().map_or(1, |lane| lane.parts);
-        for (index, &Lane { part, parts, .. }) in lanes.iter().enumerate() {
-            if parts != expected || part >= parts {
-                self.report(Some(index), None, Defect::Part { part, parts, expected });
+        let units = lanes.first().map_or(1, |lane| lane.part.units);
+        let fits = |part: Part| part.units == units && part.start < part.end && part.end <= units;
+        for (index, &Lane { part, .. }) in lanes.iter().enumerate() {
+            if !fits(part) {
+                self.report(Some(index), None, Defect::Part { part, units });
             }
         }
-        let present: HashSet<u32> = lanes.iter().map(|lane| lane.part).collect();
-        if let Some(part) = (0..expected).find(|part| !present.contains(part)) {
-            self.report(None, None, Defect::MissingPart { part, parts: expected });
+        let parts = parts(lanes).into_iter().filter(|&part| fits(part));
+        let mut before = Part { start: 0, end: 0, units };
+        for part in parts.chain([Part { start: units, end: units, units }]) {
+            if part.start < before.end {
+                self.report(None, None, Defect::Parts { part, other: before });
+            } else if part.start > before.end {
+                let part = Part { start: before.end, end: part.start, units };
+                self.report(None, None, Defect::MissingPart { part });
+            }
+            before = part;
         }
     }
 
@@ -185,7 +193,7 @@ impl Rules<'_> {
                 self.report(Some(index), None, Defect::Spaces { part: lane.part });
             }
         }
-        for part in 0..lanes.first().map_or(0, |lane| lane.parts) {
+        for part in parts(lanes) {
             let sharing = (0..lanes.len()).filter(|&index| lanes[index].part == part);
             if sharing.clone().count() > 1 {
                 self.check_owners(&sharing.collect::<Vec<_>>());
@@ -226,6 +234,14 @@ impl Rules<'_> {
             }
         }
     }
+}
+
+/// The different parts of lanes, ascending.
+fn parts(lanes: &[Lane]) -> Vec<Part> {
+    let mut parts: Vec<Part> = lanes.iter().map(|lane| lane.part).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    parts
 }
 
 /// Of the positions that something is folded into, the fewest operands that one receives.

@@ -14,7 +14,8 @@
 //! step copy
 //! ```
 //!
-//! Runs are half-open, `start..end`, separated by spaces. A lane of which few steps are under way
+//! Runs are half-open, `start..end`, separated by spaces. A part of several units of the data is such a run, too:
+//! `part 1..4 of 6`. A lane of which few steps are under way
 //! at a time says `, window W` at the end of its line. Where blocks do not stand in the
 //! positions of their own numbers, `order` lists them; an alltoall's lane lists the blocks that
 //! this rank has at the `start` and in the `end`, `none*K` for K positions that hold none of its own.

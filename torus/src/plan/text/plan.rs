@@ -86,12 +86,9 @@ impl fmt::Display for Plan {
         writeln!(f, "rank {} of {}", self.rank, self.n_ranks)?;
         writeln!(f, "root {}", self.root)?;
         for lane in &self.lanes {
-            let Lane { port, part, parts, space, window, steps } = lane;
+            let Lane { port, part, space, window, steps } = lane;
             let Space { payload, n_positions, .. } = &**space;
-            write!(
-                f,
-                "lane port {port}, part {part} of {parts}, {n_positions} positions of {payload}"
-            )?;
+            write!(f, "lane port {port}, part {part}, {n_positions} positions of {payload}")?;
             window.map_or(Ok(()), |window| write!(f, "{WINDOW}{window}"))?;
             writeln!(f)?;
             if !space.is_identity() {
@@ -166,14 +163,15 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
     let window = window.transpose()?;
     let split = || {
         let (port, rest) = text.split_once(", part ")?;
-        let (part, rest) = rest.split_once(" of ")?;
-        let (parts, rest) = rest.split_once(", ")?;
+        let (part, rest) = rest.split_once(", ")?;
         let (positions, payload) = rest.split_once(" positions of ")?;
-        Some((port, part, parts, positions, payload))
+        Some((port, part, positions, payload))
     };
-    let (port, part, parts, n_positions, payload) = split().ok_or_else(|| lines.wrong(form))?;
+    let (port, part, n_positions, payload) = split().ok_or_else(|| lines.wrong(form))?;
     let port = port.parse().map_err(|_| lines.wrong("a port of at most 65535"))?;
-    let (part, parts) = (lines.number(part)?, lines.number(parts)?);
+    let part = part.parse().map_err(|()| {
+        lines.wrong("a part such as `2 of 6`, or units of the data such as `1..4 of 6`, 1 or more")
+    })?;
     let n_positions = lines.number(n_positions)?;
     let payload = by_name(&Payload::ALL, "what positions are", payload)
         .map_err(|expected| lines.wrong(expected))?;
@@ -202,7 +200,7 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
         steps.push(Step { sends, recvs, action, own_at });
     }
     let space = Arc::new(Space { payload, n_positions, order });
-    Ok(Lane { port: PortId(port), part, parts, space, window, steps })
+    Ok(Lane { port: PortId(port), part, space, window, steps })
 }
 
 fn parse_transfers(lines: &mut TextLines<'_>, keyword: &str) -> Result<Transfers, TextError> {

@@ -15,6 +15,7 @@ use crate::plan::derive::schedule::{
 use crate::plan::derive::walk::Interleave;
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
+use crate::plan::ir::split::Split;
 
 const OF: &str = "of";
 const LED: &str = "led";
@@ -76,7 +77,11 @@ impl fmt::Display for Schedule {
                 writeln!(f, "stages {}\nbatch {batch}", name.map_or("", |(name, _)| name))?;
             }
         }
-        writeln!(f, "ports {}", self.ports)
+        writeln!(f, "ports {}", self.ports)?;
+        if !self.split.is_equal() {
+            writeln!(f, "split {}", self.split)?;
+        }
+        Ok(())
     }
 }
 
@@ -123,8 +128,12 @@ impl FromStr for Schedule {
         };
         let ports = lines.need("ports")?;
         let ports = lines.number(ports)?;
+        let split = match lines.take("split") {
+            Some(weights) => weights.parse::<Split>().map_err(|error| lines.refused(error))?,
+            None => Split::default(),
+        };
         lines.end()?;
-        let schedule = Schedule { collective, shape, map, root, ports, recipe };
+        let schedule = Schedule { collective, shape, map, root, ports, split, recipe };
         schedule.validate().map_err(|error| lines.refused(error))?;
         Ok(schedule)
     }

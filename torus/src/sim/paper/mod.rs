@@ -44,7 +44,10 @@ pub(super) fn script(
     use Interleave::Sequential;
     use Placement::{Path, Rank, Resend};
     use WalkForm::{Butterfly, Latency, Tree, TwoPhase};
-    let Recipe::Walk(recipe) = &schedule.recipe else { return Err(NotModelled::Schedule) };
+    // Its threads have equal parts.
+    let (Recipe::Walk(recipe), true) = (&schedule.recipe, schedule.split.is_equal()) else {
+        return Err(NotModelled::Schedule);
+    };
     let code = Code {
         machine,
         flow,

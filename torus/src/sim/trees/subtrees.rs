@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::collectives::{Action, Collective};
 use crate::geometry::Vertex;
 use crate::names::{LaneId, LinkId, Rank, StepId};
-use crate::plan::{Expansion, Flow, LaneHeader};
+use crate::plan::{Expansion, Flow};
 use crate::sim::network::Network;
 
 /// What a rank has with the rank next to it on the way from the root.
@@ -17,8 +17,9 @@ pub struct Branch {
     pub step: u32,
     /// Links on the way that are cables, and that lie on boards.
     pub hops: [u16; 2],
-    /// On the busiest link of the way: ports that send over it in the step; and, as a multiple of [`SHARES`],
-    /// how many would keep it as busy in the long run, in which each has its pieces' other messages, too.
+    /// On the busiest link of the way, as multiples of [`SHARES`]: ports with as much data as this one's that send over
+    /// it in the step; and how many would keep it as busy in the long run, in which each has its pieces' other
+    /// messages, too.
     pub in_step: u32,
     pub in_all: u32,
     /// No message of the step leaves its node.
@@ -28,7 +29,7 @@ pub struct Branch {
 /// The most ranks, times ports, that are followed up and down the trees of an allreduce.
 const MOST_OF_ALLREDUCE: usize = 1 << 15;
 
-/// What long-run loads of links are counted in.
+/// What loads of links are counted in.
 pub const SHARES: f32 = 64.0;
 
 /// A rank with all below it.
@@ -58,7 +59,7 @@ pub struct LaneTrees {
 pub struct TreesOfLanes {
     /// By lane.
     pub lanes: Vec<LaneTrees>,
-    /// Messages of all lanes and steps on the link that has the most.
+    /// Messages of all lanes and steps on the link that has the most, in units of the data.
     pub busiest: u32,
 }
 
@@ -78,6 +79,8 @@ struct StepMessages {
 /// All messages by lane and step, on a network.
 struct Messages<'a> {
     lanes: Vec<Vec<StepMessages>>,
+    /// By lane, units of the data in each message.
+    weights: Vec<u32>,
     n_ranks: usize,
     network: &'a Network,
     place: &'a dyn Fn(Rank) -> Vertex,
@@ -93,7 +96,9 @@ impl<'a> Messages<'a> {
         let lanes = LaneId::first(flow.lanes().len()).zip(flow.lanes()).map(|(lane, header)| {
             StepId::first(header.n_steps).map(|step| of_step(lane, step)).collect()
         });
-        Messages { lanes: lanes.collect(), n_ranks: flow.n_ranks() as usize, network, place }
+        let weights = flow.lanes().iter().map(|lane| lane.part.weight()).collect();
+        let n_ranks = flow.n_ranks() as usize;
+        Messages { lanes: lanes.collect(), weights, n_ranks, network, place }
     }
 
     fn route(&self, from: Rank, to: Rank, visit: &mut dyn FnMut(LinkId)) {
@@ -104,13 +109,13 @@ impl<'a> Messages<'a> {
 /// What messages put on links.
 struct Loads<'a> {
     of: &'a Messages<'a>,
-    /// By link, ports that send over it in the step, and the last of them.
+    /// By link, the weights of ports that send over it in the step, and the last of them.
     in_step: Vec<u32>,
     last: Vec<(usize, Rank)>,
     crossed: Vec<usize>,
-    /// By link, how many ports would keep it as busy as all messages do.
+    /// By link, the weights of ports that would keep it as busy as all messages do.
     in_all: Vec<f32>,
-    /// By link, all messages.
+    /// By link, the weights of all messages.
     n_all: Vec<u32>,
 }
 
@@ -121,7 +126,7 @@ impl<'a> Loads<'a> {
     fn new(of: &'a Messages<'a>) -> Self {
         let n_links = of.network.whole().n_links();
         let (mut in_all, mut n_all) = (vec![0.0; n_links], vec![0; n_links]);
-        for steps in &of.lanes {
+        for (steps, &weight) in of.lanes.iter().zip(&of.weights) {
             // Whose port has several messages for each piece: who sends from the root, who receives towards it.
             let busy = |action, from: Rank, to: Rank| match action {
                 Action::Reduce => (0, to.index()),
@@ -135,10 +140,10 @@ impl<'a> Loads<'a> {
             let mut messages = [0, 1].map(|_| vec![0u32; of.n_ranks]);
             all().for_each(|(_, _, (way, rank))| messages[way][rank] += 1);
             for (from, to, (way, rank)) in all() {
-                let share = 1.0 / messages[way][rank] as f32;
+                let share = weight as f32 / messages[way][rank] as f32;
                 of.route(from, to, &mut |link| {
                     in_all[link.index()] += share;
-                    n_all[link.index()] += 1;
+                    n_all[link.index()] += weight;
                 });
             }
         }
@@ -154,21 +159,23 @@ impl<'a> Loads<'a> {
                 // One port sends one message after the other.
                 let sender = (lane, from);
                 if std::mem::replace(&mut last[link.index()], sender) != sender {
-                    in_step[link.index()] += 1;
+                    in_step[link.index()] += of.weights[lane];
                     crossed.push(link.index());
                 }
             });
         }
     }
 
-    fn branch(&self, step: u32, from: Rank, to: Rank) -> Branch {
-        let (mut hops, mut in_step, mut in_all) = ([0u16; 2], 1, 0.0f32);
+    fn branch(&self, (lane, step): (usize, u32), from: Rank, to: Rank) -> Branch {
+        let own = self.of.weights[lane];
+        let (mut hops, mut in_step, mut in_all) = ([0u16; 2], own, 0.0f32);
         self.of.route(from, to, &mut |link| {
             hops[usize::from(self.of.network.is_on_board(link))] += 1;
             in_step = in_step.max(self.in_step[link.index()]);
             in_all = in_all.max(self.in_all[link.index()]);
         });
-        let in_all = (in_all * SHARES).round() as u32;
+        let [in_step, in_all] =
+            [in_step as f32, in_all].map(|load| (load / own as f32 * SHARES).round() as u32);
         Branch { below: 0, step, hops, in_step, in_all, stays: false }
     }
 
@@ -189,7 +196,7 @@ struct Reading {
 }
 
 impl TreesOfLanes {
-    /// `None` if one is no tree, or shares its port with another, or differs in what it moves.
+    /// `None` if one is no tree, or shares its port with another.
     pub fn of(
         flow: &Expansion,
         network: &Network,
@@ -199,14 +206,15 @@ impl TreesOfLanes {
         let n_ranks = flow.n_ranks() as usize;
         let mut ports: Vec<_> = headers.iter().map(|header| header.port).collect();
         ports.sort_unstable();
-        let first = headers.first()?;
+        if headers.is_empty() {
+            return None;
+        }
         // Beside all other algorithms of an allreduce.
         let is_long = n_ranks * headers.len() > MOST_OF_ALLREDUCE;
         if flow.collective() == Collective::Allreduce && is_long {
             return None;
         }
-        let is_alike = |header: &LaneHeader| header.parts == first.parts;
-        if !headers.iter().all(is_alike) || ports.windows(2).any(|pair| pair[0] == pair[1]) {
+        if ports.windows(2).any(|pair| pair[0] == pair[1]) {
             return None;
         }
         let messages = Messages::of(flow, network, place);
@@ -223,12 +231,12 @@ impl TreesOfLanes {
             for (lane, steps) in messages.lanes.iter().enumerate() {
                 steps.get(step).into_iter().for_each(|of_step| loads.count(lane, of_step));
             }
-            for (steps, reading) in messages.lanes.iter().zip(&mut lanes) {
+            for (lane, (steps, reading)) in messages.lanes.iter().zip(&mut lanes).enumerate() {
                 let Some(of_step) = steps.get(step) else { continue };
                 let first = [reading.edges[0].len(), reading.edges[1].len()];
                 let mut stays = true;
                 for &(from, to) in &of_step.messages {
-                    let branch = loads.branch(step as u32, from, to);
+                    let branch = loads.branch((lane, step as u32), from, to);
                     stays &= branch.hops == [0, 0];
                     if !reading.message((from, to), of_step.action, branch) {
                         return None;

@@ -40,7 +40,8 @@ pub fn play(
     let ns = |trail: &Trail| trail.iter().map(|(_, ns, _)| ns).sum::<f64>();
     // What the busiest link carries in all takes its time, whenever it comes.
     let share = score.whole().first().copied().flatten().unwrap_or(0.0);
-    let busiest = f64::from(trees.busiest) * share * of_call.1 / machine.speeds().link;
+    let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
+    let busiest = f64::from(trees.busiest) * of_unit * of_call.1 / machine.speeds().link;
     let last = lanes.iter_mut().max_by(|a, b| ns(a).total_cmp(&ns(b)));
     if let Some(last) = last {
         let (rest, step) = (before + busiest - ns(last), last.last().and_then(|last| last.2));
@@ -122,8 +123,8 @@ impl<'a> Tree<'a> {
     /// How long a piece is on its way beside latency, ns. The first of many meets those of its step, the
     /// others more and more those of all steps.
     fn wire(&self, branch: &Branch) -> f64 {
-        let (in_step, in_all) =
-            (f64::from(branch.in_step), f64::from(branch.in_all as f32 / SHARES));
+        let [in_step, in_all] =
+            [branch.in_step, branch.in_all].map(|load| f64::from(load as f32 / SHARES));
         let first = 1.0 / self.pieces as f64;
         let load = (first * in_step + (1.0 - first) * in_all).max(1.0);
         let rate = match branch.hops {
