@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hopbine_torus::plan::{Expect, Schedule};
-use hopbine_torus::search::{Best, Certificate, Cost, Point, Question, Search};
+use hopbine_torus::search::{Best, Certificate, Cost, Point, Question, Search, better, splits};
 use hopbine_torus::sim::{Machine, Network};
 use rayon::prelude::*;
 
@@ -14,19 +14,24 @@ use crate::tune::Budget;
 
 /// Nodes that are looked at between two looks at the clock.
 const NODES_AT_A_TIME: u64 = 100_000;
+/// The part of the time for the search itself: in the rest the best few get parts of lanes that differ.
+const SEARCHING: f64 = 0.75;
 /// The most nodes of a search: about 100 bytes each.
 const MOST_NODES: u64 = 8_000_000;
 
 /// What a search has found.
 pub struct Searched {
     pub found: Best,
+    /// The best with equal parts of lanes, if those of what was found differ.
+    pub equal: Option<Best>,
     /// The best row of the registry that was predicted; on all ports those that were not cannot be better.
     pub named: Option<(Schedule, Cost)>,
     pub certificate: Certificate,
     pub elapsed: Duration,
 }
 
-/// Searches until nothing better is left, or the time is over and all rows of the registry on all ports are known.
+/// Searches until nothing better is left, or the time is over and all rows of the registry on all ports are known. Then
+/// the best few get parts of lanes that differ.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a question without an answer.
@@ -38,6 +43,7 @@ pub fn search(
     bar: &Bar,
 ) -> Result<Searched, CliError> {
     let start = Instant::now();
+    let searching = Budget(budget.0.mul_f64(SEARCHING));
     let mut search = Search::new(question, network, machine)
         .map_err(|error| CliError::Usage(error.to_string()))?;
     let (mut named, mut slowest): (Option<(Schedule, Cost)>, _) = (None, Duration::ZERO);
@@ -65,16 +71,29 @@ pub fn search(
             search.learn(point, cost);
         }
         bar.say(&format!("{:.2} us", search.best_ns() / 1e3));
-        let has_room = budget.has_room(start, slowest) && search.certificate().visited < MOST_NODES;
+        let has_room =
+            searching.has_room(start, slowest) && search.certificate().visited < MOST_NODES;
         // Nothing that is found may be worse than what has a name.
         if !has_room && search.best().is_some() && !search.has_rows() {
             break;
         }
     }
-    let found = search.best().cloned().ok_or_else(|| {
+    let best = search.best().cloned().ok_or_else(|| {
         CliError::Usage("no schedule was predicted exactly enough; please report it".to_owned())
     })?;
-    Ok(Searched { found, named, certificate: search.certificate(), elapsed: start.elapsed() })
+    let of_found = |found: &Best| {
+        let mut splits = splits(found, question, (network, machine));
+        // The first takes a few predictions.
+        let next = || if budget.has_room(start, 4 * slowest) { splits.next() } else { None };
+        std::iter::from_fn(next).collect()
+    };
+    let split: Vec<Vec<Best>> = search.found().par_iter().map(of_found).collect();
+    let (found, equal) = match better(split.into_iter().flatten(), &best) {
+        Some(split) => (split, Some(best)),
+        None => (best, None),
+    };
+    let (certificate, elapsed) = (search.certificate(), start.elapsed());
+    Ok(Searched { found, equal, named, certificate, elapsed })
 }
 
 /// Proves that a schedule performs its collective.

@@ -4,7 +4,7 @@ mod driver;
 
 use hopbine_torus::collectives::Payload;
 use hopbine_torus::plan::{Recipe, Schedule, WalkRecipe};
-use hopbine_torus::search::{Cost, Question};
+use hopbine_torus::search::{Best, Cost, Question};
 use hopbine_torus::sim::Machine;
 use hopbine_torus::sizes::{self, parse_size};
 use hopbine_torus::{Collective, Rank, Shape, registry};
@@ -25,7 +25,8 @@ use driver::{Searched, prove};
 ///
 /// The search is branch and bound over forms, a pattern for each dimension, orders of dimensions, lanes, segments
 /// and leaders. Its certificate has a lower bound for any schedule, a lower bound for the schedules of the search
-/// space, and whether the whole space was searched. Times are predictions.
+/// space, and whether the whole space was searched. Then the lanes of the best few get parts that differ, if that gains
+/// over 1 %: a heuristic. Times are predictions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -150,6 +151,7 @@ fn line(what: &str, schedule: &Schedule, cost: Cost, bound_ns: f64) -> Vec<Cell>
         patterns,
         order,
         Cell::count(schedule.ports),
+        Cell::text(schedule.split.to_string()),
         Cell::count(cost.segment_bytes),
         Cell::new(us, format!("{about}{}", decimal(us, 2))),
         gap,
@@ -158,7 +160,7 @@ fn line(what: &str, schedule: &Schedule, cost: Cost, bound_ns: f64) -> Vec<Cell>
 }
 
 fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) -> Report {
-    let Searched { found, named, certificate, elapsed } = searched;
+    let Searched { found, equal, named, certificate, elapsed } = searched;
     let shape: &Shape = &args.place.torus;
     let size = match args.collective.payload() {
         Payload::Token => String::new(),
@@ -166,9 +168,16 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
     };
     let (kind, bound_ns) = certificate.bound;
     let mut rows = vec![line("found", &found.schedule, found.cost, bound_ns)];
+    let of_equal = |equal: &Best| line("equal parts", &equal.schedule, equal.cost, bound_ns);
+    rows.extend(equal.iter().map(of_equal));
     rows.extend(named.iter().map(|(schedule, cost)| line("registry", schedule, *cost, bound_ns)));
     let us = |ns: f64| decimal(ns / 1e3, 2);
     let searched = match certificate.is_exhaustive {
+        true if equal.is_some() => {
+            "the whole space was searched, in which lanes have equal parts: it has no better schedule than that with \
+             equal parts"
+                .to_owned()
+        }
         true => "the whole space was searched: it has no better schedule".to_owned(),
         false => {
             format!(
@@ -194,6 +203,12 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
             certificate.visited, certificate.pruned, certificate.predicted
         ),
     ];
+    if equal.is_some() {
+        notes.push(
+            "Parts of lanes that differ are a heuristic beside the space: others may take less."
+                .to_owned(),
+        );
+    }
     if !(found.cost.is_exact && named.as_ref().is_none_or(|(_, cost)| cost.is_exact)) {
         notes.push(
             "~: approximate, by the one rank with the longest route and the busiest link."
@@ -224,6 +239,7 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
             ("predictions", Value::from(certificate.predicted)),
             ("uncertain", Value::from(certificate.uncertain)),
             ("seconds", Value::from(elapsed.as_secs_f64())),
+            ("equal_us", Value::from(equal.as_ref().map(|equal| equal.cost.ns / 1e3))),
             ("is_proved", Value::from(is_proved)),
             ("schedule", Value::from(found.schedule.to_string())),
         ],
@@ -240,6 +256,7 @@ fn report(args: &Args, machine: &Machine, searched: &Searched, is_proved: bool) 
             Column::text("patterns", "patterns").wraps(),
             Column::text("interleave", "order"),
             Column::number("ports", "ports"),
+            Column::text("split", "split").wraps(),
             Column::number("segment_bytes", "messages up to"),
             Column::number("predicted_us", "predicted us"),
             Column::number("over_bound", "over bound"),

@@ -25,12 +25,15 @@
 
 mod bound;
 mod counted;
+mod ordered;
 mod question;
 mod space;
+mod split;
 mod steps;
 mod tree;
 mod unwalked;
 
 pub use counted::best_of;
 pub use question::{Best, Certificate, Cost, Point, Question, QuestionError, SEGMENTS};
+pub use split::{better, splits};
 pub use tree::Search;

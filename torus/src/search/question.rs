@@ -4,7 +4,7 @@ use crate::bounds::BoundKind;
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape};
 use crate::names::Rank;
-use crate::plan::{Schedule, max_ports};
+use crate::plan::{Expansion, Schedule, max_ports};
 use crate::sim::{CallForm, Machine, Network, Profile, Score};
 
 /// The lengths at which messages are cut unless others are wanted, bytes; the one that is taken where nothing is cut
@@ -134,6 +134,16 @@ impl Point {
         (network, machine): (&Network, &Machine),
         best_ns: f64,
     ) -> Cost {
+        self.judged(question, (network, machine), best_ns).cost
+    }
+
+    /// The same with what it follows from.
+    pub(super) fn judged(
+        &self,
+        question: &Question,
+        (network, machine): (&Network, &Machine),
+        best_ns: f64,
+    ) -> Judgement {
         let schedule = &self.schedule;
         let flow = schedule.expand().expect("points are valid");
         let place = |rank: Rank| schedule.map.vertex_of(&schedule.shape, rank);
@@ -152,14 +162,24 @@ impl Point {
         let ns = ns.max(self.bound_ns);
         let of_one = Cost { ns, segment_bytes, is_exact: one.is_exact() };
         let is_short = one.has_few_messages(question.shape.n_ranks());
-        if of_one.is_exact || ns >= best_ns || !is_short {
-            return of_one;
-        }
-        match Score::of_all(&flow, network, place) {
-            Ok(all) => Cost { ns: ns.max(play(&all, segment_bytes)), is_exact: true, ..of_one },
-            Err(_) => of_one,
-        }
+        let follows_all = !of_one.is_exact && ns < best_ns && is_short;
+        let all = follows_all.then(|| Score::of_all(&flow, network, place).ok()).flatten();
+        let (cost, score) = match all {
+            Some(all) => {
+                let ns = ns.max(play(&all, segment_bytes));
+                (Cost { ns, is_exact: true, ..of_one }, all)
+            }
+            None => (of_one, one),
+        };
+        Judgement { cost, flow, score }
     }
+}
+
+/// What a schedule takes, and what that follows from.
+pub(super) struct Judgement {
+    pub cost: Cost,
+    pub flow: Expansion,
+    pub score: Score,
 }
 
 /// The best schedule that is known.

@@ -2,25 +2,21 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::rc::Rc;
 
-use smallvec::SmallVec;
-
-use super::bound::{Judge, LaneSums};
+use super::bound::Judge;
+use super::ordered::{Chosen, Judged, Ordered, find};
 use super::question::{Best, Certificate, Cost, Point, Question, QuestionError};
-use super::space::{Frame, SearchSpace};
-use super::steps::AxisSteps;
+use super::space::SearchSpace;
 use crate::bounds::{BoundKind, Bounds};
 use crate::collectives::WalkForm;
-use crate::patterns::PatternKind;
 use crate::plan::{Recipe, Schedule, WalkRecipe};
 use crate::sim::{Machine, Network};
 
-/// Which of a frame's patterns, by dimension.
-type Chosen = SmallVec<[u16; 6]>;
-
 /// Rows of the registry on all ports come before all others, in the order of their estimates.
 const EARLY: f64 = 1e-6;
+
+/// Schedules that are kept: lanes of the next best may end further apart.
+const KEPT: usize = 4;
 
 /// A node.
 #[derive(Clone, Debug)]
@@ -65,75 +61,6 @@ impl Ord for Node {
     }
 }
 
-/// A pattern of a dimension, judged for a frame.
-struct Judged {
-    steps: Rc<AxisSteps>,
-    estimate: f64,
-    sums: LaneSums,
-    /// The least sums of it and of those behind it.
-    least: LaneSums,
-}
-
-/// What is known of a frame's dimensions: by dimension, patterns in the order in which they are tried.
-struct Ordered {
-    /// What all its schedules have in common, and of that what is before the first step, ns.
-    common: f64,
-    start: f64,
-    axes: Vec<Vec<Judged>>,
-}
-
-impl Ordered {
-    fn new(judge: &Judge<'_>, frame: &Frame) -> Self {
-        let of_axis = |axis: &Vec<Rc<AxisSteps>>| {
-            let judged = axis.iter().map(|steps| Judged {
-                steps: steps.clone(),
-                estimate: judge.estimate(frame, steps),
-                sums: judge.sums(frame, steps),
-                least: LaneSums::MOST,
-            });
-            let mut judged: Vec<Judged> = judged.collect();
-            judged.sort_by(|a, b| a.estimate.total_cmp(&b.estimate));
-            let mut least = LaneSums::MOST;
-            for of_pattern in judged.iter_mut().rev() {
-                least = least.min(of_pattern.sums);
-                of_pattern.least = least;
-            }
-            judged
-        };
-        let axes = frame.axes.iter().map(of_axis).collect();
-        Ordered { common: judge.common(frame), start: judge.start(frame), axes }
-    }
-
-    /// The estimate and the bound of a node.
-    fn part(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16], from: u16) -> (f64, f64) {
-        let (mut estimate, mut sums) = (self.start, LaneSums::default());
-        for (dim, axis) in self.axes.iter().enumerate() {
-            let at = chosen.get(dim).copied().unwrap_or(if dim == chosen.len() { from } else { 0 });
-            let judged = &axis[usize::from(at)];
-            estimate += judged.estimate;
-            sums = sums + if dim < chosen.len() { judged.sums } else { judged.least };
-        }
-        (estimate, judge.partial(self.common, sums).max(judge.any(frame.ports)))
-    }
-
-    /// The same of a whole choice.
-    fn whole(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16]) -> (f64, f64) {
-        let (estimate, bound) = self.part(judge, frame, chosen, 0);
-        let steps = self.axes.iter().zip(chosen).map(|(axis, &at)| &*axis[usize::from(at)].steps);
-        let steps: SmallVec<[&AxisSteps; 6]> = steps.collect();
-        let bound = judge.whole(frame, &steps).max(bound);
-        (estimate.max(bound), bound)
-    }
-
-    /// The choice that is these patterns.
-    fn chosen(&self, patterns: &[PatternKind]) -> Option<Chosen> {
-        let place = |(axis, kind): (&Vec<Judged>, &PatternKind)| {
-            axis.iter().position(|judged| judged.steps.kind == *kind).map(|at| at as u16)
-        };
-        self.axes.iter().zip(patterns).map(place).collect()
-    }
-}
-
 /// A search under way; see the [room](super).
 pub struct Search<'a> {
     question: &'a Question,
@@ -145,7 +72,8 @@ pub struct Search<'a> {
     ratios: Vec<Option<f64>>,
     /// Bounds of what was handed out and is not yet known.
     handed_out: Vec<f64>,
-    best: Option<Best>,
+    /// The best schedules that are known, the best first.
+    found: Vec<Best>,
     universal: (BoundKind, f64),
     /// Nodes visited and pruned, schedules predicted, and of these uncertain ones.
     counts: [u64; 4],
@@ -203,7 +131,7 @@ impl<'a> Search<'a> {
             open,
             ratios,
             handed_out: Vec::new(),
-            best: None,
+            found: Vec::new(),
             universal: bounds.call(question.bytes),
             counts: [0; 4],
         })
@@ -259,12 +187,12 @@ impl<'a> Search<'a> {
             let ratio = known.map_or(ratio, |known| known.min(ratio));
             *known = Some(if counts { ratio } else { 2.0 * known.unwrap_or(ratio) });
         }
-        if cost.ns >= self.best_ns() {
-            return;
-        }
-        match counts {
-            true => self.best = Some(Best { schedule: point.schedule, cost }),
-            false => self.counts[3] += 1,
+        if counts {
+            let place = self.found.partition_point(|found| found.cost.ns <= cost.ns);
+            self.found.insert(place, Best { schedule: point.schedule, cost });
+            self.found.truncate(KEPT);
+        } else if cost.ns < self.best_ns() {
+            self.counts[3] += 1;
         }
     }
 
@@ -280,12 +208,17 @@ impl<'a> Search<'a> {
 
     /// The best schedule so far.
     pub fn best(&self) -> Option<&Best> {
-        self.best.as_ref()
+        self.found.first()
+    }
+
+    /// The best and a few next to it, in the order of what they take.
+    pub fn found(&self) -> &[Best] {
+        &self.found
     }
 
     /// What it takes, ns.
     pub fn best_ns(&self) -> f64 {
-        self.best.as_ref().map_or(f64::INFINITY, |found| found.cost.ns)
+        self.best().map_or(f64::INFINITY, |found| found.cost.ns)
     }
 
     /// How good it is known to be.
@@ -296,7 +229,7 @@ impl<'a> Search<'a> {
         Certificate {
             bound: self.universal,
             space_ns: left.min(self.best_ns()),
-            is_exhaustive: left >= self.best_ns() && self.best.is_some(),
+            is_exhaustive: left >= self.best_ns() && self.best().is_some(),
             visited,
             pruned,
             predicted,
@@ -386,13 +319,4 @@ impl<'a> Search<'a> {
             self.open.push(Reverse(Node { key: self.key(&node), ..node }));
         }
     }
-}
-
-/// The frame and the choice that a walk of the registry is.
-fn find(space: &SearchSpace, ordered: &[Ordered], named: &Schedule) -> Option<(usize, Chosen)> {
-    let Recipe::Walk(recipe) = &named.recipe else { return None };
-    let plain = WalkRecipe { patterns: Vec::new(), ..recipe.clone() };
-    let is_it = |frame: &Frame| frame.ports == named.ports && frame.recipe == plain;
-    let frame = space.frames.iter().position(is_it)?;
-    Some((frame, ordered[frame].chosen(&recipe.patterns)?))
 }

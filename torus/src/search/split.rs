@@ -1,0 +1,142 @@
+//! Parts of lanes that differ: beside the searched space, in which all parts are equal.
+//!
+//! Lanes that have equal parts end at different times where dimensions differ. If a lane took a + b x for a part x of
+//! the data, whatever the others do, all would end at once with parts that follow from a and b. They do not, as lanes
+//! share links: so the ends that come out correct a, and parts are computed again, a few times. This is a heuristic:
+//! what it finds counts if its prediction gains, and proves nothing about other parts.
+
+use super::question::{Best, Judgement, Point, Question};
+use crate::bounds::Bounds;
+use crate::plan::{Recipe, Schedule, Split};
+use crate::sim::{CallForm, Machine, Network, Profile};
+
+/// How often parts are computed.
+const ROUNDS: usize = 4;
+/// How much longer equal parts must take for others to be worth a line, and lanes to end apart for others to be tried.
+const WORTH: f64 = 1.01;
+/// What the weights of parts add up to, about; of whole blocks that are dealt in turns fewer.
+const UNITS: f64 = 1000.0;
+const TURNS: f64 = 48.0;
+/// The least part, of an equal one.
+const LEAST: f64 = 0.05;
+
+/// A schedule that a search has found, with parts of lanes that differ, each time a prediction nearer to lanes that end
+/// at once; nothing where they do anyway. What one takes may be more than with equal parts: see [`better`].
+pub fn splits<'a>(
+    found: &'a Best,
+    question: &Question,
+    (network, machine): (&'a Network, &'a Machine),
+) -> impl Iterator<Item = Best> + use<'a> {
+    let parts = found.schedule.n_parts();
+    let (_, bound_ns) =
+        Bounds::new(question.collective, parts, &machine.limits(network)).call(question.bytes);
+    let segments = vec![found.cost.segment_bytes];
+    let question = Question { segments, ..question.clone() };
+    let is_dealt = matches!(&found.schedule.recipe, Recipe::Walk(walk) if walk.is_dealt());
+    let units = if is_dealt { TURNS } else { UNITS };
+    let mut lanes = None;
+    let mut known = vec![Split::default()];
+    let next = move || {
+        if parts < 2 || known.len() > ROUNDS {
+            return None;
+        }
+        let judge = |schedule: &Schedule, best_ns| {
+            let point = Point { bound_ns, ..Point::of_schedule(schedule.clone()) };
+            point.judged(&question, (network, machine), best_ns)
+        };
+        let ends = |schedule: &Schedule, judged: &Judgement, times: f64| {
+            let bytes = times * question.bytes;
+            ends(schedule, judged, machine, bytes)
+        };
+        if lanes.is_none() {
+            let judged = judge(&found.schedule, f64::INFINITY);
+            let once = ends(&found.schedule, &judged, 1.0);
+            let of = |least: fn(f64, f64) -> f64| once.iter().copied().reduce(least).unwrap_or(0.0);
+            if of(f64::max) < WORTH * of(f64::min) {
+                return None;
+            }
+            let twice = ends(&found.schedule, &judged, 2.0);
+            let lane = |(once, twice): (f64, f64)| Lane {
+                fixed: 2.0 * once - twice,
+                slope: (twice - once) * f64::from(parts),
+            };
+            lanes = Some(once.into_iter().zip(twice).map(lane).collect::<Vec<_>>());
+        }
+        let lanes = lanes.as_mut()?;
+        let shares = at_once(lanes, LEAST / f64::from(parts))?;
+        let weights: Vec<u32> =
+            shares.into_iter().map(|share| (share * units).round().max(1.0) as u32).collect();
+        let split = Split::new(&weights).ok().filter(|split| !known.contains(split))?;
+        known.push(split.clone());
+        let schedule = Schedule { split, ..found.schedule.clone() };
+        schedule.validate().ok()?;
+        let judged = judge(&schedule, found.cost.ns);
+        if known.len() <= ROUNDS {
+            let all: u32 = weights.iter().sum();
+            let ends = ends(&schedule, &judged, 1.0);
+            for ((lane, weight), end) in lanes.iter_mut().zip(weights).zip(ends) {
+                lane.fixed = end - lane.slope * f64::from(weight) / f64::from(all);
+            }
+        }
+        Some(Best { schedule, cost: judged.cost })
+    };
+    std::iter::from_fn(next)
+}
+
+/// The fastest of some splits of a schedule, if it is predicted over 1 % faster than the best with equal parts, as
+/// exactly as that.
+pub fn better(splits: impl IntoIterator<Item = Best>, best: &Best) -> Option<Best> {
+    let counts = |split: &Best| {
+        (split.cost.is_exact || !best.cost.is_exact) && WORTH * split.cost.ns < best.cost.ns
+    };
+    splits.into_iter().filter(counts).min_by(|a, b| a.cost.ns.total_cmp(&b.cost.ns))
+}
+
+/// When each lane of a schedule ends in a call of so many bytes, ns.
+fn ends(schedule: &Schedule, judged: &Judgement, machine: &Machine, bytes: f64) -> Vec<f64> {
+    let Judgement { cost, flow, score } = judged;
+    let segment_bytes = cost.segment_bytes;
+    let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
+    let played = profile.play(schedule, flow, score, machine, bytes, true);
+    let spans = played.expect("our own software performs all schedules").spans;
+    let mut ends = vec![0.0f64; schedule.n_parts() as usize];
+    for span in spans {
+        let end = &mut ends[span.lane as usize];
+        *end = end.max(span.end_ns);
+    }
+    ends
+}
+
+/// What a lane takes, ns: without data, and more for all of them.
+struct Lane {
+    fixed: f64,
+    slope: f64,
+}
+
+/// The parts of lanes, of 1, with which all end at once, each at least so large; `None` where more data take no longer.
+fn at_once(lanes: &[Lane], least: f64) -> Option<Vec<f64>> {
+    if lanes.iter().any(|lane| lane.slope <= 0.0) {
+        return None;
+    }
+    let per_part: f64 = lanes.iter().map(|lane| 1.0 / lane.slope).sum();
+    let fixed: f64 = lanes.iter().map(|lane| lane.fixed / lane.slope).sum();
+    let end = (1.0 + fixed) / per_part;
+    Some(lanes.iter().map(|lane| ((end - lane.fixed) / lane.slope).max(least)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_end_at_once() {
+        let lane = |fixed, slope| Lane { fixed, slope };
+        let lanes = [lane(10.0, 100.0), lane(20.0, 100.0), lane(10.0, 200.0)];
+        let shares = at_once(&lanes, 0.0).unwrap();
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let ends = lanes.iter().zip(&shares).map(|(lane, x)| lane.fixed + lane.slope * x);
+        let ends: Vec<f64> = ends.collect();
+        assert!(ends.iter().all(|end| (end - ends[0]).abs() < 1e-9), "{ends:?}");
+        assert!(at_once(&[lane(1.0, 0.0)], 0.0).is_none());
+    }
+}
