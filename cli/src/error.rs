@@ -120,6 +120,9 @@ pub enum CliError {
         /// Why not.
         source: io::Error,
     },
+    /// What each rank knows to have failed on a rank, so that none has to leave for the others to learn of it.
+    #[error(transparent)]
+    Agreed(Box<CliError>),
     /// The world cannot be joined.
     #[error(transparent)]
     World(#[from] hopbine::Error),
@@ -161,6 +164,7 @@ impl CliError {
             | CliError::Run { .. }
             | CliError::Bench(_)
             | CliError::World(_) => 1,
+            CliError::Agreed(error) => error.exit_status(),
             // As shells have it.
             CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             CliError::Start { .. } => 126,

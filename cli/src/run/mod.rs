@@ -165,6 +165,8 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 pub fn leave<T>(world: World, outcome: Result<T, CliError>) -> Result<T, CliError> {
     match &outcome {
         Ok(_) => world.finish().map_err(CliError::World)?,
+        // One that leaves at once ends what others still do with its memory. That says more than how the end went.
+        Err(CliError::Agreed(_)) => drop(world.finish()),
         // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
         Err(_) => std::mem::forget(world),
     }

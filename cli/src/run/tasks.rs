@@ -116,17 +116,21 @@ fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
     let own = read.as_ref().map_or(0, |text| fnv::of_bytes(text.bytes()));
     let mut all = vec![0; comm.size() as usize];
     let gathered = comm.allgather(&[own], &mut all);
+    let is_agreed = gathered.is_ok();
+    let checked = |text| {
+        gathered?;
+        match all.iter().position(|&other| other != own) {
+            None => Ok(text),
+            Some(other) => Err(CliError::Usage(format!(
+                "rank {}: the schedule in {} is not that of rank {other}; all ranks need the same schedule",
+                comm.rank(),
+                path.display()
+            ))),
+        }
+    };
     // Others that cannot read theirs have left perhaps: this rank's own reason says more than that.
-    let text = read?;
-    gathered?;
-    match all.iter().position(|&other| other != own) {
-        None => Ok(text),
-        Some(other) => Err(CliError::Usage(format!(
-            "rank {}: the schedule in {} is not that of rank {other}; all ranks need the same schedule",
-            comm.rank(),
-            path.display()
-        ))),
-    }
+    let checked = read.and_then(checked);
+    checked.map_err(|error| if is_agreed { CliError::Agreed(Box::new(error)) } else { error })
 }
 
 /// The algorithms to run, and remarks on those that are not.
