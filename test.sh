@@ -73,7 +73,7 @@ tests_shm() {
 # Random calls and faults on the simulated wire, by the command that the tests have built.
 chaos() {
   local hopbine=${CARGO_TARGET_DIR:-target}/debug/hopbine
-  limited 300 "$hopbine" chaos --seeds 1..2000 &&
+  limited 600 "$hopbine" chaos --seeds 1..2000 &&
     limited 300 "$hopbine" chaos --seeds 1..150 --backend sim-utofu
 }
 
@@ -108,9 +108,9 @@ stage "building" building
 stage "tests" tests
 stage "tests that wait" tests_that_wait
 stage "tests in shared memory" tests_shm
-stage "chaos" chaos
 stage "under MPI" limited 1500 ci/mpi.sh
-# These compile, wait, or emulate on one core: no many ranks.
+# These compute, compile, wait, or emulate on one core: no many ranks.
+beside "chaos" chaos
 beside "installation" limited 900 env PROFILE=dev ci/install.sh
 beside "address sanitizer" limited 1500 ci/sanitize.sh address
 beside "aarch64" limited 1500 ci/arm.sh

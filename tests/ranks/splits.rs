@@ -20,6 +20,9 @@ fn split(algorithm: &Algorithm, shape: &Shape, root: u32, rng: &mut SmallRng) ->
     Some(Schedule { split, ..schedule })
 }
 
+/// More ranks than these are many.
+const FEW: u32 = 12;
+
 /// Programs of every algorithm, executed symbolically in a random order: no elements, fewer than lanes, an odd number.
 fn interpret(collective: Collective) {
     let can = !collective.is_rooted() && collective != Collective::Barrier;
@@ -32,7 +35,11 @@ fn interpret(collective: Collective) {
         for algorithm in registry::algorithms(collective) {
             let Some(schedule) = split(&algorithm, &shape, root, &mut rng) else { continue };
             let flow = schedule.expand().unwrap();
-            for count in [0, 1, 2, rng.random_range(3..40), 1 + 2 * rng.random_range(20..100)] {
+            let counts = [0, 1, 2, rng.random_range(3..40), 1 + 2 * rng.random_range(20..100)];
+            // Of many ranks one count, which takes turns.
+            let turn = n_run % counts.len();
+            let counts = if n_ranks > FEW { &counts[turn..=turn] } else { &counts[..] };
+            for &count in counts {
                 let segment_bytes = [None, Some(8), Some(48)][n_run % 3];
                 let case = Case { collective, n_ranks, count, root };
                 let what = format!("{collective} {} on {text}, {}", algorithm.name, schedule.split);

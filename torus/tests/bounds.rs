@@ -12,6 +12,10 @@ use crate::common::{NODE_SHAPES, SHAPES};
 /// More ranks than these are not followed one by one.
 const MOST_FOLLOWED: u32 = 64;
 
+/// More ranks than these on one of the machines only, which takes turns.
+const FEW: u32 = 16;
+const MACHINES: [&str; 3] = ["ideal-torus", "tofu-d", "hx2mesh"];
+
 fn schedules(
     collective: Collective,
     shape: &Shape,
@@ -49,8 +53,10 @@ fn predicted(schedule: &Schedule, network: &Network, machine: &Machine, bytes: &
 
 fn never_below(collective: Collective) {
     let (mut n_counted, mut n_played, mut decided) = (0, 0, [0; 4]);
-    for text in SHAPES.iter().chain(&NODE_SHAPES) {
+    for (number, text) in SHAPES.iter().chain(&NODE_SHAPES).enumerate() {
         let shape: Shape = text.parse().unwrap();
+        let turn = (number + collective as usize) % MACHINES.len();
+        let machines = if shape.n_ranks() > FEW { &MACHINES[turn..=turn] } else { &MACHINES[..] };
         let least = LeastTraffic::new(collective, &Links::of(&shape));
         for (name, schedule) in schedules(collective, &shape) {
             let which = format!("{collective} {name} on {text}, {} ports", schedule.ports);
@@ -65,7 +71,7 @@ fn never_below(collective: Collective) {
             if shape.n_ranks() > MOST_FOLLOWED {
                 continue;
             }
-            for machine in ["ideal-torus", "tofu-d", "hx2mesh"] {
+            for &machine in machines {
                 let machine = Machine::built_in(machine).unwrap();
                 let Ok(network) = Network::new(machine.network, &shape, 0) else { continue };
                 let bounds = Bounds::new(collective, schedule.ports, &machine.limits(&network));
