@@ -64,7 +64,7 @@ both() {
 # Without hopbine these fail with some MPIs, whose errors they make on purpose: with it they must be right.
 check_programs() {
   local n program said except
-  for program in calls requests mixed orders threads groups; do
+  for program in calls requests mixed orders looks threads groups; do
     $MPICC -std=gnu11 -O1 -w -Iinclude "capi/tests/mpi/$program.c" -o "$out/$program-$mpi" -lpthread || return 1
     for n in 2 4; do
       said=$(export LD_PRELOAD=$preload HOPBINE_REPORT=1; launch_within 100 $n "$out/$program-$mpi" 2>&1) || said+=" FAILED"

@@ -45,7 +45,7 @@ build_door_libraries() {
   for name in hb mpi; do
     case $name in
       hb) own=(shaped fortran) ;;
-      mpi) own=(requests asked receives background complete creators served) ;;
+      mpi) own=(requests asked receives background complete creators looks served) ;;
     esac
     own=("${common[@]}" "${own[@]}")
     for file in sys/mpi/functions "${own[@]/#/capi/mpi/}"; do

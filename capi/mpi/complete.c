@@ -260,20 +260,26 @@ BOTH(MPI_Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses
 
 DOOR_OUT int MPI_Testany(int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status) {
     FIND(PMPI_Testany);
-    if (has_none(&n_outstanding)) return next(n, requests, at, flag, status);
+    if (has_none(&n_outstanding)) {
+        LOOK(code, *flag, next(n, requests, at, flag, status))
+        return code;
+    }
     *flag = end_first(n, requests, at);
     if (*flag) return say_nothing(status);
     struct failures failures = drive(1, n, requests);
-    const int code = test_any(n, requests, at, flag, status, count_tests());
+    LOOK(code, *flag, test_any(n, requests, at, flag, status, count_tests()))
     return end_one(&failures, *flag && *at != MPI_UNDEFINED ? *at : -1, code);
 }
 BOTH(MPI_Testany, (int n, MPI_Request requests[], int *at, int *flag, MPI_Status *status))
 
 DOOR_OUT int MPI_Testsome(int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]) {
     FIND(PMPI_Testsome);
-    if (has_none(&n_outstanding)) return next(n, requests, n_done, places, statuses);
+    if (has_none(&n_outstanding)) {
+        LOOK(code, *n_done, next(n, requests, n_done, places, statuses))
+        return code;
+    }
     struct failures failures = drive(1, n, requests);
-    const int code = test_some(n, requests, n_done, places, statuses, count_tests());
+    LOOK(code, *n_done, test_some(n, requests, n_done, places, statuses, count_tests()))
     return end_several(&failures, *n_done == MPI_UNDEFINED ? 0 : *n_done, places, statuses, code);
 }
 BOTH(MPI_Testsome, (int n, MPI_Request requests[], int *n_done, int places[], MPI_Status statuses[]))

@@ -83,6 +83,16 @@ extern const char *no_requests;
  * a communicator: an error handler that it calls need not come back. */
 extern PER_THREAD int within;
 
+/* Calls of MPI's move on all that is its own; those that hopbine serves do not. Some tests of MPI's look before they
+ * move on: after a call that hopbine has served they would not see what has come meanwhile, though after MPI's own they
+ * would have, as programs rely on that look once after a barrier. So a test that finds nothing looks again (LOOK), until
+ * so many times have been in vain. */
+extern int looks_due;
+enum { LOOKS_AFTER_A_CALL = 4 };
+
+/* hopbine may have served a call. */
+static inline void note_call(void) { __atomic_store_n(&looks_due, LOOKS_AFTER_A_CALL, __ATOMIC_RELAXED); }
+
 /* What is kept with a communicator. */
 struct state {
     hopbine_comm_t comm;

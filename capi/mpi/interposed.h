@@ -15,6 +15,15 @@ void *behind(const char *name);
     static __typeof__(&NAME) own;                                                                  \
     if (!own) own = (__typeof__(own))behind(#NAME)
 
+/* `code` of `test`, which looks again if it is due (looks_due) and the program asks, not hopbine; `found` says whether it
+ * has found something. */
+#define LOOK(code, found, test)                                                                    \
+    int code = test;                                                                               \
+    while (code == MPI_SUCCESS && !(found) && !within && __atomic_load_n(&looks_due, __ATOMIC_RELAXED) > 0) { \
+        code = test;                                                                               \
+        if (!(found)) __atomic_sub_fetch(&looks_due, 1, __ATOMIC_RELAXED);                         \
+    }
+
 #define BOTH(NAME, PARAMETERS) DOOR_OUT extern int P##NAME PARAMETERS __attribute__((alias(#NAME)));
 
 #endif

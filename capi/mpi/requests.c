@@ -87,6 +87,7 @@ static void fail(struct request *request, int code) {
 }
 
 void settle(struct request *request) {
+    note_call();
     request->phase = INACTIVE;
     count(&n_outstanding, -1);
     if (!request->is_persistent || request->is_freed) drop_request(request);

@@ -85,6 +85,7 @@ static const char *reason_against(const struct call *call) {
 }
 
 PER_THREAD struct of_mpi of_mpi;
+int looks_due;
 unsigned char left_to_mpi[N_COLLECTIVES];
 
 /* Nothing is served on the call's communicator. The report is to have its calls all the same. */
@@ -115,6 +116,7 @@ int serve(struct call *call, int *code) {
     else if (call->form == BLOCKING) served = serve_blocking(call, state, code, &error);
     else served = library.serve_request(call, state, code, &error);
     within--;
+    note_call();
     if (error != MPI_SUCCESS) PMPI_Comm_call_errhandler(call->comm, *code = error);
     else if (served) *code = *code == HOPBINE_SUCCESS ? MPI_SUCCESS : failed(*code, call->comm);
     return served;

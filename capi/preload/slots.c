@@ -124,6 +124,10 @@ BOTH("Startall")
 BOTH("Request_free")
 BOTH("Cancel")
 
+BOTH("Iprobe")
+BOTH("Improbe")
+BOTH("Win_test")
+
 /* Fortran's, where its library calls MPI by names that are not taken. */
 SLOT("mpi_barrier_f08_")
 SLOT("mpi_ibarrier_f08_")

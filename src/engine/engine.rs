@@ -9,7 +9,7 @@
 //! number.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use hopbine_torus::PortId;
 
@@ -22,9 +22,9 @@ use crate::timeline::{Ring, Tracer};
 use super::compile::geometry::Staged;
 use super::compile::program::Program;
 use super::gates_watch::GatesWatch;
-use super::run::backoff::Waits;
+use super::run::backoff::{OnIdle, Waits};
 use super::run::failure::Failure;
-use super::run::group::{Advance, EngineConfig, Group, OnIdle};
+use super::run::group::{Advance, EngineConfig, Group};
 use super::run::memories::Memory;
 use super::run::operation::Operation;
 use super::run::port::{Port, Push};
@@ -79,7 +79,6 @@ impl Engine {
             several: AtomicBool::new(false),
             beat: AtomicU32::new(0),
             n_long_waits: AtomicU64::new(0),
-            on_idle: OnceLock::new(),
             advancing: Mutex::default(),
             n_advancing: AtomicU32::new(0),
             n_advanced: AtomicU64::new(0),
@@ -334,7 +333,7 @@ impl Engine {
     /// Has `on_idle` called now and then while a caller waits, on the caller's thread. The first
     /// one given stays.
     pub fn on_idle(&self, on_idle: OnIdle) {
-        let _ = self.group.on_idle.set(on_idle);
+        let _ = self.group.waits.on_idle.set(on_idle);
     }
 
     /// From now on whoever waits for anything, or tests it, does what is due of this.

@@ -65,8 +65,9 @@ pub use compile::program::{Buffer, Fold, ListRange, Move, PortProgram, Region, T
 pub use diagnosis::operation::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
+pub use run::backoff::OnIdle;
 pub use run::failure::Failure;
-pub use run::group::{Advance, Advanced, EngineConfig, OnIdle, OnTimeout};
+pub use run::group::{Advance, Advanced, EngineConfig, OnTimeout};
 #[cfg(feature = "internals")]
 pub use run::memories::Memory;
 pub use run::operation::Operation;

@@ -26,7 +26,7 @@ impl Pace {
             self.backoff.reset();
             false
         } else {
-            group.idle(&mut self.backoff)
+            self.backoff.idle(&group.waits)
         };
         self.rounds += 1;
         if !is_time && self.rounds < ROUNDS_PER_LOOK {

@@ -9,11 +9,15 @@
 //! slice that a yield offers it, milliseconds each, while a thread that is woken runs at once. So
 //! whoever finds that its yields take that long, and that more threads than the ranks want cores,
 //! sleeps instead, if there is a bell to wake it ([`Bell`]), for this wait and for some that follow.
+//!
+//! A library beside this one may make progress only when it is called, as MPI does ([`OnIdle`]): then peers
+//! may wait for this rank's thread though no bell rings. It is called more often where the core is given away
+//! anyway, and no nap is long.
 
 use std::fs::File;
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::endpoint::{Bell, Clock, Time};
@@ -41,19 +45,25 @@ const SLOW_YIELDS: (u32, u32) = (8, 3);
 const FEW_YIELDS: u32 = 8;
 /// After so many quick ones the cores are free again.
 const MANY_YIELDS: u32 = 1000;
-/// Rounds of waiting between two calls to whoever else wants to move on meanwhile; the first comes
-/// later, so that short waits cost nothing.
+/// So many rounds pass before the first call to whoever else wants to move on meanwhile, so that short waits cost
+/// nothing, and between two calls while a waiter spins.
 const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
+/// The longest nap where there is somebody else.
+const LONGEST_NAP_BESIDE: Duration = Duration::from_micros(250);
 /// How many yields pass between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
 /// The first and the longest pause on a wire's own clock: short enough that the watchdog counts all of
 /// it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
 
+/// Called now and then by a thread that waits.
+pub type OnIdle = Box<dyn Fn() + Send + Sync>;
+
 /// What the waits of a rank have in common.
-#[derive(Debug)]
 pub struct Waits {
     bell: Option<Arc<dyn Bell>>,
+    /// Whoever else moves on while a caller waits.
+    pub(crate) on_idle: OnceLock<OnIdle>,
     pub(crate) time: Time,
     /// That this process may use.
     n_cores: usize,
@@ -78,14 +88,22 @@ impl Waits {
     pub(crate) fn new(bell: Option<Arc<dyn Bell>>, time: Time) -> Self {
         let quick = AtomicU32::new(MANY_YIELDS);
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let (sleepy, last_sleepy, slow) = Default::default();
-        Waits { bell, time, n_cores, sleepy, last_sleepy, quick, slow }
+        let (on_idle, sleepy, last_sleepy, slow) = Default::default();
+        Waits { bell, on_idle, time, n_cores, sleepy, last_sleepy, quick, slow }
     }
 
     // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
 
     fn are_sleepy(&self) -> bool {
         self.sleepy.load(Ordering::Relaxed) != 0
+    }
+
+    /// How long a nap may be that would be so long without anybody else.
+    fn nap(&self, longest: Duration) -> Duration {
+        match self.on_idle.get() {
+            Some(_) => longest.min(LONGEST_NAP_BESIDE),
+            None => longest,
+        }
     }
 
     /// Whether more threads want a core than there are cores, and than there are ranks here: a
@@ -199,30 +217,48 @@ impl Backoff {
         }
     }
 
-    /// Whether others who want to move on while this rank waits are to be called now.
-    pub fn is_time_for_others(&self) -> bool {
+    /// Calls whoever else wants to move on while this rank waits, if it is time.
+    fn call_others(&self, waits: &Waits, spins: bool) {
         let (first, every) = ROUNDS_PER_CALL;
-        self.armed.is_some() || self.rounds >= first && self.rounds.is_multiple_of(every)
+        let is_due = self.rounds >= first && (!spins || self.rounds.is_multiple_of(every));
+        if (is_due || self.armed.is_some())
+            && let Some(on_idle) = waits.on_idle.get()
+        {
+            on_idle();
+        }
     }
 
     /// Nothing has happened: waits a little, as long as seems right; `waits` are those of this
     /// rank. Returns whether it is time to look at the clock: not each time.
+    #[inline]
     pub fn idle(&mut self, waits: &Waits) -> bool {
         self.rounds = self.rounds.wrapping_add(1).max(1);
+        // Short waits on a core of their own do nothing else.
+        if self.own_core
+            && self.rounds < SPIN_ROUNDS_BESIDE_OTHERS
+            && waits.time.of_wire().is_none()
+        {
+            std::hint::spin_loop();
+            return false;
+        }
+        self.idle_longer(waits)
+    }
+
+    #[inline(never)]
+    fn idle_longer(&mut self, waits: &Waits) -> bool {
+        let sleepy = waits.are_sleepy();
+        let spins = self.own_core && !sleepy && self.rounds < SPIN_ROUNDS;
+        self.call_others(waits, spins);
         if let Some(clock) = waits.time.of_wire() {
             return self.pause(clock);
         }
-        let sleepy = waits.are_sleepy();
-        if self.own_core {
-            let rounds = if sleepy { SPIN_ROUNDS_BESIDE_OTHERS } else { SPIN_ROUNDS };
-            if self.rounds < rounds {
-                std::hint::spin_loop();
-                return false;
-            }
+        if spins {
+            std::hint::spin_loop();
+            return false;
         }
         if let Some((bell, number)) = &mut self.armed {
             let longest = self.nap.unwrap_or(SLEEPS.0);
-            bell.sleep(*number, longest);
+            bell.sleep(*number, waits.nap(longest));
             *number = bell.number();
             self.nap = Some((longest * 2).min(SLEEPS.1));
             return true;
@@ -235,7 +271,7 @@ impl Backoff {
             return false;
         }
         if let Some(nap) = self.nap {
-            std::thread::sleep(nap);
+            std::thread::sleep(waits.nap(nap));
             self.nap = Some((nap * 2).min(NAPS.1));
             return true;
         }
@@ -294,6 +330,22 @@ mod tests {
             backoff.idle(&waits);
         }
         assert!(backoff.nap.is_none());
+    }
+
+    #[test]
+    fn others_are_called_rarely_by_who_spins_and_in_each_round_by_who_gives_way() {
+        for (own_core, n_calls) in [(false, 100 - 31), (true, 9)] {
+            let called = Arc::new(AtomicU32::new(0));
+            let waits = Waits::default();
+            assert_eq!(waits.nap(SLEEPS.1), SLEEPS.1);
+            let calls = called.clone();
+            let on_idle = Box::new(move || _ = calls.fetch_add(1, Ordering::Relaxed));
+            assert!(waits.on_idle.set(on_idle).is_ok());
+            assert_eq!(waits.nap(SLEEPS.1), LONGEST_NAP_BESIDE);
+            let mut backoff = Backoff::new(own_core);
+            (0..100).for_each(|_| _ = backoff.idle(&waits));
+            assert_eq!(called.load(Ordering::Relaxed), n_calls);
+        }
     }
 
     /// A bell that counts its armed threads and those that slept, for so many ranks.

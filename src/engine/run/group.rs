@@ -1,7 +1,7 @@
 //! The ports of a rank, taken together.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use crate::Rank;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::sync::lock;
 use crate::timeline::TraceConfig;
 
-use super::backoff::{Backoff, Waits};
+use super::backoff::Waits;
 use super::failure::Failure;
 use super::port::Port;
 use super::work_memory::Spares;
@@ -35,9 +35,6 @@ pub enum Advanced {
     /// Something has moved that no port shows.
     Moved,
 }
-
-/// Called now and then by a thread that waits.
-pub type OnIdle = Box<dyn Fn() + Send + Sync>;
 
 /// What a rank does when nothing has moved for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +79,6 @@ pub(crate) struct Group {
     /// Waits that were found too long.
     pub(crate) n_long_waits: AtomicU64,
     pub(crate) waits: Waits,
-    /// Whoever else moves on while a caller waits.
-    pub(crate) on_idle: OnceLock<OnIdle>,
     /// What goes on when somebody sees to it, how much that is, and how often something of it has moved.
     pub(crate) advancing: Mutex<Vec<Weak<dyn Advance>>>,
     pub(crate) n_advancing: AtomicU32,
@@ -127,17 +122,6 @@ impl Group {
     pub(crate) fn has_moved(&self, moves: &mut u64) -> bool {
         let sum = self.n_moves();
         std::mem::replace(moves, sum) != sum
-    }
-
-    /// A caller has nothing to do, and has [advanced](Group::advance) what it could: as
-    /// [`Backoff::idle`].
-    pub(crate) fn idle(&self, backoff: &mut Backoff) -> bool {
-        if backoff.is_time_for_others()
-            && let Some(on_idle) = self.on_idle.get()
-        {
-            on_idle();
-        }
-        backoff.idle(&self.waits)
     }
 
     /// There is more that goes on when somebody sees to it.
