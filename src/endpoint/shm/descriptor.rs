@@ -1,7 +1,7 @@
 //! What stands in a line of a queue: as its sender writes it, as raw words, and checked.
 
 use super::EAGER_BYTES;
-use super::layout::{SLOT_BYTES, SLOTS};
+use super::layout::{LINE, SLOT_BYTES, SLOTS};
 use crate::endpoint::Tag;
 use crate::endpoint::garbled::{Garbled, at_most, within};
 
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Inline = 1,
     /// A message in the ring of bytes.
     Eager,
-    /// A message in the sender's staging slot `id`.
+    /// A message in the sender's staging slots, where `id` says ([`Staged`]).
     Staged,
     /// A message that the receiver may read from the sender's memory at address `words[0]`; it then
     /// answers `Done` for `id`. Its sender has `words[1]` announced at that time. Its first bytes, as many as the
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Done,
     /// The message announced as `id` is not read: it is clear to be sent as pieces to receive `words[0]`.
     ClearToSend,
-    /// `len` bytes at `words[0]` of the message for receive `message`, in staging slot `id`.
+    /// `len` bytes at `words[0]` of the message for receive `message`, likewise in a staging slot.
     Piece,
     /// As `Piece`, in the ring of bytes.
     Fragment,
@@ -57,7 +57,7 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// An answer about the message or slot that the other side calls `id`.
+    /// An answer about what the other side calls `id`.
     pub(super) fn answer(kind: Kind, id: u32) -> Self {
         Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
     }
@@ -97,6 +97,41 @@ pub(super) enum Said {
     Early(EarlyPiece),
 }
 
+/// Where in its sender's staging slots a message is: in the lower bits the slot, above them the line of it that the
+/// message starts at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Staged(u32);
+
+const SLOT_BITS: u32 = SLOTS.next_power_of_two().trailing_zeros();
+
+impl Staged {
+    /// From this byte of a slot on, which is a line's first.
+    pub(super) fn new(slot: usize, start: usize) -> Self {
+        Staged((start / LINE << SLOT_BITS | slot) as u32)
+    }
+
+    /// As a line says, for a message of `len` bytes.
+    fn of_line(id: u32, len: usize) -> Result<Self, Garbled> {
+        let staged = Staged(id);
+        let is_there = staged.slot() < SLOTS && staged.start() + len <= SLOT_BYTES;
+        let valid = (0, Staged::new(SLOTS - 1, SLOT_BYTES - len).0.into());
+        let field = "the place of a message in a staging slot";
+        if is_there { Ok(staged) } else { Err(Garbled { field, found: id.into(), valid }) }
+    }
+
+    pub(super) fn in_line(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn slot(self) -> usize {
+        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
+    }
+
+    pub(super) fn start(self) -> usize {
+        (self.0 >> SLOT_BITS) as usize * LINE
+    }
+}
+
 /// A message that has come, or may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Coming {
@@ -112,8 +147,8 @@ pub(super) enum Via {
     Line,
     /// In the ring of bytes, at most [`EAGER_BYTES`].
     Ring,
-    /// In this staging slot of the sender's, at most [`SLOT_BYTES`].
-    Slot(u32),
+    /// In a staging slot of the sender's, at most [`SLOT_BYTES`].
+    Slot(Staged),
     /// In the sender's memory.
     Rendezvous(Rendezvous),
 }
@@ -160,8 +195,8 @@ pub(super) struct Piece {
     pub(super) at: u64,
     /// Its bytes: at most [`SLOT_BYTES`], in the ring [`EAGER_BYTES`].
     pub(super) len: usize,
-    /// The staging slot of the sender's that it is in; `None`: in the ring of bytes.
-    pub(super) slot: Option<u32>,
+    /// Where it is in the sender's staging slots; `None`: in the ring of bytes.
+    pub(super) staged: Option<Staged>,
 }
 
 /// A piece of the first bytes of a message, which have not been asked for.
@@ -173,8 +208,8 @@ pub(super) struct EarlyPiece {
     pub(super) at: u64,
     /// Its bytes: from 1 to [`SLOT_BYTES`].
     pub(super) len: usize,
-    /// The staging slot of the sender's that it is in.
-    pub(super) slot: u32,
+    /// Where it is in the sender's staging slots.
+    pub(super) staged: Staged,
 }
 
 impl Said {
@@ -183,7 +218,7 @@ impl Said {
     pub(super) fn ring_bytes(&self) -> Option<usize> {
         match *self {
             Said::Message(Coming { len, via: Via::Ring, .. })
-            | Said::Piece(Piece { len, slot: None, .. }) => Some(len),
+            | Said::Piece(Piece { len, staged: None, .. }) => Some(len),
             _ => None,
         }
     }
@@ -197,14 +232,14 @@ impl Raw {
         let &Raw { kind, call, operation, len, message, id, words, .. } = self;
         let tag = Tag::of_operation(operation, message, call);
         let come = |len, via| Ok(Said::Message(Coming { tag, len, via }));
-        let slot = || at_most("a staging slot's number", id.into(), SLOTS - 1).map(|at| at as u32);
-        let piece = |len, slot| Ok(Said::Piece(Piece { recv: message, at: words[0], len, slot }));
+        let piece =
+            |len, staged| Ok(Said::Piece(Piece { recv: message, at: words[0], len, staged }));
         match kind {
             1 => come(at_most("the length of a message in a line", len, INLINE_BYTES)?, Via::Line),
             2 => come(at_most("the length of a message in the ring", len, EAGER_BYTES)?, Via::Ring),
             3 => {
                 let len = at_most("the length of a staged message", len, SLOT_BYTES)?;
-                come(len, Via::Slot(slot()?))
+                come(len, Via::Slot(Staged::of_line(id, len)?))
             }
             4 => {
                 let [from, among, early] = words;
@@ -221,12 +256,15 @@ impl Raw {
                 let recv = at_most("a receive's number", words[0], u32::MAX as usize)? as u32;
                 Ok(Said::ClearToSend { id, recv })
             }
-            7 => piece(at_most("the length of a piece", len, SLOT_BYTES)?, Some(slot()?)),
+            7 => {
+                let len = at_most("the length of a piece", len, SLOT_BYTES)?;
+                piece(len, Some(Staged::of_line(id, len)?))
+            }
             8 => piece(at_most("the length of a piece in the ring", len, EAGER_BYTES)?, None),
             9 => {
                 within("the length of an early piece", len, (1, SLOT_BYTES as u64))?;
-                let (len, slot) = (len as usize, slot()?);
-                Ok(Said::Early(EarlyPiece { number: message, at: words[0], len, slot }))
+                let (len, staged) = (len as usize, Staged::of_line(id, len as usize)?);
+                Ok(Said::Early(EarlyPiece { number: message, at: words[0], len, staged }))
             }
             other => Err(Garbled { field: "the kind", found: other.into(), valid: (1, 9) }),
         }
@@ -252,11 +290,11 @@ mod tests {
     #[test]
     fn every_kind_is_read() {
         let coming = |via| Said::Message(Coming { tag: Tag::of_operation(8, 9, 7), len: 16, via });
-        let piece = |slot| Said::Piece(Piece { recv: 9, at: 64, len: 16, slot });
+        let piece = |staged| Said::Piece(Piece { recv: 9, at: 64, len: 16, staged });
         let all = [
             (Kind::Inline, coming(Via::Line)),
             (Kind::Eager, coming(Via::Ring)),
-            (Kind::Staged, coming(Via::Slot(3))),
+            (Kind::Staged, coming(Via::Slot(Staged(3)))),
             (
                 Kind::Rendezvous,
                 coming(Via::Rendezvous(Rendezvous {
@@ -268,9 +306,12 @@ mod tests {
             ),
             (Kind::Done, Said::Done(3)),
             (Kind::ClearToSend, Said::ClearToSend { id: 3, recv: 64 }),
-            (Kind::Piece, piece(Some(3))),
+            (Kind::Piece, piece(Some(Staged(3)))),
             (Kind::Fragment, piece(None)),
-            (Kind::Early, Said::Early(EarlyPiece { number: 9, at: 64, len: 16, slot: 3 })),
+            (
+                Kind::Early,
+                Said::Early(EarlyPiece { number: 9, at: 64, len: 16, staged: Staged(3) }),
+            ),
         ];
         for (kind, said) in all {
             assert_eq!(Raw { kind: kind as u8, ..SOUND }.check(), Ok(said), "{kind:?}");
@@ -280,6 +321,7 @@ mod tests {
     #[test]
     fn a_field_that_cannot_be_is_named() {
         let of = |kind: Kind| Raw { kind: kind as u8, ..SOUND };
+        let behind_end = Staged::new(SLOTS - 1, SLOT_BYTES).in_line();
         let too_long = |kind, len: usize| (Raw { len: len as u64 + 1, ..of(kind) }, "length");
         for (raw, field) in [
             (Raw { kind: 0, ..SOUND }, "kind"),
@@ -296,6 +338,7 @@ mod tests {
             (Raw { words: [1 << 32, 0, 0], ..of(Kind::ClearToSend) }, "receive"),
             (Raw { id: SLOTS as u32, ..of(Kind::Staged) }, "slot"),
             (Raw { id: u32::MAX, ..of(Kind::Piece) }, "slot"),
+            (Raw { id: behind_end, ..of(Kind::Early) }, "slot"),
         ] {
             let garbled = raw.check().unwrap_err();
             assert!(garbled.field.contains(field), "{garbled}");

@@ -48,14 +48,14 @@ impl ShmEndpoint {
         for at in (0..early).step_by(SLOT_BYTES) {
             let len = SLOT_BYTES.min(early - at);
             // SAFETY: within the region, by the caller's promise.
-            let slot =
+            let staged =
                 unsafe { self.staging.put_piece(peer, region.ptr.add(at), (len, region.len)) };
             // Only this port fills slots, and it has counted the free ones.
-            let slot = slot.ok_or_else(|| {
+            let staged = staged.ok_or_else(|| {
                 WireError::new("shared memory", "a staging slot that was free is in use")
             })?;
             let (len, word) = (len as u64, at as u64);
-            let piece = Descriptor::answer(Kind::Early, slot as u32);
+            let piece = Descriptor::answer(Kind::Early, staged.in_line());
             self.answer(peer, Descriptor { message: number, len, word, ..piece })?;
         }
         Ok(())
@@ -115,12 +115,12 @@ impl ShmEndpoint {
 
     /// Copies a piece to where it belongs, and gives its slot back.
     fn take_early(&mut self, peer: usize, piece: &EarlyPiece, goal: Goal) -> Result<(), WireError> {
-        let &EarlyPiece { number, at, len, slot } = piece;
-        let from = self.staged(peer, slot, len);
+        let &EarlyPiece { number, at, len, staged } = piece;
+        let from = self.staged(peer, staged, len);
         match goal {
             Goal::Nowhere => {}
             Goal::Pieces(recv) => {
-                self.piece(peer, &Piece { recv, at, len, slot: Some(slot) }, from)?
+                self.piece(peer, &Piece { recv, at, len, staged: Some(staged) }, from)?
             }
             Goal::Read(RendezvousRecv { of: (_, message), recv, .. }) => {
                 if at.saturating_add(len as u64) > message.early.len as u64 {
@@ -133,7 +133,7 @@ impl ShmEndpoint {
                 self.peers[peer].costs.copying(len, copy);
             }
         }
-        self.release_piece(peer, slot);
+        self.release_piece(peer, staged);
         Ok(())
     }
 
@@ -163,6 +163,7 @@ mod tests {
     use hopbine_torus::PortId;
 
     use super::super::bell::Doorbell;
+    use super::super::descriptor::Staged;
     use super::super::layout::ShmLayout;
     use super::super::process::{Process, Watch};
     use super::super::segment::Segment;
@@ -321,7 +322,7 @@ mod tests {
         // A slot that is given back is found.
         assert_eq!(from.staging.n_free_for_pieces(KEPT_SLOTS), KEPT_SLOTS);
         to.poll(&mut events).unwrap();
-        to.release(0, 0);
+        to.release(0, Staged::new(0, 0));
         assert_eq!(post(&mut from), Posted::Accepted);
         let n_polls = (0..10_000).find(|_| {
             from.poll(&mut events).unwrap();

@@ -4,7 +4,7 @@ use crate::endpoint::matcher::{OtherCall, of_another_call};
 use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
 
-use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Rendezvous, Said, Via};
+use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Rendezvous, Said, Staged, Via};
 use super::peer::{Body, Peer, Unexpected, kept_bytes};
 use super::state::Goal;
 use super::{ShmEndpoint, copy};
@@ -28,8 +28,8 @@ impl ShmEndpoint {
     }
 
     /// Where the bytes in a peer's staging slot are.
-    pub(super) fn staged(&self, peer: usize, slot: u32, len: usize) -> *const u8 {
-        self.segment.at(self.layout.slot(self.port, peer, slot as usize), len)
+    pub(super) fn staged(&self, peer: usize, at: Staged, len: usize) -> *const u8 {
+        self.segment.at(self.layout.slot(self.port, peer, at.slot()) + at.start(), len)
     }
 
     /// Takes everything that a peer has sent.
@@ -42,13 +42,13 @@ impl ShmEndpoint {
                 Said::ClearToSend { id, recv } => self.begin_cico(peer, id, recv)?,
                 Said::Early(piece) => self.early_piece(peer, &piece)?,
                 Said::Piece(piece) => {
-                    let from = match piece.slot {
-                        Some(slot) => self.staged(peer, slot, piece.len),
+                    let from = match piece.staged {
+                        Some(at) => self.staged(peer, at, piece.len),
                         None => payload,
                     };
                     self.piece(peer, &piece, from)?;
-                    if let Some(slot) = piece.slot {
-                        self.release_piece(peer, slot);
+                    if let Some(at) = piece.staged {
+                        self.release_piece(peer, at);
                     }
                 }
             }
@@ -78,7 +78,7 @@ impl ShmEndpoint {
                     // SAFETY: the payload has this length, which `Raw::check` has bounded.
                     Body::Copied(unsafe { std::slice::from_raw_parts(payload, len) }.to_vec())
                 }
-                Via::Slot(slot) => Body::Staged(slot),
+                Via::Slot(at) => Body::Staged(at),
                 Via::Rendezvous(rendezvous) => Body::Rendezvous(rendezvous),
             };
             self.keep(peer, Unexpected { tag, len, body });
@@ -89,7 +89,7 @@ impl ShmEndpoint {
             return Ok(());
         }
         match via {
-            Via::Slot(slot) => self.show_staged(peer, slot, &posted),
+            Via::Slot(at) => self.show_staged(peer, at, &posted),
             Via::Rendezvous(rendezvous) => {
                 self.begin_rendezvous(peer, posted, rendezvous)?;
             }
@@ -133,7 +133,7 @@ impl ShmEndpoint {
             return Ok(Taken::Accepted);
         }
         match unexpected.body {
-            Body::Staged(id) => self.show_staged(peer, id, posted),
+            Body::Staged(at) => self.show_staged(peer, at, posted),
             Body::Rendezvous(rendezvous) => {
                 self.begin_rendezvous(peer, *posted, rendezvous)?;
             }
@@ -175,7 +175,7 @@ impl ShmEndpoint {
     /// Gives back a message of a peer that is not what its receive expects.
     pub(super) fn refuse(&mut self, peer: usize, via: Via, slot: Slot) -> Result<(), WireError> {
         match via {
-            Via::Slot(id) => self.release(peer, id),
+            Via::Slot(at) => self.release(peer, at),
             Via::Rendezvous(rendezvous) => {
                 self.aim_early(peer, &rendezvous, Goal::Nowhere)?;
                 if !rendezvous.early.is_all {
@@ -191,25 +191,25 @@ impl ShmEndpoint {
     /// Releases the slots that the last poll has shown: their readers are done.
     #[inline]
     pub(super) fn end_views(&mut self) {
-        while let Some((peer, slot)) = self.views.pop() {
-            self.release(peer, slot);
+        while let Some((peer, at)) = self.views.pop() {
+            self.release(peer, at);
         }
     }
 
     /// Shows a staged message to its receive, or copies it to where it belongs.
-    pub(super) fn show_staged(&mut self, peer: usize, id: u32, posted: &RecvPost) {
+    pub(super) fn show_staged(&mut self, peer: usize, at: Staged, posted: &RecvPost) {
         let &RecvPost { slot, region, arrival, .. } = posted;
-        let ptr = self.staged(peer, id, region.len);
+        let ptr = self.staged(peer, at, region.len);
         if arrival == Arrival::Anywhere {
             self.events.push(Event::Viewed(slot, View { ptr, len: region.len }));
-            self.due_views.push((peer, id));
+            self.due_views.push((peer, at));
             return;
         }
         // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
         // this port's to read until it is released.
         let copy = || unsafe { copy(ptr, region.ptr, region.len) };
         self.peers[peer].costs.copying(region.len, copy);
-        self.release(peer, id);
+        self.release(peer, at);
         self.events.push(Event::Received(slot));
     }
 }

@@ -66,7 +66,7 @@ use super::{
 use crate::Rank;
 use crate::error::Blame;
 use crate::numbered::Numbered;
-use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind};
+use descriptor::{Descriptor, Early, EarlyPiece, INLINE_BYTES, Kind, Staged};
 use layout::{SLOT_BYTES, ShmLayout};
 use peer::{Body, Peer};
 use reach::Reads;
@@ -150,9 +150,9 @@ pub struct ShmEndpoint {
     /// To be reported by the next poll.
     events: Vec<Event>,
     /// Staging slots of peers that the last poll has shown.
-    views: Vec<(usize, u32)>,
+    views: Vec<(usize, Staged)>,
     /// Staging slots of peers that the next poll will show.
-    due_views: Vec<(usize, u32)>,
+    due_views: Vec<(usize, Staged)>,
     matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,
     /// Peers that are asked to send no short messages.
@@ -265,7 +265,7 @@ impl Endpoint for ShmEndpoint {
         if !is_short && region.len <= staged {
             // SAFETY: the caller's promise; `sent` comes before the event does.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
-                (descriptor.kind, descriptor.id) = (Kind::Staged, staged as u32);
+                (descriptor.kind, descriptor.id) = (Kind::Staged, staged.in_line());
                 if !self.push(peer, &descriptor, &[])? {
                     self.staging.take_back(staged);
                     return Ok(Taken::Later);

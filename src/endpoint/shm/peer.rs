@@ -7,7 +7,7 @@ use crate::endpoint::matcher;
 
 use super::EAGER_BYTES;
 use super::copy_costs::CopyCosts;
-use super::descriptor::{INLINE_BYTES, Rendezvous, Via};
+use super::descriptor::{INLINE_BYTES, Rendezvous, Staged, Via};
 use super::layout::PAYLOAD_BYTES;
 use super::process::Watch;
 use super::queue::{Inbox, Outbox, WINDOW};
@@ -49,8 +49,8 @@ pub(super) type Unexpected = matcher::Unexpected<Body>;
 pub(super) enum Body {
     Inline([u8; INLINE_BYTES]),
     Copied(Vec<u8>),
-    /// In this slot of the sender's staging.
-    Staged(u32),
+    /// In a slot of the sender's staging.
+    Staged(Staged),
     /// In the sender's memory.
     Rendezvous(Rendezvous),
 }
@@ -61,7 +61,7 @@ impl Body {
         match *self {
             Body::Inline(_) => Via::Line,
             Body::Copied(_) => Via::Ring,
-            Body::Staged(slot) => Via::Slot(slot),
+            Body::Staged(at) => Via::Slot(at),
             Body::Rendezvous(rendezvous) => Via::Rendezvous(rendezvous),
         }
     }

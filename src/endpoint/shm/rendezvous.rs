@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::endpoint::{Event, RecvPost, SendPost, WireError};
 
-use super::descriptor::{Descriptor, Kind, Piece, Rendezvous};
+use super::descriptor::{Descriptor, Kind, Piece, Rendezvous, Staged};
 use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
@@ -163,9 +163,9 @@ impl ShmEndpoint {
             let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
             // SAFETY: the region of a send that has not been reported as sent.
-            if let Some(slot) = unsafe { self.staging.put_piece(peer, from, (len, region.len)) } {
+            if let Some(at) = unsafe { self.staging.put_piece(peer, from, (len, region.len)) } {
                 done += len;
-                self.answer(peer, Descriptor { len: len as u64, id: slot as u32, ..piece })?;
+                self.answer(peer, Descriptor { len: len as u64, id: at.in_line(), ..piece })?;
                 continue;
             }
             let len = rest.min(EAGER_BYTES);
@@ -224,19 +224,19 @@ impl ShmEndpoint {
 
     /// Gives a peer's staging slot back after taking the piece in it. This port was the only reader: no other
     /// count is lost, and a store does not wait for the line.
-    pub(super) fn release_piece(&self, peer: usize, slot: u32) {
+    pub(super) fn release_piece(&self, peer: usize, at: Staged) {
         // Release: pairs with the Acquire in `StagingSlots::is_free`.
-        self.give_back(peer, slot, |readers| readers.store(0, Ordering::Release));
+        self.give_back(peer, at, |readers| readers.store(0, Ordering::Release));
     }
 
     /// Gives a peer's staging slot back after reading it.
-    pub(super) fn release(&self, peer: usize, slot: u32) {
+    pub(super) fn release(&self, peer: usize, at: Staged) {
         // Release: pairs with the Acquire in `StagingSlots::is_free`.
-        self.give_back(peer, slot, |readers| _ = readers.fetch_sub(1, Ordering::Release));
+        self.give_back(peer, at, |readers| _ = readers.fetch_sub(1, Ordering::Release));
     }
 
-    fn give_back(&self, peer: usize, slot: u32, end: impl FnOnce(&AtomicU64)) {
-        end(readers(&self.segment, self.layout, self.port, peer, slot as usize));
+    fn give_back(&self, peer: usize, at: Staged, end: impl FnOnce(&AtomicU64)) {
+        end(readers(&self.segment, self.layout, self.port, peer, at.slot()));
         // The peer may wait for a slot.
         self.peers[peer].outbox.ring();
     }

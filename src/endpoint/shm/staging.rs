@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopbine_torus::PortId;
 
-use super::layout::{SLOT_BYTES, SLOTS, ShmLayout};
+use super::descriptor::Staged;
+use super::layout::{LINE, SLOT_BYTES, SLOTS, ShmLayout};
 use super::segment::Segment;
 use super::stores::Stores;
 
-/// Slots kept for pieces of messages that receivers do not read themselves. Slots are filled in turn, and are more than a
-/// cache of the second level holds: a slot that has just been read is still in its reader's cache, which gives up
-/// each line before it is written again.
+/// Slots kept for pieces of messages that receivers do not read themselves. Slots are filled in turn, short messages each
+/// behind the last one in its slot, and are more than a cache of the second level holds: a line that has just been read
+/// is still in its reader's cache, which gives it up before it is written again.
 pub(super) const KEPT_SLOTS: usize = 24;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
 /// So many polls long a message waits for a slot: readers mostly give theirs back soon. After that it is announced, and
@@ -29,9 +30,11 @@ pub(super) struct StagingSlots {
     me: usize,
     /// The message staged last, if its sender has not been told yet that it is sent: the same
     /// region still holds the same bytes, and another receiver can read the same slot.
-    last: Option<(*const u8, usize, usize)>,
+    last: Option<(*const u8, usize, Staged)>,
     /// Whom the last piece in each of the kept slots was for.
     pieces_for: [usize; KEPT_SLOTS],
+    /// Where in each slot the next one starts, if there is room for it up to the end.
+    starts: [usize; SLOTS],
     /// The slots that the next message and the next piece go to, if they are free.
     next: usize,
     next_piece: usize,
@@ -68,6 +71,7 @@ impl StagingSlots {
             me,
             last: None,
             pieces_for: [usize::MAX; KEPT_SLOTS],
+            starts: [0; SLOTS],
             next: 0,
             next_piece: FIRST_KEPT,
             waited: 0,
@@ -89,13 +93,13 @@ impl StagingSlots {
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads, and stay as they are until
     /// [`sent`](StagingSlots::sent).
-    pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<usize> {
-        if let Some((last, last_len, slot)) = self.last
+    pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<Staged> {
+        if let Some((last, last_len, at)) = self.last
             && (last, last_len) == (ptr, len)
         {
             // Relaxed: this port's own hold keeps the slot from being free.
-            self.readers(slot).fetch_add(1, Ordering::Relaxed);
-            return Some(slot);
+            self.readers(at.slot()).fetch_add(1, Ordering::Relaxed);
+            return Some(at);
         }
         self.sent();
         let Some(slot) = in_turn(0..FIRST_KEPT, self.next).find(|&slot| self.is_free(slot)) else {
@@ -105,11 +109,11 @@ impl StagingSlots {
         self.next = slot + 1;
         self.waited = 0;
         // SAFETY: the caller's promise.
-        unsafe { self.fill(slot, ptr, (len, len)) };
+        let at = unsafe { self.fill(slot, ptr, (len, len)) };
         // Relaxed: the reader learns of the slot through its queue. One is this port's own hold.
         self.readers(slot).store(2, Ordering::Relaxed);
-        self.last = Some((ptr, len, slot));
-        Some(slot)
+        self.last = Some((ptr, len, at));
+        Some(at)
     }
 
     /// Whether a message that has found no slot may wait for one.
@@ -125,17 +129,17 @@ impl StagingSlots {
         waits
     }
 
-    /// Takes a reader off `slot` again: there is no room to tell that receiver of it now.
-    pub(super) fn take_back(&mut self, slot: usize) {
+    /// Takes a reader off a message again: there is no room to tell that receiver of it now.
+    pub(super) fn take_back(&mut self, at: Staged) {
         // Relaxed: nobody else has heard of this reader.
-        self.readers(slot).fetch_sub(1, Ordering::Relaxed);
+        self.readers(at.slot()).fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Ends the sharing of the message staged last: its sender may change its memory from now on.
     pub(super) fn sent(&mut self) {
-        if let Some((_, _, slot)) = self.last.take() {
+        if let Some((_, _, at)) = self.last.take() {
             // Release: pairs with the Acquire in `is_free`.
-            self.readers(slot).fetch_sub(1, Ordering::Release);
+            self.readers(at.slot()).fetch_sub(1, Ordering::Release);
         }
     }
 
@@ -154,15 +158,15 @@ impl StagingSlots {
         peer: usize,
         ptr: *const u8,
         (len, of): (usize, usize),
-    ) -> Option<usize> {
+    ) -> Option<Staged> {
         let slot = in_turn(FIRST_KEPT..SLOTS, self.next_piece).find(|&slot| self.is_free(slot))?;
         self.next_piece = slot + 1;
         // SAFETY: the caller's promise.
-        unsafe { self.fill(slot, ptr, (len, of)) };
+        let at = unsafe { self.fill(slot, ptr, (len, of)) };
         // Relaxed: as above.
         self.readers(slot).store(1, Ordering::Relaxed);
         self.pieces_for[slot - FIRST_KEPT] = peer;
-        Some(slot)
+        Some(at)
     }
 
     /// Whether a piece for this peer is in a slot, and not read yet.
@@ -172,12 +176,44 @@ impl StagingSlots {
         (FIRST_KEPT..SLOTS).zip(self.pieces_for).any(|(slot, to)| to == peer && !is_read(slot))
     }
 
+    /// Copies the `len` bytes, of a message of `of`, into a slot.
+    ///
     /// # Safety
     /// As [`put_piece`](StagingSlots::put_piece); nobody reads the slot.
-    unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) {
+    unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) -> Staged {
         assert!(len <= SLOT_BYTES);
-        let into = self.segment.at(self.layout.slot(self.port, self.me, slot), len);
+        let start = if self.starts[slot] + len <= SLOT_BYTES { self.starts[slot] } else { 0 };
+        self.starts[slot] = (start + len).next_multiple_of(LINE);
+        let into = self.segment.at(self.layout.slot(self.port, self.me, slot) + start, len);
         // SAFETY: the caller's promise; the slot has room.
         unsafe { self.stores.copy(ptr, into, len, of) };
+        Staged::new(slot, start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_in_a_slot_follow_each_other() {
+        let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
+        let segment = Segment::create(layout.len(), 1).unwrap().0;
+        let mut slots = StagingSlots::new(segment.clone(), layout, PortId(0), 0);
+        let bytes = vec![7u8; SLOT_BYTES];
+        let mut put = |len| {
+            // SAFETY: the bytes stay until the end of the test.
+            let at = unsafe { slots.put_piece(1, bytes.as_ptr(), (len, len)) }.unwrap();
+            readers(&segment, layout, PortId(0), 0, at.slot()).store(0, Ordering::Relaxed);
+            at
+        };
+        // Each starts at a line, and the fifth finds no room behind the fourth.
+        let quarter = SLOT_BYTES / 4;
+        for start in [0, quarter, 2 * quarter, 3 * quarter, 0] {
+            for slot in FIRST_KEPT..SLOTS {
+                assert_eq!(put(quarter - 5), Staged::new(slot, start));
+            }
+        }
+        assert_eq!(put(SLOT_BYTES), Staged::new(FIRST_KEPT, 0));
     }
 }
