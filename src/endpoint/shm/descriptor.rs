@@ -107,7 +107,7 @@ const SLOT_BITS: u32 = SLOTS.next_power_of_two().trailing_zeros();
 impl Staged {
     /// From this byte of a slot on, which is a line's first.
     pub(super) fn new(slot: usize, start: usize) -> Self {
-        Staged((start / LINE << SLOT_BITS | slot) as u32)
+        Staged(((start / LINE) << SLOT_BITS | slot) as u32)
     }
 
     /// As a line says, for a message of `len` bytes.

@@ -1,9 +1,10 @@
 //! The flat buffer: short collectives without messages. Each rank writes its contribution once, to a place
 //! of its own; the others read it there.
 //!
-//! A rank has [`DEPTH`] places and uses them in turn, one for each call. A place is free again once
-//! every rank has read the call that it was written for. Each shows up to where it has read, when it enters a call: a
-//! rank that has no earlier call left to read says so in its contribution, too, so that others mostly need not look.
+//! A rank has [`DEPTH`] places and uses them in turn, one for each call; what a long contribution to a call is written to
+//! ([`bulk`](super::bulk)) belongs to the call's place. A place is free again once every rank has read the call that it
+//! was written for. Each shows up to where it has read, when it enters a call: a rank that has no earlier call left to
+//! read says so in its contribution, too, so that others mostly need not look.
 //!
 //! A rank may enter calls before it has read earlier ones ([`FlatBuffer::read_later`]). It shows how far it has
 //! come as long as others may wait for that.
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bell::Doorbell;
+use super::bulk::{BulkPlaces, Held};
 use super::flat_groups::FlatGroups;
 use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, STRIDE, ShmLayout};
 use super::segment::Segment;
@@ -24,6 +26,8 @@ pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
 /// A contribution up to this length shares the cache line of its stamp.
 pub(super) const INLINE_BYTES: usize = LINE - 8;
+/// A longer one may be in a bulk place, and then that line says where: one more than its first byte there.
+const PLACED_BYTES: usize = 4096;
 
 /// A stamp has the signature of a call, whether its rank had read all calls before, and from this bit on its number.
 const NUMBER_BIT: u32 = 17;
@@ -49,8 +53,13 @@ impl Entered {
     }
 
     #[inline]
+    fn turn(self) -> usize {
+        (self.number % DEPTH) as usize
+    }
+
+    #[inline]
     fn place(self) -> usize {
-        LINE + (self.number % DEPTH) as usize * STRIDE
+        LINE + self.turn() * STRIDE
     }
 }
 
@@ -76,6 +85,12 @@ pub struct FlatBuffer {
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
     bells: Vec<Doorbell>,
+    /// The bulk places of this rank, and those that belong to its places here.
+    bulk: Arc<BulkPlaces>,
+    held: Held,
+    /// The start of each rank's bulk places, and their bytes.
+    bulk_parts: Vec<*mut u8>,
+    bulk_bytes: usize,
     /// Each rank is known to have read the calls before this one, and all ranks those before that.
     pub(super) read: Vec<u64>,
     pub(super) all_read: u64,
@@ -103,18 +118,25 @@ impl FlatBuffer {
     pub(super) fn new(
         segment: &Arc<Segment>,
         layout: ShmLayout,
+        bulk: &Arc<BulkPlaces>,
         (index, members): (usize, &[usize]),
         me: usize,
         base: u64,
     ) -> Self {
         let part = |&rank: &usize| segment.at(layout.flat(index, rank), PART_BYTES);
         let bell = |&rank: &usize| Doorbell::new(segment, layout, rank);
+        let bulk_bytes = layout.bulk_bytes();
+        let bulk_part = |&rank: &usize| segment.at(layout.bulk(rank), bulk_bytes);
         FlatBuffer {
             segment: segment.clone(),
             layout,
             me,
             parts: members.iter().map(part).collect(),
             bells: members.iter().map(bell).collect(),
+            bulk: bulk.clone(),
+            held: Held::default(),
+            bulk_parts: members.iter().map(bulk_part).collect(),
+            bulk_bytes,
             read: vec![0; members.len()],
             all_read: 0,
             own_read: base,
@@ -236,14 +258,14 @@ impl FlatBuffer {
     #[inline]
     pub fn contribute(&mut self, call: Entered, bytes: &[u8]) {
         assert!(bytes.len() <= CONTRIBUTION_BYTES);
-        let into = self.contribution(call, self.me, bytes.len());
-        // SAFETY: within this rank's part, which it alone writes; nobody reads it now.
+        let into = self.begin(call, bytes.len());
+        // SAFETY: there is room for them, which this rank alone writes; nobody reads it now.
         unsafe { self.stores.copy(bytes.as_ptr(), into, bytes.len(), bytes.len()) };
         self.stamp(call);
     }
 
-    /// Contributes several pieces one after the other, `CONTRIBUTION_BYTES` in all at most. They begin where a
-    /// contribution of `len` bytes does: 0 where readers learn the length from the pieces themselves.
+    /// Contributes several pieces one after the other, `len` bytes in all. Where readers learn the length from the
+    /// pieces themselves, that is 0, and there are `CONTRIBUTION_BYTES` in all at most.
     #[inline]
     pub fn contribute_pieces<'a>(
         &mut self,
@@ -251,16 +273,37 @@ impl FlatBuffer {
         len: usize,
         pieces: impl Iterator<Item = &'a [u8]>,
     ) {
-        let start = self.contribution(call, self.me, len);
+        let most = if len == 0 { CONTRIBUTION_BYTES } else { len };
+        assert!(most <= CONTRIBUTION_BYTES);
+        let start = self.begin(call, len);
         let mut at = 0;
         for piece in pieces {
-            assert!(piece.len() <= CONTRIBUTION_BYTES - at);
-            // SAFETY: within this rank's part, which it alone writes; nobody reads it now. From `start`
-            // on there are more than `CONTRIBUTION_BYTES` up to the next place.
+            assert!(piece.len() <= most - at);
+            // SAFETY: from `start` on there is room for so many bytes, which this rank alone writes; nobody reads
+            // it now.
             unsafe { self.stores.copy(piece.as_ptr(), start.add(at), piece.len(), piece.len()) };
             at += piece.len();
         }
         self.stamp(call);
+    }
+
+    /// Where this rank writes a contribution of `len` bytes to the call.
+    #[inline]
+    fn begin(&mut self, call: Entered, len: usize) -> *mut u8 {
+        if len > PLACED_BYTES {
+            let held = &mut self.held[call.turn()];
+            // Nobody reads what the place held before, and so its bulk place.
+            *held = self.bulk.next(held.take(), len);
+            let placed = held.map_or(0, |bulk| 1 + bulk.at() as u64);
+            // Relaxed: the stamp orders it.
+            self.word(self.me, call.place() + 8).store(placed, Ordering::Relaxed);
+        }
+        self.own(call, len).cast_mut()
+    }
+
+    /// This rank's view has ended: what it has of bulk places.
+    pub(super) fn end(&mut self) -> Held {
+        std::mem::take(&mut self.held)
     }
 
     /// This rank's contribution is there.
@@ -288,7 +331,7 @@ impl FlatBuffer {
         }
     }
 
-    /// Where a contribution of `len` bytes to the call starts.
+    /// Where a contribution of `len` bytes to the call starts, if that is in the rank's place.
     #[inline]
     fn contribution(&self, call: Entered, rank: usize, len: usize) -> *mut u8 {
         let offset = call.place() + if len <= INLINE_BYTES { 8 } else { LINE };
@@ -299,7 +342,24 @@ impl FlatBuffer {
     /// What this rank has contributed to the call; `len` is its length.
     #[inline]
     pub fn own(&self, call: Entered, len: usize) -> *const u8 {
-        self.contribution(call, self.me, len)
+        match self.held[call.turn()] {
+            // SAFETY: within this rank's bulk places.
+            Some(bulk) if len > PLACED_BYTES => unsafe { self.bulk_parts[self.me].add(bulk.at()) },
+            _ => self.contribution(call, self.me, len),
+        }
+    }
+
+    /// Where a contribution of more than [`PLACED_BYTES`] starts that has been stamped; `None` if its rank says what cannot
+    /// be.
+    fn placed(&self, call: Entered, rank: usize, len: usize) -> Option<*const u8> {
+        // Relaxed: the stamp has been read.
+        let placed = self.word(rank, call.place() + 8).load(Ordering::Relaxed);
+        let Some(at) = placed.checked_sub(1) else {
+            return Some(self.contribution(call, rank, len));
+        };
+        let is_there = at.checked_add(len as u64).is_some_and(|end| end <= self.bulk_bytes as u64);
+        // SAFETY: within the rank's bulk places.
+        is_there.then(|| unsafe { self.bulk_parts[rank].add(at as usize) }.cast_const())
     }
 
     /// What `rank` has contributed to the call; `len` is its length.
@@ -313,6 +373,9 @@ impl FlatBuffer {
             }
             #[cfg(test)]
             self.fetched(rank, len);
+            if len > PLACED_BYTES {
+                return self.placed(call, rank, len).map_or(Contribution::Other, Contribution::At);
+            }
             return Contribution::At(self.contribution(call, rank, len));
         }
         match stamp >> NUMBER_BIT == call.number {
@@ -330,7 +393,9 @@ mod tests {
         let layout = ShmLayout { n_ranks, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
         let all: Vec<usize> = (0..n_ranks).collect();
-        (0..n_ranks).map(|me| FlatBuffer::new(&segment, layout, (0, &all), me, 0)).collect()
+        let bulk = || BulkPlaces::new(&segment, layout);
+        let view = |me| FlatBuffer::new(&segment, layout, &bulk(), (0, &all), me, 0);
+        (0..n_ranks).map(view).collect()
     }
 
     fn bytes(flat: &mut FlatBuffer, call: Entered, rank: usize, len: usize) -> Option<Vec<u8>> {
@@ -413,6 +478,21 @@ mod tests {
         }
         assert_eq!(flats[1].is_free(fifth), Ok(()));
         assert_eq!(flats[0].is_free(calls[DEPTH as usize + 1]), Ok(()));
+    }
+
+    /// Whatever a rank writes in place of where its contribution is, nobody reads behind its places.
+    #[test]
+    fn a_contribution_that_cannot_be_there_is_of_another_call() {
+        let flats = &mut flats(2);
+        let calls = [flats[0].enter(1), flats[1].enter(1)];
+        let len = PLACED_BYTES + 1;
+        flats[0].contribute(calls[0], &vec![1; len]);
+        let last = (flats[0].bulk_bytes - len) as u64;
+        for (at, is_there) in [(0, true), (last, true), (last + 1, false), (u64::MAX - 1, false)] {
+            flats[0].word(0, calls[0].place() + 8).store(at + 1, Ordering::Relaxed);
+            let found = flats[1].of(calls[1], 0, len);
+            assert_eq!(matches!(found, Contribution::At(_)), is_there, "{found:?}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::bulk::BulkPlaces;
 use super::flat_buffer::{BASE, FlatBuffer, LEFT};
 use super::layout::{DEPTH, PART_BYTES, ShmLayout};
 use super::segment::Segment;
@@ -44,12 +45,13 @@ struct Free {
     last: (Box<[usize]>, u64),
 }
 
-/// All flat buffers of a segment but the world's, as one rank sees them.
+/// All flat buffers of a segment, as one rank sees them.
 #[derive(Debug)]
 pub struct FlatBuffers {
     segment: Arc<Segment>,
     layout: ShmLayout,
     me: usize,
+    bulk: Arc<BulkPlaces>,
     /// Those of this rank that no communicator of its own has, the one that is free for longest
     /// first.
     free: Mutex<VecDeque<Free>>,
@@ -71,7 +73,18 @@ impl FlatBuffers {
     pub(super) fn new(segment: &Arc<Segment>, layout: ShmLayout, me: usize) -> Arc<Self> {
         let free = |number| Free { number, next: 1, last: (Box::default(), 0) };
         let free = Mutex::new((0..layout.flats_per_rank as u32).map(free).collect());
-        Arc::new(FlatBuffers { segment: segment.clone(), layout, me, free })
+        let bulk = BulkPlaces::new(segment, layout);
+        Arc::new(FlatBuffers { segment: segment.clone(), layout, me, bulk, free })
+    }
+
+    /// The world's.
+    pub(super) fn of_all(&self) -> FlatBuffer {
+        let all: Vec<usize> = (0..self.layout.n_ranks).collect();
+        self.view((0, &all), self.me, 0)
+    }
+
+    fn view(&self, (index, members): (usize, &[usize]), me: usize, base: u64) -> FlatBuffer {
+        FlatBuffer::new(&self.segment, self.layout, &self.bulk, (index, members), me, base)
     }
 
     /// A flat buffer's number among all of the segment.
@@ -137,21 +150,23 @@ impl FlatBuffers {
             .map_err(|garbled| garbled.by(owner as Rank, "shared memory"))?;
         let lease = FlatBufferLease { flats: self.clone(), owner, number, members, base };
         let index = self.index(owner, number);
-        let flat = FlatBuffer::new(&self.segment, self.layout, (index, &lease.members), me, base);
+        let flat = self.view((index, &lease.members), me, base);
         Ok(Some((flat, lease)))
     }
 }
 
 impl FlatBufferLease {
-    /// The communicator has ended on this rank, after the call with this number.
-    pub fn end(self, call: u64) {
+    /// The communicator has ended on this rank, whose view of the flat buffer that is.
+    pub fn end(self, view: &mut FlatBuffer) {
         let FlatBufferLease { flats, owner, number, members, base } = self;
         let flat = flats.index(owner, number);
-        // Release: pairs with the Acquire in `take`.
+        let left = members.iter().map(|&member| flats.layout.flat(flat, member) + LEFT).collect();
+        flats.bulk.end(view.end(), left, base);
+        // Release: pairs with the Acquire in `take`, and with that in `BulkPlaces::next`.
         flats.word(flat, flats.me, LEFT).store(base, Ordering::Release);
         if owner == flats.me {
             // Nobody gets further ahead of this rank, whatever mistakes others make.
-            let next = call + DEPTH + 1;
+            let next = view.call() + DEPTH + 1;
             lock(&flats.free).push_back(Free { number, next, last: (members, base) });
         }
     }
@@ -212,7 +227,7 @@ mod tests {
                 assert_eq!(seen(other, call, 0), Some(value));
                 assert_eq!(seen(one, call, 1), Some(value + 100));
             }
-            pair.into_iter().for_each(|(flat, lease)| lease.end(flat.call()));
+            pair.into_iter().for_each(|(mut flat, lease)| lease.end(&mut flat));
             round += 1;
         }
         let is_none =
@@ -227,12 +242,12 @@ mod tests {
         for number in 0..MOST_PER_RANK as u32 {
             assert_eq!(flats[0].take(), Some(number));
             kept.push(open(&flats[1], number, &[0, 1], 1));
-            let (flat, lease) = open(&flats[0], number, &[0, 1], 0);
-            lease.end(flat.call());
+            let (mut flat, lease) = open(&flats[0], number, &[0, 1], 0);
+            lease.end(&mut flat);
         }
         assert_eq!(flats[0].take(), None);
-        let (flat, lease) = kept.remove(3);
-        lease.end(flat.call());
+        let (mut flat, lease) = kept.remove(3);
+        lease.end(&mut flat);
         assert_eq!(flats[0].take(), Some(3));
         flats[0].give_back(3);
         assert_eq!([flats[0].take(), flats[0].take()], [Some(3), None]);

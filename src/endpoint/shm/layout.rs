@@ -24,6 +24,10 @@ pub(super) const STRIDE: usize = LINE + CONTRIBUTION_BYTES + LINE;
 /// Bytes of a rank's part of a flat buffer: what it shows, and its places.
 pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 
+/// Bulk places of all ranks together (`bulk`), and the fewest that are any use to a rank.
+const BULK_PLACES: usize = 96;
+const LEAST_BULK_PLACES: usize = 2 * DEPTH as usize;
+
 /// The longest contribution to a call in groups (`stages`).
 pub const GROUP_BYTES: usize = 8 * 1024;
 /// From one place of a leader to the next: not a power of two, likewise.
@@ -96,9 +100,25 @@ impl ShmLayout {
         self.flat(1 + self.n_ranks * self.flats_per_rank, 0) + rank * LEADER_BYTES
     }
 
+    /// Bulk places of each rank.
+    pub(super) fn n_bulk_places(&self) -> usize {
+        let each = BULK_PLACES / self.n_ranks;
+        if each < LEAST_BULK_PLACES { 0 } else { each }
+    }
+
+    /// Their bytes.
+    pub(super) fn bulk_bytes(&self) -> usize {
+        self.n_bulk_places() * STRIDE
+    }
+
+    /// A rank's bulk places.
+    pub(super) fn bulk(&self, rank: usize) -> usize {
+        self.leader(self.n_ranks).next_multiple_of(4096) + rank * self.bulk_bytes()
+    }
+
     /// Bytes of the segment.
     pub(super) fn len(&self) -> usize {
-        self.leader(self.n_ranks).next_multiple_of(4096)
+        self.bulk(self.n_ranks).next_multiple_of(4096)
     }
 }
 
@@ -114,6 +134,7 @@ mod tests {
             parts.push((layout.rank(rank), RANK_BYTES));
             parts.extend((0..7).map(|flat| (layout.flat(flat, rank), PART_BYTES)));
             parts.push((layout.leader(rank), LEADER_BYTES));
+            parts.push((layout.bulk(rank), layout.bulk_bytes()));
             for port in PortId::first(2) {
                 parts.push((layout.reads(port, rank), LINE));
                 parts.extend((0..3).map(|to| (layout.queue(port, rank, to), QUEUE_BYTES)));

@@ -19,6 +19,7 @@
 
 mod backlog;
 mod bell;
+mod bulk;
 mod copy_costs;
 mod descriptor;
 mod early;
@@ -149,9 +150,8 @@ pub struct ShmEndpoint {
     backlog: Vec<(usize, Descriptor)>,
     /// To be reported by the next poll.
     events: Vec<Event>,
-    /// Staging slots of peers that the last poll has shown.
+    /// Messages in staging slots of peers, which the last poll has shown, and those that the next will.
     views: Vec<(usize, Staged)>,
-    /// Staging slots of peers that the next poll will show.
     due_views: Vec<(usize, Staged)>,
     matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,

@@ -9,7 +9,6 @@ use hopbine_meet::{Exchange, Leave, fresh_number, host, yama_scope};
 use hopbine_torus::PortId;
 
 use super::bell::{self, Doorbell};
-use super::flat_buffer::FlatBuffer;
 use super::flat_buffers::{self, FlatBuffers};
 use super::layout::ShmLayout;
 use super::peer::{Habit, Peer, WINDOW_BYTES};
@@ -183,9 +182,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
         return Err(failed("this rank is not on its own host"));
     };
-    let all: Vec<usize> = (0..n_locals).collect();
-    let flat = is_all.then(|| FlatBuffer::new(&segment, layout, (0, &all), me, 0));
     let flats = is_all.then(|| FlatBuffers::new(&segment, layout, me));
+    let flat = flats.as_ref().map(|flats| flats.of_all());
     bell::take_part();
     let own_bell: Arc<dyn Bell> = Arc::new(Doorbell::new(&segment, layout, me));
     let watched = |&(rank, card): &(Rank, ShmCard)| (rank, Arc::new(Watch::new(card.process)));

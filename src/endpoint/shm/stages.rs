@@ -130,6 +130,7 @@ fn place(call: Entered, stage: Stage) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bulk::BulkPlaces;
     use super::super::layout::{GROUP_BYTES, ShmLayout};
     use super::super::segment::Segment;
     use super::*;
@@ -138,7 +139,8 @@ mod tests {
         let layout = ShmLayout { n_ranks: of.len(), n_ports: 0, flats_per_rank: 0 };
         let segment = Segment::create(layout.len(), 1).unwrap().0;
         let all: Vec<usize> = (0..of.len()).collect();
-        let flat = |me| FlatBuffer::new(&segment, layout, (0, &all), me, 0).in_groups(of);
+        let bulk = || BulkPlaces::new(&segment, layout);
+        let flat = |me| FlatBuffer::new(&segment, layout, &bulk(), (0, &all), me, 0).in_groups(of);
         (0..of.len()).map(flat).collect()
     }
 

@@ -274,7 +274,7 @@ fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
 impl Drop for SharedFlatBuffer {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
-            lease.end(lock(&self.flat).buffer.call());
+            lease.end(&mut lock(&self.flat).buffer);
         }
     }
 }
@@ -322,11 +322,11 @@ impl SmallPlaces for Places {
             let rank = members.world_rank(members.caller.rank);
             Error::Wire { rank, port: 0, step: None, source }
         };
-        let Some((flat, lease)) = self.flats.open(place, &ranks, me).map_err(failed)? else {
+        let Some((mut flat, lease)) = self.flats.open(place, &ranks, me).map_err(failed)? else {
             return Ok(Err("all are in use by other communicators".to_owned()));
         };
         if ranks.len() > MOST_RANKS {
-            lease.end(flat.call());
+            lease.end(&mut flat);
             return Ok(Err(too_many(ranks.len())));
         }
         let flat = SharedFlatBuffer::new(flat, Some(lease), ranks.into(), self.looks);

@@ -38,7 +38,7 @@ impl SharedFlatBuffer {
             // SAFETY: the caller's promise: the input has all blocks.
             unsafe { slice(input.wrapping_add(start * block), count * block) }
         });
-        flat.contribute_pieces(entered, 0, others.into_iter());
+        flat.contribute_pieces(entered, (n - 1) * block, others.into_iter());
     }
 
     /// Takes what this rank gets of an alltoall of blocks of one size.
@@ -59,7 +59,7 @@ impl SharedFlatBuffer {
             let before = if rank < me { me - 1 } else { me };
             let part = if rank == me && call.in_place { 0 } else { block };
             let start = before * block;
-            Read { len: 0, part: start..start + part, place: rank * block }
+            Read { len: (n - 1) * block, part: start..start + part, place: rank * block }
         };
         // SAFETY: the block for this rank lies within every contribution and the input, and the output has room
         // for all, apart from an input that is not in place, by the caller's promise.
