@@ -94,7 +94,7 @@ impl Communicator {
     ///
     /// Barrier gates are limited: it has some of its own if all ranks find some free, which are free
     /// again when its last handles are dropped; else it goes by plan. So over shared memory with flat
-    /// buffers, of which each rank has eight for communicators that it is the first rank of.
+    /// buffers, of which each rank has up to 32 for communicators that it is the first rank of.
     ///
     /// ```
     /// use hopbine::{EmulationConfig, emulate, reduce::Op};

@@ -117,10 +117,10 @@ fn rows_columns_duplicates_and_groups_have_flat_buffers() {
 #[test]
 fn who_finds_no_flat_buffer_goes_by_plan() {
     let results = emulate(&config(&[4]), |comm| {
-        let made: Result<Vec<_>, _> = (0..12).map(|_| comm.duplicate()).collect();
+        let made: Result<Vec<_>, _> = (0..36).map(|_| comm.duplicate()).collect();
         let mut made = made?;
         let flats: Vec<bool> = made.iter().map(has_flat).collect();
-        assert_eq!(flats, [[true; 8].as_slice(), &[false; 4]].concat());
+        assert_eq!(flats, [[true; 32].as_slice(), &[false; 4]].concat());
         for (index, one) in made.iter().enumerate() {
             calls(one, index as u64)?;
         }

@@ -22,8 +22,8 @@ use crate::endpoint::WireError;
 use crate::endpoint::garbled::within;
 use crate::sync::lock;
 
-/// Flat buffers of each rank, if memory allows.
-const MOST_PER_RANK: usize = 8;
+/// Flat buffers of each rank, if memory allows. Programs and libraries keep communicators: IMB, one for each benchmark.
+const MOST_PER_RANK: usize = 32;
 /// Address space that they may take in all. Only what is written takes memory.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -217,7 +217,7 @@ mod tests {
             let [(one, _), (other, _)] = &mut pair;
             // What is left of earlier communicators is not seen.
             for call in 0..DEPTH + 2 {
-                let value = 7 * round as u8 + call as u8;
+                let value = (round as u64 + call) as u8 % 100;
                 let call = one.enter(5);
                 assert_eq!(other.enter(5), call);
                 assert_eq!((one.is_free(call), other.is_free(call)), (Ok(()), Ok(())));
