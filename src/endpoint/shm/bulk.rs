@@ -1,10 +1,10 @@
 //! Bulk places: where ranks of a few put long contributions to flat buffers.
 //!
 //! A core that writes a line which another's cache still holds waits for that cache. The readers of a flat buffer still
-//! hold all of its own places when these are written again. So a rank has further ones, in turn for all its
-//! flat buffers; those of all ranks together are more than a cache of the second level holds. A contribution's line says
-//! where it is. A flat buffer has as many at a time as it has places of its own. Where none is free, a
-//! contribution goes to the flat buffer's own place: nothing waits for a bulk place.
+//! hold all of its own places when these are written again. So a rank has further ones, in turn for all its flat buffers;
+//! those of all ranks together are more than a cache of the second level holds. A contribution's line says where it is. A
+//! flat buffer has as many at a time as it has places of its own, and gives each back when it uses that place again.
+//! Where none is free, a contribution goes to the flat buffer's own place: nothing waits for a bulk place.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -66,10 +66,12 @@ impl BulkPlaces {
         Arc::new(BulkPlaces { segment: segment.clone(), n_places, pool: Mutex::new(pool) })
     }
 
-    /// A place for a contribution of `len` bytes, if one is free, in place of one that nobody reads any more.
-    pub(super) fn next(&self, read: Option<Bulk>, len: usize) -> Option<Bulk> {
+    /// Takes back one that nobody reads any more, and gives one for a contribution of so many bytes, if that is wanted and
+    /// one is free.
+    pub(super) fn change(&self, read: Option<Bulk>, wanted: Option<usize>) -> Option<Bulk> {
         let Pool { free, ended } = &mut *lock(&self.pool);
         free.extend(read);
+        let len = wanted?;
         if free.len() < self.n_places / 2 {
             // Acquire: pairs with the Release in `FlatBufferLease::end`: what was read was read before.
             let word = |left: &usize| self.segment.word(*left).load(Ordering::Acquire);
@@ -159,13 +161,23 @@ mod tests {
             n_bulk += (0..DEPTH).filter(|_| pair.call(from, to, value as u8).0).count();
         }
         assert_eq!(n_bulk, pair.layout.n_bulk_places());
+        // Short calls give them back.
+        let [(from, _), (to, _)] = &mut all[1];
+        for _ in 0..DEPTH {
+            let call = from.enter(2);
+            assert_eq!((to.enter(2), from.is_free(call)), (call, Ok(())));
+            from.contribute(call, &[1]);
+            assert!(matches!(to.of(call, 0, 1), Contribution::At(_)));
+        }
+        let [(last, _), (reader, _)] = all.last_mut().unwrap();
+        assert_eq!((0..DEPTH).filter(|_| pair.call(last, reader, 4).0).count(), DEPTH as usize);
         // One ends on the rank that writes, and then on the one that reads.
         let [(mut from, lease), (mut to, to_end)] = all.remove(0);
         lease.end(&mut from);
-        let [(last, _), (reader, _)] = all.last_mut().unwrap();
-        assert!(!pair.call(last, reader, 5).0, "another may still read there");
+        let [(next, _), (reader, _)] = &mut all[17];
+        assert!(!pair.call(next, reader, 5).0, "another may still read there");
         to_end.end(&mut to);
-        let found = (0..2 * DEPTH).filter(|_| pair.call(last, reader, 6).0).count();
+        let found = (0..2 * DEPTH).filter(|_| pair.call(next, reader, 6).0).count();
         assert_eq!(found, 2 * DEPTH as usize);
     }
 }

@@ -290,15 +290,23 @@ impl FlatBuffer {
     /// Where this rank writes a contribution of `len` bytes to the call.
     #[inline]
     fn begin(&mut self, call: Entered, len: usize) -> *mut u8 {
+        if len > PLACED_BYTES || self.held[call.turn()].is_some() {
+            self.change_bulk(call, len);
+        }
+        self.own(call, len).cast_mut()
+    }
+
+    /// Nobody reads what the call's place held before, and so its bulk place: gives that back, and has another for a
+    /// contribution of `len` bytes if that is long.
+    fn change_bulk(&mut self, call: Entered, len: usize) {
+        let held = &mut self.held[call.turn()];
+        let wanted = (len > PLACED_BYTES).then_some(len);
+        *held = self.bulk.change(held.take(), wanted);
         if len > PLACED_BYTES {
-            let held = &mut self.held[call.turn()];
-            // Nobody reads what the place held before, and so its bulk place.
-            *held = self.bulk.next(held.take(), len);
             let placed = held.map_or(0, |bulk| 1 + bulk.at() as u64);
             // Relaxed: the stamp orders it.
             self.word(self.me, call.place() + 8).store(placed, Ordering::Relaxed);
         }
-        self.own(call, len).cast_mut()
     }
 
     /// This rank's view has ended: what it has of bulk places.

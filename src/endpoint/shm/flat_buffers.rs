@@ -162,7 +162,7 @@ impl FlatBufferLease {
         let flat = flats.index(owner, number);
         let left = members.iter().map(|&member| flats.layout.flat(flat, member) + LEFT).collect();
         flats.bulk.end(view.end(), left, base);
-        // Release: pairs with the Acquire in `take`, and with that in `BulkPlaces::next`.
+        // Release: pairs with the Acquire in `take`, and with that in `BulkPlaces::change`.
         flats.word(flat, flats.me, LEFT).store(base, Ordering::Release);
         if owner == flats.me {
             // Nobody gets further ahead of this rank, whatever mistakes others make.
