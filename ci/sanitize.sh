@@ -5,7 +5,7 @@
 #                                  the fuzz targets' seeds are played, a minute; test.sh runs this too
 #   ci/sanitize.sh address build   compiles what that needs
 #   ci/sanitize.sh address long    in the library, its ranks, C programs and the command, too; ci/nightly.sh runs this
-#   ci/sanitize.sh thread          data races, about six minutes
+#   ci/sanitize.sh thread          data races, about eight minutes
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
 #
@@ -284,6 +284,12 @@ run_thread() {
     emulated::types_and_operators emulated::wrong_calls_are_refused_and_harmless \
     stress::wires_of_many_kinds stress::workers_meet_skew_and_delay stress::sixteen_ranks \
     stress::ten_thousand_calls_over_a_slow_wire stress::a_sleeping_root_is_flooded_and_loses_nothing
+  # Over shared memory, of which the ranks of a process have one mapping: so the sanitizer sees what they read and write
+  # in it.
+  HOPBINE_TEST_BACKEND=shm tests 45 --test ranks -- "${how[@]}" \
+    duplicate_ends:: flat_buffers:: requests:: shm:: stress::wires_of_many_kinds stress::sixteen_ranks \
+    emulated::every_algorithm_on_a_ring_of_5 emulated::every_algorithm_with_workers emulated::types_and_operators \
+    emulated::puts_are_cut
 }
 
 case $kind in
