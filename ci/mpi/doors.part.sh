@@ -17,7 +17,7 @@ build_doors() {
   # The same, with nothing for this MPI beside it.
   mkdir -p "$programs/alone"
   cp "$programs/libhopbine_preload.so" "$programs/alone/"
-  for name in calls orders threads recover requests mixed groups crowd looks; do
+  for name in calls orders threads recover requests mixed groups crowd; do
     beside "$MPICC" "${flags[@]}" "capi/tests/mpi/$name.c" -o "$programs/$name"
   done
   beside "$MPICC" "${flags[@]}" -fPIC -shared capi/tests/mpi/fjmpi.c -o "$programs/libfjmpi.so"
@@ -169,7 +169,6 @@ run_doors() {
   reported "$of_calls" 3 HOPBINE_BACKEND=mpi HOPBINE_SHM=off "$programs/calls-hb" wrong || status=1
   for n in 2 $((many == 7 ? 5 : many)); do
     ranks "$n" "$preload" "$programs/orders" || status=1
-    ranks "$n" "$preload" "$programs/looks" || status=1
   done
   # Fujitsu MPI is an Open MPI.
   for n in 6 12; do
