@@ -69,7 +69,12 @@ fn meet(fate: &str) {
             std::thread::sleep(Duration::from_millis(20));
             raise(libc::SIGKILL);
         })),
-        "stopped" => raise(libc::SIGSTOP),
+        "stopped" => {
+            // Its workers end what they do for the round before. A process that is stopped amid that keeps the emulated
+            // device from ending registrations of its peers, which no hardware would.
+            std::thread::sleep(Duration::from_millis(300));
+            raise(libc::SIGSTOP);
+        }
         "leaves" => std::process::exit(0),
         "late" => late::come_late(),
         "other call" => {}
