@@ -7,10 +7,11 @@
 //! Where none is free, a contribution goes to the flat buffer's own place: nothing waits for a bulk place.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use super::layout::{CONTRIBUTION_BYTES, DEPTH, LINE, STRIDE, ShmLayout};
+use super::layout::{CONTRIBUTION_BYTES, DEPTH, STRIDE, ShmLayout, behind};
 use super::segment::Segment;
 use crate::sync::lock;
 
@@ -80,9 +81,8 @@ impl BulkPlaces {
             free.extend(held.flatten());
         }
         let Bulk { place, end, .. } = free.pop_front()?;
-        // Behind the last one in it, if there is room: short contributions, too, use all of it.
-        let start = if end + len <= CONTRIBUTION_BYTES { end } else { 0 };
-        Some(Bulk { place, start, end: (start + len).next_multiple_of(LINE) })
+        let Range { start, end } = behind(end, len, CONTRIBUTION_BYTES);
+        Some(Bulk { place, start, end })
     }
 
     /// Takes over what a flat buffer has that has ended on this rank: others may still read it until they have left.

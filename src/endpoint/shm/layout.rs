@@ -1,5 +1,7 @@
 //! Where things lie in the segment: the same sums on every rank.
 
+use std::ops::Range;
+
 use hopbine_torus::PortId;
 
 /// Bytes of a cache line.
@@ -27,6 +29,13 @@ pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 /// Bulk places of all ranks together (`bulk`), and the fewest that are any use to a rank.
 const BULK_PLACES: usize = 96;
 const LEAST_BULK_PLACES: usize = 2 * DEPTH as usize;
+
+/// Where the next `len` bytes go among `room`, of which others were written up to `end`: behind those if there is room, so
+/// that short ones, too, use all of it. The end is a line's start.
+pub(super) fn behind(end: usize, len: usize, room: usize) -> Range<usize> {
+    let start = if end + len <= room { end } else { 0 };
+    start..(start + len).next_multiple_of(LINE)
+}
 
 /// The longest contribution to a call in groups (`stages`).
 pub const GROUP_BYTES: usize = 8 * 1024;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hopbine_torus::PortId;
 
 use super::descriptor::Staged;
-use super::layout::{LINE, SLOT_BYTES, SLOTS, ShmLayout};
+use super::layout::{SLOT_BYTES, SLOTS, ShmLayout, behind};
 use super::segment::Segment;
 use super::stores::Stores;
 
@@ -33,8 +33,8 @@ pub(super) struct StagingSlots {
     last: Option<(*const u8, usize, Staged)>,
     /// Whom the last piece in each of the kept slots was for.
     pieces_for: [usize; KEPT_SLOTS],
-    /// Where in each slot the next one starts, if there is room for it up to the end.
-    starts: [usize; SLOTS],
+    /// Where in each slot the last one ends.
+    ends: [usize; SLOTS],
     /// The slots that the next message and the next piece go to, if they are free.
     next: usize,
     next_piece: usize,
@@ -71,7 +71,7 @@ impl StagingSlots {
             me,
             last: None,
             pieces_for: [usize::MAX; KEPT_SLOTS],
-            starts: [0; SLOTS],
+            ends: [0; SLOTS],
             next: 0,
             next_piece: FIRST_KEPT,
             waited: 0,
@@ -182,8 +182,8 @@ impl StagingSlots {
     /// As [`put_piece`](StagingSlots::put_piece); nobody reads the slot.
     unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) -> Staged {
         assert!(len <= SLOT_BYTES);
-        let start = if self.starts[slot] + len <= SLOT_BYTES { self.starts[slot] } else { 0 };
-        self.starts[slot] = (start + len).next_multiple_of(LINE);
+        let Range { start, end } = behind(self.ends[slot], len, SLOT_BYTES);
+        self.ends[slot] = end;
         let into = self.segment.at(self.layout.slot(self.port, self.me, slot) + start, len);
         // SAFETY: the caller's promise; the slot has room.
         unsafe { self.stores.copy(ptr, into, len, of) };

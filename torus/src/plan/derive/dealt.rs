@@ -2,9 +2,9 @@
 //!
 //! Where each lane moves a part of every block, these parts are short, and messages of many have to be packed. Here
 //! a lane moves whole blocks, as many as every other, or as its weight in the split: those whose coordinates add up to
-//! one of its turns, modulo all. Along each line of any dimension every lane then has its turn again and again, so in whichever dimension a
-//! lane begins, soon all ranks have as much to pass on. The messages are those of a walk, without the blocks of
-//! others.
+//! one of its turns, modulo all. Along each line of any dimension every lane then has its turn again and again, so in
+//! whichever dimension a lane begins, soon all ranks have as much to pass on. The messages are those of a walk, without
+//! the blocks of others.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

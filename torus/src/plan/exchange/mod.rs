@@ -87,16 +87,21 @@ impl ExchangeRecipe {
         matches!(self.groups, NodeGroups::WithLeaders(_))
     }
 
-    /// Into how many parts so many lanes cut the blocks; in one, lanes have whole blocks in turn.
-    pub(super) fn n_parts(&self, shape: &Shape, n_lanes: u32) -> u32 {
+    /// Whether lanes have whole blocks in turn, and do not cut them.
+    fn has_whole_blocks(&self, shape: &Shape) -> bool {
         let has_inner = shape.node_dim().is_some();
-        let is_single = match self.stages {
-            ExchangeStages::InsideFirst { .. } => return 1,
+        let is_one_exchange = match self.stages {
+            ExchangeStages::InsideFirst { .. } => return true,
             ExchangeStages::Together => true,
             ExchangeStages::NodesFirst => !has_inner,
             ExchangeStages::Dimensions => !has_inner && shape.n_dims() == 1,
         };
-        if is_single && !self.has_leaders() { 1 } else { n_lanes }
+        is_one_exchange && !self.has_leaders()
+    }
+
+    /// Into how many parts so many lanes cut the blocks.
+    pub(super) fn n_parts(&self, shape: &Shape, n_lanes: u32) -> u32 {
+        if self.has_whole_blocks(shape) { 1 } else { n_lanes }
     }
 
     /// Messages of a step.
@@ -190,7 +195,8 @@ pub fn passes(
         order.chunks(exchange.per_step().max(1)).map(step).collect()
     };
     let stages = axes(exchange, grid, shape);
-    if let ([along], false) = (&stages[..], exchange.has_leaders()) {
+    if exchange.has_whole_blocks(shape) {
+        let along = &stages[0];
         let lane = |order: Vec<u32>| ExchangePass::new(grid.clone(), along_steps(along, &order));
         return dealt(&rounds(along), n_lanes).into_iter().map(lane).collect();
     }
