@@ -5,8 +5,8 @@
 #   ./test.sh --offline  the same without installing anything first
 #
 # Needed beyond Rust: C, C++ and Fortran compilers (gcc, g++, gfortran), for the uTofu conformance
-# suite and the programs on the C interface. Some checks need more (Open MPI and MPICH, cmake, shellcheck,
-# qemu), single tests need userfaultfd or huge pages. Where that is missing, checks are left out, and counted
+# suite and the programs on the C interface. Some checks need more (Open MPI and MPICH, cmake, shellcheck),
+# single tests need userfaultfd or huge pages. Where that is missing, checks are left out, and counted
 # and named at the end; in CI (CI=true) each is an error.
 #
 # Those with many ranks go one after the other: ranks wait for each other by yielding their core, so that whatever
@@ -21,8 +21,6 @@ export CARGO_PROFILE_DEV_CODEGEN_UNITS=1 CARGO_PROFILE_TEST_CODEGEN_UNITS=1
 logs=target/test-logs
 # shellcheck source=/dev/null
 . ci/stages.sh
-# The simulated wire's traces: the first tests write them, those on other machines compare.
-export HOPBINE_TEST_TRACES=$logs/traces
 
 install=true
 [ "${1:-}" != --offline ] || install=false
@@ -73,32 +71,18 @@ tests_shm() {
 # Random calls and faults on the simulated wire, by the command that the tests have built.
 chaos() {
   local hopbine=${CARGO_TARGET_DIR:-target}/debug/hopbine
-  limited 600 "$hopbine" chaos --seeds 1..2000 &&
-    limited 300 "$hopbine" chaos --seeds 1..150 --backend sim-utofu
+  limited 600 "$hopbine" chaos --seeds 1..1000 &&
+    limited 300 "$hopbine" chaos --seeds 1..100 --backend sim-utofu
 }
 
-# What only the later stages need is fetched and compiled while the first ones compile: what is built alone leaves
-# a core idle. The sanitizer's build, of many short pieces, fills what the others leave. What cannot be built is an
-# error of its stage.
+# What only the later stages need is fetched while the first ones compile.
 more_packages() {
-  local status=0
-  basic_packages || status=1
-  limited 600 ci/mpi.sh --install || status=1
-  limited 600 ci/arm.sh --install || status=1
-  return $status
+  ! $install || ! is_root_on_debian || { basic_packages && limited 600 ci/mpi.sh --install; }
 }
-for_later() {
-  local status=0 sanitizer
-  limited 900 nice ci/sanitize.sh address build & sanitizer=$!
-  ! $install || ! is_root_on_debian || more_packages || status=1
-  limited 900 ci/arm.sh build || true
-  wait $sanitizer || true
-  return $status
-}
-for_later >"$logs/for-later" 2>&1 &
+more_packages >"$logs/more-packages" 2>&1 &
 later=$!
 building() {
-  cargo test "${packages[@]}" --no-run --quiet && { wait "$later" || { cat "$logs/for-later" >&2; return 1; } }
+  cargo test "${packages[@]}" --no-run --quiet && { wait "$later" || { cat "$logs/more-packages" >&2; return 1; } }
 }
 
 stage "formatting" cargo fmt --all --check
@@ -112,8 +96,6 @@ stage "under MPI" limited 1500 ci/mpi.sh
 # These compute, compile, wait, or emulate on one core: no many ranks.
 beside "chaos" chaos
 beside "installation" limited 900 env PROFILE=dev ci/install.sh
-beside "address sanitizer" limited 1500 ci/sanitize.sh address
-beside "aarch64" limited 1500 ci/arm.sh
 beside "job scripts" limited 120 ci/jobscripts.sh
 joined
 

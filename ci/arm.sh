@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # Builds for aarch64 and runs tests as on an A64FX (512-bit SVE), under qemu.
 #
-#   ci/arm.sh            the library's unit tests and the simulated wire's traces, a minute; test.sh runs this too
-#   ci/arm.sh build      compiles what that needs; what cannot be built is no error yet
-#   ci/arm.sh long       with the emulated device, ranks that are threads, and what is only computed (torus), many
-#                        minutes; ci/nightly.sh runs this
+#   ci/arm.sh            the library, the emulated device, ranks that are threads, what is only computed (torus), and the
+#                        simulated wire's traces, many minutes; ci/nightly.sh runs this
 #   ci/arm.sh --install  installs what that needs (Debian, as root; a toolchain of rustup's)
 #
 # With the oldest Rust that the packages name, or, where that has no standard library for aarch64,
@@ -34,16 +32,11 @@ if [ "${1:-}" = --install ]; then
   exit
 fi
 
-# What a seed does there is what it does here: test.sh has left the traces of this machine.
-if [ "${1:-}" != build ]; then
-  if [ -z "${HOPBINE_TEST_TRACES:-}" ]; then
-    mkdir -p target/aarch64
-    export HOPBINE_TEST_TRACES=$PWD/target/aarch64/traces
-    rm -f "$HOPBINE_TEST_TRACES"
-    cargo test --quiet -p hopbine --test simulated -- traces_are_the_same
-  fi
-  [ -s "$HOPBINE_TEST_TRACES" ] || { echo "ci/arm.sh: no test has left the traces of this machine" >&2; exit 1; }
-fi
+# What a seed does there is what it does here: this machine leaves its traces.
+mkdir -p target/aarch64
+export HOPBINE_TEST_TRACES=$PWD/target/aarch64/traces
+rm -f "$HOPBINE_TEST_TRACES"
+at_least 1 cargo test --quiet -p hopbine --test simulated -- --ignored traces_are_the_same
 
 # COMMAND...: whether this compiler can build for aarch64.
 has_library() {
@@ -77,25 +70,18 @@ export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTI
 export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false CARGO_PROFILE_TEST_OVERFLOW_CHECKS=false
 
 run() { cargo test --quiet --target $target --no-default-features --no-fail-fast "$@"; }
-packages=(-p hopbine -p hopbine-meet --features "hopbine/emu hopbine/sim")
-few=(--lib) at_least=190 ranks=()
-# Fugaku has the device: what emulates it is tried by night.
-if [ "${1:-}" = long ]; then
-  packages+=(-p hopbine-torus -p utofu-emu -p utofu --features utofu/emu)
-  few+=(--test allocation --test atomics --test errors --test handles --test jtofu --test model --test threads)
-  at_least=300 ranks=(--test ranks)
-fi
+packages=(-p hopbine -p hopbine-meet -p hopbine-torus -p utofu-emu -p utofu
+  --features "hopbine/emu hopbine/sim utofu/emu")
+few=(--lib --test allocation --test atomics --test errors --test handles --test jtofu --test model --test threads)
 
 # What is built alone leaves a core idle.
-run --no-run "${packages[@]}" "${few[@]}" "${ranks[@]}" --test simulated || exit 1
-[ "${1:-}" != build ] || exit 0
+run --no-run "${packages[@]}" "${few[@]}" --test ranks --test simulated || exit 1
 failed=0
-at_least $at_least run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
+at_least 300 run "${packages[@]}" "${few[@]}" -- --skip a_lock_outlives_its_owner \
   --skip the_allocator_can_be_told --skip what_was_read_from_a_stranger --skip the_dead_hold_nothing \
   --skip memory::monitor:: --skip memory::uffd::tests::unread_reports || failed=1
-[ ${#ranks[@]} = 0 ] ||
-  at_least 50 run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
-    emulated::every_algorithm_on_2x3 emulated::types_and_operators \
-    --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
-at_least 1 run "${packages[@]}" --test simulated -- traces_are_the_same || failed=1
+at_least 50 run "${packages[@]}" --test ranks -- endpoint:: ending:: engine:: regcache:: requests:: \
+  emulated::every_algorithm_on_2x3 emulated::types_and_operators \
+  --skip regcache::events:: --skip every_algorithm_on_2x3x2 || failed=1
+at_least 1 run "${packages[@]}" --test simulated -- --ignored traces_are_the_same || failed=1
 exit $failed

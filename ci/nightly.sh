@@ -37,8 +37,8 @@ need() { ! $install || apt-get install -y -qq --no-install-recommends "$@" >/dev
 # As users build it: without the feature `internals`, which tests bring.
 lints() { cargo clippy --quiet -p hopbine -p hopbine-cli -p hopbine-capi -- -D warnings; }
 
-# The oldest compiler that the packages name, with default features and without. test.sh builds the library with it
-# for aarch64, and clippy knows what is newer in the standard library.
+# The oldest compiler that the packages name, with default features and without. (In test.sh, clippy knows what is
+# newer in the standard library.)
 oldest() {
   local version
   version=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -117,7 +117,7 @@ way() {
 
 aarch64() {
   ! $install || ci/arm.sh --install || return 1
-  limited 1h ci/arm.sh long
+  limited 1h ci/arm.sh
 }
 
 cross() {
@@ -125,7 +125,7 @@ cross() {
   limited 1h ci/cross.sh
 }
 
-address() { limited 1h ci/sanitize.sh address long; }
+address() { limited 1h ci/sanitize.sh address; }
 
 thread() {
   need binutils llvm

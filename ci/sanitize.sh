@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Runs tests under a sanitizer; any report is a failure.
 #
-#   ci/sanitize.sh address         memory errors and leaks in the emulated device and the meeting of processes, and where
-#                                  the fuzz targets' seeds are played, a minute; test.sh runs this too
-#   ci/sanitize.sh address build   compiles what that needs
-#   ci/sanitize.sh address long    in the library, its ranks, C programs and the command, too; ci/nightly.sh runs this
-#   ci/sanitize.sh thread          data races, about eight minutes
+#   ci/sanitize.sh address   memory errors and leaks
+#   ci/sanitize.sh thread    data races, about eight minutes
+#
+# ci/nightly.sh runs both.
 #
 # Exit code: 0 no report, 1 a report or a failed test, 3 this toolchain cannot do it.
 #
@@ -24,11 +23,9 @@ cannot() {
   exit 3
 }
 
-kind=${1:-} long=false only_build=false
+kind=${1:-}
 case "$*" in
   address | thread) ;;
-  "address build") only_build=true ;;
-  "address long") long=true ;;
   *)
     sed -n '2,14s/^# \{0,1\}//p' "$0"
     exit 2
@@ -138,19 +135,13 @@ probe() {
   done
 }
 
-packages=(-p hopbine-meet -p hopbine-testing -p utofu-emu -p utofu-emu-capi -p utofu)
+packages=(-p hopbine -p hopbine-meet -p hopbine-testing -p utofu-emu -p utofu-emu-capi -p utofu)
 device=(--test atomics --test model --test threads)
-few=(--lib --test bootstrap --test errors --test gates --test handles --test jtofu --test seeds)
+few=(--lib --test bootstrap --test brk --test errors --test gates --test handles --test jtofu --test seeds)
 failed=0
 log=$made/log
 # Safe code: what is computed there takes little of the time.
 level=(--config profile.dev.package.hopbine-torus.opt-level=1)
-# The library takes longest to compile, with its tests above all. (Without them the fuzz targets' seeds are played.)
-if $long || [ "$kind" = thread ]; then
-  packages+=(-p hopbine) few+=(--test brk)
-else
-  level=(--config profile.dev.package.hopbine-torus.opt-level=0 --config profile.dev.package.hopbine.opt-level=0)
-fi
 
 # build ARGUMENTS...: all that is needed at once, since what is built alone leaves a core idle.
 build() {
@@ -188,16 +179,10 @@ part() {
 }
 
 run_address() {
-  # What the device does at once on several cores needs them.
-  if ! $long; then
-    build "${few[@]}" "${device[@]}"
-    ! $only_build || exit 0
-    tests 150 "${few[@]}" "${device[@]}"
-    return
-  fi
   packages+=(-p hopbine-cli)
   build "${few[@]}" "${device[@]}" --test library --test ranks --test bootstrap_processes --test conformance \
     --test processes --test command
+  # What the device does at once on several cores needs them.
   tests 19 "${device[@]}" --test processes -- --skip collectives:: --skip communicators:: --skip gates:: \
     --skip lost:: --skip chaos:: --skip mismatch:: --skip reg_cache:: --skip a_world_that_has_failed
   # So does what ranks still do in each other's memory when a call has failed; without leaks, as below.
@@ -295,7 +280,7 @@ run_thread() {
 case $kind in
   address)
     address
-    $only_build || probe overflow freed leak
+    probe overflow freed leak
     ;;
   thread)
     thread

@@ -179,6 +179,7 @@ fn memory_that_cannot_be_registered_now_can_be_later() {
 /// Traces are compared between machines: `HOPBINE_TEST_TRACES` names a file, which the first of them writes
 /// and others read.
 #[test]
+#[ignore = "run by ci/arm.sh, on two machines"]
 fn traces_are_the_same_on_every_machine() {
     let mut traces = String::new();
     for sizes in [&[1][..], &[2], &[3, 2], &[5]] {
@@ -187,7 +188,7 @@ fn traces_are_the_same_on_every_machine() {
             traces += &format!("{sizes:?} {seed}: {:016x} {}\n", run.trace, run.n_steps);
         }
     }
-    let Some(file) = std::env::var_os("HOPBINE_TEST_TRACES") else { return };
+    let file = std::env::var_os("HOPBINE_TEST_TRACES").expect("HOPBINE_TEST_TRACES");
     match std::fs::read_to_string(&file) {
         Ok(of_other) => assert_eq!(traces, of_other),
         Err(_) => std::fs::write(&file, traces).unwrap(),
