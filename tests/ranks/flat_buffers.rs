@@ -58,6 +58,18 @@ fn calls(comm: &Communicator, seed: u64) -> Result<(), Error> {
         let mut long = vec![of(me); 3000];
         comm.allreduce_in_place(&mut long, Op::Max)?;
         assert_eq!(long, vec![of(n - 1); 3000]);
+        // Blocks of which the own one is not worth a copy.
+        let (start, end) = (me as usize * 200, (me as usize + 1) * 200);
+        let given = |rank: u64| (0..n * 200).map(move |at| at + of(rank));
+        let sums = (start as u64..end as u64).map(|at| (0..n).map(|rank| at + of(rank)).sum());
+        let sums: Vec<u64> = sums.collect();
+        let (mut input, mut block) = (given(me).collect::<Vec<_>>(), [0; 200]);
+        comm.scatter(if me == root { &input } else { &[] }, &mut block, root as u32)?;
+        assert!(block.into_iter().eq(given(root).take(end).skip(start)));
+        comm.reduce_scatter(&input, &mut block, Op::Sum)?;
+        assert_eq!(block[..], sums);
+        comm.reduce_scatter_in_place(&mut input, Op::Sum)?;
+        assert_eq!(input[..200], sums);
         let counts = vec![1u64; n as usize];
         let blocks = Blocks { counts: &counts, displacements: None };
         let (sent, mut got) = (vec![of(me); n as usize], vec![0; n as usize]);

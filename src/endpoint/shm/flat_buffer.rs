@@ -9,6 +9,7 @@
 //! A rank may enter calls before it has read earlier ones ([`FlatBuffer::read_later`]). It shows how far it has
 //! come as long as others may wait for that.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -261,6 +262,18 @@ impl FlatBuffer {
         let into = self.begin(call, bytes.len());
         // SAFETY: there is room for them, which this rank alone writes; nobody reads it now.
         unsafe { self.stores.copy(bytes.as_ptr(), into, bytes.len(), bytes.len()) };
+        self.stamp(call);
+    }
+
+    /// As [`contribute`](FlatBuffer::contribute), but for bytes that nobody reads.
+    #[inline]
+    pub fn contribute_without(&mut self, call: Entered, bytes: &[u8], unread: Range<usize>) {
+        assert!(bytes.len() <= CONTRIBUTION_BYTES);
+        let into = self.begin(call, bytes.len());
+        for (at, piece) in [(0, &bytes[..unread.start]), (unread.end, &bytes[unread.end..])] {
+            // SAFETY: as in `contribute`.
+            unsafe { self.stores.copy(piece.as_ptr(), into.add(at), piece.len(), bytes.len()) };
+        }
         self.stamp(call);
     }
 

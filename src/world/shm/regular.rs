@@ -12,6 +12,9 @@ use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
+/// Of a contribution up to this length the part that nobody reads is copied with the rest: two copies take longer.
+const SHORT_BYTES: usize = 1024;
+
 /// Who contributes, who reads, and what.
 pub(super) struct Task {
     /// The ranks whose contributions this one may read.
@@ -26,6 +29,8 @@ pub(super) struct Task {
     part: Option<usize>,
     /// and folds them; else it puts them side by side.
     folds: bool,
+    /// Of its own contribution it reads these where the user has them, so many bytes from `offset` on, and nobody else does.
+    unread: Option<usize>,
 }
 
 impl SharedFlatBuffer {
@@ -93,6 +98,7 @@ impl SharedFlatBuffer {
             offset: 0,
             part: Some(block),
             folds: false,
+            unread: None,
         };
         match call.collective {
             Collective::Barrier => Task { len: 0, part: Some(0), ..everybody },
@@ -128,10 +134,15 @@ impl SharedFlatBuffer {
                 offset: me * block,
                 part: (!is_root || !call.in_place).then_some(block),
                 folds: false,
+                unread: Some(block),
             },
-            Collective::ReduceScatter => {
-                Task { len: all, offset: me * block, folds: true, ..everybody }
-            }
+            Collective::ReduceScatter => Task {
+                len: all,
+                offset: me * block,
+                folds: true,
+                unread: (!call.in_place).then_some(block),
+                ..everybody
+            },
         }
     }
 
@@ -196,7 +207,13 @@ impl SharedFlatBuffer {
             return unsafe { self.give_pairs(flat, entered, call) };
         }
         // SAFETY: the caller's promise; a call without elements may have no buffer.
-        flat.contribute(entered, unsafe { slice(input(call, caller, task.len), task.len) });
+        let given = unsafe { slice(input(call, caller, task.len), task.len) };
+        match task.unread {
+            Some(own) if task.len > SHORT_BYTES => {
+                flat.contribute_without(entered, given, task.offset..task.offset + own);
+            }
+            _ => flat.contribute(entered, given),
+        }
     }
 
     /// Takes what this rank gets of a call; `given` is where it has contributed, and `find` finds a contribution of so
