@@ -23,8 +23,8 @@ cannot() {
   exit 3
 }
 
-kind=${1:-}
-case "$*" in
+kind=$*
+case $kind in
   address | thread) ;;
   *)
     sed -n '2,14s/^# \{0,1\}//p' "$0"

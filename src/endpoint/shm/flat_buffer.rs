@@ -315,7 +315,7 @@ impl FlatBuffer {
         let held = &mut self.held[call.turn()];
         let wanted = (len > PLACED_BYTES).then_some(len);
         *held = self.bulk.change(held.take(), wanted);
-        if len > PLACED_BYTES {
+        if wanted.is_some() {
             let placed = held.map_or(0, |bulk| 1 + bulk.at() as u64);
             // Relaxed: the stamp orders it.
             self.word(self.me, call.place() + 8).store(placed, Ordering::Relaxed);
