@@ -9,7 +9,7 @@ use crate::sim::{CallForm, Machine, Network, Profile, Score};
 
 /// The lengths at which messages are cut unless others are wanted, bytes; the one that is taken where nothing is cut
 /// first.
-pub const SEGMENTS: [u64; 3] = [1 << 20, 256 << 10, 64 << 10];
+pub const SEGMENTS: [u64; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
 
 /// What is asked: the best schedule for which call.
 #[derive(Clone, Debug)]

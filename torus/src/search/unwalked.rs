@@ -15,15 +15,16 @@ impl Judge<'_> {
                 let others = f64::from(self.question.shape.n_ranks() - 1);
                 any.max(self.machine.call_ns + others * hop)
             }
-            Recipe::Trees => any.max(self.trees(schedule)),
+            Recipe::Trees(ways) => {
+                schedule.trees(ways).map_or(any, |trees| any.max(self.trees(schedule, &trees)))
+            }
             _ => any,
         }
     }
 
     /// Along spanning trees every segment leaves behind the others, and goes from node to node to the deepest.
-    fn trees(&self, schedule: &Schedule) -> f64 {
+    fn trees(&self, schedule: &Schedule, trees: &Trees) -> f64 {
         let shape = &self.question.shape;
-        let trees = Trees::new(shape, schedule.map.vertex_of(shape, schedule.root));
         let root = shape.coord(trees.root());
         // Deep in some tree: behind all others of a line, and half way along the rest.
         let far = |dim: usize, by: u32| (root[dim] + by) % shape.size(dim);
