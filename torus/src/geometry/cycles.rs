@@ -107,7 +107,7 @@ impl Walks {
         if of_a != of_d {
             return 1;
         }
-        // Between links that it passes in opposite directions a walk is reversed, else it is cut in two.
+        // A walk that passes both links in the same direction is partly turned around; another one is cut in two.
         if self.leads(a, b) == self.leads(d, c) { 0 } else { -1 }
     }
 
@@ -351,6 +351,10 @@ mod tests {
         let all = [(2, Cycles::MOST_NODES), (3, Cycles::MOST_NODES), (4, 512), (5, 512)];
         let n_shapes: usize = all.map(|(n_dims, most)| check_all(n_dims, most)).iter().sum();
         assert!(n_shapes > 48_000, "{n_shapes}");
+        // Tofu's six axes.
+        for sizes in shapes(3, Cycles::MOST_NODES / 12) {
+            check(&Shape::torus(&[&sizes[..], &[2, 3, 2]].concat()).unwrap());
+        }
     }
 
     #[test]
