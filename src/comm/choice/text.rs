@@ -208,7 +208,9 @@ fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
     let valid = "a list such as [{ bytes = \"0..\", algorithm = \"mixed\", ports = \"all\" }]";
     let rows = keys.needed("rows", valid)?.list(valid)?;
     let rows = rows.iter().map(|at| row(&at.keys(valid)?, segment));
-    let rows = rows.collect::<Result<_, _>>()?;
+    let mut rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+    // Every rank keeps all rows.
+    rows.shrink_to_fit();
     let line = keys.line;
     Ok(Rule { line, collectives, knowledge, class, available, is_of_block, rows })
 }
@@ -219,7 +221,8 @@ fn row(keys: &Keys<'_>, segment: Option<Segmentation>) -> Result<Row, TableError
     let name = |at: &At<'_>| at.text(ALGORITHM).map(|text| Template(text.to_owned()));
     let if_unfolded = keys.get("if_unfolded").as_ref().map(name).transpose()?;
     let first_of = keys.needed("algorithm", ALGORITHM)?.one_or_list(ALGORITHM)?;
-    let first_of = first_of.iter().map(name).collect::<Result<_, _>>()?;
+    let mut first_of: Vec<_> = first_of.iter().map(name).collect::<Result<_, _>>()?;
+    first_of.shrink_to_fit();
     let candidates = Candidates { if_unfolded, first_of };
     let ports = keys.needed("ports", PORTS)?.uses()?;
     let segment = match (keys.get("segment"), segment) {
