@@ -2,7 +2,7 @@
 
 use super::bound::{Judge, Segments};
 use crate::geometry::{Trees, Vertex};
-use crate::plan::{PrefixSteps, Recipe, Schedule};
+use crate::plan::{PrefixSteps, Recipe, Schedule, TreeWays};
 
 impl Judge<'_> {
     /// The bound of a schedule over no walk.
@@ -15,16 +15,16 @@ impl Judge<'_> {
                 let others = f64::from(self.question.shape.n_ranks() - 1);
                 any.max(self.machine.call_ns + others * hop)
             }
-            Recipe::Trees(ways) => {
-                schedule.trees(ways).map_or(any, |trees| any.max(self.trees(schedule, &trees)))
-            }
+            Recipe::Trees(TreeWays::Lines) => any.max(self.trees(schedule)),
+            Recipe::Trees(TreeWays::Cycles) => any.max(self.cycles(schedule)),
             _ => any,
         }
     }
 
     /// Along spanning trees every segment leaves behind the others, and goes from node to node to the deepest.
-    fn trees(&self, schedule: &Schedule, trees: &Trees) -> f64 {
+    fn trees(&self, schedule: &Schedule) -> f64 {
         let shape = &self.question.shape;
+        let trees = Trees::new(shape, schedule.map.vertex_of(shape, schedule.root));
         let root = shape.coord(trees.root());
         // Deep in some tree: behind all others of a line, and half way along the rest.
         let far = |dim: usize, by: u32| (root[dim] + by) % shape.size(dim);
@@ -37,8 +37,7 @@ impl Judge<'_> {
         let deep = (0..shape.n_dims()).flat_map(behind).chain([half]);
         let deep: Vec<Vertex> = deep.map(|at| shape.vertex(at)).collect();
         let parts = schedule.ports.min(trees.n_trees() as u32);
-        let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
-            let bytes = bytes / n;
+        self.pipelined(parts, |bytes| {
             let of_way = |tree: usize, from: Vertex| {
                 let (mut at, mut ns) = (from, 0.0);
                 while let Some(above) = trees.parent(tree, at) {
@@ -50,7 +49,23 @@ impl Judge<'_> {
             };
             let ways =
                 (0..parts as usize).flat_map(|tree| deep.iter().map(move |&from| (tree, from)));
-            let longest = ways.map(|(tree, from)| of_way(tree, from)).fold(0.0, f64::max);
+            ways.map(|(tree, from)| of_way(tree, from)).fold(0.0, f64::max)
+        })
+    }
+
+    /// Around cycles the last node is behind all others; which it is need not be known.
+    fn cycles(&self, schedule: &Schedule) -> f64 {
+        let shape = &self.question.shape;
+        let hops = f64::from(shape.n_ranks() / shape.ranks_per_node() - 1);
+        self.pipelined(schedule.n_parts(), |bytes| hops * self.hop(bytes, false))
+    }
+
+    /// In as many parts, of segments that follow each other; `longest` is what one of so many bytes takes to the last
+    /// rank, ns.
+    fn pipelined(&self, parts: u32, longest: impl Fn(f64) -> f64) -> f64 {
+        let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
+            let bytes = bytes / n;
+            let longest = longest(bytes);
             let others = (n - 1.0) * bytes * self.alone_ns().min(self.stays_ns());
             // A single rank sends nothing.
             if longest > 0.0 { others + longest } else { 0.0 }

@@ -128,7 +128,7 @@ impl Schedule {
     ///
     /// # Errors
     /// [`ScheduleError::NoCycles`] if they go around cycles and the shape has none.
-    pub(crate) fn trees(&self, ways: TreeWays) -> Result<Trees, ScheduleError> {
+    pub(super) fn trees(&self, ways: TreeWays) -> Result<Trees, ScheduleError> {
         let root = self.map.vertex_of(&self.shape, self.root);
         match ways {
             TreeWays::Lines => Ok(Trees::new(&self.shape, root)),
