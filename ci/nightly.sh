@@ -68,8 +68,8 @@ bindings() {
   limited 30m sys/abi/regenerate.sh --check
 }
 
-# Tests that are ignored: proofs of large shapes, searches on many, and tests of ranks. What another test runs, in a process of its own,
-# says so.
+# Tests that are ignored: proofs of large shapes, searches on many, and tests of ranks. What another test runs, in a
+# process of its own, says so.
 long() {
   local elsewhere=
   elsewhere=$(grep -r "^ *#\[ignore" --include="*.rs" --exclude-dir={target,vendor} . | grep -v 'ignore = "run by ' | cut -d: -f1 |
