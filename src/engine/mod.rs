@@ -26,6 +26,8 @@
 //!   its step's landing slot was given up by a message of lower level, and after enough
 //!   receives of lower level have finished (the window holds a whole step);
 //! - where a lane has a window, both wait for messages of earlier steps of it;
+//! - where ports share lanes, a task waits for the same tasks, some of which are other ports', and a slot is
+//!   given up when the fold of its message has waited for those of the same level before it;
 //! - what has landed leaves staging when the sends that still read its destination have gone.
 //!   A slot of the landing ring is used only if these have its own level or a lower one;
 //!   otherwise the message gets bytes of the exchange area that no other message of the step
@@ -66,6 +68,8 @@ pub use diagnosis::operation::OperationWatch;
 pub use engine::Engine;
 pub use gates_watch::GatesWatch;
 pub use run::backoff::OnIdle;
+#[cfg(feature = "internals")]
+pub use run::crossings::Crossings;
 pub use run::failure::Failure;
 pub use run::group::{Advance, Advanced, EngineConfig, OnTimeout};
 #[cfg(feature = "internals")]

@@ -236,11 +236,22 @@ impl Execution {
             self.under_way[rank][port][which] -= 1;
         }
         self.n_left -= 1;
-        for &next in self.programs[rank].ports[port].successors(task) {
-            let n_deps = &mut self.n_deps[rank][port][next as usize];
+        let program = &self.programs[rank];
+        let code = &program.ports[port];
+        let mut waiting: Vec<At> =
+            code.successors(task).iter().map(|&next| (rank, port, next)).collect();
+        if code.tells_of(task) {
+            let flag = code.tells[task as usize];
+            for (port, other) in program.ports.iter().enumerate() {
+                let heard = other.hears.iter().flatten().filter(|heard| heard.flag == flag);
+                waiting.extend(heard.map(|heard| (rank, port, heard.task)));
+            }
+        }
+        for at @ (rank, port, task) in waiting {
+            let n_deps = &mut self.n_deps[rank][port][task as usize];
             *n_deps -= 1;
             if *n_deps == 0 {
-                self.items.push(Item::Start((rank, port, next)));
+                self.items.push(Item::Start(at));
             }
         }
     }

@@ -48,10 +48,11 @@ fn kind(fault: &PlanFault) -> String {
 
 /// All that can be wrong with plans from files; `Volume` needs a promise, `DifferentFlow` a
 /// flow that is no listing.
-const KINDS: [&str; 26] = [
+const KINDS: [&str; 27] = [
     "BelowMinimum",
     "CountedTwice",
     "DifferentOrder",
+    "DifferentPorts",
     "DifferentRuns",
     "Inconsistent",
     "Local(Bounds",
@@ -133,6 +134,10 @@ impl Flow for Other {
         self.executed.space(lane, rank)
     }
 
+    fn port(&self, lane: LaneId, step: StepId, from: Rank, to: Rank) -> PortId {
+        self.executed.port(lane, step, from, to)
+    }
+
     fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action {
         self.executed.action(lane, step, rank)
     }
@@ -159,7 +164,7 @@ impl Flow for Other {
 #[test]
 fn a_flow_executes_its_plans() {
     type Change = fn(&mut Plan);
-    let cases: [(&str, &str, &str, Change); 12] = [
+    let cases: [(&str, &str, &str, Change); 13] = [
         ("gather linear", "root", "collective, ranks or root", |plan| plan.root = Rank(1)),
         ("allreduce mixed", "a lane more", "the number of lanes", |plan| {
             plan.lanes.push(Lane { steps: Vec::new(), ..plan.lanes[0].clone() });
@@ -193,6 +198,10 @@ fn a_flow_executes_its_plans() {
         }),
         ("allreduce direct-l", "receives", "its messages or their order", |plan| {
             plan.lanes[0].steps[0].recvs.reverse();
+        }),
+        ("allreduce mixed", "port of a message", "the port of a message", |plan| {
+            let Lane { port, steps, .. } = &mut plan.lanes[1];
+            steps[0].sends[0].port = PortId(port.0 - 1);
         }),
         ("allreduce mixed", "runs", "its messages or their order", |plan| {
             let steps = &mut plan.lanes[0].steps;

@@ -46,7 +46,7 @@ fn plans(dice: &mut Dice) -> Vec<Plan> {
 }
 
 /// The ways to corrupt a plan.
-const WAYS: [&str; 16] = [
+const WAYS: [&str; 17] = [
     "drop a message",
     "drop a send",
     "drop a receive",
@@ -55,6 +55,7 @@ const WAYS: [&str; 16] = [
     "duplicate a step",
     "redirect a send and its receive",
     "redirect a send",
+    "change the port of a send",
     "swap two steps",
     "swap two steps on one rank",
     "shift a message",
@@ -133,6 +134,9 @@ fn mutate(dice: &mut Dice, way: &str, plans: &mut [Plan]) -> Option<()> {
             step_of(plans, other, lane, step).recvs.push(received);
         }
         "redirect a send" => step_of(plans, from, lane, step).sends[send].peer = other,
+        "change the port of a send" => {
+            step_of(plans, from, lane, step).sends[send].port.0 += 1;
+        }
         "swap two steps" | "swap two steps on one rank" => {
             let second = dice.below(plans[rank].lanes[lane].steps.len());
             let all = way == "swap two steps";

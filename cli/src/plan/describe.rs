@@ -154,10 +154,10 @@ fn json_lane(subject: &Subject, lane: &Lane) -> Value {
 
 fn json_step(subject: &Subject, step: &Step) -> Value {
     let transfers = |transfers: &[Transfer], end: &str| -> Vec<Value> {
-        let transfer = |Transfer { peer, runs }: &Transfer| {
+        let transfer = |Transfer { peer, port, runs }: &Transfer| {
             let (coord, hops) = coord_and_hops(subject, *peer);
             let runs: Vec<[u32; 2]> = runs.iter().map(|run| [run.start, run.end()]).collect();
-            json!({ end: peer.0, "coord": coord, "hops": hops, "runs": runs })
+            json!({ end: peer.0, "port": port.0, "coord": coord, "hops": hops, "runs": runs })
         };
         transfers.iter().map(transfer).collect()
     };

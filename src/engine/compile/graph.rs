@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use hopbine_torus::PortId;
 use smallvec::SmallVec;
 
 use super::intervals::Intervals;
@@ -40,13 +41,22 @@ struct Touched {
     readers: SmallVec<[u32; 4]>,
 }
 
+/// Where a task belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TaskAt {
+    /// The plan's step.
+    pub(crate) step: u32,
+    /// The piece of a message.
+    pub(crate) piece: u32,
+    /// The port that does it.
+    pub(crate) port: PortId,
+}
+
 /// The graph.
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) tasks: Vec<Task>,
-    pub(crate) steps: Vec<u32>,
-    /// For each task, its piece number.
-    piece: Vec<u32>,
+    pub(crate) at: Vec<TaskAt>,
     /// The tasks that each task waits for, one after the other,
     deps: Vec<u32>,
     /// and where those of each task end.
@@ -54,19 +64,11 @@ pub(crate) struct Graph {
     accesses: [Intervals<Touched>; Buffer::COUNT + 1],
 }
 
-/// A finished graph's dependencies in the form in which they are executed.
-pub(crate) struct Successors {
-    pub(crate) n_deps: Box<[u32]>,
-    pub(crate) start: Box<[u32]>,
-    pub(crate) tasks: Box<[u32]>,
-}
-
 impl Graph {
     pub(crate) fn new() -> Self {
         Graph {
             tasks: Vec::new(),
-            steps: Vec::new(),
-            piece: Vec::new(),
+            at: Vec::new(),
             deps: Vec::new(),
             deps_end: Vec::new(),
             accesses: std::array::from_fn(|_| Intervals::new()),
@@ -78,11 +80,10 @@ impl Graph {
         self.tasks.len() as u32
     }
 
-    /// Adds a task of step `step` that touches what is listed.
+    /// Adds a task that touches what is listed.
     pub(crate) fn emit(
         &mut self,
-        step: u32,
-        piece: u32,
+        at: TaskAt,
         task: Task,
         reads: &[TrackedRange],
         writes: &[TrackedRange],
@@ -111,8 +112,7 @@ impl Graph {
         self.deps.extend(deps.into_iter().filter(|&dep| dep != id));
         self.deps_end.push(self.deps.len() as u32);
         self.tasks.push(task);
-        self.steps.push(step);
-        self.piece.push(piece);
+        self.at.push(at);
     }
 
     /// The highest piece number among the tasks numbered `tasks` that read `range` after it
@@ -126,31 +126,19 @@ impl Graph {
             .within(range)
             .flat_map(|(_, access)| &access.readers)
             .filter(|reader| tasks.contains(reader))
-            .map(|&reader| self.piece[reader as usize])
+            .map(|&reader| self.at[reader as usize].piece)
             .max()
     }
 
-    /// Turns "waits for" into "is waited for by".
-    pub(crate) fn successors(&self) -> Successors {
-        let ends = self.deps_end.iter().map(|&end| end as usize);
-        let deps = std::iter::once(0).chain(ends.clone()).zip(ends);
-        let deps = deps.map(|(start, end)| &self.deps[start..end]);
-        let n_deps: Box<[u32]> = deps.clone().map(|deps| deps.len() as u32).collect();
-        let mut start = vec![0u32; self.tasks.len() + 1];
-        for &dep in &self.deps {
-            start[dep as usize + 1] += 1;
-        }
-        for index in 1..start.len() {
-            start[index] += start[index - 1];
-        }
-        let mut next = start.clone();
-        let mut tasks = vec![0u32; start[self.tasks.len()] as usize];
-        for (task, deps) in deps.enumerate() {
-            for &dep in deps {
-                tasks[next[dep as usize] as usize] = task as u32;
-                next[dep as usize] += 1;
-            }
-        }
-        Successors { n_deps, start: start.into(), tasks: tasks.into() }
+    /// The tasks that a task waits for.
+    pub(crate) fn deps(&self, task: u32) -> &[u32] {
+        let task = task as usize;
+        let start = task.checked_sub(1).map_or(0, |before| self.deps_end[before] as usize);
+        &self.deps[start..self.deps_end[task] as usize]
+    }
+
+    /// Whether two tasks are different ports'.
+    pub(crate) fn crosses(&self, a: u32, b: u32) -> bool {
+        self.at[a as usize].port != self.at[b as usize].port
     }
 }

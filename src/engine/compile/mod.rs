@@ -10,6 +10,7 @@ pub(super) mod geometry;
 mod graph;
 mod intervals;
 pub(super) mod passing;
+mod ports;
 pub(super) mod program;
 pub(super) mod readers;
 mod regions;
@@ -17,12 +18,14 @@ mod space;
 mod staging;
 mod transfer;
 
+use hopbine_torus::PortId;
+
 use crate::error::CompileError;
 
 use self::checked::CheckedPlan;
-use self::emit::{ALIGN, PlacedLane, PortCompiler};
+use self::emit::{ALIGN, Common, PlacedLane, PortCompiler};
 use self::geometry::{CompileFailure, Geometry};
-use self::program::{Buffer, Program};
+use self::program::{Buffer, PortProgram, Program};
 use self::space::{Home, WorkingSpace};
 
 /// Makes the program of `plan` for a call of the given geometry.
@@ -49,22 +52,57 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
 
 /// The program whose working spaces lie there.
 fn program(plan: &CheckedPlan, geometry: &Geometry, home: Home) -> Result<Program, CompileFailure> {
-    let mut spaces = spaces(plan, geometry, home);
-    let n_ports = plan.n_ports() as usize;
-    let (mut ports, mut closing) = (Vec::with_capacity(n_ports), Vec::new());
-    for port in 0..n_ports {
-        let lanes = spaces.extract_if(.., |(_, lane, _)| lane.port.index() == port).collect();
-        let (program, moves) = PortCompiler::new(geometry, lanes).run()?;
-        ports.push(program);
+    let (mut spaces, work_bytes) = spaces(plan, geometry, home);
+    let mut common = Common { work_bytes, n_flags: 0 };
+    let mut ports = vec![PortProgram::default(); plan.n_ports() as usize];
+    let mut closing = Vec::new();
+    for together in sharing_ports(plan) {
+        let lanes = spaces.extract_if(.., |(_, lane, _)| together.contains(&lane.port)).collect();
+        let (programs, moves) = PortCompiler::new(geometry, &together, lanes).run(&mut common)?;
+        for (port, program) in together.iter().zip(programs) {
+            ports[port.index()] = program;
+        }
         closing.extend(moves);
     }
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
-    let rank = plan.rank.0;
-    Ok(Program { rank, ports, closing: closing.into(), staged_bytes: 0, work_bytes, call: 0 })
+    Ok(Program {
+        rank: plan.rank.0,
+        ports,
+        closing: closing.into(),
+        staged_bytes: 0,
+        work_bytes,
+        n_flags: common.n_flags,
+        call: 0,
+    })
 }
 
-/// The working spaces of the lanes, at their places in the working buffer, which some have in common.
-fn spaces<'a>(plan: &'a CheckedPlan, geometry: &'a Geometry, home: Home) -> Vec<PlacedLane<'a>> {
+/// All ports, those together that share lanes.
+fn sharing_ports(plan: &CheckedPlan) -> Vec<Vec<PortId>> {
+    let mut sets: Vec<Vec<PortId>> =
+        PortId::first(plan.n_ports() as u16).map(|port| vec![port]).collect();
+    for lane in &plan.lanes {
+        for port in lane.transfers().map(|transfer| transfer.port) {
+            let at = |port: PortId| sets.iter().position(|set| set.contains(&port));
+            if port != lane.port
+                && let (Some(a), Some(b)) = (at(lane.port), at(port))
+                && a != b
+            {
+                let taken = sets.remove(a.max(b));
+                sets[a.min(b)].extend(taken);
+            }
+        }
+    }
+    sets.iter_mut().for_each(|set| set.sort_unstable());
+    sets
+}
+
+/// The working spaces of the lanes, at their places in the working buffer, which some have in common, and where the
+/// last ends.
+fn spaces<'a>(
+    plan: &'a CheckedPlan,
+    geometry: &'a Geometry,
+    home: Home,
+) -> (Vec<PlacedLane<'a>>, u64) {
     let (mut bases, mut end) = (Vec::new(), 0);
     let lanes = plan.lanes.iter().enumerate();
     let placed = lanes.map(|(index, lane)| {
@@ -78,5 +116,6 @@ fn spaces<'a>(plan: &'a CheckedPlan, geometry: &'a Geometry, home: Home) -> Vec<
         }
         (index, lane, space)
     });
-    placed.collect()
+    let placed = placed.collect();
+    (placed, end)
 }

@@ -105,6 +105,18 @@ pub struct Fold {
     pub own_at: Option<u32>,
 }
 
+/// A task waits for one of another port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// That one's flag, which says that it has ended.
+    pub flag: u32,
+    /// The one that waits.
+    pub task: u32,
+}
+
+/// In place of a flag, for tasks that no other port waits for.
+pub const NO_FLAG: u32 = u32::MAX;
+
 /// The tasks of one port.
 #[derive(Clone, Debug, Default)]
 pub struct PortProgram {
@@ -112,7 +124,7 @@ pub struct PortProgram {
     pub tasks: Box<[Task]>,
     /// For each task, the plan's step it belongs to; one past the last for the final copies.
     pub steps: Box<[u32]>,
-    /// For each task, the number of tasks it waits for.
+    /// For each task, the number of tasks it waits for, of other ports, too.
     pub n_deps: Box<[u32]>,
     /// For each task, where its successors start in `successors`; one entry more than tasks.
     pub successor_start: Box<[u32]>,
@@ -138,9 +150,18 @@ pub struct PortProgram {
     /// For each receive the one local task that reads its message, if that may be elsewhere than
     /// in the receive's region; no task (`u32::MAX`) otherwise, and for other tasks.
     pub readers: Box<[u32]>,
+    /// For each task its flag, if a task of another port waits for it, or [`NO_FLAG`]. Empty if none has one.
+    pub tells: Box<[u32]>,
+    /// What tasks wait for, port by other port, in the order of that port's tasks.
+    pub hears: Box<[Box<[Heard]>]>,
 }
 
 impl PortProgram {
+    /// Whether a task of another port waits for this one.
+    pub fn tells_of(&self, task: u32) -> bool {
+        self.tells.get(task as usize).is_some_and(|&flag| flag != NO_FLAG)
+    }
+
     /// The tasks that wait for task `task`.
     pub fn successors(&self, task: u32) -> &[u32] {
         let task = task as usize;
@@ -163,6 +184,8 @@ pub struct Program {
     pub staged_bytes: u64,
     /// Bytes of working space needed.
     pub work_bytes: u64,
+    /// Flags of tasks that other ports wait for.
+    pub n_flags: u32,
     /// Stands for the call on the wire; see [`Tag::call`](crate::endpoint::Tag). 0 as compiled:
     /// what makes calls equal is for those to say who know the call.
     pub call: u16,

@@ -7,7 +7,8 @@ use super::program::{Buffer, Fold, PortProgram, Region, Task};
 /// it elsewhere; [`NOBODY`] for all others.
 pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     let reader = |(index, task): (usize, &Task)| match *task {
-        Task::Recv { into, .. } if into.len > 0 => {
+        // Another port reads where the message belongs.
+        Task::Recv { into, .. } if into.len > 0 && !code.tells_of(index as u32) => {
             let reader = only_reader(code, index as u32, into);
             let stays = into.buffer != Buffer::Staging
                 && reader != NOBODY

@@ -1,4 +1,5 @@
-//! Where messages are packed and where they land: the layout of one port's staging.
+//! Where messages are packed and where they land: the layout of one port's staging, or of one lane's where ports share
+//! lanes.
 //!
 //! Three areas, assigned at compile time:
 //! - a ring of slots from which packed messages are sent,
@@ -20,14 +21,20 @@ const RING_BYTES: u64 = 512 * 1024;
 const ALIGN: u64 = 64;
 /// While tasks are emitted the sizes of the areas are not known yet: their offsets carry the
 /// number of the area in these bits.
-const AREA_SHIFT: u32 = 60;
+const AREA_SHIFT: u32 = 44;
+/// Areas of each staging.
+const AREAS: u64 = 3;
 
 /// Hands out staging regions.
 #[derive(Debug)]
 pub(crate) struct Staging {
+    /// The number of its first area.
+    first: u64,
     slot_bytes: u64,
     rings: [Ring; 2],
     exchange_at: u64,
+    /// Of all steps.
+    exchange_end: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,13 +50,24 @@ impl Ring {
 }
 
 impl Staging {
-    /// Staging for messages of at most `slot_bytes`, of which no step sends more than
-    /// `sends` or receives more than `recvs` with the same piece number.
-    pub(crate) fn new(slot_bytes: u64, sends: u64, recvs: u64) -> Self {
+    /// Staging number `number` for messages of at most `slot_bytes`, of which no step sends more than
+    /// `sends` or receives more than `recvs` with the same piece number. With `abreast` these arrive
+    /// at the same time, through different ports.
+    pub(crate) fn new(
+        number: u64,
+        slot_bytes: u64,
+        [sends, recvs]: [u64; 2],
+        abreast: bool,
+    ) -> Self {
         let slot_bytes = slot_bytes.next_multiple_of(ALIGN);
-        let usual = (RING_BYTES / slot_bytes.max(1)).clamp(SLOTS.0, SLOTS.1);
-        let ring = |need: u64| Ring { slots: need.max(usual), next: 0 };
-        Staging { slot_bytes, rings: [ring(sends), ring(recvs)], exchange_at: 0 }
+        let usual = |bytes: u64| (RING_BYTES / bytes.max(1)).clamp(SLOTS.0, SLOTS.1);
+        let slots = |need: u64| match abreast {
+            true => need * usual(need * slot_bytes),
+            false => need.max(usual(slot_bytes)),
+        };
+        let ring = |need: u64| Ring { slots: slots(need), next: 0 };
+        let rings = [ring(sends), ring(recvs)];
+        Staging { first: number * AREAS, slot_bytes, rings, exchange_at: 0, exchange_end: 0 }
     }
 
     /// A slot to pack a message in.
@@ -65,15 +83,17 @@ impl Staging {
     fn slot(&mut self, area: usize, len: u64) -> Region {
         debug_assert!(len <= self.slot_bytes);
         let ring = &mut self.rings[area];
-        let offset = (area as u64) << AREA_SHIFT | (ring.next % ring.slots * self.slot_bytes);
+        let offset =
+            (self.first + area as u64) << AREA_SHIFT | (ring.next % ring.slots * self.slot_bytes);
         ring.next += 1;
         Region { buffer: Buffer::Staging, offset, len }
     }
 
     /// Bytes that no other message of this step uses.
     pub(crate) fn exchange(&mut self, len: u64) -> Region {
-        let offset = 2 << AREA_SHIFT | self.exchange_at;
+        let offset = (self.first + 2) << AREA_SHIFT | self.exchange_at;
         self.exchange_at += len.next_multiple_of(ALIGN);
+        self.exchange_end = self.exchange_at.max(self.exchange_end);
         Region { buffer: Buffer::Staging, offset, len }
     }
 
@@ -82,11 +102,22 @@ impl Staging {
         self.exchange_at = 0;
     }
 
+    /// Which staging has handed out an offset.
+    pub(crate) fn number(offset: u64) -> usize {
+        ((offset >> AREA_SHIFT) / AREAS) as usize
+    }
+
+    /// Bytes of the finished staging.
+    pub(crate) fn len(&self) -> u64 {
+        let rings = self.rings.map(|ring| ring.used_slots() * self.slot_bytes);
+        rings.into_iter().sum::<u64>() + self.exchange_end
+    }
+
     /// The offset in the finished staging of an offset handed out.
     pub(crate) fn place(&self, offset: u64) -> u64 {
         let within = offset & ((1 << AREA_SHIFT) - 1);
         let [pack, land] = self.rings.map(|ring| ring.used_slots() * self.slot_bytes);
-        match offset >> AREA_SHIFT {
+        match (offset >> AREA_SHIFT) % AREAS {
             0 => within,
             1 => pack + within,
             _ => pack + land + within,

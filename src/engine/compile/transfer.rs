@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use hopbine_torus::Rank;
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::{Run, Step};
+use hopbine_torus::{PortId, Rank};
 
 use smallvec::SmallVec;
 
@@ -20,6 +20,7 @@ pub(crate) type Pairs = SmallVec<[(Region, Region); 2]>;
 /// A transfer cut into messages.
 pub(crate) struct CutTransfer {
     pub(crate) peer: Rank,
+    pub(crate) port: PortId,
     /// The runs as ranges of the space, each with its offset in the packed bytes.
     pub(crate) runs: Vec<(u64, Range<u64>)>,
     pub(crate) pieces: Vec<Range<u64>>,

@@ -2,6 +2,7 @@
 //! drive them, and the memory that they use.
 
 pub(super) mod backoff;
+pub(super) mod crossings;
 pub(super) mod failure;
 pub(super) mod group;
 pub(super) mod hints;

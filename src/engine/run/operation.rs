@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
+use super::crossings::Crossings;
 use super::memories::Memory;
 use super::port::Completion;
 use super::port_run::{PortRun, StartOrder};
@@ -33,6 +34,7 @@ pub struct Operation {
     busy_ports: AtomicU32,
     has_failed: AtomicBool,
     failure: Mutex<Option<Error>>,
+    crossings: Arc<Crossings>,
     /// Working memory and, per port, staging with their keys.
     memory: WorkMemory,
 }
@@ -48,14 +50,18 @@ impl Operation {
         reducer: Option<Reducer>,
         memory: WorkMemory,
     ) -> Arc<Self> {
-        let run =
-            |port| UnsafeCell::new(Some(Box::new(PortRun::new(program.clone(), port, reducer))));
+        let crossings = Arc::new(Crossings::of(&program));
+        let run = |port| {
+            let run = PortRun::new(program.clone(), port, reducer, crossings.clone());
+            UnsafeCell::new(Some(Box::new(run)))
+        };
         Arc::new(Operation {
             idle: PortId::first(program.ports.len() as u16).map(run).collect(),
             unfinished_ports: AtomicU32::new(0),
             busy_ports: AtomicU32::new(0),
             has_failed: AtomicBool::new(false),
             failure: Mutex::new(None),
+            crossings,
             memory,
             program,
         })
@@ -88,6 +94,7 @@ impl Operation {
             self.has_failed.store(false, Ordering::Relaxed);
             *lock(&self.failure) = None;
         }
+        self.crossings.begin();
         // Relaxed: the ports learn of the operation through their mutexes.
         self.unfinished_ports.store(self.idle.len() as u32, Ordering::Relaxed);
         self.busy_ports.store(self.idle.len() as u32, Ordering::Relaxed);

@@ -14,6 +14,7 @@ use crate::error::Awaited;
 use crate::reduce::Reducer;
 use crate::timeline::{Kind, Record, Sink};
 
+use super::crossings::Crossings;
 use super::memories::{Memories, Memory};
 use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
@@ -60,8 +61,14 @@ pub struct PortRun {
 unsafe impl Send for PortRun {}
 
 impl PortRun {
-    /// A run of port `port` of `program`. A program with folds needs a reducer.
-    pub fn new(program: Arc<Program>, port: PortId, reducer: Option<Reducer>) -> Self {
+    /// A run of port `port` of `program`, which has `crossings` in common with those of the other ports. A program
+    /// with folds needs a reducer.
+    pub fn new(
+        program: Arc<Program>,
+        port: PortId,
+        reducer: Option<Reducer>,
+        crossings: Arc<Crossings>,
+    ) -> Self {
         let code = &program.ports[port.index()];
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
         let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
@@ -73,7 +80,7 @@ impl PortRun {
             context: 0,
             operation: 0,
             order: StartOrder::Kept,
-            progress: Progress::new(code),
+            progress: Progress::new(code, crossings),
             recvs_posted: 0,
             recvs_open: 0,
             has_more: false,
@@ -131,7 +138,8 @@ impl PortRun {
 
     /// True if nothing can be done until the wire reports something, of this run or of another.
     pub(crate) fn waits_for_wire(&self) -> bool {
-        !self.has_more && self.progress.sends.is_empty() && self.progress.locals.is_empty()
+        let Progress { sends, locals, unheard, .. } = &self.progress;
+        !self.has_more && *unheard == 0 && sends.is_empty() && locals.is_empty()
     }
 
     /// True if every task has finished.
@@ -167,6 +175,7 @@ impl PortRun {
         let mut moved = false;
         let mut bytes = 0;
         loop {
+            moved |= self.hear();
             moved |= self.post(endpoint, run, room, sink)?;
             // Only local tasks make others ready at once.
             let Some(written) = self.work(run, sink) else { break };
@@ -179,6 +188,15 @@ impl PortRun {
         }
         self.settle();
         Ok(moved)
+    }
+
+    /// Looks what other ports of the rank have done for this one. Returns whether they have done anything.
+    #[inline]
+    pub fn hear(&mut self) -> bool {
+        let code = &self.program.ports[self.port.index()];
+        let (has_heard, differing) = self.progress.hear(code);
+        self.differing = self.differing.or(differing);
+        has_heard
     }
 
     /// Posts what can be posted; see [`advance`](PortRun::advance).
@@ -239,7 +257,7 @@ impl PortRun {
                 note(Kind::Send, task, (to, message, from.len), posting);
                 progress.sends.pop();
                 if posting == Posted::Done {
-                    progress.finish(code, task);
+                    progress.finish(code, task, self.differing);
                 }
                 posted = Some(task);
             }
@@ -263,7 +281,7 @@ impl PortRun {
                 let posting = taken.map_err(|error| (task, error))?;
                 match posting {
                     Posted::Accepted => self.recvs_open += 1,
-                    Posted::Done => progress.finish(code, task),
+                    Posted::Done => progress.finish(code, task, self.differing),
                     Posted::Later => {
                         self.has_more = true;
                         break;
@@ -318,7 +336,7 @@ impl PortRun {
             Record { start, end, id, bytes, run, task, step, kind, ..Record::default() }
         });
         self.memories.read(task);
-        self.progress.finish(code, task);
+        self.progress.finish(code, task, self.differing);
         Some(bytes)
     }
 
@@ -371,13 +389,13 @@ impl PortRun {
             self.recvs_open -= 1;
         }
         self.has_more = true;
-        self.progress.finish(code, task);
+        self.progress.finish(code, task, self.differing);
     }
 
-    /// What an unfinished run waits for: the first unfinished task, whose predecessors have
-    /// all finished because they come earlier.
+    /// What an unfinished run waits for: the first unfinished task whose predecessors have all finished.
+    /// `None` if only other ports can go on.
     pub fn awaited(&self) -> Option<(u32, Awaited)> {
-        let task = self.progress.first_unfinished()?;
+        let task = self.progress.first_awaited()?;
         let awaited = match self.code().tasks[task] {
             Task::Send { to, .. } => Awaited::ReadyFrom(to),
             Task::Recv { from, .. } => Awaited::MessageFrom(from),

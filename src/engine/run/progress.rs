@@ -1,9 +1,13 @@
 //! How far a run is.
 
+use std::sync::Arc;
+
+use crate::Rank;
 use crate::planted::{self, Planted};
 
+use super::crossings::Crossings;
 use super::ready::ReadySet;
-use crate::engine::compile::program::{PortProgram, Task};
+use crate::engine::compile::program::{NO_FLAG, PortProgram, Task};
 
 /// Marks a finished task among the counters of unfinished predecessors.
 const DONE: u32 = u32::MAX;
@@ -18,11 +22,22 @@ pub(super) struct Progress {
     first_sends: ReadySet,
     first_locals: ReadySet,
     pub(super) unfinished: usize,
+    crossings: Arc<Crossings>,
+    round: u32,
+    /// For each of the port's lists of what tasks of other ports it waits for, how many have ended.
+    heard: Box<[u32]>,
+    /// Of all lists, how many have not.
+    pub(super) unheard: u32,
+}
+
+/// What a port waits for of others.
+fn n_heard(code: &PortProgram) -> u32 {
+    code.hears.iter().map(|of_port| of_port.len() as u32).sum()
 }
 
 impl Progress {
-    /// At the start of a port's program.
-    pub(super) fn new(code: &PortProgram) -> Self {
+    /// At the start of a port's program, which has flags in common with others.
+    pub(super) fn new(code: &PortProgram, crossings: Arc<Crossings>) -> Self {
         let n_tasks = code.tasks.len();
         let (mut first_sends, mut first_locals) = (ReadySet::new(n_tasks), ReadySet::new(n_tasks));
         for (task, what) in
@@ -41,6 +56,10 @@ impl Progress {
             first_sends,
             first_locals,
             unfinished: n_tasks,
+            round: crossings.round(),
+            crossings,
+            heard: vec![0; code.hears.len()].into(),
+            unheard: n_heard(code),
         }
     }
 
@@ -50,31 +69,68 @@ impl Progress {
         self.sends.copy_from(&self.first_sends);
         self.locals.copy_from(&self.first_locals);
         self.unfinished = code.tasks.len();
+        self.round = self.crossings.round();
+        self.heard.fill(0);
+        self.unheard = n_heard(code);
     }
 
-    /// The first task that has not finished.
-    pub(super) fn first_unfinished(&self) -> Option<usize> {
-        self.waiting.iter().position(|&waiting| waiting != DONE)
+    /// The first task that has not finished and waits for no other. None if all that has not waits for other ports.
+    pub(super) fn first_awaited(&self) -> Option<usize> {
+        self.waiting.iter().position(|&waiting| waiting == 0)
     }
 
-    /// A task has finished.
+    /// A task has finished; `differing` is a peer that makes another call.
     #[inline]
-    pub(super) fn finish(&mut self, code: &PortProgram, task: u32) {
+    pub(super) fn finish(&mut self, code: &PortProgram, task: u32, differing: Option<Rank>) {
         self.waiting[task as usize] = DONE;
         self.unfinished -= 1;
         for &next in code.successors(task) {
-            let waiting = &mut self.waiting[next as usize];
-            *waiting -= 1;
-            let is_fold = matches!(code.tasks[next as usize], Task::Fold(_));
-            let is_early = planted::is(Planted::FoldBeforeOperand) && is_fold;
-            let last = u32::from(is_early && code.n_deps[next as usize] > 1);
-            if *waiting == last {
-                match code.tasks[next as usize] {
-                    Task::Send { .. } => self.sends.insert(next),
-                    Task::Copy(_) | Task::Fold(_) => self.locals.insert(next),
-                    // Found by `post`, in plan order.
-                    Task::Recv { .. } => {}
-                }
+            self.release(code, next);
+        }
+        if let Some(&flag) = code.tells.get(task as usize)
+            && flag != NO_FLAG
+        {
+            self.crossings.tell(flag, self.round, differing);
+        }
+    }
+
+    /// Looks which tasks of other ports have ended. Returns whether any has, and a peer that makes another call.
+    #[inline]
+    pub(super) fn hear(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
+        match self.unheard {
+            0 => (false, None),
+            _ => self.hear_others(code),
+        }
+    }
+
+    fn hear_others(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
+        let before = self.unheard;
+        for (list, of_port) in code.hears.iter().enumerate() {
+            while let Some(heard) = of_port.get(self.heard[list] as usize)
+                && self.crossings.has_ended(heard.flag, self.round)
+            {
+                self.heard[list] += 1;
+                self.unheard -= 1;
+                self.release(code, heard.task);
+            }
+        }
+        (self.unheard < before, self.crossings.differing())
+    }
+
+    /// One of the tasks that a task waits for has finished.
+    #[inline]
+    fn release(&mut self, code: &PortProgram, task: u32) {
+        let waiting = &mut self.waiting[task as usize];
+        *waiting -= 1;
+        let is_fold = matches!(code.tasks[task as usize], Task::Fold(_));
+        let is_early = planted::is(Planted::FoldBeforeOperand) && is_fold;
+        let last = u32::from(is_early && code.n_deps[task as usize] > 1);
+        if *waiting == last {
+            match code.tasks[task as usize] {
+                Task::Send { .. } => self.sends.insert(task),
+                Task::Copy(_) | Task::Fold(_) => self.locals.insert(task),
+                // Found by `post`, in plan order.
+                Task::Recv { .. } => {}
             }
         }
     }

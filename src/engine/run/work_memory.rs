@@ -287,6 +287,7 @@ mod tests {
             closing: Box::default(),
             staged_bytes: 0,
             work_bytes: work,
+            n_flags: 0,
             call: 0,
         }
     }

@@ -12,7 +12,7 @@ use hopbine_torus::{Collective, PortId};
 
 fn transfer(peer: u32, start: u32, len: u32) -> Transfer {
     let runs = Runs::from_slice(&[Run::new(start, len)]);
-    Transfer { peer: hopbine_torus::Rank(peer), runs }
+    Transfer { peer: hopbine_torus::Rank(peer), port: PortId(0), runs }
 }
 
 /// A plan of one step on one lane over a vector of some pieces, for what no algorithm does.
@@ -208,7 +208,8 @@ fn landing_waits_never_form_a_cycle() {
         let (next, previous) = ((rank + 1) % n_ranks, (rank + n_ranks - 1) % n_ranks);
         // Position i goes to position n - 1 - i of the next rank.
         let reversed: Runs = (0..n_ranks).rev().map(|at| Run::new(at, 1)).collect();
-        let previous = Transfer { peer: hopbine_torus::Rank(previous), runs: reversed };
+        let previous =
+            Transfer { peer: hopbine_torus::Rank(previous), port: PortId(0), runs: reversed };
         let step = Step {
             sends: std::iter::once(transfer(next, 0, 4)).collect(),
             recvs: std::iter::once(previous).collect(),

@@ -63,11 +63,12 @@ impl Score {
                         let to = classes.class(target);
                         let nodes = [from, to].map(|class| classes.node(class));
                         let (hops_of, alike) = ([hops, 0], classes.alike_on_node);
-                        let ends = score.at_ends(hops_of, nodes, [header.port; 2], alike);
+                        let ends = score.at_ends(hops_of, nodes, [send.port; 2], alike);
                         score.paths.extend(ends);
                         let path = start..score.paths.len() as u32;
                         let share = n_positions(&send.runs) as f64 * share(lane);
-                        messages.push(Transit { from, to, share, hops: [hops, 0], path });
+                        let port = send.port;
+                        messages.push(Transit { from, to, port, share, hops: [hops, 0], path });
                     }
                 }
                 score.push(flow, lane, step, StepScore::new(messages, n_classes));

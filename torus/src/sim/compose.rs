@@ -18,6 +18,9 @@ use crate::geometry::Vertex;
 use crate::names::{LaneId, PortId, Rank, StepId};
 use crate::plan::{Expansion, Flow, LaneHeader, LineStep, StepView};
 
+/// Sender, receiver and port: messages with the same take the same path.
+type Ends = (u32, u32, PortId);
+
 /// The most messages that are followed one by one.
 const MOST_MESSAGES: u64 = 1 << 26;
 
@@ -53,20 +56,19 @@ impl Score {
         let has_outs = network.per_node() > 1 || !conditions.faults.is_empty();
         score.number(network.whole().n_links(), n_nodes, has_outs);
         score.take_faults(conditions);
-        // Messages between the same vertices take the same path.
-        let mut known: HashMap<(u32, u32), (Range<u32>, [u16; 2])> = HashMap::new();
+        let mut known: HashMap<Ends, (Range<u32>, [u16; 2])> = HashMap::new();
         let mut n_messages = 0u64;
         for (lane, header) in LaneId::first(flow.lanes().len()).zip(flow.lanes()) {
             let share = position_share(header);
-            let port = header.port;
             let mut blocks = checked.blocks(flow, lane);
             known.clear();
             for step in StepId::first(header.n_steps) {
                 let mut messages = Vec::new();
                 let mut fault = None;
                 let mut add = |from: Rank, to: Rank, positions: f64| {
+                    let port = flow.port(lane, step, from, to);
                     let (path, hops) = known
-                        .entry((from.0, to.0))
+                        .entry((from.0, to.0, port))
                         .or_insert_with(|| {
                             let found = score.path(&checked, network, &places, [from, to], port);
                             found.unwrap_or_else(|error| {
@@ -76,7 +78,7 @@ impl Score {
                         })
                         .clone();
                     let share = positions * share;
-                    messages.push(Transit { from: from.0, to: to.0, share, hops, path });
+                    messages.push(Transit { from: from.0, to: to.0, port, share, hops, path });
                 };
                 match &mut blocks {
                     None => flow.volumes(lane, step, &mut |from, to, positions| {
@@ -244,7 +246,7 @@ impl Score {
                 // The paths of ways are known when all of them are.
                 let transit = |&(share, way): &(f64, usize)| {
                     let hops = ways.all[way].hops;
-                    Transit { from: 0, to: 0, share, hops, path: way as u32..0 }
+                    Transit { from: 0, to: 0, port: header.port, share, hops, path: way as u32..0 }
                 };
                 let messages = found.iter().map(transit).collect();
                 score.push(flow, lane, step, StepScore::new(messages, 1));
@@ -271,11 +273,15 @@ impl Score {
         for lane in &mut lanes {
             for message in lane.steps.iter_mut().flat_map(|step| &mut step.messages) {
                 let way = message.path.start;
-                let path = known.entry((way, lane.port)).or_insert_with(|| {
+                let path = known.entry((way, message.port)).or_insert_with(|| {
                     let start = score.paths.len() as u32;
                     score.paths.extend_from_slice(&links[way as usize]);
-                    let at_ends =
-                        score.at_ends(message.hops, [0, 0], [lane.port; 2], of_node[way as usize]);
+                    let at_ends = score.at_ends(
+                        message.hops,
+                        [0, 0],
+                        [message.port; 2],
+                        of_node[way as usize],
+                    );
                     score.paths.extend(at_ends);
                     start..score.paths.len() as u32
                 });
@@ -323,7 +329,7 @@ impl Score {
     pub(super) fn empty(flow: &dyn Flow, n_agents: u32) -> Self {
         let lanes = flow.lanes();
         let n_ports = lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(1);
-        let lane = |header: &LaneHeader| LaneScore { port: header.port, steps: Vec::new() };
+        let lane = |_: &LaneHeader| LaneScore { steps: Vec::new() };
         Score {
             n_agents,
             lanes: lanes.iter().map(lane).collect(),

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::trees::TreesOfLanes;
 use super::work::LaneWork;
 use crate::collectives::Action;
@@ -46,6 +48,8 @@ pub enum Resource {
 pub(super) struct Transit {
     pub from: u32,
     pub to: u32,
+    /// The port that sends and receives it.
+    pub port: PortId,
     /// Bytes, as a multiple of n.
     pub share: f64,
     /// Links crossed that are cables, and that lie on boards.
@@ -102,6 +106,24 @@ impl StepScore {
     }
 }
 
+impl StepScore {
+    /// What an agent's ports each do for what they send, or else receive, of all ports the most: they do it at the
+    /// same time.
+    pub fn most_of_port(&self, agent: u32, is_sent: bool, of: impl Fn(&Transit) -> f64) -> f64 {
+        let mut ports: SmallVec<[(PortId, f64); 6]> = SmallVec::new();
+        let mut add = |message: &Transit| match ports.iter_mut().find(|(p, _)| *p == message.port) {
+            Some((_, sum)) => *sum += of(message),
+            None => ports.push((message.port, of(message))),
+        };
+        let of_agent = |number: u32| &self.messages[number as usize];
+        match is_sent {
+            true => self.sent(agent).map(of_agent).for_each(&mut add),
+            false => self.received(agent).iter().map(|&number| of_agent(number)).for_each(add),
+        }
+        ports.into_iter().map(|(_, sum)| sum).fold(0.0, f64::max)
+    }
+}
+
 /// What scripts need to know of a step, whoever performs it.
 #[derive(Clone, Copy, Debug)]
 pub struct StepFacts {
@@ -121,7 +143,6 @@ pub struct StepFacts {
 
 #[derive(Debug)]
 pub(super) struct LaneScore {
-    pub port: PortId,
     pub steps: Vec<StepScore>,
 }
 
@@ -196,9 +217,8 @@ impl Score {
         self.n_ports
     }
 
-    /// The port through whose interface an agent sends what a lane drives.
-    pub(super) fn port(&self, agent: u32, lane: usize) -> PortId {
-        let port = self.lanes[lane].port;
+    /// The port through whose interface an agent sends what belongs to a port.
+    pub(super) fn via(&self, agent: u32, port: PortId) -> PortId {
         match self.detours.is_empty() {
             true => port,
             false => self.detours.get(&(agent, port)).copied().unwrap_or(port),
@@ -243,11 +263,10 @@ impl Score {
     /// # Panics
     /// If there is no such message.
     pub fn message(&self, lane: LaneId, step: StepId, number: u32) -> ScoredMessage<'_> {
-        let LaneScore { port, ref steps } = self.lanes[lane.index()];
-        let message = &steps[step.index()].messages[number as usize];
+        let message = &self.lanes[lane.index()].steps[step.index()].messages[number as usize];
         ScoredMessage {
             lane,
-            port,
+            port: message.port,
             step,
             from: Rank(message.from),
             to: Rank(message.to),

@@ -78,7 +78,7 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
     let collective = flow.collective();
     let rank = if collective.is_rooted() { flow.root() } else { Rank(0) };
     let plan = flow.plan(rank);
-    let mut met: HashMap<PortId, HashSet<Rank>> = HashMap::new();
+    let mut met: HashSet<(PortId, Rank)> = HashSet::new();
     // By part, what arrives in any of several lanes.
     let mut arrives: HashMap<Part, Vec<bool>> = HashMap::new();
     for (number, lane) in plan.lanes.iter().enumerate() {
@@ -94,14 +94,13 @@ pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<Lane
         }
     }
     let lanes = plan.lanes.iter().enumerate().map(|(number, lane)| {
-        let met = met.entry(lane.port).or_default();
         let is_first = !plan.lanes[..number].iter().any(|other| other.part == lane.part);
         let together = Places::new(&plan, lane, share(number));
         let apart = Places { is_apart: true, ..together.clone() };
         let mut places = [together, apart];
         let steps = lane.steps.iter().map(|step| {
             let (sends, recvs) = (&step.sends, &step.recvs);
-            let peers = sends.iter().chain(recvs).map(|transfer| transfer.peer);
+            let peers = sends.iter().chain(recvs).map(|transfer| (transfer.port, transfer.peer));
             let new_peers = peers.filter(|&peer| met.insert(peer)).count() as u32;
             let [together, apart] = places.each_mut().map(|places| {
                 places.step += 1;

@@ -1,5 +1,5 @@
-//! The tasks of one port, emitted step by step and lane by lane: what is sent here, what is
-//! received in `recvs`. Both ends of a message see the same order of steps and lanes.
+//! The tasks of one port, or of several that share lanes, emitted step by step and lane by lane: what is
+//! sent here, what is received in `recvs`. Both ends of a message see the same order of steps and lanes.
 
 mod recvs;
 mod sizes;
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use hopbine_torus::Rank;
 use hopbine_torus::plan::segments::pieces;
-use hopbine_torus::plan::{Lane, Run, Step};
+use hopbine_torus::plan::{Lane, Run, Step, Transfer};
+use hopbine_torus::{PortId, Rank};
 
 use super::geometry::{CompileFailure, Geometry};
-use super::graph::{Graph, Tracked, TrackedRange};
-use super::program::{Buffer, Fold, ListRange, Move, PortProgram, Region, Task};
-use super::readers::readers;
+use super::graph::{Graph, TaskAt, Tracked, TrackedRange};
+use super::ports::{TaskLists, programs};
+use super::program::{Buffer, ListRange, Move, PortProgram, Region, Task};
 use super::regions::{Regions, push_joined};
 use super::space::WorkingSpace;
 use super::staging::Staging;
@@ -43,23 +43,31 @@ type Extents = SmallVec<[TrackedRange; 2]>;
 /// A lane's number, its steps, and its space.
 pub(crate) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
 
-/// Compiles one port.
+/// Where what is common to all ports of a program ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Common {
+    /// Bytes of working space.
+    pub(crate) work_bytes: u64,
+    /// Flags.
+    pub(crate) n_flags: u32,
+}
+
+/// Compiles ports that share lanes: mostly one.
 pub(crate) struct PortCompiler<'a> {
     geometry: &'a Geometry,
-    /// The lanes that the port drives.
+    ports: &'a [PortId],
+    /// The lanes that the ports drive.
     lanes: Vec<PlacedLane<'a>>,
-    /// The lane at hand.
+    /// The lane at hand, and the port whose tasks come next.
     lane: usize,
+    port: PortId,
     graph: Graph,
-    staging: Staging,
-    recvs: Vec<u32>,
-    moves: Vec<Move>,
+    /// The port's, or one for each lane that several share.
+    staging: Vec<Staging>,
+    lists: TaskLists,
     closing: Vec<Move>,
-    folds: Vec<Fold>,
-    operands: Vec<Region>,
-    /// Messages so far to (`true`) and from (`false`) each peer.
-    messages: BTreeMap<(Rank, bool), u32>,
-    wire_bytes: [u64; Buffer::COUNT],
+    /// Messages so far through each port to (`true`) and from (`false`) each peer.
+    messages: BTreeMap<(PortId, Rank, bool), u32>,
     step: u32,
     /// What messages of this step wait for, and the next steps' for them.
     fence: Option<TrackedRange>,
@@ -68,20 +76,22 @@ pub(crate) struct PortCompiler<'a> {
 }
 
 impl<'a> PortCompiler<'a> {
-    pub(crate) fn new(geometry: &'a Geometry, lanes: Vec<PlacedLane<'a>>) -> Self {
+    pub(crate) fn new(
+        geometry: &'a Geometry,
+        ports: &'a [PortId],
+        lanes: Vec<PlacedLane<'a>>,
+    ) -> Self {
         PortCompiler {
             geometry,
+            ports,
             lanes,
             lane: 0,
+            port: ports[0],
             graph: Graph::new(),
-            staging: Staging::new(0, 0, 0),
-            recvs: Vec::new(),
-            moves: Vec::new(),
+            staging: Vec::new(),
+            lists: TaskLists::default(),
             closing: Vec::new(),
-            folds: Vec::new(),
-            operands: Vec::new(),
             messages: BTreeMap::new(),
-            wire_bytes: [0; Buffer::COUNT],
             step: 0,
             fence: None,
             sending: 0..0,
@@ -96,58 +106,85 @@ impl<'a> PortCompiler<'a> {
         &mut self.lanes[self.lane].2
     }
 
-    /// The longest message of the lanes.
-    fn longest_piece(&self) -> u64 {
+    /// Whether several ports share the lanes.
+    fn is_shared(&self) -> bool {
+        self.ports.len() > 1
+    }
+
+    fn staging(&mut self) -> &mut Staging {
+        let number = if self.is_shared() { self.lane } else { 0 };
+        &mut self.staging[number]
+    }
+
+    /// The longest message of some lanes.
+    fn longest_piece(&self, lanes: &[PlacedLane<'_>]) -> u64 {
         let segment = self.geometry.segment_bytes.unwrap_or(u64::MAX);
         let longest = |(_, lane, space): &PlacedLane<'_>| {
-            let transfers = lane.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs));
             let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
-            let longest = transfers.map(|transfer| transfer.runs.iter().map(bytes).sum()).max();
+            let longest =
+                lane.transfers().map(|transfer| transfer.runs.iter().map(bytes).sum()).max();
             let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
             if !self.geometry.sizes.are_known() {
                 return longest;
             }
             longest.min(segment.max(self.geometry.elem_bytes))
         };
-        self.lanes.iter().map(longest).max().unwrap_or(0)
+        lanes.iter().map(longest).max().unwrap_or(0)
     }
 
-    /// The program, and what is to be copied when all ports have ended theirs.
-    pub(crate) fn run(mut self) -> Result<(PortProgram, Vec<Move>), CompileFailure> {
-        let steps = |lane: usize| &self.lanes[lane].1.steps;
+    /// Staging number `number`, for some lanes.
+    fn staging_of(&self, number: usize, lanes: &[PlacedLane<'_>]) -> Staging {
         let most = |count: fn(&Step) -> usize| {
-            let all = (0..self.lanes.len()).flat_map(steps);
-            all.map(count).max().unwrap_or(0)
+            let steps = lanes.iter().flat_map(|(_, lane, _)| &lane.steps);
+            steps.map(count).max().unwrap_or(0) as u64
         };
-        let (most_sends, most_recvs) =
-            (most(|step| step.sends.len()), most(|step| step.recvs.len()));
-        let n_steps = (0..self.lanes.len()).map(|lane| steps(lane).len()).max().unwrap_or(0);
-        self.staging = Staging::new(self.longest_piece(), most_sends as u64, most_recvs as u64);
+        let needs = [most(|step| step.sends.len()), most(|step| step.recvs.len())];
+        Staging::new(number as u64, self.longest_piece(lanes), needs, self.is_shared())
+    }
+
+    /// The programs of the ports, and what is to be copied when all ports have ended theirs. What they
+    /// share lies behind what is `common` so far.
+    pub(crate) fn run(
+        mut self,
+        common: &mut Common,
+    ) -> Result<(Vec<PortProgram>, Vec<Move>), CompileFailure> {
+        let lanes = &self.lanes;
+        let n_steps = lanes.iter().map(|(_, lane, _)| lane.steps.len()).max().unwrap_or(0);
+        let steps = lanes.iter().flat_map(|(_, lane, _)| &lane.steps);
+        let most_recvs = steps.map(|step| step.recvs.len()).max().unwrap_or(0);
+        self.staging = match self.is_shared() {
+            false => vec![self.staging_of(0, lanes)],
+            true => {
+                let of_lanes = lanes.chunks(1).enumerate();
+                of_lanes.map(|(number, lane)| self.staging_of(number, lane)).collect()
+            }
+        };
         for index in 0..n_steps {
             for lane in 0..self.lanes.len() {
                 let plan: &'a Lane = self.lanes[lane].1;
                 let Some(step) = plan.steps.get(index) else { continue };
-                (self.step, self.lane) = (index as u32, lane);
-                self.staging.next_step();
+                (self.step, self.lane, self.port) = (index as u32, lane, plan.port);
+                self.staging().next_step();
                 self.fence = fence(lane, index, plan.window);
                 self.emit_sends(step);
                 self.emit_recvs(step);
+                self.port = plan.port;
                 self.emit_fence(step);
             }
         }
         self.step = n_steps as u32;
         for lane in 0..self.lanes.len() {
-            self.lane = lane;
+            (self.lane, self.port) = (lane, self.lanes[lane].1.port);
             self.emit_outputs();
         }
         if self.graph.tasks.len() >= u32::MAX as usize {
             let lane = self.lanes.first().map_or(0, |lane| lane.0);
             return Err(CompileFailure { lane, step: n_steps, error: CompileError::TooLong });
         }
-        Ok(self.finish(most_recvs as u32))
+        Ok(self.finish(most_recvs as u32, common))
     }
 
-    fn transfer(&self, peer: Rank, runs: &[Run]) -> CutTransfer {
+    fn transfer(&self, Transfer { peer, port, runs }: &Transfer) -> CutTransfer {
         let mut at = 0;
         let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().units(run)).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
@@ -166,14 +203,14 @@ impl<'a> PortCompiler<'a> {
             at += len;
             (at - len, range)
         });
-        CutTransfer { peer, runs: runs.collect(), pieces }
+        CutTransfer { peer: *peer, port: *port, runs: runs.collect(), pieces }
     }
 
     fn emit_sends(&mut self, step: &Step) {
         let first = self.graph.len();
-        let transfers: Vec<_> =
-            step.sends.iter().map(|send| self.transfer(send.peer, &send.runs)).collect();
+        let transfers: Vec<_> = step.sends.iter().map(|send| self.transfer(send)).collect();
         for (piece, transfer) in by_piece(&transfers) {
+            self.port = transfer.port;
             let ranges = transfer.ranges(piece);
             let mut sources = Regions::new();
             for range in &ranges {
@@ -190,7 +227,7 @@ impl<'a> PortCompiler<'a> {
             {
                 self.emit_send(transfer.peer, level, source, &[source.extent()]);
             } else {
-                let slot = self.staging.pack(sources.iter().map(|source| source.len).sum());
+                let slot = self.staging().pack(sources.iter().map(|source| source.len).sum());
                 self.emit_copy(level, &pair_up(&sources, &[slot]));
                 self.emit_send(transfer.peer, level, slot, &[slot.extent()]);
             }
@@ -199,16 +236,13 @@ impl<'a> PortCompiler<'a> {
     }
 
     fn emit_send(&mut self, to: Rank, piece: u32, from: Region, reads: &[(Tracked, Range<u64>)]) {
-        self.note_wire(from);
         let message = self.next_message(to, true);
         let send = Task::Send { to: to.0, message, from };
         self.emit_message(piece, send, reads, &[]);
     }
 
     fn emit_recv(&mut self, from: Rank, piece: u32, into: Region) {
-        self.note_wire(into);
         let message = self.next_message(from, false);
-        self.recvs.push(self.graph.len());
         let writes = [into.extent()];
         self.emit_message(piece, Task::Recv { from: from.0, message, into }, &[], &writes);
     }
@@ -222,10 +256,10 @@ impl<'a> PortCompiler<'a> {
         writes: &[TrackedRange],
     ) {
         match &self.fence {
-            None => self.graph.emit(self.step, piece, task, reads, writes),
+            None => self.graph.emit(self.at(piece), task, reads, writes),
             Some(fence) => {
                 let reads = [reads, std::slice::from_ref(fence)].concat();
-                self.graph.emit(self.step, piece, task, &reads, writes);
+                self.graph.emit(self.at(piece), task, &reads, writes);
             }
         }
     }
@@ -241,25 +275,26 @@ impl<'a> PortCompiler<'a> {
 
     /// A task that does nothing but wait.
     fn emit_nothing(&mut self, reads: &[TrackedRange], writes: &[TrackedRange]) {
-        let nothing = ListRange { start: self.moves.len() as u32, len: 0 };
-        self.graph.emit(self.step, 0, Task::Copy(nothing), reads, writes);
+        let nothing = ListRange { start: self.lists.moves.len() as u32, len: 0 };
+        self.graph.emit(self.at(0), Task::Copy(nothing), reads, writes);
     }
 
     fn emit_copy(&mut self, piece: u32, pairs: &[(Region, Region)]) {
         let reads: Extents = pairs.iter().map(|(from, _)| from.extent()).collect();
         let writes: Extents = pairs.iter().map(|(_, into)| into.extent()).collect();
-        let span = ListRange { start: self.moves.len() as u32, len: pairs.len() as u32 };
-        self.moves.extend(pairs.iter().map(|&(from, into)| Move { from, into }));
-        self.graph.emit(self.step, piece, Task::Copy(span), &reads, &writes);
+        let moves = &mut self.lists.moves;
+        let span = ListRange { start: moves.len() as u32, len: pairs.len() as u32 };
+        moves.extend(pairs.iter().map(|&(from, into)| Move { from, into }));
+        self.graph.emit(self.at(piece), Task::Copy(span), &reads, &writes);
     }
 
-    fn note_wire(&mut self, region: Region) {
-        let longest = &mut self.wire_bytes[region.buffer as usize];
-        *longest = region.len.max(*longest);
+    /// Where the task at hand belongs.
+    fn at(&self, piece: u32) -> TaskAt {
+        TaskAt { step: self.step, piece, port: self.port }
     }
 
     fn next_message(&mut self, peer: Rank, sent: bool) -> u32 {
-        let next = self.messages.entry((peer, sent)).or_insert(0);
+        let next = self.messages.entry((self.port, peer, sent)).or_insert(0);
         *next += 1;
         *next - 1
     }
@@ -293,33 +328,22 @@ impl<'a> PortCompiler<'a> {
         }
     }
 
-    /// How far into each buffer the tasks reach. The folds' targets are never in staging.
-    fn needs(&self) -> [u64; Buffer::COUNT] {
-        let mut needs = [0; Buffer::COUNT];
-        let mut note = |region: Region| {
-            let need = &mut needs[region.buffer as usize];
-            *need = region.range().end.max(*need);
-        };
-        for task in &self.graph.tasks {
-            match task {
-                Task::Send { from: region, .. } | Task::Recv { into: region, .. } => note(*region),
-                Task::Copy(_) | Task::Fold(_) => {}
-            }
+    fn finish(mut self, most_recvs: u32, common: &mut Common) -> (Vec<PortProgram>, Vec<Move>) {
+        // What ports share is no port's own memory.
+        let is_shared = self.is_shared();
+        let mut starts = Vec::with_capacity(self.staging.len());
+        for staging in self.staging.iter().filter(|_| is_shared) {
+            starts.push(common.work_bytes);
+            common.work_bytes += staging.len().next_multiple_of(ALIGN);
         }
-        self.moves.iter().chain(&self.closing).for_each(|copy| {
-            note(copy.from);
-            note(copy.into);
-        });
-        self.folds.iter().for_each(|fold| note(fold.into));
-        self.operands.iter().copied().for_each(note);
-        needs
-    }
-
-    fn finish(mut self, most_recvs: u32) -> (PortProgram, Vec<Move>) {
-        let staging = &self.staging;
         let place = |region: &mut Region| {
             if region.buffer == Buffer::Staging {
-                region.offset = staging.place(region.offset);
+                let number = Staging::number(region.offset);
+                region.offset = self.staging[number].place(region.offset);
+                if is_shared {
+                    region.buffer = Buffer::Work;
+                    region.offset += starts[number];
+                }
             }
         };
         for task in &mut self.graph.tasks {
@@ -328,31 +352,23 @@ impl<'a> PortCompiler<'a> {
                 Task::Copy(_) | Task::Fold(_) => {}
             }
         }
-        for copy in &mut self.moves {
+        for copy in &mut self.lists.moves {
             place(&mut copy.from);
             place(&mut copy.into);
         }
-        self.operands.iter_mut().for_each(place);
-        let needs = self.needs();
-        let successors = self.graph.successors();
-        let mut program = PortProgram {
-            tasks: self.graph.tasks.into(),
-            steps: self.graph.steps.into(),
-            n_deps: successors.n_deps,
-            successor_start: successors.start,
-            successors: successors.tasks,
-            recvs: self.recvs.into(),
-            moves: self.moves.into(),
-            folds: self.folds.into(),
-            operands: self.operands.into(),
-            needs,
-            wire_bytes: self.wire_bytes,
-            recv_window: most_recvs.max(MIN_RECV_WINDOW),
-            step_window: most_recvs,
-            readers: Box::default(),
-        };
-        program.readers = readers(&program);
-        (program, self.closing)
+        self.lists.operands.iter_mut().for_each(place);
+        let mut programs = programs(&self.graph, self.lists, self.ports, &mut common.n_flags);
+        for program in &mut programs {
+            program.recv_window = most_recvs.max(MIN_RECV_WINDOW);
+            program.step_window = most_recvs;
+        }
+        for copy in &self.closing {
+            for region in [copy.from, copy.into] {
+                let need = &mut programs[0].needs[region.buffer as usize];
+                *need = region.range().end.max(*need);
+            }
+        }
+        (programs, self.closing)
     }
 }
 

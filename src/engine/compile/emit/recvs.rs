@@ -24,7 +24,8 @@ impl PortCompiler<'_> {
             // The message lands nowhere; taking note of it is a task of its own, because only
             // that one may have to wait for this step's sends.
             for recv in &step.recvs {
-                let transfer = self.transfer(recv.peer, &recv.runs);
+                let transfer = self.transfer(recv);
+                self.port = recv.port;
                 self.emit_token(recv.peer, &transfer.ranges(0));
             }
             return;
@@ -35,9 +36,7 @@ impl PortCompiler<'_> {
             .iter()
             .map(|group| {
                 let of = |&index: &usize| &step.recvs[index];
-                let transfer =
-                    |recv: &hopbine_torus::plan::Transfer| self.transfer(recv.peer, &recv.runs);
-                group.iter().map(of).map(transfer).collect()
+                group.iter().map(of).map(|recv| self.transfer(recv)).collect()
             })
             .collect();
         // Piece by piece across all transfers, so that a message waits only for messages with
@@ -61,7 +60,6 @@ impl PortCompiler<'_> {
         let link = LINKS + u64::from(self.graph.len());
         let link = (Tracked::Tokens, link..link + 1);
         let message = self.next_message(from, false);
-        self.recvs.push(self.graph.len());
         let recv = Task::Recv { from: from.0, message, into: NOWHERE };
         self.emit_message(0, recv, &[], std::slice::from_ref(&link));
         let noted: Vec<_> = ranges.iter().map(|range| self.space().place(range)).collect();
@@ -69,6 +67,7 @@ impl PortCompiler<'_> {
     }
 
     fn emit_stored(&mut self, transfer: &CutTransfer, piece: usize) {
+        self.port = transfer.port;
         let ranges = transfer.ranges(piece);
         let level = piece as u32;
         if ranges.is_empty() {
@@ -90,6 +89,7 @@ impl PortCompiler<'_> {
     }
 
     fn emit_folded(&mut self, transfers: &[CutTransfer], piece: usize, own_at: u32) {
+        self.port = transfers[0].port;
         let ranges = transfers[0].ranges(piece);
         let targets: Regions = ranges.iter().map(|range| self.space().target(range)).collect();
         let still_sent = self.still_read(&targets);
@@ -99,6 +99,13 @@ impl PortCompiler<'_> {
             && own.buffer != target.buffer
         {
             return self.emit_folded_in_place(transfer.peer, piece, (range, own, *target), own_at);
+        }
+        // What comes through several ports each combines itself, one after the other: the same bits.
+        if own_at == 0 && transfers.iter().any(|transfer| transfer.port != self.port) {
+            for transfer in transfers {
+                self.emit_folded(std::slice::from_ref(transfer), piece, 0);
+            }
+            return;
         }
         let mut landed = Regions::new();
         for transfer in transfers {
@@ -120,19 +127,20 @@ impl PortCompiler<'_> {
     ) {
         let piece = piece as u32;
         self.emit_recv(peer, piece, target);
-        let span = ListRange { start: self.folds.len() as u32, len: 1 };
-        let operands = ListRange { start: self.operands.len() as u32, len: 1 };
-        self.operands.push(own);
+        let lists = &mut self.lists;
+        let span = ListRange { start: lists.folds.len() as u32, len: 1 };
+        let operands = ListRange { start: lists.operands.len() as u32, len: 1 };
+        lists.operands.push(own);
         // What is there already is the message, which stands on the other side of the own value.
-        self.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
+        lists.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
         let reads = [own.extent(), target.extent()];
-        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &reads[1..]);
+        self.graph.emit(self.at(piece), Task::Fold(span), &reads, &reads[1..]);
         self.space_mut().stored(range, target);
     }
 
     /// Combines messages for `ranges`, which have landed in staging, with what the space holds there.
     fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], landed: &[Region], own_at: u32) {
-        let first = self.folds.len();
+        let first = self.lists.folds.len();
         let (mut reads, mut writes) = (Extents::new(), Extents::new());
         let mut stored: SmallVec<[(Range<u64>, Region); 2]> = SmallVec::new();
         let mut packed = 0;
@@ -141,20 +149,21 @@ impl PortCompiler<'_> {
             for own in self.space().sources(range) {
                 let part = into..into + own.len;
                 let target = self.space().target(&part);
-                let start = self.operands.len() as u32;
+                let start = self.lists.operands.len() as u32;
                 for (index, slot) in landed.iter().enumerate() {
                     if index == own_at as usize && own != target {
-                        self.operands.push(own);
+                        self.lists.operands.push(own);
                     }
                     let offset = slot.offset + packed;
-                    self.operands.push(Region { offset, len: own.len, ..*slot });
+                    self.lists.operands.push(Region { offset, len: own.len, ..*slot });
                 }
                 if own_at as usize == landed.len() && own != target {
-                    self.operands.push(own);
+                    self.lists.operands.push(own);
                 }
-                let operands = ListRange { start, len: self.operands.len() as u32 - start };
+                let len = self.lists.operands.len() as u32 - start;
+                let operands = ListRange { start, len };
                 let own_at = (own == target).then_some(own_at);
-                self.folds.push(Fold { into: target, operands, own_at });
+                self.lists.folds.push(Fold { into: target, operands, own_at });
                 reads.push(own.extent());
                 writes.push(target.extent());
                 packed += own.len;
@@ -163,8 +172,8 @@ impl PortCompiler<'_> {
             }
         }
         reads.extend(landed.iter().map(|slot| slot.extent()));
-        let span = ListRange { start: first as u32, len: (self.folds.len() - first) as u32 };
-        self.graph.emit(self.step, piece, Task::Fold(span), &reads, &writes);
+        let span = ListRange { start: first as u32, len: (self.lists.folds.len() - first) as u32 };
+        self.graph.emit(self.at(piece), Task::Fold(span), &reads, &writes);
         for (part, target) in stored {
             self.space_mut().stored(&part, target);
         }
@@ -181,8 +190,8 @@ impl PortCompiler<'_> {
     fn landing(&mut self, transfer: &CutTransfer, piece: usize, still_sent: Option<u32>) -> Region {
         let len = transfer.pieces[piece].end - transfer.pieces[piece].start;
         match still_sent {
-            Some(last) if last as usize > piece => self.staging.exchange(len),
-            _ => self.staging.land(len),
+            Some(last) if last as usize > piece => self.staging().exchange(len),
+            _ => self.staging().land(len),
         }
     }
 }

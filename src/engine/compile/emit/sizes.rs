@@ -5,10 +5,10 @@
 //! of everyone, directly or through others, knows the longest of all. Nothing a rank has heard
 //! is overwritten: what it receives goes to a log, in the order of the plan's steps.
 
-use hopbine_torus::Position;
 use hopbine_torus::plan::{Lane, Plan, Transfer};
+use hopbine_torus::{PortId, Position};
 
-use super::{ALIGN, Extents, PortCompiler};
+use super::{ALIGN, Common, Extents, PortCompiler};
 use crate::engine::compile::geometry::{Geometry, Learnt, Sizes};
 use crate::engine::compile::passing::positions;
 use crate::engine::compile::program::{
@@ -34,19 +34,27 @@ pub fn compile_sizes(plan: &Plan) -> Program {
     };
     let log_bytes = log_words(plan) * WORD;
     let (mut log, mut packed) = (0, log_bytes.next_multiple_of(ALIGN));
-    let mut ports: Vec<(PortCompiler<'_>, Vec<LaneLog<'_>>)> = Vec::new();
-    ports.resize_with(plan.n_ports() as usize, || {
-        (PortCompiler::new(&geometry, Vec::new()), Vec::new())
-    });
+    let numbers: Vec<PortId> = PortId::first(plan.n_ports() as u16).collect();
+    let port = |own| (PortCompiler::new(&geometry, own, Vec::new()), Vec::new());
+    let mut ports: Vec<(PortCompiler<'_>, Vec<LaneLog<'_>>)> =
+        numbers.chunks(1).map(port).collect();
     for lane in &plan.lanes {
         ports[lane.port.index()].1.push(LaneLog::new(plan, lane, log));
         log += lane_words(lane) * WORD;
     }
     let ports: Vec<PortProgram> =
-        ports.into_iter().map(|(port, lanes)| port.run_sizes(lanes, &mut packed)).collect();
+        ports.into_iter().flat_map(|(port, lanes)| port.run_sizes(lanes, &mut packed)).collect();
     let work_bytes = ports.iter().map(|port| port.needs[Buffer::Work as usize]).max().unwrap_or(0);
     let rank = plan.rank.0;
-    Program { rank, ports, closing: Box::default(), staged_bytes: 0, work_bytes, call: 0 }
+    Program {
+        rank,
+        ports,
+        closing: Box::default(),
+        staged_bytes: 0,
+        work_bytes,
+        n_flags: 0,
+        call: 0,
+    }
 }
 
 /// Words of the log of a plan's sizes.
@@ -120,7 +128,7 @@ impl<'a> LaneLog<'a> {
 
 impl PortCompiler<'_> {
     /// Packed messages lie from `packed` on, and end there then.
-    fn run_sizes(mut self, mut lanes: Vec<LaneLog<'_>>, packed: &mut u64) -> PortProgram {
+    fn run_sizes(mut self, mut lanes: Vec<LaneLog<'_>>, packed: &mut u64) -> Vec<PortProgram> {
         let n_steps = lanes.iter().map(|log| log.lane.steps.len()).max().unwrap_or(0);
         let mut most_recvs = 0;
         for index in 0..n_steps {
@@ -140,7 +148,7 @@ impl PortCompiler<'_> {
                 Region { buffer: Buffer::Work, offset: log.start, len: log.next - log.start };
             self.emit_copy(0, &[(from, Region { buffer: Buffer::Recv, ..from })]);
         }
-        self.finish(most_recvs as u32).0
+        self.finish(most_recvs as u32, &mut Common::default()).0
     }
 
     fn tell(&mut self, log: &LaneLog<'_>, send: &Transfer, packed: &mut u64) {
@@ -173,10 +181,11 @@ impl PortCompiler<'_> {
         log.longest = log.log(1);
         let into = log.longest;
         let reads: Extents = longest.iter().map(|word| word.extent()).collect();
-        let operands = ListRange { start: self.operands.len() as u32, len: longest.len() as u32 };
-        self.operands.extend(longest);
-        let fold = ListRange { start: self.folds.len() as u32, len: 1 };
-        self.folds.push(Fold { into, operands, own_at: None });
-        self.graph.emit(self.step, 0, Task::Fold(fold), &reads, &[into.extent()]);
+        let operands =
+            ListRange { start: self.lists.operands.len() as u32, len: longest.len() as u32 };
+        self.lists.operands.extend(longest);
+        let fold = ListRange { start: self.lists.folds.len() as u32, len: 1 };
+        self.lists.folds.push(Fold { into, operands, own_at: None });
+        self.graph.emit(self.at(0), Task::Fold(fold), &reads, &[into.extent()]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::names::{Block, LaneId, Position, Rank, StepId};
+use crate::names::{Block, LaneId, PortId, Position, Rank, StepId};
 use crate::plan::ir::defect::Defect;
 
 /// One thing that is wrong with a plan, and where.
@@ -39,6 +39,15 @@ pub enum PlanFault {
     UnmatchedRecv {
         /// The sender named.
         from: Rank,
+    },
+    /// A receive has another port than the send.
+    DifferentPorts {
+        /// The sender.
+        from: Rank,
+        /// The port that sends.
+        sent: PortId,
+        /// The port that receives.
+        awaited: PortId,
     },
     /// The runs of a receive are not those of the send.
     DifferentRuns {
@@ -148,6 +157,10 @@ impl fmt::Display for PlanFault {
             PlanFault::Inconsistent { what } => write!(f, "the plans differ in {what}"),
             PlanFault::UnmatchedSend { to } => write!(f, "rank {to} awaits no such message"),
             PlanFault::UnmatchedRecv { from } => write!(f, "rank {from} sends no such message"),
+            PlanFault::DifferentPorts { from, sent, awaited } => write!(
+                f,
+                "port {sent} of rank {from} sends the message, and port {awaited} awaits it"
+            ),
             PlanFault::DifferentRuns { from, sent, awaited } => write!(
                 f,
                 "rank {from} sends {sent} positions in other runs than the {awaited} awaited"

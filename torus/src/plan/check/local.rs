@@ -10,8 +10,8 @@ use super::scramble::scramble;
 use crate::collectives::{Action, Collective, Payload};
 use crate::names::{LaneId, Rank, StepId};
 use crate::plan::ir::flow::{Flow, Message};
-use crate::plan::ir::runs::{Run, Runs, n_positions};
-use crate::plan::ir::types::{Lane, Plan};
+use crate::plan::ir::runs::{Run, n_positions};
+use crate::plan::ir::types::{Lane, Plan, Transfer};
 use crate::plan::ir::validate::{received_positions, sent_positions};
 
 /// Sums over messages, by lane and step.
@@ -62,11 +62,13 @@ fn operand(message: Message<'_>, index: u32) -> u64 {
     if index == 0 { sum } else { sum.wrapping_mul(scramble(u64::from(index)) | 1) }
 }
 
-/// The message with its runs in their order.
-fn message(from: Rank, to: Rank, runs: &[Run]) -> u64 {
-    runs.iter().fold(pair(from, to), |hash, run| {
-        scramble(hash ^ (u64::from(run.start) << 32 | u64::from(run.len)))
-    })
+/// The message with its port, and its runs in their order.
+fn message(from: Rank, to: Rank, transfer: &Transfer) -> u64 {
+    let ends = scramble(pair(from, to) ^ u64::from(transfer.port.0));
+    transfer
+        .runs
+        .iter()
+        .fold(ends, |hash, run| scramble(hash ^ (u64::from(run.start) << 32 | u64::from(run.len))))
 }
 
 impl Fingerprints {
@@ -91,12 +93,12 @@ impl Fingerprints {
         for (lane, sums) in plan.lanes.iter().zip(&mut self.sums) {
             for (step, sums) in lane.steps.iter().zip(sums) {
                 for send in &step.sends {
-                    let hash = message(plan.rank, send.peer, &send.runs);
+                    let hash = message(plan.rank, send.peer, send);
                     sums.sent = sums.sent.wrapping_add(hash);
                 }
                 let mut n_operands: BTreeMap<&[Run], u32> = BTreeMap::new();
                 for recv in &step.recvs {
-                    let hash = message(recv.peer, plan.rank, &recv.runs);
+                    let hash = message(recv.peer, plan.rank, recv);
                     sums.received = sums.received.wrapping_add(hash);
                     let mut index = 0;
                     if step.action == Action::Reduce && step.recvs.len() > 1 {
@@ -223,6 +225,11 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
             differs(Some(index), None, "the number of steps");
         }
         for (number, step) in steps.iter().enumerate().take(header.n_steps) {
+            let port = |from, to| flow.port(LaneId(index), StepId(number), from, to);
+            // Who receives it has been compared with who sends it.
+            if step.sends.iter().any(|send| send.port != port(rank, send.peer)) {
+                differs(Some(index), Some(number), "the port of a message");
+            }
             if step.recvs.is_empty() {
                 continue;
             }
@@ -242,8 +249,8 @@ pub(super) fn find_unmatched(
     flow: &dyn Flow,
     steps: &BTreeSet<(LaneId, StepId)>,
 ) -> Vec<Violation> {
-    type EndRuns = (Option<Runs>, Option<Runs>);
-    let mut messages: BTreeMap<(LaneId, StepId, Rank, Rank), EndRuns> = BTreeMap::new();
+    type Ends = (Option<Transfer>, Option<Transfer>);
+    let mut messages: BTreeMap<(LaneId, StepId, Rank, Rank), Ends> = BTreeMap::new();
     for rank in Rank::first(flow.n_ranks()) {
         let plan = flow.plan(rank);
         for &(lane, number) in steps {
@@ -254,20 +261,24 @@ pub(super) fn find_unmatched(
             };
             for send in &step.sends {
                 let ends = messages.entry((lane, number, rank, send.peer)).or_default();
-                ends.0 = Some(send.runs.clone());
+                ends.0 = Some(send.clone());
             }
             for recv in &step.recvs {
                 let ends = messages.entry((lane, number, recv.peer, rank)).or_default();
-                ends.1 = Some(recv.runs.clone());
+                ends.1 = Some(recv.clone());
             }
         }
     }
     let mut found = Vec::new();
     for ((lane, step, from, to), ends) in messages {
         let (rank, fault) = match ends {
-            (Some(sent), Some(awaited)) if sent == awaited => continue,
+            (Some(sent), Some(awaited)) if sent.port != awaited.port => {
+                let (sent, awaited) = (sent.port, awaited.port);
+                (to, PlanFault::DifferentPorts { from, sent, awaited })
+            }
+            (Some(sent), Some(awaited)) if sent.runs == awaited.runs => continue,
             (Some(sent), Some(awaited)) => {
-                let (sent, awaited) = (n_positions(&sent), n_positions(&awaited));
+                let (sent, awaited) = (n_positions(&sent.runs), n_positions(&awaited.runs));
                 (to, PlanFault::DifferentRuns { from, sent, awaited })
             }
             (Some(_), None) => (from, PlanFault::UnmatchedSend { to }),

@@ -5,11 +5,12 @@
 //! 1. every plan keeps the local rules ([`Plan::validate`](super::Plan::validate)): what is stored
 //!    has room, of the lanes of one part no two touch one position, and each rank's positions of
 //!    pairs hold the block for every rank once at the start, and that from every rank in the end;
-//! 2. every send meets one receive of the same step, with the same runs: no rank waits for ever,
+//! 2. every send meets one receive of the same step, with the same port and runs: no rank waits for ever,
 //!    whatever the windows;
 //! 3. what is executed is what the plans list (flows can be executed without listing plans): lanes
-//!    with their ports, parts, windows, spaces and numbers of steps; of each step that receives the
-//!    action, the runs from each rank, the order of operands and the own operand's place;
+//!    with their ports, parts, windows, spaces and numbers of steps; the port of each message; of each
+//!    step that receives the action, the runs from each rank, the order of operands and the own
+//!    operand's place;
 //! 4. nothing is sent that is not there, no contribution is counted twice, nothing is
 //!    overwritten while it is still to be sent, also between lanes;
 //! 5. at the end every rank has what the collective gives it, all of it, with all

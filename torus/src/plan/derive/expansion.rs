@@ -82,7 +82,7 @@ impl Schedule {
             Recipe::Exchange(exchange) => exchange_lanes(&torus, exchange, schedule),
             Recipe::Linear => linear_lanes(&torus, schedule),
             Recipe::Prefix(how) => prefix_lanes(torus.shape.n_ranks(), schedule, *how),
-            Recipe::Trees(ways) => tree_lanes(&torus, schedule, schedule.trees(*ways)?),
+            Recipe::Trees => tree_lanes(&torus, schedule),
         };
         let (headers, lanes) = lanes.into_iter().unzip();
         let root = if schedule.collective.is_rooted() { schedule.root } else { Rank(0) };
@@ -139,6 +139,11 @@ impl Flow for Expansion {
         &self.headers
     }
 
+    fn port(&self, lane: LaneId, step: StepId, from: Rank, to: Rank) -> PortId {
+        let (pass, _) = self.pass(lane, step);
+        pass.port(self.headers[lane.index()].port, from, to)
+    }
+
     fn action(&self, lane: LaneId, step: StepId, _rank: Rank) -> Action {
         let (pass, step) = self.pass(lane, step);
         pass.action(step)
@@ -186,7 +191,7 @@ impl Flow for Expansion {
         let lanes = self.headers.iter().zip(&self.lanes).map(|(header, Passes(passes))| {
             let mut steps = Vec::with_capacity(header.n_steps);
             for (_, pass) in passes {
-                pass.list(rank, at, self.complete, &mut steps);
+                pass.list((rank, at), header.port, self.complete, &mut steps);
             }
             let LaneHeader { port, part, window, ref space, .. } = *header;
             Lane { port, part, space: space.clone(), window, steps }
@@ -334,11 +339,15 @@ fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<Expa
 }
 
 /// One lane for each tree, as many as there are ports and trees.
-fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule, trees: Trees) -> Vec<ExpandedLane> {
-    let trees = Arc::new(trees);
+fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
+    let shape = &torus.shape;
+    let trees = Arc::new(Trees::new(shape, schedule.map.vertex_of(shape, schedule.root)));
     let action = schedule.collective.along_trees().unwrap_or_default();
-    let pass = |part| TreePass::new(torus.clone(), trees.clone(), part as usize, action);
-    lanes(whole_vector(), schedule, (0..schedule.n_parts()).map(pass))
+    let n_parts = schedule.n_parts();
+    let pass = |part| {
+        TreePass::new(torus.clone(), trees.clone(), (part as usize, n_parts as usize), action)
+    };
+    lanes(whole_vector(), schedule, (0..n_parts).map(pass))
 }
 
 /// A space in which every message carries all of the vector's part.

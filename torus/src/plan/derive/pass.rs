@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::collectives::Action;
 use crate::geometry::Coord;
-use crate::names::Rank;
+use crate::names::{PortId, Rank};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::members::Tile;
 use crate::plan::ir::runs::Runs;
@@ -28,6 +28,11 @@ pub trait Pass: Debug + Send + Sync {
     /// What becomes of what arrives in a step.
     fn action(&self, _step: usize) -> Action {
         Action::Copy
+    }
+
+    /// The port that sends and receives a message, in a lane that port `own` drives.
+    fn port(&self, own: PortId, _from: Rank, _to: Rank) -> PortId {
+        own
     }
 
     /// Operands that stand before a rank's own value in the fold of a step.
@@ -54,9 +59,15 @@ pub trait Pass: Debug + Send + Sync {
     /// come in the order in which it posts them, those that it receives in the order of the fold.
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>));
 
-    /// Appends the steps of a rank, without what is sent to `complete`. Here and not with the caller,
-    /// so that the calls of the other methods are direct ones.
-    fn list(&self, rank: Rank, at: Coord, complete: Option<Rank>, steps: &mut Vec<Step>) {
+    /// Appends the steps of a rank in a lane that port `own` drives, without what is sent to `complete`. Here and
+    /// not with the caller, so that the calls of the other methods are direct ones.
+    fn list(
+        &self,
+        (rank, at): (Rank, Coord),
+        own: PortId,
+        complete: Option<Rank>,
+        steps: &mut Vec<Step>,
+    ) {
         let first = steps.len();
         steps.extend((0..self.n_steps()).map(|step| Step {
             action: self.action(step),
@@ -67,7 +78,8 @@ pub trait Pass: Debug + Send + Sync {
             if complete != Some(to) {
                 let Step { sends, recvs, .. } = &mut steps[first + step];
                 let (peer, transfers) = if from == rank { (to, sends) } else { (from, recvs) };
-                transfers.push(Transfer { peer, runs: Runs::from_slice(runs) });
+                let port = self.port(own, from, to);
+                transfers.push(Transfer { peer, port, runs: Runs::from_slice(runs) });
             }
         });
     }

@@ -1,5 +1,9 @@
 //! Whole vectors along spanning trees of the torus, one tree and one part of the vector a lane.
 //!
+//! With as many lanes as trees, each direction of the torus has a port, which moves what goes that way,
+//! whatever its tree: a rank passes the part of one tree on over up to five links, and that of another
+//! not at all, but over each link it passes on one. So every port sends one part, and receives one.
+//!
 //! A node sends to its children in the step of its depth; segments of a long vector follow one
 //! another down the tree, because the engine waits for bytes and not for steps. Towards the
 //! root the same steps run backwards.
@@ -9,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use super::pass::{Pass, PassScope};
 use crate::collectives::Action;
 use crate::geometry::{Trees, Vertex};
+use crate::names::{PortId, Rank};
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
@@ -20,6 +25,8 @@ pub struct TreePass {
     trees: Arc<Trees>,
     /// Which of the trees.
     tree: usize,
+    /// Each direction has a port.
+    by_direction: bool,
     /// To the root and combining, or from it and storing.
     action: Action,
     /// All nodes by depth.
@@ -32,8 +39,14 @@ pub struct TreePass {
 }
 
 impl TreePass {
-    /// Tree number `tree`; towards the root if what arrives is combined.
-    pub fn new(torus: Arc<Torus>, trees: Arc<Trees>, tree: usize, action: Action) -> Self {
+    /// Tree number `tree` of those of so many lanes; towards the root if what arrives is combined.
+    pub fn new(
+        torus: Arc<Torus>,
+        trees: Arc<Trees>,
+        (tree, n_lanes): (usize, usize),
+        action: Action,
+    ) -> Self {
+        let by_direction = n_lanes == trees.n_trees();
         let depths = trees.depths(tree);
         let deepest = depths.iter().copied().max().unwrap_or(0);
         let mut start = vec![0u32; deepest as usize + 2];
@@ -50,7 +63,16 @@ impl TreePass {
             by_depth[*place as usize] = Vertex(node as u32);
             *place += 1;
         }
-        TreePass { torus, trees, tree, action, by_depth, start, edges: OnceLock::new() }
+        TreePass {
+            torus,
+            trees,
+            tree,
+            by_direction,
+            action,
+            by_depth,
+            start,
+            edges: OnceLock::new(),
+        }
     }
 
     fn is_backwards(&self) -> bool {
@@ -80,6 +102,16 @@ impl TreePass {
 impl Pass for TreePass {
     fn n_steps(&self) -> usize {
         self.start.len() - 2
+    }
+
+    fn port(&self, own: PortId, from: Rank, to: Rank) -> PortId {
+        if !self.by_direction {
+            return own;
+        }
+        let (parent, child) = if self.is_backwards() { (to, from) } else { (from, to) };
+        let [parent, child] = [parent, child].map(|rank| self.torus.vertex(rank));
+        let direction = self.trees.towards(parent, child);
+        direction.map_or(own, |direction| PortId(direction as u16))
     }
 
     fn action(&self, _step: usize) -> Action {

@@ -70,6 +70,11 @@ pub trait Flow: Sync {
         &self.lanes()[lane.index()].space
     }
 
+    /// The port that sends and receives a message of a step: mostly the lane's.
+    fn port(&self, lane: LaneId, _step: StepId, _from: Rank, _to: Rank) -> PortId {
+        self.lanes()[lane.index()].port
+    }
+
     /// What becomes of what arrives at a rank in a step.
     fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action;
 

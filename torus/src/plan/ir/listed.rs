@@ -6,7 +6,7 @@ use super::runs::n_positions;
 use super::space::Space;
 use super::types::{Lane, Plan};
 use crate::collectives::{Action, Collective, Payload};
-use crate::names::{LaneId, Rank, StepId};
+use crate::names::{LaneId, PortId, Rank, StepId};
 
 /// The plans of all ranks.
 #[derive(Clone, Debug)]
@@ -94,6 +94,15 @@ impl Flow for Listed {
 
     fn space(&self, lane: LaneId, rank: Rank) -> &Space {
         &self.plans[rank.index()].lanes[lane.index()].space
+    }
+
+    fn port(&self, lane: LaneId, step: StepId, from: Rank, to: Rank) -> PortId {
+        let sends = self.plans.get(from.index()).map(|plan| {
+            let Lane { port, steps, .. } = &plan.lanes[lane.index()];
+            let send = steps[step.index()].sends.iter().find(|send| send.peer == to);
+            send.map_or(*port, |send| send.port)
+        });
+        sends.unwrap_or(self.headers[lane.index()].port)
     }
 
     fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action {

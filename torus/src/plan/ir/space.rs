@@ -362,7 +362,7 @@ mod tests {
     use crate::plan::check::{Expect, PlanFault, check};
     use crate::plan::{Defect, Flow, Lane, Listed, Plan, Step, Transfer};
     use crate::registry::{self, Request};
-    use crate::{Collective, Shape};
+    use crate::{Collective, PortId, Shape};
 
     /// Tables in which two positions are the same displacement: blocks for the next rank stand in
     /// both, and those for the one after it nowhere.
@@ -385,7 +385,8 @@ mod tests {
         };
         let next = |rank| wrong.destination(rank, Position(1));
         let previous = |rank| wrong.source(rank, Position(1));
-        let transfer = |peer| Transfer { peer, runs: Runs::from_slice(&[Run::new(1, 2)]) };
+        let transfer =
+            |peer| Transfer { peer, port: PortId(0), runs: Runs::from_slice(&[Run::new(1, 2)]) };
         let steps: Vec<Vec<Step>> = Rank::first(3)
             .map(|rank| {
                 let mut step = Step::default();

@@ -22,6 +22,8 @@ use crate::names::{PortId, Rank};
 pub struct Transfer {
     /// The other rank.
     pub peer: Rank,
+    /// The port that sends the message, and the one of the other rank that receives it: mostly the lane's.
+    pub port: PortId,
     /// Positions read by the sender and written by the receiver.
     pub runs: Runs,
 }
@@ -49,7 +51,7 @@ pub struct Step {
 /// A chain of steps over one working space.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The port that drives it. Several lanes may share one.
+    /// The port that drives it: it combines and copies. Several lanes may share one.
     pub port: PortId,
     /// Which part of the vector, or of every block, this lane moves. Lanes with the same part share
     /// one working space, and on no rank do two of them touch one position.
@@ -61,6 +63,13 @@ pub struct Lane {
     pub window: Option<NonZeroU32>,
     /// The steps; index = step number, the same on all ranks. Steps may be empty.
     pub steps: Vec<Step>,
+}
+
+impl Lane {
+    /// All that it sends and receives.
+    pub fn transfers(&self) -> impl Iterator<Item = &Transfer> {
+        self.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs))
+    }
 }
 
 /// What one rank does in one collective: see the module documentation.
@@ -84,9 +93,13 @@ impl Plan {
         self.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0)
     }
 
-    /// Number of ports: one past the highest that drives a lane.
+    /// Number of ports: one past the highest that drives a lane or has a message.
     pub fn n_ports(&self) -> u32 {
-        self.lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(0)
+        let ports = |lane: &Lane| {
+            let of_messages = lane.transfers().map(|transfer| transfer.port.0).max();
+            u32::from(of_messages.map_or(lane.port.0, |port| port.max(lane.port.0))) + 1
+        };
+        self.lanes.iter().map(ports).max().unwrap_or(0)
     }
 
     /// The same plan, with displacements known by lists of the blocks of this rank in spaces of up to

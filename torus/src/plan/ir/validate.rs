@@ -119,7 +119,7 @@ impl Rules<'_> {
     fn check_step(&mut self, index: usize, lane: &Lane, number: usize, step: &Step) {
         let at = (Some(index), Some(number));
         for transfers in [&step.sends, &step.recvs] {
-            for Transfer { peer, runs } in transfers {
+            for Transfer { peer, runs, .. } in transfers {
                 if peer.0 >= self.plan.n_ranks || *peer == self.plan.rank {
                     self.report(at.0, at.1, Defect::Peer { peer: *peer });
                 }
@@ -205,7 +205,7 @@ impl Rules<'_> {
         let Plan { rank, ref lanes, .. } = *self.plan;
         for (index, lane) in lanes.iter().enumerate() {
             for (number, step) in lane.steps.iter().enumerate() {
-                for &Transfer { peer, ref runs } in &step.recvs {
+                for &Transfer { peer, ref runs, .. } in &step.recvs {
                     if let Some(position) = lane.space.first_without_room(rank, runs) {
                         let defect = Defect::NoRoom { peer, position };
                         self.report(Some(index), Some(number), defect);

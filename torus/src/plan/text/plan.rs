@@ -15,6 +15,9 @@ use crate::plan::ir::types::{Lane, Plan, Step, Transfer, Transfers};
 /// Before the number of positions that hold none of a rank's blocks.
 const NONE: &str = "none*";
 
+/// Before the port of a message, if it is not the lane's.
+const BY_PORT: &str = " by port ";
+
 /// Before the window of a lane that has one.
 const WINDOW: &str = ", window ";
 
@@ -118,8 +121,12 @@ impl fmt::Display for Plan {
                 }
                 writeln!(f)?;
                 for (what, transfers) in [("send to", &step.sends), ("recv from", &step.recvs)] {
-                    for Transfer { peer, runs } in transfers {
-                        write!(f, "  {what} {peer}:")?;
+                    for Transfer { peer, port: by, runs } in transfers {
+                        write!(f, "  {what} {peer}")?;
+                        if by != port {
+                            write!(f, "{BY_PORT}{by}")?;
+                        }
+                        write!(f, ":")?;
                         write_runs(f, runs.iter().copied())?;
                         writeln!(f)?;
                     }
@@ -168,7 +175,7 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
         Some((port, part, positions, payload))
     };
     let (port, part, n_positions, payload) = split().ok_or_else(|| lines.wrong(form))?;
-    let port = port.parse().map_err(|_| lines.wrong("a port of at most 65535"))?;
+    let port = parse_port(lines, port)?;
     let part = part.parse().map_err(|()| {
         lines.wrong("a part such as `2 of 6`, or units of the data such as `1..4 of 6`, 1 or more")
     })?;
@@ -195,20 +202,34 @@ fn parse_lane(lines: &mut TextLines<'_>, text: &str) -> Result<Lane, TextError> 
         let action =
             by_name(&Action::ALL, "an action", action).map_err(|expected| lines.wrong(expected))?;
         let own_at = lines.number(own)?;
-        let sends = parse_transfers(lines, "send to")?;
-        let recvs = parse_transfers(lines, "recv from")?;
+        let sends = parse_transfers(lines, "send to", port)?;
+        let recvs = parse_transfers(lines, "recv from", port)?;
         steps.push(Step { sends, recvs, action, own_at });
     }
     let space = Arc::new(Space { payload, n_positions, order });
-    Ok(Lane { port: PortId(port), part, space, window, steps })
+    Ok(Lane { port, part, space, window, steps })
 }
 
-fn parse_transfers(lines: &mut TextLines<'_>, keyword: &str) -> Result<Transfers, TextError> {
+fn parse_port(lines: &TextLines<'_>, text: &str) -> Result<PortId, TextError> {
+    text.parse().map(PortId).map_err(|_| lines.wrong("a port of at most 65535"))
+}
+
+/// The transfers of a lane that port `own` drives.
+fn parse_transfers(
+    lines: &mut TextLines<'_>,
+    keyword: &str,
+    own: PortId,
+) -> Result<Transfers, TextError> {
     let mut transfers = Transfers::new();
     while let Some(text) = lines.take(keyword) {
-        let (peer, runs) = text.split_once(':').ok_or_else(|| lines.wrong("`RANK: RUNS`"))?;
+        let form = "`RANK: RUNS` or `RANK by port P: RUNS`";
+        let (peer, runs) = text.split_once(':').ok_or_else(|| lines.wrong(form))?;
+        let (peer, port) = match peer.split_once(BY_PORT) {
+            Some((peer, port)) => (peer, parse_port(lines, port)?),
+            None => (peer, own),
+        };
         let runs = parse_runs(lines, runs)?.into();
-        transfers.push(Transfer { peer: Rank(lines.number(peer)?), runs });
+        transfers.push(Transfer { peer: Rank(lines.number(peer)?), port, runs });
     }
     Ok(transfers)
 }

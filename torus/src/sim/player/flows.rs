@@ -24,7 +24,7 @@ impl Player<'_> {
         let bytes = bytes.max((puts - 1.0) * gap_ns * alone / part + bytes / puts);
         let mark = state.marks.iter().position(|&mark| mark > from).unwrap_or(0) as u32;
         let done = bytes * f64::from(from);
-        let port = u32::from(self.score.port(agent, lane as usize).0);
+        let port = u32::from(self.score.via(agent, transit.port).0);
         let queue = (agent * self.score.n_ports + port) as usize;
         self.queues[queue].push_back(InFlight {
             lane,

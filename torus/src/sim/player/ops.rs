@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::pieces::{Next, n_messages};
+use super::pieces::Next;
 use super::state::{Blocked, EPSILON, Passing, Player, Thread, Time};
 use crate::sim::outcome::{Part, Span, SpanKind};
 use crate::sim::script::{Op, Threads};
@@ -41,7 +41,7 @@ impl Player<'_> {
         match op {
             Op::Pieces { .. } => unreachable!("pieces have no pieces"),
             Op::Handle { step, is_sent, each_ns, part } => {
-                let ns = n_messages(steps(step), agent, is_sent) as f64 * each_ns;
+                let ns = steps(step).most_of_port(agent, is_sent, |_| each_ns);
                 self.spend(id, &[(part, ns)], Some(step));
             }
             Op::Spend { ns, part } => self.spend(id, &[(part, ns)], None),
@@ -54,7 +54,7 @@ impl Player<'_> {
             }
             Op::Put { step, from, to, puts, post_ns, gap_ns, abreast } => {
                 let sent = steps(step).sent(agent);
-                let n_posts = f64::from(puts) * sent.len() as f64;
+                let n_posts = steps(step).most_of_port(agent, true, |_| f64::from(puts));
                 if !sent.is_empty()
                     && !std::mem::replace(&mut self.threads[id as usize].has_posted, true)
                 {
@@ -68,8 +68,7 @@ impl Player<'_> {
                 self.spend(id, &[(Part::Software, (n_posts - 1.0).max(0.0) * post_ns)], Some(step));
             }
             Op::Receive { step, to, poll_ns } => {
-                let n_messages = steps(step).received(agent).len() as f64;
-                if n_messages == 0.0 {
+                if steps(step).received(agent).is_empty() {
                     return self.spend(id, &[], None);
                 }
                 let mark = self.steps[lane as usize][step].mark(to);
@@ -79,7 +78,8 @@ impl Player<'_> {
                 }
                 let waited = self.threads[id as usize].at;
                 let [skew, congestion, wire, latency] = self.waited(id, step, mark, waited, now);
-                let poll = (Part::Software, n_messages * poll_ns);
+                let polls = steps(step).most_of_port(agent, false, |_| poll_ns);
+                let poll = (Part::Software, polls);
                 self.spend_since(id, waited, &[skew, congestion, wire, latency, poll], Some(step));
             }
             Op::Sent { step, to, ack_ns } => {
@@ -106,8 +106,8 @@ impl Player<'_> {
                 if received.is_empty() {
                     return self.spend(id, &[], None);
                 }
-                let share_of = |&message: &u32| steps(step).messages[message as usize].share;
-                let bytes = received.iter().map(share_of).sum::<f64>() * self.n * f64::from(share);
+                let all = steps(step).most_of_port(agent, false, |message| message.share);
+                let bytes = all * self.n * f64::from(share);
                 self.spend(id, &[(Part::Fold, bytes * ns_per_byte + start_ns)], Some(step));
             }
             Op::Ready { step, post_ns, poll_ns } => {

@@ -17,7 +17,7 @@ pub enum Next {
 }
 
 /// How many messages a rank sends in a step, or receives.
-pub fn n_messages(step: &StepScore, agent: u32, is_sent: bool) -> usize {
+fn n_messages(step: &StepScore, agent: u32, is_sent: bool) -> usize {
     if is_sent { step.sent(agent).len() } else { step.received(agent).len() }
 }
 

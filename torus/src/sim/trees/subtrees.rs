@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::collectives::{Action, Collective};
 use crate::geometry::Vertex;
-use crate::names::{LaneId, LinkId, Rank, StepId};
+use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
 use crate::plan::{Expansion, Flow};
 use crate::sim::network::Network;
 
@@ -13,8 +13,9 @@ use crate::sim::network::Network;
 pub struct Branch {
     /// The other's subtree, by number.
     pub below: u32,
-    /// The step of their message.
+    /// The step of their message, and the port that has it.
     pub step: u32,
+    pub port: PortId,
     /// Links on the way that are cables, and that lie on boards.
     pub hops: [u16; 2],
     /// On the busiest link of the way, as multiples of [`SHARES`]: ports with as much data as this one's that send over
@@ -73,7 +74,7 @@ struct Edge {
 /// The messages of a step.
 struct StepMessages {
     action: Action,
-    messages: Vec<(Rank, Rank)>,
+    messages: Vec<(Rank, Rank, PortId)>,
 }
 
 /// All messages by lane and step, on a network.
@@ -82,6 +83,7 @@ struct Messages<'a> {
     /// By lane, units of the data in each message.
     weights: Vec<u32>,
     n_ranks: usize,
+    n_ports: usize,
     network: &'a Network,
     place: &'a dyn Fn(Rank) -> Vertex,
 }
@@ -90,15 +92,19 @@ impl<'a> Messages<'a> {
     fn of(flow: &Expansion, network: &'a Network, place: &'a dyn Fn(Rank) -> Vertex) -> Self {
         let of_step = |lane, step| {
             let mut messages = Vec::new();
-            flow.volumes(lane, step, &mut |from, to, _| messages.push((from, to)));
+            flow.volumes(lane, step, &mut |from, to, _| {
+                messages.push((from, to, flow.port(lane, step, from, to)));
+            });
             StepMessages { action: flow.action(lane, step, Rank(0)), messages }
         };
         let lanes = LaneId::first(flow.lanes().len()).zip(flow.lanes()).map(|(lane, header)| {
             StepId::first(header.n_steps).map(|step| of_step(lane, step)).collect()
         });
         let weights = flow.lanes().iter().map(|lane| lane.part.weight()).collect();
-        let n_ranks = flow.n_ranks() as usize;
-        Messages { lanes: lanes.collect(), weights, n_ranks, network, place }
+        let lanes: Vec<Vec<StepMessages>> = lanes.collect();
+        let messages = lanes.iter().flatten().flat_map(|step| &step.messages);
+        let n_ports = messages.map(|(.., port)| port.index() + 1).max().unwrap_or(1);
+        Messages { lanes, weights, n_ranks: flow.n_ranks() as usize, n_ports, network, place }
     }
 
     fn route(&self, from: Rank, to: Rank, visit: &mut dyn FnMut(LinkId)) {
@@ -111,7 +117,7 @@ struct Loads<'a> {
     of: &'a Messages<'a>,
     /// By link, the weights of ports that send over it in the step, and the last of them.
     in_step: Vec<u32>,
-    last: Vec<(usize, Rank)>,
+    last: Vec<Sender>,
     crossed: Vec<usize>,
     /// By link, the weights of ports that would keep it as busy as all messages do.
     in_all: Vec<f32>,
@@ -119,8 +125,11 @@ struct Loads<'a> {
     n_all: Vec<u32>,
 }
 
+/// A lane and a port of a rank.
+type Sender = (usize, Rank, PortId);
+
 /// A sender that no port is.
-const NOBODY: (usize, Rank) = (0, Rank(u32::MAX));
+const NOBODY: Sender = (0, Rank(u32::MAX), PortId(0));
 
 impl<'a> Loads<'a> {
     fn new(of: &'a Messages<'a>) -> Self {
@@ -128,19 +137,24 @@ impl<'a> Loads<'a> {
         let (mut in_all, mut n_all) = (vec![0.0; n_links], vec![0; n_links]);
         for (steps, &weight) in of.lanes.iter().zip(&of.weights) {
             // Whose port has several messages for each piece: who sends from the root, who receives towards it.
-            let busy = |action, from: Rank, to: Rank| match action {
-                Action::Reduce => (0, to.index()),
-                Action::Copy => (1, from.index()),
+            let busy = |action, [from, to]: [Rank; 2], port: PortId| {
+                let (way, rank) = match action {
+                    Action::Reduce => (0, to),
+                    Action::Copy => (1, from),
+                };
+                (way, rank.index() * of.n_ports + port.index())
             };
             let all = || {
                 steps.iter().flat_map(|StepMessages { action, messages }| {
-                    messages.iter().map(move |&(from, to)| (from, to, busy(*action, from, to)))
+                    messages
+                        .iter()
+                        .map(move |&(from, to, port)| (from, to, busy(*action, [from, to], port)))
                 })
             };
-            let mut messages = [0, 1].map(|_| vec![0u32; of.n_ranks]);
-            all().for_each(|(_, _, (way, rank))| messages[way][rank] += 1);
-            for (from, to, (way, rank)) in all() {
-                let share = weight as f32 / messages[way][rank] as f32;
+            let mut messages = [0, 1].map(|_| vec![0u32; of.n_ranks * of.n_ports]);
+            all().for_each(|(_, _, (way, port))| messages[way][port] += 1);
+            for (from, to, (way, port)) in all() {
+                let share = weight as f32 / messages[way][port] as f32;
                 of.route(from, to, &mut |link| {
                     in_all[link.index()] += share;
                     n_all[link.index()] += weight;
@@ -154,10 +168,10 @@ impl<'a> Loads<'a> {
     /// A lane's messages in a step.
     fn count(&mut self, lane: usize, step: &StepMessages) {
         let Loads { of, in_step, last, crossed, .. } = self;
-        for &(from, to) in &step.messages {
+        for &(from, to, port) in &step.messages {
             of.route(from, to, &mut |link| {
                 // One port sends one message after the other.
-                let sender = (lane, from);
+                let sender = (lane, from, port);
                 if std::mem::replace(&mut last[link.index()], sender) != sender {
                     in_step[link.index()] += of.weights[lane];
                     crossed.push(link.index());
@@ -166,7 +180,7 @@ impl<'a> Loads<'a> {
         }
     }
 
-    fn branch(&self, (lane, step): (usize, u32), from: Rank, to: Rank) -> Branch {
+    fn branch(&self, (lane, step): (usize, u32), (from, to, port): (Rank, Rank, PortId)) -> Branch {
         let own = self.of.weights[lane];
         let (mut hops, mut in_step, mut in_all) = ([0u16; 2], own, 0.0f32);
         self.of.route(from, to, &mut |link| {
@@ -176,7 +190,7 @@ impl<'a> Loads<'a> {
         });
         let [in_step, in_all] =
             [in_step as f32, in_all].map(|load| (load / own as f32 * SHARES).round() as u32);
-        Branch { below: 0, step, hops, in_step, in_all, stays: false }
+        Branch { below: 0, step, port, hops, in_step, in_all, stays: false }
     }
 
     fn end_step(&mut self) {
@@ -235,8 +249,9 @@ impl TreesOfLanes {
                 let Some(of_step) = steps.get(step) else { continue };
                 let first = [reading.edges[0].len(), reading.edges[1].len()];
                 let mut stays = true;
-                for &(from, to) in &of_step.messages {
-                    let branch = loads.branch((lane, step as u32), from, to);
+                for &message in &of_step.messages {
+                    let branch = loads.branch((lane, step as u32), message);
+                    let (from, to, _) = message;
                     stays &= branch.hops == [0, 0];
                     if !reading.message((from, to), of_step.action, branch) {
                         return None;

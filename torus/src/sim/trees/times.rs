@@ -1,4 +1,7 @@
-//! When pieces come, class by class of a lane's trees.
+//! When pieces come, class by class of a lane's trees. Ports that share a lane do what they have to do at the same time;
+//! that one tells another costs nothing.
+
+use std::collections::HashMap;
 
 use super::port::{Post, Received, Sent, drive};
 use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, TreesOfLanes};
@@ -72,11 +75,21 @@ fn spans(lanes: &[Trail]) -> Vec<Span> {
     (0..).zip(lanes).flat_map(of_lane).collect()
 }
 
+/// How many messages of each piece have the port of one of them.
+fn abreast(branches: &[Branch], branch: &Branch) -> usize {
+    branches.iter().filter(|other| other.port == branch.port).count()
+}
+
+/// The most messages of each piece that one port has.
+fn busiest(branches: &[Branch]) -> usize {
+    branches.iter().map(|branch| abreast(branches, branch)).max().unwrap_or(0)
+}
+
 /// A rank on the slowest way from the root, and when its last piece came, ns.
 #[derive(Clone, Copy)]
 struct Stop {
     branch: Branch,
-    /// Messages that its sender has for each piece.
+    /// Messages that its sender's port has for each piece.
     abreast: usize,
     arrival: f64,
 }
@@ -227,14 +240,14 @@ impl<'a> Tree<'a> {
         ready
     }
 
-    /// When each branch's pieces arrive: they share the interface of who receives them.
+    /// When each branch's pieces arrive: those of one port share its interface.
     fn arrivals(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let branches = &subtree.branches;
         let wire: Vec<f64> = branches.iter().map(|branch| self.wire(branch)).collect();
         let alone = self.bytes / self.speeds.interface;
         let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); branches.len()];
         let mut free = vec![f64::NEG_INFINITY; branches.len()];
-        let mut interface = f64::NEG_INFINITY;
+        let mut interfaces = HashMap::new();
         for _ in 0..self.pieces * branches.len() {
             let begins = |of: usize| {
                 let next = arrivals[of].len();
@@ -245,8 +258,9 @@ impl<'a> Tree<'a> {
             let Some((of, begins)) = next else { break };
             let mut left = begins + wire[of];
             if branches[of].hops != [0, 0] {
-                interface = interface.max(begins) + alone;
-                left = left.max(interface);
+                let interface = interfaces.entry(branches[of].port).or_insert(f64::NEG_INFINITY);
+                *interface = interface.max(begins) + alone;
+                left = left.max(*interface);
             }
             free[of] = left;
             arrivals[of].push(left + self.speeds.latency(branches[of].hops));
@@ -261,7 +275,7 @@ impl<'a> Tree<'a> {
             let of_step = &arrivals[first..first + branches.len()];
             let last =
                 |piece: usize| of_step.iter().map(|of| of[piece]).fold(f64::NEG_INFINITY, f64::max);
-            let [poll, fold] = self.received_ns(Action::Reduce, &branches[0], branches.len());
+            let [poll, fold] = self.received_ns(Action::Reduce, &branches[0], busiest(branches));
             Received { arrivals: (0..self.pieces).map(last).collect(), ns: poll + fold }
         };
         by_step(&subtree.branches).into_iter().map(of_step).collect()
@@ -277,7 +291,7 @@ impl<'a> Tree<'a> {
             let latest = (0..arrivals.len()).max_by(|a, b| last(a).total_cmp(&last(b)));
             let Some(branch) = latest.map(|latest| &at.branches[latest]) else { break };
             let begins = ready[branch.below as usize].last().copied().unwrap_or(start);
-            hops.push((branch, at.branches.len(), until - begins));
+            hops.push((branch, abreast(&at.branches, branch), until - begins));
             (at, until) = (&all[branch.below as usize], begins);
         }
         trail.push((Part::Software, until - start, Some(0)));
@@ -308,7 +322,7 @@ impl<'a> Tree<'a> {
             let by_step = by_step(branches);
             let sent: Vec<Sent> = by_step
                 .iter()
-                .map(|(_, of)| self.sent(Action::Copy, of[0].step, of[0].stays, of.len()))
+                .map(|(_, of)| self.sent(Action::Copy, of[0].step, of[0].stays, busiest(of)))
                 .collect();
             let (posts, done) = drive(&received, &sent, from, self.pieces);
             if done > end {
@@ -322,7 +336,8 @@ impl<'a> Tree<'a> {
                     continue;
                 }
                 let arrival = arrivals.last().copied().unwrap_or(from);
-                let stop = Stop { branch: *branch, abreast: branches.len(), arrival };
+                let abreast = abreast(branches, branch);
+                let stop = Stop { branch: *branch, abreast, arrival };
                 let ns = self.received_ns(Action::Copy, branch, 1).iter().sum();
                 let received = vec![Received { arrivals, ns }];
                 open.push((branch.below as usize, received, start, way.len(), Some(stop)));
@@ -331,15 +346,16 @@ impl<'a> Tree<'a> {
         (slowest, end)
     }
 
-    /// When posted pieces arrive, by branch: the interface sends one after the other.
+    /// When posted pieces arrive, by branch: an interface sends one after the other.
     fn leave(&self, by_step: &[(usize, &[Branch])], n: usize, posts: &[Post]) -> Vec<Vec<f64>> {
         let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); n];
-        let mut free = f64::NEG_INFINITY;
+        let mut interfaces = HashMap::new();
         for post in posts {
             let (first, branches) = by_step[post.of];
             for (number, branch) in (first..).zip(branches) {
-                free = free.max(post.at_ns) + self.wire(branch);
-                arrivals[number].push(free + self.speeds.latency(branch.hops));
+                let free = interfaces.entry(branch.port).or_insert(f64::NEG_INFINITY);
+                *free = free.max(post.at_ns) + self.wire(branch);
+                arrivals[number].push(*free + self.speeds.latency(branch.hops));
             }
         }
         arrivals

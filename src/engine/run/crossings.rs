@@ -1,0 +1,68 @@
+//! Tasks that tasks of other ports wait for.
+//!
+//! Ports of one rank share an operation's lanes where a lane's messages go through several of them. The port that has
+//! done a task sets its flag, and the ports with tasks that wait for it look.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::Rank;
+use crate::engine::compile::program::Program;
+
+/// See the module documentation.
+#[derive(Debug)]
+pub struct Crossings {
+    /// Counts executions: flags of earlier ones mean nothing.
+    round: AtomicU32,
+    /// By flag, the last execution in which its task has ended.
+    ended: Box<[AtomicU32]>,
+    /// A peer that makes another call, plus 1; 0 for none.
+    differing: AtomicU32,
+}
+
+impl Crossings {
+    /// Those of a program, at its first execution.
+    pub fn of(program: &Program) -> Self {
+        Crossings {
+            round: AtomicU32::new(1),
+            ended: (0..program.n_flags).map(|_| AtomicU32::new(0)).collect(),
+            differing: AtomicU32::new(0),
+        }
+    }
+
+    /// Another execution begins. No port is under way.
+    pub(super) fn begin(&self) {
+        if self.ended.is_empty() {
+            return;
+        }
+        // Relaxed: ports learn of it through their mutexes.
+        self.round.store(self.round().wrapping_add(1), Ordering::Relaxed);
+        self.differing.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn round(&self) -> u32 {
+        // Relaxed: see `begin`.
+        self.round.load(Ordering::Relaxed)
+    }
+
+    /// The task of a flag has ended; what it has received is worth nothing if a peer differs.
+    pub(super) fn tell(&self, flag: u32, round: u32, differing: Option<Rank>) {
+        if let Some(peer) = differing {
+            // Relaxed: ordered by the flag.
+            self.differing.store(peer + 1, Ordering::Relaxed);
+        }
+        // Release: whoever sees the flag sees what the task has written.
+        self.ended[flag as usize].store(round, Ordering::Release);
+    }
+
+    /// Whether the task of a flag has ended.
+    pub(super) fn has_ended(&self, flag: u32, round: u32) -> bool {
+        // Acquire: see `tell`.
+        self.ended[flag as usize].load(Ordering::Acquire) == round
+    }
+
+    /// A peer that makes another call.
+    pub(super) fn differing(&self) -> Option<Rank> {
+        // Relaxed: see `tell`.
+        self.differing.load(Ordering::Relaxed).checked_sub(1)
+    }
+}
