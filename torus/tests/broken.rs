@@ -48,7 +48,7 @@ fn kind(fault: &PlanFault) -> String {
 
 /// All that can be wrong with plans from files; `Volume` needs a promise, `DifferentFlow` a
 /// flow that is no listing.
-const KINDS: [&str; 27] = [
+const KINDS: [&str; 28] = [
     "BelowMinimum",
     "CountedTwice",
     "DifferentOrder",
@@ -68,6 +68,7 @@ const KINDS: [&str; 27] = [
     "Local(Part",
     "Local(Peer",
     "Local(PeerTwice",
+    "Local(Port",
     "Local(Shared",
     "Local(Space",
     "Local(Spaces",

@@ -104,9 +104,7 @@ impl StepScore {
         let range = self.received_start[agent as usize]..self.received_start[agent as usize + 1];
         &self.received[range.start as usize..range.end as usize]
     }
-}
 
-impl StepScore {
     /// What an agent's ports each do for what they send, or else receive, of all ports the most: they do it at the
     /// same time.
     pub fn most_of_port(&self, agent: u32, is_sent: bool, of: impl Fn(&Transit) -> f64) -> f64 {

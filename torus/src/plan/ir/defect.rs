@@ -2,7 +2,7 @@
 
 use super::runs::Run;
 use super::split::Part;
-use crate::names::{LaneId, Position, Rank, StepId};
+use crate::names::{LaneId, PortId, Position, Rank, StepId};
 
 /// What breaks a local rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +80,12 @@ pub enum Defect {
     Peer {
         /// The peer named.
         peer: Rank,
+    },
+    /// A message has a port that drives no lane.
+    #[error("port {port} of a message drives no lane")]
+    Port {
+        /// The port.
+        port: PortId,
     },
     /// Two sends, or two receives, of a step have the same peer.
     #[error("{peer} is a peer twice: its messages could not be told apart")]

@@ -22,7 +22,8 @@ use crate::names::{PortId, Rank};
 pub struct Transfer {
     /// The other rank.
     pub peer: Rank,
-    /// The port that sends the message, and the one of the other rank that receives it: mostly the lane's.
+    /// The port that sends the message, and the one of the other rank that receives it: mostly the lane's. It drives some
+    /// lane.
     pub port: PortId,
     /// Positions read by the sender and written by the receiver.
     pub runs: Runs,
@@ -93,13 +94,9 @@ impl Plan {
         self.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0)
     }
 
-    /// Number of ports: one past the highest that drives a lane or has a message.
+    /// Number of ports: one past the highest that drives a lane.
     pub fn n_ports(&self) -> u32 {
-        let ports = |lane: &Lane| {
-            let of_messages = lane.transfers().map(|transfer| transfer.port.0).max();
-            u32::from(of_messages.map_or(lane.port.0, |port| port.max(lane.port.0))) + 1
-        };
-        self.lanes.iter().map(ports).max().unwrap_or(0)
+        self.lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(0)
     }
 
     /// The same plan, with displacements known by lists of the blocks of this rank in spaces of up to

@@ -119,7 +119,11 @@ impl Rules<'_> {
     fn check_step(&mut self, index: usize, lane: &Lane, number: usize, step: &Step) {
         let at = (Some(index), Some(number));
         for transfers in [&step.sends, &step.recvs] {
-            for Transfer { peer, runs, .. } in transfers {
+            for Transfer { peer, port, runs } in transfers {
+                let has_lane = |port| self.plan.lanes.iter().any(|lane| lane.port == port);
+                if *port != lane.port && !has_lane(*port) {
+                    self.report(at.0, at.1, Defect::Port { port: *port });
+                }
                 if peer.0 >= self.plan.n_ranks || *peer == self.plan.rank {
                     self.report(at.0, at.1, Defect::Peer { peer: *peer });
                 }
