@@ -163,7 +163,8 @@ fn ports_send_each_part_once(expansion: &Expansion, which: &str) {
     }
 }
 
-/// Edge-disjoint trees: no link of the torus carries more than one part, in one direction.
+/// Edge-disjoint trees and cycles: no link of the torus carries more than one part, in one direction, and around cycles
+/// no rank sends a part more than once.
 #[test]
 fn trees_share_no_link() {
     for text in ["3", "2x3", "4x4", "5x3x2", "4x6x4", "3x3x3", "4x6mx3", "4x4+2"] {
@@ -175,14 +176,28 @@ fn trees_share_no_link() {
                 root: Rank(1),
                 ports: None,
             };
-            let trees = registry::find(collective, "trees").unwrap();
-            let expansion = trees.schedule(&request).unwrap().expand().unwrap();
-            let traffic = traffic(&expansion, &shape, |rank| Vertex(rank.0));
-            let part = expansion.lanes()[0].part.share();
-            assert!(traffic.max_link_load < part + 1e-9, "{collective} on {text}: {traffic:?}");
-            // Ports have one direction each, but along a mesh both.
-            if !text.contains(['m', '+']) {
-                ports_send_each_part_once(&expansion, &format!("{collective} on {text}"));
+            for name in ["trees", "cycles"] {
+                let trees = registry::find(collective, name).unwrap();
+                let Ok(schedule) = trees.schedule(&request) else {
+                    assert!(
+                        name == "cycles" && ["3", "4x6mx3"].contains(&text),
+                        "{name} on {text}"
+                    );
+                    continue;
+                };
+                let expansion = schedule.expand().unwrap();
+                let traffic = traffic(&expansion, &shape, |rank| Vertex(rank.0));
+                let part = expansion.lanes()[0].part.share();
+                let which = format!("{collective}, {name} on {text}: {traffic:?}");
+                assert!(traffic.max_link_load < part + 1e-9, "{which}");
+                // Ports have one direction each, but along a mesh both.
+                if !text.contains(['m', '+']) {
+                    ports_send_each_part_once(&expansion, &which);
+                }
+                // Of several ranks on a node one passes on to the others.
+                if name == "cycles" && shape.ranks_per_node() == 1 {
+                    assert!(traffic.max_sent < 1.0 + 1e-9, "{which}");
+                }
             }
         }
     }

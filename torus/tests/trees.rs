@@ -46,7 +46,7 @@ impl Tree {
     }
 }
 
-/// Edge-disjoint trees, and trees on one port in which what ranks send does not meet: both players agree. Others
+/// Edge-disjoint trees and cycles, and trees on one port in which what ranks send does not meet: both players agree. Others
 /// are nearer than a bound; there, messages of several ports and steps share links, and the fast player
 /// counts how many they are, not when.
 #[test]
@@ -68,7 +68,9 @@ fn trees_take_as_long_on_both_players() {
         for algorithm in
             [Collective::Bcast, Collective::Reduce].into_iter().flat_map(registry::algorithms)
         {
-            if shape.n_ranks() > 100 && !["trees", "bine-tree"].contains(&&*algorithm.name) {
+            if shape.n_ranks() > 100
+                && !["trees", "cycles", "bine-tree"].contains(&&*algorithm.name)
+            {
                 continue;
             }
             for ports in [None, Some(1)] {
@@ -88,7 +90,7 @@ fn trees_take_as_long_on_both_players() {
                         "{which}: {spent} of {}",
                         fast.ns
                     );
-                    let is_disjoint = algorithm.name == "trees";
+                    let is_disjoint = ["trees", "cycles"].contains(&&*algorithm.name);
                     let most = if is_disjoint { 0.03 } else { 1.1 };
                     assert!((ratio - 1.0).abs() < most, "{which}");
                     n_cases[usize::from(is_disjoint)] += 1;
@@ -114,7 +116,7 @@ fn trees_take_as_long_on_both_players() {
             at(19)
         );
     }
-    assert!(n_cases[0] > 500 && n_cases[1] >= 90, "{n_cases:?}");
+    assert!(n_cases[0] > 500 && n_cases[1] >= 180, "{n_cases:?}");
 }
 
 /// The same where trees have parts that differ.

@@ -4,6 +4,7 @@
 
 mod axis;
 mod boards;
+mod cycles;
 mod embedding;
 mod fold;
 mod near_cubic;
@@ -16,6 +17,7 @@ mod trees;
 
 pub use axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, NotACoord, Vertex, parse_coords};
 pub use boards::Boards;
+pub use cycles::Cycles;
 pub use embedding::{Embedding, EmbeddingError};
 pub use fold::{Fold, FoldAxis};
 pub use near_cubic::near_cubic;

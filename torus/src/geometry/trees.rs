@@ -23,12 +23,15 @@
 //! nothing is exchanged. The same holds for B. Each tree thus reaches the root, and no link
 //! has two trees. A tree is as deep as its own dimension is long, plus half of the others.
 //!
+//! The ways around [`Cycles`] from the root are such trees, too: of nodes that have one child each.
+//!
 //! Ranks that share a node: one of them, another one for each tree, speaks for the node and
 //! passes on to the others.
 
 use smallvec::SmallVec;
 
 use super::axis::{AxisLink, Coord, MAX_TORUS_DIMS, Vertex};
+use super::cycles::Cycles;
 use super::route::Direction;
 use super::shape::Shape;
 
@@ -44,6 +47,8 @@ pub struct Trees {
     shape: Shape,
     root: Coord,
     lines: Vec<TreeLine>,
+    /// What they go around, if they do.
+    cycles: Option<Cycles>,
     n_trees: usize,
 }
 
@@ -132,7 +137,17 @@ impl Trees {
                 }
             }
         }
-        Trees { shape: shape.clone(), root, lines, n_trees: n_trees.max(1) }
+        Trees { shape: shape.clone(), root, lines, cycles: None, n_trees: n_trees.max(1) }
+    }
+
+    /// Those around the cycles of `shape` from `root`, first one way around each; `None` if it has no cycles.
+    ///
+    /// # Panics
+    /// If the root is not below the number of nodes.
+    pub fn around_cycles(shape: &Shape, root: Vertex) -> Option<Self> {
+        let cycles = Cycles::new(shape)?;
+        let n_trees = 2 * cycles.n_cycles();
+        Some(Trees { cycles: Some(cycles), n_trees, ..Trees::new(shape, root) })
     }
 
     /// Number of trees: one per direction in which every node has a link; 1 if none has.
@@ -206,8 +221,21 @@ impl Trees {
         Some(self.shape.vertex(parent))
     }
 
+    /// The node beside a place's on the way around a tree's cycle, the next one or the one before.
+    fn around(&self, cycles: &Cycles, tree: usize, at: Coord, is_next: bool) -> Coord {
+        let per_node = self.shape.ranks_per_node();
+        let node = Vertex(self.shape.vertex(at).0 / per_node);
+        let n_cycles = cycles.n_cycles();
+        let way = if (tree < n_cycles) == is_next { Direction::Plus } else { Direction::Minus };
+        let beside = cycles.beside(tree % n_cycles, node, way);
+        self.shape.coord(Vertex(beside.0 * per_node))
+    }
+
     /// The neighbour of a place from which a tree reaches it.
     fn above(&self, tree: usize, at: Coord) -> Coord {
+        if let Some(cycles) = &self.cycles {
+            return self.around(cycles, tree, at, false);
+        }
         let (dim, direction) = self.moves(at)[tree];
         let back = match direction {
             Direction::Plus => Direction::Minus,
@@ -217,8 +245,12 @@ impl Trees {
         at.with(dim, line.step(at[dim], back).expect("a parent has a link to its child"))
     }
 
-    /// The tree named after the direction of the link from a node to the next; `None` on one node.
+    /// The tree along lines that begins in the direction of the link from a node to the next; `None` on one node, and
+    /// around cycles, where each node passes all on over one link.
     pub fn towards(&self, from: Vertex, to: Vertex) -> Option<usize> {
+        if self.cycles.is_some() {
+            return None;
+        }
         let [from, to] = [from, to].map(|node| self.shape.coord(node));
         let line = self.lines.iter().find(|line| from[line.dim] != to[line.dim])?;
         let is_down = line.step(from[line.dim], Direction::Minus) == Some(to[line.dim]);
@@ -249,20 +281,34 @@ impl Trees {
         if at != self.speaker(tree, at) {
             return children;
         }
-        for line in &self.lines {
-            for direction in [Direction::Plus, Direction::Minus] {
-                let Some(x) = line.step(at[line.dim], direction) else { continue };
-                let child = at.with(line.dim, x);
-                if !self.is_roots_node(child) && self.moves(child)[tree] == (line.dim, direction) {
-                    children.push(self.shape.vertex(self.speaker(tree, child)));
-                }
+        let mut visit = |child| children.push(self.shape.vertex(self.speaker(tree, child)));
+        match &self.cycles {
+            Some(cycles) => {
+                let next = self.around(cycles, tree, at, true);
+                (!self.is_roots_node(next)).then(|| visit(next));
             }
+            None => self.below(tree, at).for_each(visit),
         }
         if let Some(slots) = self.shape.node_dim() {
             let others = (0..self.shape.size(slots)).filter(|&slot| slot != at[slots]);
             children.extend(others.map(|slot| self.shape.vertex(at.with(slots, slot))));
         }
         children
+    }
+
+    /// The neighbours of a place that a tree along lines reaches from it.
+    fn below(&self, tree: usize, at: Coord) -> impl Iterator<Item = Coord> + '_ {
+        let beside = move |line: &TreeLine, direction| {
+            let child = at.with(line.dim, line.step(at[line.dim], direction)?);
+            let is_below =
+                !self.is_roots_node(child) && self.moves(child)[tree] == (line.dim, direction);
+            is_below.then_some(child)
+        };
+        let both = [Direction::Plus, Direction::Minus];
+        self.lines
+            .iter()
+            .flat_map(move |line| both.map(|direction| beside(line, direction)))
+            .flatten()
     }
 
     /// Hops from the root to a node in a tree.

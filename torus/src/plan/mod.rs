@@ -11,7 +11,8 @@ pub mod traffic;
 pub use check::{Checker, Expect, PlanFault, Violation, WrongContent, check};
 pub use derive::expansion::Expansion;
 pub use derive::schedule::{
-    Placement, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, WalkRecipe, max_ports,
+    Placement, PrefixSteps, Recipe, Schedule, ScheduleError, StepOrder, TreeWays, WalkRecipe,
+    max_ports,
 };
 pub use derive::walk::Interleave;
 pub(crate) use derive::walk::{GlobalStep, interleaved};

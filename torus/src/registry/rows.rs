@@ -16,7 +16,8 @@ use crate::plan::Interleave::{self, RoundRobin, Sequential};
 use crate::plan::Placement::{self, Dealt, Path, Rank, Resend};
 use crate::plan::StepOrder::{self, FarFirst, NearFirst};
 use crate::plan::{
-    ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, Schedule, Split, WalkRecipe,
+    ExchangeRecipe, ExchangeStages, NodeGroups, PrefixSteps, Recipe, Schedule, Split, TreeWays,
+    WalkRecipe,
 };
 
 const fn family(
@@ -44,6 +45,7 @@ const RADIX_PAPER: &str = "generalized radix, section IV";
 const KNOMIAL_PAPER: &str = "generalized radix, section III";
 const KRING_PAPER: &str = "generalized radix, section V";
 const BRUCK_PAPER: &str = "Bruck et al. 1997; Fan et al. 2025 (ParLogNa)";
+const DECOMPOSITIONS: &str = "Kotzig 1973, Foregger 1978; docs/algorithms.md";
 const TRINARYX: &str = "after Fujitsu's trinaryx; docs/algorithms.md";
 const PREFIX_PAPERS: &str = "Brent and Kung 1982; Blelloch 1990";
 const NODE_PAPER: &str = "many-core alltoall, section 3";
@@ -86,6 +88,7 @@ static FUSED_STEPS: Family = family(
     OURS,
 );
 static TREES: Family = best("edge-disjoint spanning trees", TRINARYX);
+static CYCLES: Family = best("edge-disjoint Hamiltonian cycles", DECOMPOSITIONS);
 static PREFIX: Family = best("prefixes in rank order", PREFIX_PAPERS);
 static LEADERS_OF_NODE: Family = best("2 leaders per node for all blocks", NODE_PAPER);
 static GROUPS: Family = best("between groups of 2, then inside", NODE_PAPER);
@@ -173,7 +176,10 @@ static CHAIN: Variant =
     without_walk(Recipe::Prefix(PrefixSteps::Chain), "rank after rank, pipelined");
 static SWEEPS: Variant =
     without_walk(Recipe::Prefix(PrefixSteps::Sweeps), "up and down a binomial tree");
-static ALONG_TREES: Variant = without_walk(Recipe::Trees, "one tree per port, pipelined");
+static ALONG_TREES: Variant =
+    without_walk(Recipe::Trees(TreeWays::Lines), "one tree per port, pipelined");
+static AROUND_CYCLES: Variant =
+    without_walk(Recipe::Trees(TreeWays::Cycles), "one way around a cycle per port, pipelined");
 
 static AS_WRITTEN: Variant = without_walk(Recipe::Linear, "as it is written");
 
@@ -287,10 +293,12 @@ static BY_USE: &[RowGroup] = &[
     (Bcast, "-tree", &TREE_FROM_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
     (Bcast, "-tree-near", &TREE_FROM_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Bcast, "trees", &ALONG_TREES, &[&TREES]),
+    (Bcast, "cycles", &AROUND_CYCLES, &[&CYCLES]),
     (Reduce, "", &REDUCE_SCATTER_GATHER, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &DIRECT, &BUCKET]),
     (Reduce, "-tree", &TREE_TO_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
     (Reduce, "-tree-far", &TREE_TO_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Reduce, "trees", &ALONG_TREES, &[&TREES]),
+    (Reduce, "cycles", &AROUND_CYCLES, &[&CYCLES]),
     (Gather, "", &TREE_TO_NEAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL, &DIRECT, &BUCKET]),
     (Gather, "-far", &TREE_TO_FAR, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &KNOMIAL]),
     (Gather, "linear", &TO_ROOT, &[&ALL]),

@@ -2,7 +2,7 @@
 
 use super::bound::{Judge, Segments};
 use crate::geometry::{Trees, Vertex};
-use crate::plan::{PrefixSteps, Recipe, Schedule};
+use crate::plan::{PrefixSteps, Recipe, Schedule, TreeWays};
 
 impl Judge<'_> {
     /// The bound of a schedule over no walk.
@@ -15,7 +15,8 @@ impl Judge<'_> {
                 let others = f64::from(self.question.shape.n_ranks() - 1);
                 any.max(self.machine.call_ns + others * hop)
             }
-            Recipe::Trees => any.max(self.trees(schedule)),
+            Recipe::Trees(TreeWays::Lines) => any.max(self.trees(schedule)),
+            Recipe::Trees(TreeWays::Cycles) => any.max(self.cycles(schedule)),
             _ => any,
         }
     }
@@ -36,8 +37,7 @@ impl Judge<'_> {
         let deep = (0..shape.n_dims()).flat_map(behind).chain([half]);
         let deep: Vec<Vertex> = deep.map(|at| shape.vertex(at)).collect();
         let parts = schedule.ports.min(trees.n_trees() as u32);
-        let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
-            let bytes = bytes / n;
+        self.pipelined(parts, |bytes| {
             let of_way = |tree: usize, from: Vertex| {
                 let (mut at, mut ns) = (from, 0.0);
                 while let Some(above) = trees.parent(tree, at) {
@@ -49,7 +49,23 @@ impl Judge<'_> {
             };
             let ways =
                 (0..parts as usize).flat_map(|tree| deep.iter().map(move |&from| (tree, from)));
-            let longest = ways.map(|(tree, from)| of_way(tree, from)).fold(0.0, f64::max);
+            ways.map(|(tree, from)| of_way(tree, from)).fold(0.0, f64::max)
+        })
+    }
+
+    /// Around cycles the last node is behind all others; which it is need not be known.
+    fn cycles(&self, schedule: &Schedule) -> f64 {
+        let shape = &self.question.shape;
+        let hops = f64::from(shape.n_ranks() / shape.ranks_per_node() - 1);
+        self.pipelined(schedule.n_parts(), |bytes| hops * self.hop(bytes, false))
+    }
+
+    /// In as many parts, of segments that follow each other; `longest` is what one of so many bytes takes to the last
+    /// rank, ns.
+    fn pipelined(&self, parts: u32, longest: impl Fn(f64) -> f64) -> f64 {
+        let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
+            let bytes = bytes / n;
+            let longest = longest(bytes);
             let others = (n - 1.0) * bytes * self.alone_ns().min(self.stays_ns());
             // A single rank sends nothing.
             if longest > 0.0 { others + longest } else { 0.0 }

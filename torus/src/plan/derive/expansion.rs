@@ -82,7 +82,7 @@ impl Schedule {
             Recipe::Exchange(exchange) => exchange_lanes(&torus, exchange, schedule),
             Recipe::Linear => linear_lanes(&torus, schedule),
             Recipe::Prefix(how) => prefix_lanes(torus.shape.n_ranks(), schedule, *how),
-            Recipe::Trees => tree_lanes(&torus, schedule),
+            Recipe::Trees(ways) => tree_lanes(&torus, schedule, schedule.trees(*ways)?),
         };
         let (headers, lanes) = lanes.into_iter().unzip();
         let root = if schedule.collective.is_rooted() { schedule.root } else { Rank(0) };
@@ -339,9 +339,8 @@ fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<Expa
 }
 
 /// One lane for each tree, as many as there are ports and trees.
-fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
-    let shape = &torus.shape;
-    let trees = Arc::new(Trees::new(shape, schedule.map.vertex_of(shape, schedule.root)));
+fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule, trees: Trees) -> Vec<ExpandedLane> {
+    let trees = Arc::new(trees);
     let action = schedule.collective.along_trees().unwrap_or_default();
     let n_parts = schedule.n_parts();
     let pass = |part| {

@@ -1,9 +1,9 @@
 //! What makes a schedule valid.
 
-use super::schedule::{Recipe, Schedule, ScheduleError, max_ports};
+use super::schedule::{Recipe, Schedule, ScheduleError, TreeWays, max_ports};
 use super::walk::Interleave;
 use crate::collectives::{Collective, Sums, WalkForm};
-use crate::geometry::{Trees, Vertex};
+use crate::geometry::{Cycles, Trees, Vertex};
 use crate::names::Rank;
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
@@ -41,7 +41,11 @@ impl Schedule {
             Recipe::Exchange(exchange) if collective.is_pairwise() => {
                 return self.validate_exchange(exchange);
             }
-            Recipe::Trees if collective.along_trees().is_some() => return Ok(()),
+            Recipe::Trees(ways) if collective.along_trees().is_some() => {
+                let is_served = *ways == TreeWays::Lines || Cycles::n_of(&self.shape) > 0;
+                let unserved = || ScheduleError::NoCycles { shape: shape() };
+                return is_served.then_some(()).ok_or_else(unserved);
+            }
             Recipe::Linear if collective.is_linear() => return Ok(()),
             Recipe::Prefix(_) if collective.sums() != Sums::Everyone => return Ok(()),
             _ => return no_form,
@@ -113,7 +117,23 @@ impl Schedule {
             Recipe::Walk(_) | Recipe::Prefix(_) => self.ports,
             Recipe::Exchange(exchange) => exchange.n_parts(&self.shape, self.ports),
             Recipe::Linear => 1,
-            Recipe::Trees => self.ports.min(Trees::new(&self.shape, Vertex(0)).n_trees() as u32),
+            Recipe::Trees(TreeWays::Lines) => {
+                self.ports.min(Trees::new(&self.shape, Vertex(0)).n_trees() as u32)
+            }
+            Recipe::Trees(TreeWays::Cycles) => self.ports.min(2 * Cycles::n_of(&self.shape) as u32),
+        }
+    }
+
+    /// The spanning trees from the root.
+    ///
+    /// # Errors
+    /// [`ScheduleError::NoCycles`] if they go around cycles and the shape has none.
+    pub(super) fn trees(&self, ways: TreeWays) -> Result<Trees, ScheduleError> {
+        let root = self.map.vertex_of(&self.shape, self.root);
+        match ways {
+            TreeWays::Lines => Ok(Trees::new(&self.shape, root)),
+            TreeWays::Cycles => Trees::around_cycles(&self.shape, root)
+                .ok_or_else(|| ScheduleError::NoCycles { shape: self.shape.to_string() }),
         }
     }
 

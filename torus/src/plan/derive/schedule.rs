@@ -5,7 +5,7 @@
 
 use super::walk::Interleave;
 use crate::collectives::{Collective, WalkForm};
-use crate::geometry::{RankMap, Shape};
+use crate::geometry::{Cycles, RankMap, Shape};
 use crate::names::Rank;
 use crate::patterns::{Pattern, PatternKind, Unserved};
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
@@ -47,6 +47,16 @@ pub enum PrefixSteps {
     Sweeps,
 }
 
+crate::named! {
+    /// How edge-disjoint spanning trees go.
+    pub enum TreeWays {
+        /// Along the lines of the dimensions: not deep, but some nodes send to several others.
+        Lines = "trees",
+        /// Around Hamiltonian cycles: each node sends to one other, but the last is behind all.
+        Cycles = "cycles",
+    }
+}
+
 /// A collective on a torus, for all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
@@ -78,7 +88,7 @@ pub enum Recipe {
     /// Prefixes of the ranks, combined in their order.
     Prefix(PrefixSteps),
     /// Along edge-disjoint spanning trees of the torus, one per port, as many as it has.
-    Trees,
+    Trees(TreeWays),
 }
 
 /// The names of the forms that have no walk.
@@ -87,7 +97,8 @@ pub(in crate::plan) const PARLINNA: &str = "parlinna";
 pub(in crate::plan) const LINEAR: &str = "linear";
 pub(in crate::plan) const CHAIN: &str = "chain";
 pub(in crate::plan) const SWEEPS: &str = "sweeps";
-pub(in crate::plan) const TREES: &str = "trees";
+pub(in crate::plan) const TREES: &str = TreeWays::Lines.name();
+pub(in crate::plan) const CYCLES: &str = TreeWays::Cycles.name();
 
 impl Recipe {
     /// The name of its form.
@@ -101,7 +112,7 @@ impl Recipe {
             Recipe::Linear => LINEAR,
             Recipe::Prefix(PrefixSteps::Chain) => CHAIN,
             Recipe::Prefix(PrefixSteps::Sweeps) => SWEEPS,
-            Recipe::Trees => TREES,
+            Recipe::Trees(ways) => ways.name(),
         }
     }
 }
@@ -256,6 +267,16 @@ pub enum ScheduleError {
         collective: Collective,
         /// The name of the form.
         form: &'static str,
+    },
+    /// No Hamiltonian cycles are known.
+    #[error(
+        "on shape {shape} no Hamiltonian cycles are known: they need at least two dimensions, one of 3 or more, no \
+         mesh, and at most {most} nodes; the algorithm trees serves every shape",
+        most = Cycles::MOST_NODES
+    )]
+    NoCycles {
+        /// The shape.
+        shape: String,
     },
     /// The latency form would give different bits on different ranks.
     #[error(

@@ -9,8 +9,8 @@ use crate::geometry::{RankMap, Shape, Vertex};
 use crate::names::Rank;
 use crate::patterns::PatternKind;
 use crate::plan::derive::schedule::{
-    CHAIN, EXCHANGE, LINEAR, PARLINNA, Placement, PrefixSteps, Recipe, SWEEPS, Schedule, StepOrder,
-    TREES, WalkRecipe,
+    CHAIN, CYCLES, EXCHANGE, LINEAR, PARLINNA, Placement, PrefixSteps, Recipe, SWEEPS, Schedule,
+    StepOrder, TREES, TreeWays, WalkRecipe,
 };
 use crate::plan::derive::walk::Interleave;
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
@@ -92,11 +92,13 @@ impl FromStr for Schedule {
         let (mut lines, collective) = TextLines::of("schedule", text)?;
         let form = lines.need("form")?;
         let walk_form = match form {
-            EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES => None,
+            EXCHANGE | PARLINNA | LINEAR | CHAIN | SWEEPS | TREES | CYCLES => None,
             name => {
                 let form = by_name(&WalkForm::ALL, "a form", name);
                 let known = |known| {
-                    format!("{known} {EXCHANGE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES}")
+                    format!(
+                        "{known} {EXCHANGE} {PARLINNA} {LINEAR} {CHAIN} {SWEEPS} {TREES} {CYCLES}"
+                    )
                 };
                 Some(form.map_err(|forms| lines.wrong(known(forms)))?)
             }
@@ -119,7 +121,8 @@ impl FromStr for Schedule {
         let root = Rank(lines.number(root)?);
         let recipe = match walk_form {
             Some(form) => Recipe::Walk(parse_walk(&mut lines, form)?),
-            None if form == TREES => Recipe::Trees,
+            None if form == TREES => Recipe::Trees(TreeWays::Lines),
+            None if form == CYCLES => Recipe::Trees(TreeWays::Cycles),
             None if form == PARLINNA => Recipe::Exchange(parse_parlinna(&mut lines)?),
             None if form == LINEAR => Recipe::Linear,
             None if form == CHAIN => Recipe::Prefix(PrefixSteps::Chain),

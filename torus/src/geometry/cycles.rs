@@ -1,0 +1,371 @@
+//! Hamiltonian cycles of a torus that share no link: one for each of its rings of three or more.
+//!
+//! A vector that is cut into as many parts as there are cycles and directions, each part pipelined
+//! from node to node along its own, uses every link of the rings once, and every node sends each part
+//! to one other: a large broadcast or reduction then runs at the bandwidth of all links *and* of all
+//! network interfaces. The price is depth: the last node is behind all others.
+//!
+//! Products of rings have such decompositions: of two rings Kotzig, "Every Cartesian product of two
+//! circuits is decomposable into two Hamiltonian circuits" (1973), of three Foregger, "Hamiltonian
+//! decompositions of products of cycles", Discrete Mathematics 24 (1978). Neither has a short rule for
+//! all sizes, so **we search** (ours). Each cycle begins as the lines of a dimension, closed walks
+//! that cover all nodes. The links around a square of four nodes may be exchanged: where one set of
+//! walks has two opposite sides and another set, or none, the other two, each gets the other's sides.
+//! Every node keeps two links in each set, and two walks that come to the same square become one. The
+//! search takes exchanges after which fewer walks are left, else some after which there are as many.
+//! It is deterministic: all ranks find the same cycles.
+//!
+//! Dimensions of two coordinates have one link between their nodes: walks may cross them, but they
+//! are no rings.
+
+use super::axis::{AxisLink, Vertex};
+use super::route::Direction;
+use super::shape::Shape;
+
+/// The Hamiltonian cycles of a shape's nodes.
+#[derive(Clone, Debug)]
+pub struct Cycles {
+    /// By cycle: the neighbours of each node on it, the one before and the one after.
+    beside: Vec<Vec<[u32; 2]>>,
+}
+
+impl Cycles {
+    /// The most nodes: on more of them even 512 MiB are not worth the depth.
+    pub const MOST_NODES: u32 = 2048;
+
+    /// How many cycles a shape has: one for each ring of three or more. None are known of a shape that has a
+    /// mesh, less than two dimensions, or more than [`Cycles::MOST_NODES`].
+    pub fn n_of(shape: &Shape) -> usize {
+        let dims = shape.active_dims();
+        let axes = || dims.iter().map(|&dim| shape.axes()[dim]);
+        let n_nodes = shape.n_ranks() / shape.ranks_per_node();
+        let is_torus = axes().all(|axis| axis.link == AxisLink::Torus || axis.size == 2);
+        match is_torus && dims.len() > 1 && n_nodes <= Cycles::MOST_NODES {
+            true => axes().filter(|axis| axis.size > 2).count(),
+            false => 0,
+        }
+    }
+
+    /// The cycles of a shape; `None` if it has none, or if the search does not find them.
+    pub fn new(shape: &Shape) -> Option<Self> {
+        let n_cycles = Cycles::n_of(shape);
+        (n_cycles > 0).then(|| Search::new(shape, n_cycles).run()).flatten()
+    }
+
+    /// Number of cycles.
+    pub fn n_cycles(&self) -> usize {
+        self.beside.len()
+    }
+
+    /// The node beside a node on a cycle.
+    ///
+    /// # Panics
+    /// If there is no such cycle or node.
+    pub fn beside(&self, cycle: usize, node: Vertex, direction: Direction) -> Vertex {
+        let [before, after] = self.beside[cycle][node.index()];
+        Vertex(if direction == Direction::Plus { after } else { before })
+    }
+}
+
+/// A set of closed walks that cover all nodes.
+#[derive(Clone, Debug)]
+struct Walks {
+    /// By node, the nodes beside it.
+    beside: Vec<[u32; 2]>,
+    /// By node, the number of its walk, and its place on that.
+    places: Vec<(u32, u32)>,
+    n_walks: usize,
+}
+
+impl Walks {
+    /// Follows the walks.
+    fn number(&mut self) {
+        const NONE: u32 = u32::MAX;
+        self.places.fill((NONE, 0));
+        self.n_walks = 0;
+        for start in 0..self.beside.len() as u32 {
+            let (mut before, mut at, mut place) = (NONE, start, 0);
+            while self.places[at as usize].0 == NONE {
+                self.places[at as usize] = (self.n_walks as u32, place);
+                let [one, other] = self.beside[at as usize];
+                let next = if one == before { other } else { one };
+                (before, at, place) = (at, next, place + 1);
+            }
+            self.n_walks += usize::from(place > 0);
+        }
+    }
+
+    /// Whether the walk leads from one node to another beside it, and not back.
+    fn leads(&self, from: u32, to: u32) -> bool {
+        let [from, to] = [from, to].map(|node| self.places[node as usize].1);
+        to == from + 1 || (to == 0 && from > 1)
+    }
+
+    /// By how many fewer the walks are if they have links a-d and b-c in place of a-b and d-c.
+    fn gain(&self, [a, b, c, d]: [u32; 4]) -> i32 {
+        let [of_a, of_d] = [a, d].map(|node| self.places[node as usize].0);
+        if of_a != of_d {
+            return 1;
+        }
+        // A walk that passes both links in the same direction is partly turned around; another one is cut in two.
+        if self.leads(a, b) == self.leads(d, c) { 0 } else { -1 }
+    }
+
+    /// Has a link from a node to another one in place of one to a third.
+    fn turn(&mut self, from: u32, old: u32, new: u32) {
+        let beside = &mut self.beside[from as usize];
+        let at = usize::from(beside[0] != old);
+        beside[at] = new;
+    }
+
+    /// Has links a-d and b-c in place of a-b and d-c.
+    fn exchange(&mut self, [a, b, c, d]: [u32; 4]) {
+        self.turn(a, b, d);
+        self.turn(b, a, c);
+        self.turn(c, d, b);
+        self.turn(d, c, a);
+        self.number();
+    }
+}
+
+/// Four nodes around a square, and the links between them.
+#[derive(Clone, Copy, Debug)]
+struct Square {
+    /// The first, the next one along one dimension, the one beyond, the next one along the other dimension.
+    corners: [u32; 4],
+    /// Where it is kept who has the link between the first and the second corner, and its opposite; the same for the
+    /// other dimension.
+    links: [[(usize, usize); 2]; 2],
+}
+
+/// A search for cycles.
+#[derive(Clone, Debug)]
+struct Search {
+    walks: Vec<Walks>,
+    /// By dimension and lower node, who has a link.
+    owners: Vec<Vec<Option<usize>>>,
+    squares: Vec<Square>,
+}
+
+impl Search {
+    fn new(shape: &Shape, n_cycles: usize) -> Self {
+        let shape = shape.without_node_axis();
+        let dims = shape.active_dims();
+        let n_nodes = shape.n_ranks();
+        let beside = |node: u32, dim: usize, by: u32| {
+            let (at, size) = (shape.coord(Vertex(node)), shape.size(dim));
+            shape.vertex(at.with(dim, (at[dim] + by) % size)).0
+        };
+        let (mut walks, mut owners) = (Vec::with_capacity(n_cycles), Vec::new());
+        for &dim in &dims {
+            let size = shape.size(dim);
+            owners.push(vec![(size > 2).then_some(walks.len()); n_nodes as usize]);
+            if size > 2 {
+                let of_node = |node| [size - 1, 1].map(|by| beside(node, dim, by));
+                let beside: Vec<_> = (0..n_nodes).map(of_node).collect();
+                let mut lines = Walks { places: vec![(0, 0); beside.len()], beside, n_walks: 0 };
+                lines.number();
+                walks.push(lines);
+            }
+        }
+        let mut squares = Vec::new();
+        for (one, &first) in dims.iter().enumerate() {
+            for (other, &second) in dims.iter().enumerate().skip(one + 1) {
+                // From the other end, two coordinates have the same link.
+                let is_new = |node: &u32| {
+                    let at = shape.coord(Vertex(*node));
+                    [first, second].iter().all(|&dim| shape.size(dim) > 2 || at[dim] == 0)
+                };
+                squares.extend((0..n_nodes).filter(is_new).map(|a| {
+                    let (b, d) = (beside(a, first, 1), beside(a, second, 1));
+                    let corners = [a, b, beside(b, second, 1), d];
+                    let at = |axis: usize, node: u32| (axis, node as usize);
+                    Square {
+                        corners,
+                        links: [[at(one, a), at(one, d)], [at(other, a), at(other, b)]],
+                    }
+                }));
+            }
+        }
+        Search { walks, owners, squares }
+    }
+
+    /// Who has opposite sides of a square, if one set of walks has both, or none has either.
+    fn owner(&self, links: [(usize, usize); 2]) -> Option<Option<usize>> {
+        let [one, other] = links.map(|(axis, node)| self.owners[axis][node]);
+        (one == other).then_some(one)
+    }
+
+    /// The sets of walks that may exchange sides of a square.
+    fn parties(&self, square: &Square) -> Option<[Option<usize>; 2]> {
+        let parties = [self.owner(square.links[0])?, self.owner(square.links[1])?];
+        (parties[0] != parties[1]).then_some(parties)
+    }
+
+    /// By how many walks fewer there are after an exchange, if it may be.
+    fn gain(&self, square: &Square) -> Option<i32> {
+        let [along, across] = self.parties(square)?;
+        let [a, b, c, d] = square.corners;
+        let gain = |who: Option<usize>, corners| who.map_or(0, |who| self.walks[who].gain(corners));
+        Some(gain(along, [a, b, c, d]) + gain(across, [a, d, c, b]))
+    }
+
+    fn exchange(&mut self, at: usize) {
+        let Some([along, across]) = self.parties(&self.squares[at]) else { return };
+        let Square { corners: [a, b, c, d], links } = self.squares[at];
+        for (links, owner) in links.into_iter().zip([across, along]) {
+            links.into_iter().for_each(|(axis, node)| self.owners[axis][node] = owner);
+        }
+        if let Some(who) = along {
+            self.walks[who].exchange([a, b, c, d]);
+        }
+        if let Some(who) = across {
+            self.walks[who].exchange([a, d, c, b]);
+        }
+    }
+
+    /// The square to exchange next, from a place on: one after which two walks less are left, or the best of a
+    /// quarter of all, or one after which there are as many.
+    fn next(&self, from: usize) -> Option<usize> {
+        let n_squares = self.squares.len();
+        let mut best: Option<(i32, usize)> = None;
+        for number in 0..n_squares {
+            let at = (from + number) % n_squares;
+            let gain = self.gain(&self.squares[at]).filter(|&gain| gain >= 0);
+            if let Some(gain) = gain.filter(|&gain| best.is_none_or(|(most, _)| gain > most)) {
+                best = Some((gain, at));
+            }
+            let enough = if number < n_squares / 4 { 2 } else { 1 };
+            if best.is_some_and(|(most, _)| most >= enough) {
+                break;
+            }
+        }
+        best.map(|(_, at)| at)
+    }
+
+    /// Exchanges until each set is one walk, beginning with a square; false if that leads nowhere.
+    fn merge(&mut self, first: usize) -> bool {
+        let (mut at, mut idle) = (first, 0);
+        let count = |walks: &[Walks]| walks.iter().map(|walks| walks.n_walks).sum::<usize>();
+        let mut left = count(&self.walks);
+        while left > self.walks.len() {
+            let Some(next) = self.next(at) else { return false };
+            self.exchange(next);
+            let before = std::mem::replace(&mut left, count(&self.walks));
+            idle += usize::from(left == before);
+            // Long thin tori need many exchanges that only turn a walk around.
+            if idle > self.squares.len() {
+                return false;
+            }
+            // Not the same square back again.
+            at = (next + 1) % self.squares.len();
+        }
+        true
+    }
+
+    fn run(self) -> Option<Cycles> {
+        /// Squares to begin with, one after the other.
+        const ATTEMPTS: usize = 16;
+        let begin = |attempt: usize| {
+            let mut search = self.clone();
+            search.merge(attempt * self.squares.len() / ATTEMPTS).then_some(search)
+        };
+        let found = (0..ATTEMPTS).find_map(begin)?;
+        let in_order = |walks: Walks| {
+            let mut order = vec![0; walks.places.len()];
+            for (node, (_, place)) in (0..).zip(walks.places) {
+                order[place as usize] = node;
+            }
+            let n_nodes = order.len();
+            let mut beside = vec![[0; 2]; n_nodes];
+            for (place, &node) in order.iter().enumerate() {
+                let [before, after] = [n_nodes - 1, 1].map(|by| order[(place + by) % n_nodes]);
+                beside[node as usize] = [before, after];
+            }
+            beside
+        };
+        Some(Cycles { beside: found.walks.into_iter().map(in_order).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn check(shape: &Shape) {
+        let cycles = Cycles::new(shape).unwrap_or_else(|| panic!("{shape}: no cycles found"));
+        assert_eq!(cycles.n_cycles(), Cycles::n_of(shape));
+        let nodes = shape.without_node_axis();
+        let mut used = HashSet::new();
+        for cycle in 0..cycles.n_cycles() {
+            let mut at = Vertex(0);
+            for number in 1..=nodes.n_ranks() {
+                let next = cycles.beside(cycle, at, Direction::Plus);
+                assert_eq!(cycles.beside(cycle, next, Direction::Minus), at);
+                assert_eq!(nodes.distance(at, next), 1, "{shape}: {at} to {next}");
+                assert!(used.insert((at.min(next), at.max(next))), "{shape}: {at}-{next} twice");
+                // It comes back after all nodes, and not before.
+                assert_eq!(next == Vertex(0), number == nodes.n_ranks(), "{shape} cycle {cycle}");
+                at = next;
+            }
+        }
+    }
+
+    /// The shapes of so many dimensions with so many nodes at most, each size at least two.
+    fn shapes(n_dims: usize, most: u32) -> Vec<Vec<u32>> {
+        if n_dims == 0 {
+            return vec![Vec::new()];
+        }
+        let with = |size: u32| {
+            let more = move |mut sizes: Vec<u32>| {
+                sizes.push(size);
+                sizes
+            };
+            shapes(n_dims - 1, most / size).into_iter().map(more)
+        };
+        (2..=most).flat_map(with).collect()
+    }
+
+    fn check_all(n_dims: usize, most: u32) -> usize {
+        let all = shapes(n_dims, most).into_iter().map(|sizes| Shape::torus(&sizes).unwrap());
+        all.filter(|shape| Cycles::n_of(shape) > 0).map(|shape| check(&shape)).count()
+    }
+
+    #[test]
+    fn cycles_have_all_nodes_and_share_no_link() {
+        assert!(check_all(2, 150) > 400);
+        assert!(check_all(3, 130) > 300);
+        for text in
+            ["8x8x8", "5x7x11", "2x3x2x2x3x2", "3x3x3x3", "4x1x4", "4x4+3", "12x160", "2x1024"]
+        {
+            check(&text.parse().unwrap());
+        }
+    }
+
+    /// Every shape of two or three dimensions that [`Cycles::n_of`] promises cycles for, and many of more.
+    #[test]
+    #[ignore = "takes minutes; run by ci/nightly.sh"]
+    fn all_promised_cycles_are_found() {
+        let all = [(2, Cycles::MOST_NODES), (3, Cycles::MOST_NODES), (4, 512), (5, 512)];
+        let n_shapes: usize = all.map(|(n_dims, most)| check_all(n_dims, most)).iter().sum();
+        assert!(n_shapes > 48_000, "{n_shapes}");
+        // Tofu's six axes.
+        for sizes in shapes(3, Cycles::MOST_NODES / 12) {
+            check(&Shape::torus(&[&sizes[..], &[2, 3, 2]].concat()).unwrap());
+        }
+    }
+
+    #[test]
+    fn shapes_without_cycles_have_none() {
+        for text in ["1", "7", "2x2", "2x2x2", "4x4m", "4m", "64x64", "3+4"] {
+            let shape: Shape = text.parse().unwrap();
+            assert_eq!(Cycles::n_of(&shape), 0, "{text}");
+            assert!(Cycles::new(&shape).is_none(), "{text}");
+        }
+        // A mesh of two is a link between two nodes.
+        assert_eq!(Cycles::n_of(&"3x2m".parse().unwrap()), 1);
+        check(&"3x2m".parse().unwrap());
+    }
+}
