@@ -18,13 +18,16 @@ const NEWS_TAKE: Duration = Duration::from_millis(250);
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
 impl Port {
-    /// What an operation waits for on this port, if it is under way here.
+    /// What an operation waits for on this port, if it is under way here and does not only wait for other ports.
     pub(crate) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
         let state = self.reserve();
         let mut active = state.runs.values();
         let run = &active.find(|active| active.run.operation() == operation)?.run;
-        // All tasks finished, but something is still to go out.
-        Some(run.awaited().unwrap_or((0, Awaited::Interface)))
+        match run.awaited() {
+            // All tasks finished, but something is still to go out.
+            None if run.is_finished() => Some((0, Awaited::Interface)),
+            awaited => awaited,
+        }
     }
 
     /// What the first of the runs under way waits for that waits for anything.
