@@ -175,7 +175,9 @@ impl PortRun {
         let mut moved = false;
         let mut bytes = 0;
         loop {
-            moved |= self.hear();
+            if self.progress.unheard > 0 {
+                moved |= self.hear();
+            }
             moved |= self.post(endpoint, run, room, sink)?;
             // Only local tasks make others ready at once.
             let Some(written) = self.work(run, sink) else { break };
@@ -191,7 +193,7 @@ impl PortRun {
     }
 
     /// Looks what other ports of the rank have done for this one. Returns whether they have done anything.
-    #[inline]
+    #[cold]
     pub fn hear(&mut self) -> bool {
         let code = &self.program.ports[self.port.index()];
         let (has_heard, differing) = self.progress.hear(code);

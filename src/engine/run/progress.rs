@@ -69,9 +69,11 @@ impl Progress {
         self.sends.copy_from(&self.first_sends);
         self.locals.copy_from(&self.first_locals);
         self.unfinished = code.tasks.len();
-        self.round = self.crossings.round();
-        self.heard.fill(0);
-        self.unheard = n_heard(code);
+        if !(code.tells.is_empty() && code.hears.is_empty()) {
+            self.round = self.crossings.round();
+            self.heard.fill(0);
+            self.unheard = n_heard(code);
+        }
     }
 
     /// The first task that has not finished and waits for no other. None if all that has not waits for other ports.
@@ -87,23 +89,22 @@ impl Progress {
         for &next in code.successors(task) {
             self.release(code, next);
         }
-        if let Some(&flag) = code.tells.get(task as usize)
-            && flag != NO_FLAG
-        {
+        if !code.tells.is_empty() {
+            self.tell(code, task, differing);
+        }
+    }
+
+    /// Says to other ports that a task has finished, if they wait for it.
+    #[cold]
+    fn tell(&self, code: &PortProgram, task: u32, differing: Option<Rank>) {
+        let flag = code.tells[task as usize];
+        if flag != NO_FLAG {
             self.crossings.tell(flag, self.round, differing);
         }
     }
 
     /// Looks which tasks of other ports have ended. Returns whether any has, and a peer that makes another call.
-    #[inline]
     pub(super) fn hear(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
-        match self.unheard {
-            0 => (false, None),
-            _ => self.hear_others(code),
-        }
-    }
-
-    fn hear_others(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
         let before = self.unheard;
         for (list, of_port) in code.hears.iter().enumerate() {
             while let Some(heard) = of_port.get(self.heard[list] as usize)
@@ -118,7 +119,7 @@ impl Progress {
     }
 
     /// One of the tasks that a task waits for has finished.
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, code: &PortProgram, task: u32) {
         let waiting = &mut self.waiting[task as usize];
         *waiting -= 1;
