@@ -25,16 +25,17 @@ pub(crate) fn programs(
     n_flags: &mut u32,
 ) -> Vec<PortProgram> {
     if let [_] = ports {
-        return vec![program(graph, &(0..graph.len()).collect::<Vec<_>>(), &[], lists, &[])];
+        let all: Vec<u32> = (0..graph.len()).collect();
+        return vec![program(graph, &all, (graph.tasks.as_slice().into(), lists), &[])];
     }
     let flags = flags(graph, n_flags);
     let of_port = |&port: &PortId| {
         let tasks: Vec<u32> =
             (0..graph.len()).filter(|&task| graph.at[task as usize].port == port).collect();
         let mut own = TaskLists::default();
-        let renumbered: Vec<Task> =
+        let renumbered: Box<[Task]> =
             tasks.iter().map(|&task| own.take(graph.tasks[task as usize], &lists)).collect();
-        program(graph, &tasks, &renumbered, own, &flags)
+        program(graph, &tasks, (renumbered, own), &flags)
     };
     ports.iter().map(of_port).collect()
 }
@@ -56,12 +57,11 @@ fn flags(graph: &Graph, n_flags: &mut u32) -> Vec<u32> {
     flags
 }
 
-/// The program of the port that has some tasks of a graph, in order; `renumbered` if not all.
+/// The program of the port that has some tasks of a graph, in order: they refer to `lists` as `own_tasks`.
 fn program(
     graph: &Graph,
     tasks: &[u32],
-    renumbered: &[Task],
-    lists: TaskLists,
+    (own_tasks, lists): (Box<[Task]>, TaskLists),
     flags: &[u32],
 ) -> PortProgram {
     let mut number = vec![u32::MAX; graph.tasks.len()];
@@ -89,10 +89,6 @@ fn program(
     let has_flags =
         tasks.iter().any(|&task| flags.get(task as usize).is_some_and(|&f| f != NO_FLAG));
     let tells = tasks.iter().filter(|_| has_flags).map(|&task| flags[task as usize]);
-    let own_tasks: Box<[Task]> = match renumbered {
-        [] => tasks.iter().map(|&task| graph.tasks[task as usize]).collect(),
-        _ => renumbered.into(),
-    };
     let recvs = (0..).zip(&own_tasks).filter(|(_, task)| matches!(task, Task::Recv { .. }));
     let mut program = PortProgram {
         steps: tasks.iter().map(|&task| graph.at[task as usize].step).collect(),
