@@ -240,8 +240,7 @@ impl Execution {
         let code = &program.ports[port];
         let mut waiting: Vec<At> =
             code.successors(task).iter().map(|&next| (rank, port, next)).collect();
-        if code.tells_of(task) {
-            let flag = code.tells[task as usize];
+        if let Some(flag) = code.flag(task) {
             for (port, other) in program.ports.iter().enumerate() {
                 let heard = other.hears.iter().flatten().filter(|heard| heard.flag == flag);
                 waiting.extend(heard.map(|heard| (rank, port, heard.task)));

@@ -132,11 +132,9 @@ fn successors<I: Iterator<Item = (u32, u32)>>(
 /// The longest message from and into each buffer.
 fn wire_bytes(tasks: &[Task]) -> [u64; Buffer::COUNT] {
     let mut bytes = [0; Buffer::COUNT];
-    for task in tasks {
-        if let Task::Send { from: region, .. } | Task::Recv { into: region, .. } = task {
-            let longest = &mut bytes[region.buffer as usize];
-            *longest = region.len.max(*longest);
-        }
+    for region in tasks.iter().copied().filter_map(Task::on_wire) {
+        let longest = &mut bytes[region.buffer as usize];
+        *longest = region.len.max(*longest);
     }
     bytes
 }
@@ -171,12 +169,7 @@ impl TaskLists {
             let need = &mut needs[region.buffer as usize];
             *need = region.range().end.max(*need);
         };
-        for task in tasks {
-            match task {
-                Task::Send { from: region, .. } | Task::Recv { into: region, .. } => note(*region),
-                Task::Copy(_) | Task::Fold(_) => {}
-            }
-        }
+        tasks.iter().copied().filter_map(Task::on_wire).for_each(&mut note);
         for copy in &self.moves {
             note(copy.from);
             note(copy.into);

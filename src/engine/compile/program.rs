@@ -84,6 +84,21 @@ pub enum Task {
     Fold(ListRange),
 }
 
+impl Task {
+    /// What a message is sent from or received into.
+    pub(crate) fn on_wire(self) -> Option<Region> {
+        let mut task = self;
+        task.on_wire_mut().copied()
+    }
+
+    pub(crate) fn on_wire_mut(&mut self) -> Option<&mut Region> {
+        match self {
+            Task::Send { from: region, .. } | Task::Recv { into: region, .. } => Some(region),
+            Task::Copy(_) | Task::Fold(_) => None,
+        }
+    }
+}
+
 /// One copy between disjoint regions of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
@@ -157,9 +172,9 @@ pub struct PortProgram {
 }
 
 impl PortProgram {
-    /// Whether a task of another port waits for this one.
-    pub fn tells_of(&self, task: u32) -> bool {
-        self.tells.get(task as usize).is_some_and(|&flag| flag != NO_FLAG)
+    /// The flag of a task, if a task of another port waits for it.
+    pub fn flag(&self, task: u32) -> Option<u32> {
+        self.tells.get(task as usize).copied().filter(|&flag| flag != NO_FLAG)
     }
 
     /// The tasks that wait for task `task`.

@@ -8,7 +8,7 @@ use super::program::{Buffer, Fold, PortProgram, Region, Task};
 pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     let reader = |(index, task): (usize, &Task)| match *task {
         // Another port reads where the message belongs.
-        Task::Recv { into, .. } if into.len > 0 && !code.tells_of(index as u32) => {
+        Task::Recv { into, .. } if into.len > 0 && code.flag(index as u32).is_none() => {
             let reader = only_reader(code, index as u32, into);
             let stays = into.buffer != Buffer::Staging
                 && reader != NOBODY

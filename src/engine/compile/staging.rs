@@ -1,5 +1,4 @@
-//! Where messages are packed and where they land: the layout of one port's staging, or of one lane's where ports share
-//! lanes.
+//! Where messages are packed and where they land: the layout of one lane's staging.
 //!
 //! Three areas, assigned at compile time:
 //! - a ring of slots from which packed messages are sent,
@@ -107,16 +106,19 @@ impl Staging {
         ((offset >> AREA_SHIFT) / AREAS) as usize
     }
 
+    fn ring_bytes(&self) -> [u64; 2] {
+        self.rings.map(|ring| ring.used_slots() * self.slot_bytes)
+    }
+
     /// Bytes of the finished staging.
     pub(crate) fn len(&self) -> u64 {
-        let rings = self.rings.map(|ring| ring.used_slots() * self.slot_bytes);
-        rings.into_iter().sum::<u64>() + self.exchange_end
+        self.ring_bytes().into_iter().sum::<u64>() + self.exchange_end
     }
 
     /// The offset in the finished staging of an offset handed out.
     pub(crate) fn place(&self, offset: u64) -> u64 {
         let within = offset & ((1 << AREA_SHIFT) - 1);
-        let [pack, land] = self.rings.map(|ring| ring.used_slots() * self.slot_bytes);
+        let [pack, land] = self.ring_bytes();
         match (offset >> AREA_SHIFT) % AREAS {
             0 => within,
             1 => pack + within,

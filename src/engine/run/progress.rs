@@ -7,7 +7,7 @@ use crate::planted::{self, Planted};
 
 use super::crossings::Crossings;
 use super::ready::ReadySet;
-use crate::engine::compile::program::{NO_FLAG, PortProgram, Task};
+use crate::engine::compile::program::{PortProgram, Task};
 
 /// Marks a finished task among the counters of unfinished predecessors.
 const DONE: u32 = u32::MAX;
@@ -97,8 +97,7 @@ impl Progress {
     /// Says to other ports that a task has finished, if they wait for it.
     #[cold]
     fn tell(&self, code: &PortProgram, task: u32, differing: Option<Rank>) {
-        let flag = code.tells[task as usize];
-        if flag != NO_FLAG {
+        if let Some(flag) = code.flag(task) {
             self.crossings.tell(flag, self.round, differing);
         }
     }

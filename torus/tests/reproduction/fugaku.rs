@@ -26,10 +26,7 @@ fn times(collective: Collective, name: &str, shape: &str, ports: Option<u32>) ->
         let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
         profile.play(&schedule, &flow, &score, &machine, bytes as f64, false).unwrap().ns
     };
-    let fastest = |bytes| {
-        SEGMENTS.map(|segment| played(bytes, segment)).into_iter().fold(f64::INFINITY, f64::min)
-    };
-    SIZES.map(fastest).to_vec()
+    best(SEGMENTS.map(|segment| SIZES.map(|bytes| played(bytes, segment)).to_vec()))
 }
 
 /// The least of several, by size.

@@ -62,7 +62,7 @@ pub(crate) struct PortCompiler<'a> {
     lane: usize,
     port: PortId,
     graph: Graph,
-    /// The port's, or one for each lane that several share.
+    /// One for each lane.
     staging: Vec<Staging>,
     lists: TaskLists,
     closing: Vec<Move>,
@@ -112,34 +112,27 @@ impl<'a> PortCompiler<'a> {
     }
 
     fn staging(&mut self) -> &mut Staging {
-        let number = if self.is_shared() { self.lane } else { 0 };
-        &mut self.staging[number]
+        &mut self.staging[self.lane]
     }
 
-    /// The longest message of some lanes.
-    fn longest_piece(&self, lanes: &[PlacedLane<'_>]) -> u64 {
+    /// The longest message of a lane.
+    fn longest_piece(&self, (_, lane, space): &PlacedLane<'_>) -> u64 {
         let segment = self.geometry.segment_bytes.unwrap_or(u64::MAX);
-        let longest = |(_, lane, space): &PlacedLane<'_>| {
-            let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
-            let longest =
-                lane.transfers().map(|transfer| transfer.runs.iter().map(bytes).sum()).max();
-            let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
-            if !self.geometry.sizes.are_known() {
-                return longest;
-            }
-            longest.min(segment.max(self.geometry.elem_bytes))
-        };
-        lanes.iter().map(longest).max().unwrap_or(0)
+        let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
+        let longest = lane.transfers().map(|transfer| transfer.runs.iter().map(bytes).sum()).max();
+        let longest: u64 = longest.filter(|_| !space.is_token()).unwrap_or(0);
+        if !self.geometry.sizes.are_known() {
+            return longest;
+        }
+        longest.min(segment.max(self.geometry.elem_bytes))
     }
 
-    /// Staging number `number`, for some lanes.
-    fn staging_of(&self, number: usize, lanes: &[PlacedLane<'_>]) -> Staging {
-        let most = |count: fn(&Step) -> usize| {
-            let steps = lanes.iter().flat_map(|(_, lane, _)| &lane.steps);
-            steps.map(count).max().unwrap_or(0) as u64
-        };
+    /// The staging of a lane, with the lane's number here.
+    fn staging_of(&self, (number, placed): (u64, &PlacedLane<'_>)) -> Staging {
+        let steps = &placed.1.steps;
+        let most = |count: fn(&Step) -> usize| steps.iter().map(count).max().unwrap_or(0) as u64;
         let needs = [most(|step| step.sends.len()), most(|step| step.recvs.len())];
-        Staging::new(number as u64, self.longest_piece(lanes), needs, self.is_shared())
+        Staging::new(number, self.longest_piece(placed), needs, self.is_shared())
     }
 
     /// The programs of the ports, and what is to be copied when all ports have ended theirs. What they
@@ -152,18 +145,12 @@ impl<'a> PortCompiler<'a> {
         let n_steps = lanes.iter().map(|(_, lane, _)| lane.steps.len()).max().unwrap_or(0);
         let steps = lanes.iter().flat_map(|(_, lane, _)| &lane.steps);
         let most_recvs = steps.map(|step| step.recvs.len()).max().unwrap_or(0);
-        self.staging = match self.is_shared() {
-            false => vec![self.staging_of(0, lanes)],
-            true => {
-                let of_lanes = lanes.chunks(1).enumerate();
-                of_lanes.map(|(number, lane)| self.staging_of(number, lane)).collect()
-            }
-        };
+        self.staging = (0..).zip(lanes).map(|lane| self.staging_of(lane)).collect();
         for index in 0..n_steps {
             for lane in 0..self.lanes.len() {
                 let plan: &'a Lane = self.lanes[lane].1;
                 let Some(step) = plan.steps.get(index) else { continue };
-                (self.step, self.lane, self.port) = (index as u32, lane, plan.port);
+                (self.step, self.lane) = (index as u32, lane);
                 self.staging().next_step();
                 self.fence = fence(lane, index, plan.window);
                 self.emit_sends(step);
@@ -330,28 +317,24 @@ impl<'a> PortCompiler<'a> {
 
     fn finish(mut self, most_recvs: u32, common: &mut Common) -> (Vec<PortProgram>, Vec<Move>) {
         // What ports share is no port's own memory.
-        let is_shared = self.is_shared();
+        let mut own_bytes = 0;
+        let (buffer, end) = match self.is_shared() {
+            true => (Buffer::Work, &mut common.work_bytes),
+            false => (Buffer::Staging, &mut own_bytes),
+        };
         let mut starts = Vec::with_capacity(self.staging.len());
-        for staging in self.staging.iter().filter(|_| is_shared) {
-            starts.push(common.work_bytes);
-            common.work_bytes += staging.len().next_multiple_of(ALIGN);
+        for staging in &self.staging {
+            starts.push(*end);
+            *end += staging.len().next_multiple_of(ALIGN);
         }
         let place = |region: &mut Region| {
             if region.buffer == Buffer::Staging {
                 let number = Staging::number(region.offset);
-                region.offset = self.staging[number].place(region.offset);
-                if is_shared {
-                    region.buffer = Buffer::Work;
-                    region.offset += starts[number];
-                }
+                region.offset = starts[number] + self.staging[number].place(region.offset);
+                region.buffer = buffer;
             }
         };
-        for task in &mut self.graph.tasks {
-            match task {
-                Task::Send { from: region, .. } | Task::Recv { into: region, .. } => place(region),
-                Task::Copy(_) | Task::Fold(_) => {}
-            }
-        }
+        self.graph.tasks.iter_mut().filter_map(Task::on_wire_mut).for_each(place);
         for copy in &mut self.lists.moves {
             place(&mut copy.from);
             place(&mut copy.into);

@@ -101,10 +101,9 @@ impl<'a> Messages<'a> {
             StepId::first(header.n_steps).map(|step| of_step(lane, step)).collect()
         });
         let weights = flow.lanes().iter().map(|lane| lane.part.weight()).collect();
-        let lanes: Vec<Vec<StepMessages>> = lanes.collect();
-        let messages = lanes.iter().flatten().flat_map(|step| &step.messages);
-        let n_ports = messages.map(|(.., port)| port.index() + 1).max().unwrap_or(1);
-        Messages { lanes, weights, n_ranks: flow.n_ranks() as usize, n_ports, network, place }
+        let n_ports = flow.lanes().iter().map(|lane| lane.port.index() + 1).max().unwrap_or(1);
+        let n_ranks = flow.n_ranks() as usize;
+        Messages { lanes: lanes.collect(), weights, n_ranks, n_ports, network, place }
     }
 
     fn route(&self, from: Rank, to: Rank, visit: &mut dyn FnMut(LinkId)) {

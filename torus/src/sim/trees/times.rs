@@ -1,8 +1,6 @@
 //! When pieces come, class by class of a lane's trees. Ports that share a lane do what they have to do at the same time;
 //! that one tells another costs nothing.
 
-use std::collections::HashMap;
-
 use super::port::{Post, Received, Sent, drive};
 use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, TreesOfLanes};
 use crate::collectives::Action;
@@ -83,6 +81,12 @@ fn abreast(branches: &[Branch], branch: &Branch) -> usize {
 /// The most messages of each piece that one port has.
 fn busiest(branches: &[Branch]) -> usize {
     branches.iter().map(|branch| abreast(branches, branch)).max().unwrap_or(0)
+}
+
+/// By port, until when its interface sends or receives pieces of some branches, ns: none has begun.
+fn interfaces(branches: &[Branch]) -> Vec<f64> {
+    let n_ports = branches.iter().map(|branch| branch.port.index() + 1).max().unwrap_or(0);
+    vec![f64::NEG_INFINITY; n_ports]
 }
 
 /// A rank on the slowest way from the root, and when its last piece came, ns.
@@ -247,7 +251,7 @@ impl<'a> Tree<'a> {
         let alone = self.bytes / self.speeds.interface;
         let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); branches.len()];
         let mut free = vec![f64::NEG_INFINITY; branches.len()];
-        let mut interfaces = HashMap::new();
+        let mut interfaces = interfaces(branches);
         for _ in 0..self.pieces * branches.len() {
             let begins = |of: usize| {
                 let next = arrivals[of].len();
@@ -258,7 +262,7 @@ impl<'a> Tree<'a> {
             let Some((of, begins)) = next else { break };
             let mut left = begins + wire[of];
             if branches[of].hops != [0, 0] {
-                let interface = interfaces.entry(branches[of].port).or_insert(f64::NEG_INFINITY);
+                let interface = &mut interfaces[branches[of].port.index()];
                 *interface = interface.max(begins) + alone;
                 left = left.max(*interface);
             }
@@ -328,7 +332,7 @@ impl<'a> Tree<'a> {
             if done > end {
                 (slowest, end) = (way.clone(), done);
             }
-            let arrivals = self.leave(&by_step, branches.len(), &posts);
+            let arrivals = self.leave(&by_step, branches, &posts);
             for (number, (branch, arrivals)) in branches.iter().zip(arrivals).enumerate() {
                 // Of several that are alike the last is served last.
                 let is_alike = |other: &Branch| Branch { step: branch.step, ..*other } == *branch;
@@ -347,13 +351,18 @@ impl<'a> Tree<'a> {
     }
 
     /// When posted pieces arrive, by branch: an interface sends one after the other.
-    fn leave(&self, by_step: &[(usize, &[Branch])], n: usize, posts: &[Post]) -> Vec<Vec<f64>> {
-        let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); n];
-        let mut interfaces = HashMap::new();
+    fn leave(
+        &self,
+        by_step: &[(usize, &[Branch])],
+        all: &[Branch],
+        posts: &[Post],
+    ) -> Vec<Vec<f64>> {
+        let mut arrivals: Vec<Vec<f64>> = vec![Vec::with_capacity(self.pieces); all.len()];
+        let mut interfaces = interfaces(all);
         for post in posts {
             let (first, branches) = by_step[post.of];
             for (number, branch) in (first..).zip(branches) {
-                let free = interfaces.entry(branch.port).or_insert(f64::NEG_INFINITY);
+                let free = &mut interfaces[branch.port.index()];
                 *free = free.max(post.at_ns) + self.wire(branch);
                 arrivals[number].push(*free + self.speeds.latency(branch.hops));
             }
