@@ -1,9 +1,9 @@
-//! Tells the crate which commit it is built from, for `hopbine --version` and `hopbine info`: a
-//! report from a machine that nobody else can reach has to say what was run there.
+//! Passes the commit that the crate is built from to the code, for `hopbine --version` and `hopbine info`: a report
+//! from a machine to which only its reporter has access must identify the code that ran there.
 //!
-//! Sets `HOPBINE_VERSION` to `0.1.0 (1234567)`, with `, changed` behind the commit if files differ
-//! from it. Without git, outside a clone and in a debug build (which would be made anew after every
-//! commit) it is the version alone. Packagers set `HOPBINE_COMMIT`.
+//! Sets `HOPBINE_VERSION` to `0.1.0 (1234567)`, with `, changed` after the commit if files differ from it. Without
+//! git, outside a clone, and in a debug build (which would be rebuilt after every commit) `HOPBINE_VERSION` is the
+//! version alone. Packagers set `HOPBINE_COMMIT`.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +21,8 @@ fn main() {
     }
 }
 
-/// The commit of the clone that this package is the root of: not of one around it, as there may be
-/// around cargo's registry or a vendored tree.
+/// The commit of the clone whose root is this package. A clone that encloses cargo's registry or a vendored tree does
+/// not count.
 fn commit() -> Option<String> {
     if !Path::new(".git").exists() {
         return None;
@@ -39,8 +39,8 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { id } else { format!("{id}, changed") })
 }
 
-/// What git says, without the end of the line; `None` if there is no git or it fails. `status` would write the index
-/// anew, which is watched: a second build would begin from here.
+/// Output of git without the end of the line; `None` if git is missing or fails. Without `--no-optional-locks`,
+/// `status` rewrites the index, a watched file, so that the next build would rerun this script.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("--no-optional-locks").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,4 +1,4 @@
-//! The one error type: what was wrong, where, and what would have been right.
+//! The error type of the crate: each error says what was wrong, where, and what would have been valid.
 
 mod blame;
 mod blocks;
@@ -19,25 +19,25 @@ pub use blocks::BlockProblem;
 pub use schedule::ScheduleProblem;
 use text::{Because, Where, all_tried};
 
-/// A failure at the wire, before it is known which operation it belongs to.
+/// A failure of the wire that has not yet been assigned to an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {reason}")]
 pub struct WireError {
     /// The call that failed, as the wire's documentation names it.
     pub call: &'static str,
-    /// Its own description of the failure.
+    /// The wire's own description of the failure.
     pub reason: String,
-    /// The other side, where one is known.
+    /// The peer of the failed call, if it is known.
     pub peer: Option<Rank>,
 }
 
 impl WireError {
-    /// One of which no other side is known.
+    /// An error without a known peer.
     pub(crate) fn new(call: &'static str, reason: impl ToString) -> Self {
         WireError { call, reason: reason.to_string(), peer: None }
     }
 
-    /// The same with the other side.
+    /// The same error with its peer.
     pub(crate) fn at(self, peer: Rank) -> Self {
         WireError { peer: Some(peer), ..self }
     }
@@ -49,22 +49,21 @@ pub enum CompileError {
     /// The plan breaks a local rule.
     #[error("{0}")]
     Invalid(Defect),
-    /// Sizes by block in a collective that has no blocks, or not of as many blocks as ranks, or
-    /// different ones for one block.
+    /// Block sizes given for a collective without blocks, not one per rank, or different sizes for the same block.
     #[error("the sizes of blocks do not fit the collective")]
     Sizes,
-    /// A block passes through a rank that does not know how long it is.
+    /// A block passes through a rank that does not know the block's length.
     #[error(
         "blocks pass through ranks that do not know their sizes; use an algorithm in which they go \
          straight to their owners, `pairwise` or `linear`"
     )]
     Forwards,
-    /// More tasks than can be numbered.
+    /// More tasks than task numbers (2^32 - 1).
     #[error("more than 2^32 - 1 tasks; use larger segments")]
     TooLong,
 }
 
-/// Everything that can go wrong.
+/// All errors of the library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -75,9 +74,9 @@ pub enum Error {
         collective: Collective,
         /// `send` or `receive`.
         which: &'static str,
-        /// Its length in elements.
+        /// Length of the buffer in elements.
         found: u64,
-        /// The length in elements that it must have.
+        /// Required length in elements.
         needed: u64,
     },
     /// An in-place alltoall, reduce-scatter, allgather or gather needs one block per rank.
@@ -92,15 +91,15 @@ pub enum Error {
         /// Ranks of the communicator.
         n_ranks: u32,
     },
-    /// Blocks of different sizes that make no sense.
+    /// The block sizes or displacements of a vector collective are invalid.
     #[error("{collective}: {problem}")]
     Blocks {
         /// The collective called.
         collective: Collective,
-        /// What is wrong with them.
+        /// What is wrong with the blocks.
         problem: BlockProblem,
     },
-    /// Two ranks say different sizes of the block that one sends the other.
+    /// Two ranks give different sizes for the block that one sends to the other.
     #[error(
         "rank {rank}: rank {peer} sends a block of {sent} bytes where this rank expects {expected} \
          bytes of it: the counts of the two must agree"
@@ -110,19 +109,19 @@ pub enum Error {
         rank: Rank,
         /// The rank that sends it.
         peer: Rank,
-        /// Its bytes as sent.
+        /// Bytes of the block according to the sender.
         sent: u64,
-        /// Its bytes as expected.
+        /// Bytes of the block according to the receiver.
         expected: u64,
     },
-    /// There is no memory for the output of a persistent collective.
+    /// The output of a persistent collective could not be allocated.
     #[error("{collective}: no memory for an output of {elements} elements of {dtype}")]
     Memory {
         /// The collective called.
         collective: Collective,
         /// Elements of the output.
         elements: u64,
-        /// Their type.
+        /// Element type of the output.
         dtype: Dtype,
     },
     /// The root is not a rank of the communicator.
@@ -135,16 +134,16 @@ pub enum Error {
         /// Ranks of the communicator.
         n_ranks: u32,
     },
-    /// A buffer that holds something is null, or would end beyond the address space.
+    /// A non-empty buffer is null, or would extend beyond the address space.
     #[error("{collective}: the {which} buffer, {bytes} B at {address:#x}, is not mapped memory")]
     Address {
         /// The collective called.
         collective: Collective,
         /// `send` or `receive`.
         which: &'static str,
-        /// Of the buffer's first byte.
+        /// Address of the buffer's first byte.
         address: u64,
-        /// Bytes that it must hold.
+        /// Bytes that the buffer must hold.
         bytes: u64,
     },
     /// The send and the receive buffer share memory.
@@ -162,34 +161,34 @@ pub enum Error {
     /// The operator is not defined for the element type.
     #[error(transparent)]
     Reduce(#[from] ReduceError),
-    /// No algorithm of that name.
+    /// No algorithm has this name.
     #[error("{collective}: unknown algorithm `{name}`; known are: {known}")]
     UnknownAlgorithm {
         /// The collective called.
         collective: Collective,
         /// The name asked for.
         name: String,
-        /// The names there are.
+        /// The names of all algorithms.
         known: String,
     },
-    /// The algorithm does not serve the shape or the call.
+    /// The algorithm does not support the shape or the call.
     #[error("{collective}: algorithm `{name}` cannot serve this call: {reason}")]
     NotServed {
         /// The collective called.
         collective: Collective,
         /// The algorithm asked for.
         name: String,
-        /// Why not.
+        /// Why the algorithm does not support it.
         reason: String,
     },
-    /// A schedule that the call names does not perform it.
+    /// A schedule named by the call does not perform the call.
     #[error("rank {rank}, {collective}: the schedule cannot serve this call: {problem}")]
     Schedule {
         /// The calling rank.
         rank: Rank,
         /// The collective called.
         collective: Collective,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with the schedule, and what would be valid.
         problem: Box<ScheduleProblem>,
     },
     /// The engine does not execute the plan.
@@ -204,7 +203,7 @@ pub enum Error {
         /// The reason.
         source: CompileError,
     },
-    /// Nothing moved for too long.
+    /// An operation made no progress for longer than the time limit.
     #[error(
         "rank {rank}, port {port}, step {step}: waited {waited:?} for {awaited} \
          (HOPBINE_TIMEOUT){}", Because(*.cause)
@@ -216,19 +215,19 @@ pub enum Error {
         port: usize,
         /// The plan's step; one past the last for the copies at the end.
         step: u32,
-        /// What it waited for.
+        /// What the rank waited for.
         awaited: Awaited,
-        /// For how long.
+        /// How long the rank waited.
         waited: Duration,
-        /// What the wait comes from in the end, if that could be found out: the rank waited
-        /// for may itself have waited for another.
+        /// The root cause of the wait, if it could be determined: the rank waited for may itself have waited for
+        /// another rank.
         cause: Option<Blame>,
-        /// Whether this rank is the one to say so: of the ranks that wait for the same one, directly or through
-        /// others, as a rule a single one is.
+        /// Whether this rank should report the timeout. Of all ranks that wait for the same rank, directly or through
+        /// others, usually exactly one does.
         is_witness: bool,
     },
-    /// A rank that others need is gone, or cannot go on; found out here before any wait became
-    /// too long, or by another rank.
+    /// A rank that others need has ended or cannot continue. Found by this rank before any wait exceeded the time
+    /// limit, or by another rank.
     #[error("rank {rank}: {blame}")]
     Lost {
         /// The rank that returns this error.
@@ -248,17 +247,17 @@ pub enum Error {
         /// The failure.
         source: WireError,
     },
-    /// An earlier operation failed: ranks no longer agree where they are.
+    /// An earlier operation failed, so that the ranks may no longer agree on which operation comes next.
     #[error("the communicator cannot be used any more after an error: {0}")]
     Poisoned(Arc<Error>),
-    /// A setting has no such value.
+    /// A setting has an invalid value.
     #[error("{setting}: `{found}` is not valid; it must be {valid}")]
     Setting {
-        /// The setting, as its environment variable or field is called.
+        /// The name of the setting: its environment variable or field.
         setting: &'static str,
-        /// What was given.
+        /// The value given.
         found: String,
-        /// What can be given.
+        /// The valid values.
         valid: String,
     },
     /// A decision table cannot be used.
@@ -266,18 +265,18 @@ pub enum Error {
     Tuning {
         /// The rank, if it is known.
         rank: Option<Rank>,
-        /// Its file, or its name.
+        /// File or name of the table.
         table: String,
-        /// What is wrong, and in which line.
+        /// What is wrong with the table, and in which line.
         source: Box<TableError>,
     },
-    /// A persistent operation was used in a way that needs it to be complete.
+    /// A persistent operation was used while active, in a way that needs it to be complete.
     #[error("the persistent operation is under way; wait for it first")]
     Active,
-    /// A handle was used that outlived its communicator, or the world's.
+    /// A handle was used after its communicator, or the world, had been closed.
     #[error("the communicator has been closed")]
     Closed,
-    /// The code run on a rank panicked, so the other ranks' results are worthless.
+    /// The code of a rank panicked, so that the results of the other ranks are worthless.
     #[error("rank {rank} panicked: {message}")]
     RankPanicked {
         /// The rank.
@@ -285,9 +284,9 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// The ranks made different calls on the barrier gates: this one, or one before it that left the gates' packets no
-    /// room for a check, whose result was wrong (`docs/guide/rust.md`). This call has written nothing, and the
-    /// communicator can be used further.
+    /// The ranks made different calls on the barrier gates. The mismatch is in this call, or in an earlier call whose
+    /// packets had no room for a check and whose result was therefore wrong (`docs/guide/rust.md`). This call has
+    /// written nothing, and the communicator remains usable.
     #[error(
         "rank {rank}: {collective} on the barrier gates: other ranks have made another call, now or \
          before: operator, type and number of elements must be the same on all ranks"
@@ -298,12 +297,12 @@ pub enum Error {
         /// The collective called here.
         collective: Collective,
     },
-    /// No backend can be used, or not the one asked for.
+    /// No backend is usable, or the requested one is not.
     #[error("no {wanted} backend. Tried: {}", all_tried(tried))]
     Backend {
-        /// What was asked for: `tofu`, `emu`, `mpi`, or `usable`.
+        /// The requested backend: `tofu`, `emu`, `mpi`, or `usable`.
         wanted: String,
-        /// Each thing tried, with what was wrong with it.
+        /// Each backend tried, and why it failed.
         tried: Vec<(String, String)>,
     },
     /// The ranks cannot be laid out on a torus.
@@ -311,27 +310,27 @@ pub enum Error {
     Layout {
         /// The rank.
         rank: Rank,
-        /// What does not fit, and what would.
+        /// Which constraint fails, and what would satisfy it.
         reason: String,
     },
-    /// A further communicator cannot be made.
+    /// Another communicator cannot be created.
     #[error("a communicator cannot be made: {reason}")]
     Group {
-        /// Why not.
+        /// Why it cannot be created.
         reason: String,
     },
-    /// The ranks did not come together.
+    /// The ranks did not complete the rendezvous of start-up.
     #[error("{}: {reason}", .rank.map_or("start-up".to_owned(), |rank| format!("rank {rank}")))]
     Meeting {
         /// The rank, if it is known.
         rank: Option<Rank>,
-        /// Who is missing, or which setting is wrong.
+        /// Which ranks are missing, or which setting is wrong.
         reason: String,
     },
-    /// Other ranks did not come to the end of the world.
+    /// Other ranks did not reach the tear-down of the world.
     #[error("at the end: {reason}; they have failed, or have ended without hopbine's end")]
     Ending {
-        /// Who is missing.
+        /// Which ranks are missing.
         reason: String,
     },
     /// The world could not be set up.
@@ -345,8 +344,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether another rank has this error as well, and says so: of a failure that many ranks come to know, only the
-    /// one that has found it out, or waits next to its cause, has to print a message.
+    /// Whether another rank reports this error: of a failure that many ranks observe, only the rank that found it, or
+    /// the rank that waits directly for the cause, needs to print a message.
     #[must_use]
     pub fn is_said_elsewhere(&self) -> bool {
         match self {
@@ -357,7 +356,7 @@ impl Error {
         }
     }
 
-    /// What to tell others when this error has made `rank` unable to go on.
+    /// The blame to send to other ranks when this error prevents `rank` from continuing.
     pub(crate) fn blame(&self, rank: Rank) -> Blame {
         let found = |rank_at_fault, fault| Blame { rank: rank_at_fault, fault, by: rank };
         match self {

@@ -1,13 +1,13 @@
-//! What `fuzz` and `testing/tests/seeds.rs` call: whatever another process writes, this one reports it, or takes it as
-//! what it says.
+//! Entry points for `fuzz` and `testing/tests/seeds.rs`. Whatever bytes another process writes, this process either
+//! reports an error or interprets them as their format defines.
 
 use crate::endpoint::hostile;
 use crate::world;
 
-/// Takes any bytes, and ends well.
+/// A function that accepts any bytes without a crash.
 pub type Target = fn(&[u8]);
 
-/// By name.
+/// All targets by name.
 pub const TARGETS: [(&str, Target); 5] = [
     ("shm_lines", shm_lines),
     ("utofu_slots", hostile::play_slots),
@@ -16,27 +16,27 @@ pub const TARGETS: [(&str, Target); 5] = [
     ("cards", cards),
 ];
 
-/// A port in shared memory and a peer that writes what it likes: lines, counts, words.
+/// A port in shared memory whose peer writes arbitrary lines, counts and words.
 fn shm_lines(bytes: &[u8]) {
-    // An error is what should come of most.
+    // Most inputs are expected to produce an error.
     let _ = hostile::play_lines(bytes);
 }
 
-/// Status and news.
+/// Status words and news words.
 fn status_words(bytes: &[u8]) {
     bytes.as_chunks().0.iter().for_each(|word| hostile::check_word(u64::from_le_bytes(*word)));
 }
 
-/// What ranks tell each other first, in the world and in shared memory.
+/// The first records that ranks exchange at start-up, in the world and in shared memory.
 fn cards(bytes: &[u8]) {
     world::check_card(bytes);
     hostile::check_card(bytes);
 }
 
-/// Plays one of the targets.
+/// Runs the target called `name` on `bytes`.
 ///
 /// # Panics
-/// If there is none of that name.
+/// If no target has that name.
 pub fn play(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.0 == name);
     target.unwrap_or_else(|| panic!("no target {name}")).1(bytes);

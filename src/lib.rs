@@ -4,18 +4,18 @@
 //! [`Communicator`] with every collective, blocking, non-blocking ([`Communicator::scope`]) and
 //! persistent ([`Persistent`]), on slices of any [`reduce::Datatype`].
 //!
-//! The rooms of this crate, from the caller to the wire:
+//! Modules of this crate, from the caller to the wire:
 //!
 //! - `world`: start-up;
-//! - `comm`: communicators, calls, which algorithm;
-//! - `engine`: plans become programs, and programs run;
+//! - `comm`: communicators, calls, choice of algorithms;
+//! - `engine`: compiles plans to programs, and runs programs;
 //! - [`reduce`]: element types and operators;
 //! - `memory`: the registration cache;
-//! - `timeline`: what a rank did, and when;
+//! - `timeline`: a trace of what each rank did and when;
 //! - `endpoint`: messages over four wires.
 //!
-//! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]); the uTofu interface,
-//! Fujitsu's or the emulated device's, is the crate `utofu`.
+//! Plans come from the pure crate [`hopbine_torus`] (here [`torus`]). The crate `utofu` provides the uTofu interface,
+//! either Fujitsu's or that of the emulated device.
 
 mod comm;
 mod error;
@@ -31,7 +31,7 @@ mod sync;
 mod timeline;
 mod world;
 
-// No user needs these rooms; the repository's own tests and benchmarks do.
+// Users need none of these modules; the tests and benchmarks of the repository do.
 #[cfg(not(feature = "internals"))]
 mod endpoint;
 #[cfg(feature = "internals")]
@@ -76,20 +76,20 @@ pub use endpoint::sim::{Entry, Fate, Mapping, Simulated};
 #[cfg(feature = "sim")]
 pub use world::{SimulatedWire, Simulation, SimulationConfig, simulate};
 
-/// The MPI of the process, which the crate `hopbine-mpi` or a program in C provides.
+/// The MPI library of the process, provided by the crate `hopbine-mpi` or by a program in C.
 #[cfg(feature = "mpi")]
 pub mod mpi {
     pub use crate::endpoint::mpi::ffi::{self, is_provided, provide};
 }
 
-/// The version and, in release builds, the commit: `0.1.0 (1234567)`, with `, changed` behind the commit
-/// if files differed from it.
+/// The version and, in release builds, the commit: `0.1.0 (1234567)`, with `, changed` after the commit if files
+/// differed from it.
 pub const VERSION: &str = env!("HOPBINE_VERSION");
 
-/// A rank of a communicator, as MPI counts them.
+/// A rank of a communicator, numbered as in MPI.
 pub type Rank = u32;
 
-/// The programs of the README and the guide are tests.
+/// Compiles and runs the programs of the README and the guide as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 #[doc = include_str!("../docs/guide/rust.md")]

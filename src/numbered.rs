@@ -1,4 +1,4 @@
-//! Values by small numbers, which are used again.
+//! A table of values indexed by small numbers; the number of a removed value is used again.
 
 use crate::planted::{self, Planted};
 
@@ -16,17 +16,17 @@ impl<T> Default for Numbered<T> {
 }
 
 impl<T> Numbered<T> {
-    /// None, with room for so many.
+    /// An empty table with room for `n` values.
     pub(crate) fn with_capacity(n: usize) -> Self {
         Numbered { values: Vec::with_capacity(n), free: Vec::with_capacity(n) }
     }
 
-    /// The number that the next value gets.
+    /// The number that the next value will get.
     pub(crate) fn next(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.values.len() as u32)
     }
 
-    /// How many values there are.
+    /// Number of values in the table.
     pub(crate) fn len(&self) -> usize {
         self.values.len() - self.free.len()
     }
@@ -70,7 +70,7 @@ impl<T> Numbered<T> {
         Some(value)
     }
 
-    /// Takes all of them out.
+    /// Removes all values, and returns them.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.free.clear();
         self.values.drain(..).flatten()

@@ -1,41 +1,41 @@
-//! Faults that are planted, one at a time, to see whether chaos finds them.
+//! Deliberate faults (mutations), enabled one at a time, to check that the chaos tests detect them.
 //!
 //! Only builds with `RUSTFLAGS="--cfg planted"` contain them (`ci/planted.sh`).
 
-/// A fault that can be planted.
+/// A fault that can be enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Planted {
-    /// Credits are given back twice.
+    /// A sender's credits are returned twice.
     CreditsTwice = 1,
-    /// Operations post however far they are ahead.
+    /// Operations post without regard to the window of operations (`Tag::WINDOW`).
     NoWindow,
-    /// A message that came before its call is taken by another operation's receive.
+    /// A receive of another operation takes an unexpected message.
     EarlyToAnother,
-    /// A run that something has happened to is not looked at.
+    /// A run is not advanced although one of its tasks has finished.
     LostWake,
-    /// A fold does not wait for its last operand.
+    /// A fold starts before its last operand is complete.
     FoldBeforeOperand,
-    /// What a port has lent can be read after it has given up.
+    /// Peers can still read a port's memory after the port was abandoned.
     RevokedRead,
-    /// The end does not wait until all that was written has arrived.
+    /// Tear-down does not wait until all writes to peers have arrived.
     NoFence,
-    /// A message of another call is taken for that of this one.
+    /// A receive accepts the message of another call.
     AnyCall,
     /// Operations are numbered modulo 16.
     NumbersWrap,
-    /// A stage starts before the one that it needs has ended.
+    /// A stage starts before the stage that it depends on has ended.
     StageEarly,
-    /// A rank that gives up does not tell others why.
+    /// A rank that gives up does not tell the other ranks why.
     NotSpread,
-    /// A number is free twice.
+    /// A number is put on the free list twice.
     FreedTwice,
-    /// The registration cache does not hear of memory that goes.
+    /// The registration cache misses the event that memory was unmapped.
     EventMissed,
 }
 
 impl Planted {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Planted; 13] = [
         Planted::CreditsTwice,
         Planted::NoWindow,
@@ -56,21 +56,21 @@ impl Planted {
 #[cfg(planted)]
 static PLANTED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
-/// Plants a fault in this process, in place of the one before.
+/// Enables a fault in this process, in place of the previous one.
 #[cfg(planted)]
 pub fn plant(fault: Planted) {
-    // Relaxed: planted before there are ranks.
+    // Relaxed: the fault is set before ranks start.
     PLANTED.store(fault as u32, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// Whether this fault is planted.
+/// Whether `fault` is enabled.
 #[cfg(planted)]
 pub(crate) fn is(fault: Planted) -> bool {
-    // Relaxed: as above.
+    // Relaxed: see `plant`.
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == fault as u32
 }
 
-/// Whether this fault is planted: it is not.
+/// Whether the fault is enabled: never in this build.
 #[cfg(not(planted))]
 #[inline(always)]
 pub(crate) const fn is(_: Planted) -> bool {

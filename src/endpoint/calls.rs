@@ -1,26 +1,26 @@
-//! Whether all ranks make the same calls: every message says which call it belongs to, by a
-//! number that stands for it, and the same operation must be the same call everywhere.
+//! Detection of ranks that make different calls. Every message carries the signature of its call, and an operation
+//! must be the same call on all ranks.
 //!
-//! This finds ranks that disagree as soon as they exchange anything, also where the messages
-//! of one would never meet those of the other.
+//! A mismatch is found at the first message that the ranks exchange, even if the messages of one call would never
+//! match receives of the other.
 
 use super::Tag;
 
-/// Operations that a port remembers. With more than this under way, some mismatches are not noticed here.
+/// Operations that a port remembers. With more operations under way, some mismatches are not detected here.
 pub(super) const CALLS: usize = 1024;
 
-/// An operation, and which call it is.
+/// An operation, and the number of its call on this rank.
 type Made = (u64, u16);
 
-/// Stands for none: the last operation of the last communicator that there could be.
+/// An empty entry: the last operation of the last possible communicator.
 const NONE: Made = (u64::MAX, 0);
 
-/// An operation that this rank has not entered, and which call it is for peers.
+/// An operation that this rank has not entered, and the number of its call according to peers.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     operation: u64,
     call: u16,
-    /// Not all of them make the same.
+    /// Whether messages of different calls have arrived for the operation.
     differ: bool,
 }
 
@@ -29,17 +29,17 @@ const NOT_HEARD: Heard = Heard { operation: NONE.0, call: NONE.1, differ: false 
 /// The calls of the latest operations of this rank.
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// The last one entered, which most messages belong to.
+    /// The last operation entered; most messages belong to it.
     last: Made,
     made: Box<[Made]>,
-    /// Those of which messages have come before this rank enters them,
+    /// Operations that this rank has not entered and for which messages have arrived.
     heard: Box<[Heard]>,
-    /// and how many they are.
+    /// Number of operations in `heard`.
     n_heard: u32,
 }
 
 impl Calls {
-    /// Remembers `n` operations, a power of two.
+    /// A table of `n` operations, a power of two.
     pub(super) fn remembering(n: usize) -> Self {
         Calls {
             last: NONE,
@@ -51,13 +51,13 @@ impl Calls {
 
     #[inline]
     fn place(&self, operation: u64) -> usize {
-        // Operations of one communicator follow each other; contexts differ by small numbers too.
+        // Operations of a communicator have consecutive numbers; contexts differ by small numbers, too.
         let mixed = operation ^ (operation >> Tag::OPERATION_BITS).wrapping_mul(97);
         mixed as usize & (self.made.len() - 1)
     }
 
-    /// Takes note of an operation of this rank. Returns whether it is a new one, of which messages of
-    /// another call have come: they are to be looked through.
+    /// Records an operation of this rank. Returns whether the operation is new and messages of another call have
+    /// arrived for it: then the caller must check the unexpected messages.
     #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> bool {
         let entry = (tag.operation_id(), tag.call);
@@ -81,7 +81,7 @@ impl Calls {
         heard.differ || heard.call != call
     }
 
-    /// Takes note of a message that has come before its receive was posted.
+    /// Records an unexpected message.
     #[inline]
     pub(super) fn hear(&mut self, tag: Tag) {
         let (operation, call) = (tag.operation_id(), tag.call);
@@ -98,7 +98,7 @@ impl Calls {
         *heard = Heard { operation, call, differ: false };
     }
 
-    /// The call that this rank makes as that operation, if it is remembered.
+    /// The number of this rank's call for the operation, if the operation is remembered.
     #[inline]
     fn made(&self, operation: u64) -> Option<u16> {
         let is_it = |made: &&Made| made.0 == operation;
@@ -107,8 +107,8 @@ impl Calls {
         made.map(|(_, call)| *call)
     }
 
-    /// True if this rank makes another call as the same operation, and what it sends and receives
-    /// need not meet what the peer does.
+    /// Whether this rank makes another call for the message's operation, so that this rank's sends and receives need
+    /// not match those of the peer.
     pub(super) fn misses(&self, tag: Tag) -> bool {
         self.made(tag.operation_id()).is_some_and(|made| !Tag::do_meet(made, tag.call))
     }
@@ -137,10 +137,10 @@ mod tests {
             let mut calls = Calls::remembering(CALLS);
             assert!(!calls.enter(next(6)));
             heard.iter().for_each(|&tag| calls.hear(tag));
-            // Another one is entered, whose place is another one, too.
+            // This operation differs from `TAG`, and so does its place in the table.
             assert!(!calls.enter(next(8)));
             assert_eq!(calls.enter(TAG), differs, "{heard:?}");
-            // Once: what comes later is compared with the call that was made.
+            // The mismatch is reported once: later messages are compared with the call that this rank has made.
             assert!(!calls.enter(next(9)) && !calls.enter(TAG));
             calls.hear(other);
             assert!(calls.misses(other));

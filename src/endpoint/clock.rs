@@ -1,20 +1,19 @@
-//! The clock of a wire that does not go by the machine's time.
+//! The clock of a wire whose time is not that of the machine.
 
 use std::time::{Duration, Instant};
 
-/// A wire's own time, by which everything that waits for its messages goes: a simulated wire's ranks
-/// run one after the other, and its time passes only while all of them wait.
+/// A wire's own time, which all waits for its messages use. The ranks of a simulated wire run one after the other,
+/// and its time advances only while all of them wait.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// The time.
+    /// The current time.
     fn now(&self) -> Instant;
 
-    /// The time since time 0, which is the same for all ranks.
+    /// The time since time 0, on which all ranks agree.
     fn elapsed(&self) -> Duration;
 
-    /// Lets other ranks run. Returns when something has happened to this rank, after `longest` at the
-    /// latest.
+    /// Lets other ranks run. Returns after an event of this rank, or after `longest`.
     fn pause(&self, longest: Duration);
 
-    /// Takes note of what a rank says of a wait that has become too long.
+    /// Records a rank's warning about a wait that exceeds the time limit.
     fn warn(&self, text: &str);
 }

@@ -1,20 +1,20 @@
-//! Fields of records that another process has written: checked before they are used.
+//! Validation of records that another process has written: each field is checked before it is used.
 //!
-//! Each record has one function that makes checked values of its bytes. It depends on nothing but
-//! these bytes and the limits of this side, so that fuzzing can call it with any bytes (`fuzz`).
+//! For each record type one function decodes bytes to checked values. The function depends only on these bytes and on
+//! limits of this rank, so that fuzzing can call it with arbitrary bytes (`fuzz`).
 
 use std::fmt;
 
 use super::{Rank, WireError};
 
-/// A field with a value that it cannot have.
+/// An invalid value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Garbled {
-    /// Which field, of which record.
+    /// The field and its record.
     pub field: &'static str,
-    /// Its value.
+    /// The value found.
     pub found: u64,
-    /// The least and the greatest value that it can have.
+    /// The least and the greatest valid value.
     pub valid: (u64, u64),
 }
 
@@ -26,20 +26,20 @@ impl fmt::Display for Garbled {
 }
 
 impl Garbled {
-    /// As the failure of the call that has found the record, which `rank` has written.
+    /// The error of `call`, which has found the invalid value in a record written by `rank`.
     #[cold]
     pub(super) fn by(self, rank: Rank, call: &'static str) -> WireError {
         WireError::new(call, format!("rank {rank} sent {self}"))
     }
 
-    /// As [`by`](Garbled::by), of a record that any rank may have written.
+    /// As [`by`](Garbled::by), for a record that any rank may have written.
     #[cold]
     pub(super) fn by_any(self, call: &'static str) -> WireError {
         WireError::new(call, format!("a rank sent {self}"))
     }
 }
 
-/// `found`, if it is a value that the field can have.
+/// `found`, if it is from `least` to `most`.
 ///
 /// # Errors
 /// [`Garbled`] otherwise.
@@ -55,7 +55,7 @@ pub(super) fn within(
     Err(Garbled { field, found, valid: (least, most) })
 }
 
-/// As [`within`], from 0 on, for what counts memory here.
+/// As [`within`], from 0 to `most`, for a number of bytes or objects in this rank's memory.
 ///
 /// # Errors
 /// [`Garbled`] otherwise.

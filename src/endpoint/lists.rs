@@ -1,7 +1,7 @@
-//! Lists that mostly have no entry, or one.
+//! Operations on lists that usually have at most one entry.
 
-/// Takes an entry out of a list that mostly has one. Not `swap_remove`: the oldest stays in front, which
-/// is the likeliest to be wanted next.
+/// Removes the entry at `at`. Keeps the order, unlike `swap_remove`, so that the oldest entry, which is most likely
+/// to be wanted next, stays first.
 #[inline]
 pub(super) fn take_out<T: Copy>(list: &mut Vec<T>, at: usize) -> T {
     let entry = list[at];
@@ -13,7 +13,7 @@ pub(super) fn take_out<T: Copy>(list: &mut Vec<T>, at: usize) -> T {
     entry
 }
 
-/// Appends a list to another one, and leaves it empty.
+/// Moves all entries of `from` to the end of `to`.
 #[inline]
 pub(super) fn hand_over<T>(from: &mut Vec<T>, to: &mut Vec<T>) {
     if to.is_empty() {

@@ -1,12 +1,12 @@
-//! Matching: the receives that are posted, the unexpected messages, which came before theirs, and the
-//! calls that both belong to. One piece of code for all wires that match by peer and tag.
+//! Matching of posted receives with messages, for all wires that match by peer and tag: it stores posted receives,
+//! unexpected messages, and the calls to which both belong.
 //!
-//! A message and a receive that name each other but belong to different calls, or differ in length, have
-//! met all the same: the wire reports [`Event::Differs`](super::Event::Differs) to both sides. A message of
-//! an operation that this rank performs as another call, whose messages need not meet, is [`OtherCall`].
+//! A message and a receive with the same name match even if their calls or lengths differ: then the matching side
+//! reports [`Event::Differs`](super::Event::Differs), and the posts of both sides complete. [`OtherCall`] is a
+//! message of an operation for which this rank makes another call, if the messages of the two calls need not match.
 //!
-//! A wire whose receivers announce their receives matches those with its sends by a matcher, too: there a
-//! send is what is posted, and a receive of the peer is what comes.
+//! A wire whose receivers announce receives uses a second matcher for these and its own sends: then the posted
+//! entries are sends, and the arriving entries are receives of the peer.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ use super::{RecvPost, Tag, WireError};
 use crate::Rank;
 
 impl RecvPost {
-    /// Whether a message that it names is of the same call, and as long.
+    /// Whether a message with the name of this receive is of the same call and has the receive's length.
     #[inline]
     pub(super) fn fits(&self, tag: Tag, len: usize) -> bool {
         (self.tag.call == tag.call || planted::is(Planted::AnyCall)) && self.region.len == len
     }
 }
 
-/// A message that waits for its receive. `B` says where its bytes are.
+/// A message without a posted receive. `B` says where its bytes are.
 #[derive(Debug)]
 pub(super) struct Unexpected<B> {
     pub(super) tag: Tag,
@@ -33,22 +33,23 @@ pub(super) struct Unexpected<B> {
     pub(super) body: B,
 }
 
-/// What waits of one peer.
+/// Receives and messages of one peer that are not matched.
 #[derive(Debug)]
 struct Waiting<B> {
     posted: Vec<RecvPost>,
-    /// In the order in which they came.
+    /// Messages in the order of their arrival.
     unexpected: VecDeque<Unexpected<B>>,
 }
 
-/// A message belongs to another call than the one that this rank makes, and to no receive of it.
+/// A message belongs to another call than this rank makes for the operation, and no receive of this rank will match
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OtherCall {
-    /// The index of its sender.
+    /// The index of the message's sender.
     pub(super) peer: usize,
 }
 
-/// See the module documentation. Peers are numbered by the caller.
+/// Receives and unexpected messages of all peers; see the module documentation. The caller numbers the peers.
 #[derive(Debug)]
 pub(super) struct Matcher<B> {
     calls: Calls,
@@ -58,13 +59,13 @@ pub(super) struct Matcher<B> {
 }
 
 impl<B> Matcher<B> {
-    /// Nothing waits, of no peer. Remembers the calls of `n_calls` operations, a power of two.
+    /// A matcher without peers. Remembers the calls of `n_calls` operations, a power of two.
     pub(super) fn new(n_calls: usize) -> Self {
         let calls = Calls::remembering(n_calls);
         Matcher { calls, peers: Vec::new(), n_posted: 0, n_unexpected: 0 }
     }
 
-    /// The index of another peer. There is room for so many receives and messages of it.
+    /// Adds a peer, with room for `usual` receives and as many messages, and returns its index.
     pub(super) fn add_peer(&mut self, usual: usize) -> usize {
         self.peers.push(Waiting {
             posted: Vec::with_capacity(usual),
@@ -73,10 +74,10 @@ impl<B> Matcher<B> {
         self.peers.len() - 1
     }
 
-    /// This rank takes part in a call.
+    /// Records that this rank takes part in the call of `tag`.
     ///
     /// # Errors
-    /// [`OtherCall`] if a message has come for the operation that no receive of this call meets.
+    /// [`OtherCall`] if a message has arrived for the operation that matches no receive of this call.
     #[inline]
     pub(super) fn enter(&mut self, tag: Tag) -> Result<(), OtherCall> {
         if self.calls.enter(tag) { self.look_through(tag) } else { Ok(()) }
@@ -92,7 +93,7 @@ impl<B> Matcher<B> {
         found.map_or(Ok(()), |peer| Err(OtherCall { peer }))
     }
 
-    /// A receive is posted: takes its message out, if that has come before; otherwise the receive waits.
+    /// Posts a receive: removes and returns its message, if that has arrived; otherwise stores the receive.
     #[inline]
     pub(super) fn post(&mut self, peer: usize, posted: RecvPost) -> Option<Unexpected<B>> {
         let unexpected = self.take_unexpected(peer, posted.tag);
@@ -102,7 +103,7 @@ impl<B> Matcher<B> {
         unexpected
     }
 
-    /// Takes out the message that a receive with this tag asks for.
+    /// Removes and returns the unexpected message with this tag.
     #[inline]
     pub(super) fn take_unexpected(&mut self, peer: usize, tag: Tag) -> Option<Unexpected<B>> {
         let unexpected = &mut self.peers[peer].unexpected;
@@ -118,14 +119,14 @@ impl<B> Matcher<B> {
         unexpected.remove(at)
     }
 
-    /// A receive waits, whose message has not come.
+    /// Stores a receive whose message has not arrived.
     #[inline]
     pub(super) fn await_message(&mut self, peer: usize, posted: RecvPost) {
         self.peers[peer].posted.push(posted);
         self.n_posted += 1;
     }
 
-    /// Whether a message of this peer can be of the call that this rank makes.
+    /// Whether a message of this peer can belong to the call that this rank makes.
     ///
     /// # Errors
     /// [`OtherCall`] if it cannot.
@@ -134,10 +135,10 @@ impl<B> Matcher<B> {
         if self.calls.misses(tag) { Err(OtherCall { peer }) } else { Ok(()) }
     }
 
-    /// A message has come: takes its receive out, if that is posted.
+    /// Processes the arrival of a message: removes and returns its receive, if that is posted.
     ///
     /// # Errors
-    /// [`OtherCall`] if it belongs to another call than this rank's, and no receive will meet it.
+    /// [`OtherCall`] if the message belongs to another call than this rank's, and no receive will match it.
     #[inline]
     pub(super) fn meet(&mut self, peer: usize, tag: Tag) -> Result<Option<RecvPost>, OtherCall> {
         self.check(peer, tag)?;
@@ -149,7 +150,7 @@ impl<B> Matcher<B> {
         Ok(Some(take_out(posted, at)))
     }
 
-    /// A message is announced: the receive that it will meet, if that is posted.
+    /// The posted receive that an announced message will match.
     ///
     /// # Errors
     /// As [`meet`](Matcher::meet).
@@ -158,20 +159,20 @@ impl<B> Matcher<B> {
         Ok(self.peers[peer].posted.iter().find(|posted| posted.tag.names_same(tag)))
     }
 
-    /// A message waits, whose receive is not posted.
+    /// Stores a message whose receive is not posted.
     pub(super) fn keep(&mut self, peer: usize, message: Unexpected<B>) {
         self.calls.hear(message.tag);
         self.peers[peer].unexpected.push_back(message);
         self.n_unexpected += 1;
     }
 
-    /// The message of this peer that came last of those that wait.
+    /// The unexpected message of this peer that arrived last.
     #[cfg(feature = "mpi")]
     pub(super) fn last_unexpected(&mut self, peer: usize) -> Option<&mut Unexpected<B>> {
         self.peers[peer].unexpected.back_mut()
     }
 
-    /// Takes out those receives from this peer that wait no longer, as `leaves` says.
+    /// Removes and returns those posted receives of this peer for which `leaves` is true.
     #[cfg(feature = "mpi")]
     pub(super) fn take_posted(
         &mut self,
@@ -184,35 +185,35 @@ impl<B> Matcher<B> {
         taken
     }
 
-    /// The receives that wait for messages of this peer.
+    /// Posted receives of this peer whose messages have not arrived.
     #[inline]
     pub(super) fn posted(&self, peer: usize) -> &[RecvPost] {
         &self.peers[peer].posted
     }
 
-    /// The messages of this peer that wait for their receives, in the order in which they came.
+    /// Unexpected messages of this peer in the order of their arrival.
     pub(super) fn unexpected(&self, peer: usize) -> impl Iterator<Item = &Unexpected<B>> {
         self.peers[peer].unexpected.iter()
     }
 
-    /// Whether receives wait for messages of this peer.
+    /// Whether receives of this peer are posted whose messages have not arrived.
     #[inline]
     pub(super) fn awaits(&self, peer: usize) -> bool {
         !self.peers[peer].posted.is_empty()
     }
 
-    /// Messages that wait for their receives.
+    /// Number of unexpected messages.
     pub(super) fn n_unexpected(&self) -> usize {
         self.n_unexpected
     }
 
-    /// Receives that wait for their messages.
+    /// Number of posted receives whose messages have not arrived.
     #[inline]
     pub(super) fn n_posted(&self) -> usize {
         self.n_posted
     }
 
-    /// Forgets what waits.
+    /// Removes all receives and messages.
     pub(super) fn clear(&mut self) {
         for peer in &mut self.peers {
             peer.posted.clear();
@@ -222,7 +223,7 @@ impl<B> Matcher<B> {
     }
 }
 
-/// The error of a rank that has got a message of another call from `rank`.
+/// The error of a rank that has received a message of another call from `rank`.
 #[cold]
 pub(super) fn of_another_call(rank: Rank) -> WireError {
     WireError::new("matching of messages", "a message of another call").at(rank)

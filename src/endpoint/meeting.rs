@@ -1,14 +1,14 @@
-//! What the start-up of every wire exchanges with the other ranks, and its failures.
+//! The exchanges that the start-up of every wire has in common, and their failures.
 
 use hopbine_meet::{BootstrapError, Exchange, Records};
 
 use super::{Rank, WireError};
 
-/// Everyone's bytes, by rank, if no rank has failed before this point; else the same error on all
-/// ranks, of `call`, with the first rank that failed as its peer. Collective.
+/// The bytes of all ranks, by rank, if no rank has failed before this point. Otherwise all ranks get the same error
+/// of `call`, with the first failed rank as its peer. Collective.
 ///
 /// # Errors
-/// [`WireError`] if a rank has failed, or the exchange does.
+/// [`WireError`] if a rank has failed, or if the exchange fails.
 pub(super) fn agree(
     exchange: &mut dyn Exchange,
     call: &'static str,
@@ -20,22 +20,22 @@ pub(super) fn agree(
         .map_err(|refusal| WireError::new(call, &refusal).at(refusal.rank as Rank))
 }
 
-/// The number of the protocol: what ranks exchange at the start, and what they write to each other on the
-/// wires. It changes whenever bytes mean something else than in the release before.
+/// The version of the protocol: of the records exchanged at start-up, and of what ranks write to each other on the
+/// wires. It changes with every release in which bytes have another meaning than in the release before.
 pub(crate) const PROTOCOL: u32 = 1;
 
-/// What every card begins with; the protocol's number follows.
+/// The first bytes of every card; the protocol's version follows.
 const MARK: [u8; 4] = *b"hopb";
 
-/// `card`, with the protocol's number before it: what a rank tells the others first.
+/// `card` after the mark and the protocol's version: the first record that a rank sends to the others.
 pub(crate) fn stamped(card: &[u8]) -> Vec<u8> {
     [&MARK, &PROTOCOL.to_le_bytes(), card].concat()
 }
 
-/// The card that `rank` has [`stamped`]; `me` is this rank.
+/// The card in the [`stamped`] record of `rank`; `me` is this rank.
 ///
 /// # Errors
-/// Says which protocol each of the two speaks, if it is not the same.
+/// Names the protocols of both ranks, if they differ.
 pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], String> {
     let theirs = match bytes.split_first_chunk::<4>() {
         Some((&MARK, rest)) => rest.split_first_chunk::<4>(),
@@ -53,7 +53,7 @@ pub(crate) fn unstamped(bytes: &[u8], rank: Rank, me: Rank) -> Result<&[u8], Str
     ))
 }
 
-/// The exchange itself has failed.
+/// The error of a failed exchange.
 pub(crate) fn lost(error: &BootstrapError) -> WireError {
     WireError::new("exchange of addresses", error)
 }
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// What each of three ranks learns, of which the last has no device, or does not come at all.
+    /// The errors of three ranks, if the third has no device, or does not take part at all.
     fn learnt(comes: bool) -> Vec<WireError> {
         let patience = Duration::from_millis(if comes { 60_000 } else { 100 });
         let mut ranks = LocalExchange::group(3, patience);

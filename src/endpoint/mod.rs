@@ -1,28 +1,25 @@
-//! The wire, as the engine sees it: one [`Endpoint`] per port.
+//! The wire as the engine sees it: one [`Endpoint`] per port.
 //!
-//! An endpoint moves messages between regions of memory on two ranks. It knows ranks, tags and
-//! bytes; it knows nothing of plans, steps, element types, communicators or requests. Ranks are
-//! those of the world: one endpoint serves all communicators, whose messages their context
-//! tells apart.
+//! An endpoint moves messages between memory regions of two ranks. It knows ranks, tags and bytes; it knows nothing
+//! of plans, steps, element types, communicators or requests. Its ranks are those of the world: one endpoint serves
+//! all communicators, and the context in the tag distinguishes their messages.
 //!
 //! # Contract
-//! - Sends and receives match by peer and [`Tag`]. Both sides give the same length; a wire says
-//!   the length with every message, and reports a difference ([`Event::Differs`]). Either side may
-//!   post first, any time apart: ranks may be skewed arbitrarily.
-//! - A posted receive gets its message whatever other sends and receives are posted or finished:
-//!   messages do not wait for each other. [`Posted::Later`] is only for conditions that pass by
-//!   themselves while this rank polls.
-//! - [`Event::Sent`], or [`Posted::Done`], means that the region may be changed. It does not mean
-//!   that the message has arrived.
-//! - A receive may be answered by a [`View`], if its post allows that ([`Arrival`]).
-//! - Operations of one communicator whose numbers are far apart are not posted at once: see
-//!   [`Tag::WINDOW`].
-//! - What is kept of messages that come before their receives is bounded: see [`unexpected`].
-//! - While [`Endpoint::is_flushed`] is false a peer may depend on this rank's polling.
-//! - After [`Endpoint::abandon`] the endpoint touches no memory that was posted.
+//! - Sends and receives match by peer and [`Tag`]. Both sides give the same length; a wire transmits the length with
+//!   every message, and reports a difference ([`Event::Differs`]). Either side may post first, any time before the
+//!   other.
+//! - A posted receive gets its message regardless of other sends and receives: messages do not wait for each other.
+//!   [`Posted::Later`] is only for conditions that end by themselves while this rank polls.
+//! - After [`Event::Sent`], or [`Posted::Done`] of a send, the region may be changed. The message need not have
+//!   arrived.
+//! - A receive may complete with a [`View`], if its post allows that ([`Arrival`]).
+//! - Operations of one communicator whose numbers are far apart are not posted at the same time: see [`Tag::WINDOW`].
+//! - The memory for unexpected messages is bounded: see [`unexpected`].
+//! - While [`Endpoint::is_flushed`] is false, a peer may depend on this rank's polling.
+//! - After [`Endpoint::abandon`] the endpoint does not access posted memory.
 //!
-//! A wire that reads or writes only registered memory has a [`Registry`]; one by which ranks can
-//! learn why messages do not come has an [`Observer`].
+//! A wire that reads or writes only registered memory has a [`Registry`]. A wire with failure detection has an
+//! [`Observer`].
 
 mod calls;
 mod clock;
@@ -32,7 +29,7 @@ mod matcher;
 mod meeting;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-/// What needs no MPI of it.
+/// The part of the MPI wire that needs no MPI library.
 #[cfg(all(feature = "fuzzing", not(feature = "mpi")))]
 #[allow(dead_code, reason = "headers are written and used by what needs an MPI")]
 #[path = "mpi/header.rs"]
@@ -47,7 +44,7 @@ mod time;
 pub mod unexpected;
 pub mod utofu;
 
-/// What takes any bytes of other processes, for fuzzing.
+/// Functions that accept arbitrary bytes of other processes, for fuzzing.
 #[cfg(feature = "fuzzing")]
 pub(crate) mod hostile {
     #[cfg(feature = "mpi")]
@@ -77,10 +74,10 @@ use crate::memory::Settled;
 
 pub use crate::error::WireError;
 
-/// Names a posted message to its owner; given back in its event.
+/// The owner's identifier of a posted message, returned in its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The run it belongs to.
+    /// The run to which the message belongs.
     pub run: u32,
     /// The task within the run.
     pub task: u32,
@@ -89,39 +86,39 @@ pub struct Slot {
 /// Memory to send from or to receive into.
 #[derive(Clone, Copy, Debug)]
 pub struct WireRegion {
-    /// First byte.
+    /// Address of the first byte.
     pub ptr: *mut u8,
     /// Number of bytes.
     pub len: usize,
-    /// The registration of the first byte: what [`Registry::register`] returned plus the
-    /// distance from the start of the registered memory.
+    /// Registration key of the first byte: the key that [`Registry::register`] returned plus the offset from the
+    /// start of the registered memory.
     pub key: u64,
 }
 
-// SAFETY: an address; the contract of the posts says who may use it until when, on any thread.
+// SAFETY: an address; the contract of the posts says who may access it when, from any thread.
 unsafe impl Send for WireRegion {}
 
-/// A message to be sent.
+/// A send to be posted.
 #[derive(Clone, Copy, Debug)]
 pub struct SendPost {
-    /// Its owner's name for it.
+    /// The owner's identifier.
     pub slot: Slot,
-    /// Its name.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Its bytes.
+    /// Bytes of the message.
     pub region: WireRegion,
 }
 
-/// A message to be received.
+/// A receive to be posted.
 #[derive(Clone, Copy, Debug)]
 pub struct RecvPost {
-    /// Its owner's name for it.
+    /// The owner's identifier.
     pub slot: Slot,
-    /// Its name.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Where its bytes go, and how many they are.
+    /// Destination and length of the message.
     pub region: WireRegion,
-    /// Where they may be instead.
+    /// Where else the received bytes may be.
     pub arrival: Arrival,
 }
 
@@ -130,86 +127,85 @@ pub struct RecvPost {
 pub enum Arrival {
     /// In the region of the receive.
     InRegion,
-    /// There, or wherever a [`View`] says.
+    /// In the region of the receive, or where a [`View`] says.
     Anywhere,
 }
 
-/// A message that has arrived and is not in the region of its receive: whoever has posted that
-/// may read it here until the next poll, and writes nothing. It must not be longer: a peer may
-/// wait for its memory, or for the room that the message takes, and whoever reads may wait for
-/// that peer.
+/// A received message that is not in the region of its receive. The poster of the receive may read it here until the
+/// next poll, and must not write it. A view does not live longer, because a peer may wait for its memory, or for the
+/// room that the message takes, and the reader may wait for that peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// First byte; may have any alignment.
+    /// Address of the first byte, with any alignment.
     pub ptr: *const u8,
-    /// Number of bytes: the region's.
+    /// Number of bytes, equal to the region's length.
     pub len: usize,
 }
 
-// SAFETY: an address; the contract says who may read it until when, on any thread.
+// SAFETY: an address; the contract says who may read it when, from any thread.
 unsafe impl Send for View {}
 
-/// Whose memory is registered, and so what may be kept of it after its release.
+/// The owner of registered memory, which determines whether the registration may be cached after its release.
 #[derive(Debug)]
 pub enum Owner<'a> {
-    /// The library's own: it stays valid until the release, and nothing is kept after it.
+    /// The library: the memory is valid until the release, and the registration is not cached.
     Library,
-    /// The user's. After the release it may be freed at any time, and other memory may then get its
-    /// address: what is kept must be given up when the memory goes. Whoever first needs the proof
-    /// that all earlier unmappings have been announced makes it and leaves it here.
+    /// The user. After the release, the user may free the memory, and other memory may get its address: a cached
+    /// registration must end when the memory is unmapped. The first user of the proof that all earlier unmappings
+    /// have been announced creates the proof and stores it here.
     User(&'a mut Option<Settled>),
-    /// The user's, and nothing is to be kept.
+    /// The user, for one use: the registration is not cached.
     UserOnce,
-    /// The user's, who promises that it stays valid until the release. Until then other calls find
-    /// the registration, even where the system does not report unmapped memory.
+    /// The user, who guarantees that the memory stays valid until the release. Until then other calls find the
+    /// registration, even if the system does not report unmapped memory.
     Explicit,
 }
 
-/// What memory is registered for.
+/// The access that memory is registered for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Messages are sent from it: it may be read-only.
+    /// The source of messages; it may be read-only.
     Read,
-    /// Messages are received into it, and perhaps sent from it.
+    /// The destination of messages, and possibly their source.
     Write,
 }
 
 /// Memory to be registered.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryRange {
-    /// First byte.
+    /// Address of the first byte.
     pub ptr: *mut u8,
     /// Number of bytes.
     pub len: usize,
-    /// What for.
+    /// Access that the wire needs.
     pub access: Access,
 }
 
-/// Whether a post was taken.
+/// Result of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Posted {
-    /// Yes; an event will follow.
+    /// The post was taken; an event will follow.
     Accepted,
-    /// Yes, and it is done: sent, or received into its region. No event follows.
+    /// The post was taken and is complete: sent, or received into its region. No event follows.
     Done,
-    /// Not now; post again after polling.
+    /// The post was not taken; the caller must post it again after a poll.
     Later,
 }
 
 /// What a poll reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The send is done with its region.
+    /// The endpoint does not need the region of the send any more.
     Sent(Slot),
     /// The message is in its region.
     Received(Slot),
     /// The message can be read in the view.
     Viewed(Slot, View),
-    /// The message that this rank sent or awaited belongs to another call, or has another length.
-    /// It is dropped, its region is as it was, and both sides are done with it.
+    /// The message that this rank sent or awaited belongs to another call, or has another length. The message is
+    /// dropped, the receive's region is unchanged, and both posts are complete.
     Differs(Slot, Rank),
-    /// Another rank has given up, or has found out that one has to.
+    /// Another rank has given up, or has found that a rank must give up.
     News(Blame),
 }
 
@@ -218,31 +214,31 @@ pub trait Endpoint: Send {
     /// Sends a message to rank `to`.
     ///
     /// # Safety
-    /// Until it is done, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
-    /// region must stay valid for reads and nobody may write it.
+    /// Until the send is complete, or [`abandon`](Endpoint::abandon) returns, or the endpoint is dropped, the region
+    /// must stay valid for reads, and no thread may write it.
     ///
     /// # Errors
-    /// [`WireError`] if the wire fails, or was abandoned.
+    /// [`WireError`] if the wire fails, or after [`abandon`](Endpoint::abandon).
     unsafe fn post_send(&mut self, to: Rank, send: SendPost) -> Result<Posted, WireError>;
 
-    /// Awaits a message of rank `from`, into its region or as a view.
+    /// Receives a message of rank `from`, into its region or as a view.
     ///
     /// # Safety
-    /// Until it is done, or [`abandon`](Endpoint::abandon), or the end of the endpoint, the
-    /// region must stay valid for writes and nobody may read or write it.
+    /// Until the receive is complete, or [`abandon`](Endpoint::abandon) returns, or the endpoint is dropped, the
+    /// region must stay valid for writes, and no thread may read or write it.
     ///
     /// # Errors
-    /// [`WireError`] if the wire fails, or was abandoned.
+    /// [`WireError`] if the wire fails, or after [`abandon`](Endpoint::abandon).
     unsafe fn post_recv(&mut self, from: Rank, recv: RecvPost) -> Result<Posted, WireError>;
 
-    /// Makes progress, ends the views of the last poll, and appends what has happened to `events`.
+    /// Makes progress, ends the views of the last poll, and appends new events to `events`.
     ///
     /// # Errors
     /// [`WireError`] if the wire reports a failure.
     fn poll(&mut self, events: &mut Vec<Event>) -> Result<(), WireError>;
 
-    /// Sends the posts that are held back: a wire may hold posts, to send several at once, until
-    /// this call or the end of the next poll.
+    /// Sends delayed posts: a wire may delay posts until this call or the end of the next poll, to send several at
+    /// once.
     ///
     /// # Errors
     /// [`WireError`] if the wire fails.
@@ -250,26 +246,25 @@ pub trait Endpoint: Send {
         Ok(())
     }
 
-    /// True if no peer waits for anything that only this rank's polling can bring about.
+    /// Whether no peer depends on further polling of this rank.
     fn is_flushed(&self) -> bool;
 
-    /// After a failure: forgets all posts, and all registrations of users' memory that are kept.
-    /// When this returns, nothing reads or writes that memory through this endpoint, as far as the
-    /// device allows, and what was told before ([`Observer::tell`]) has been sent. It takes 100 ms
-    /// at most, unless threads of this process are longer about reading that memory. Later posts are
-    /// errors, and later polls report nothing.
+    /// Aborts after a failure: drops all posts, and all cached registrations of users' memory. After this call
+    /// nothing reads or writes that memory through this endpoint, as far as the device allows, and earlier news
+    /// ([`Observer::tell`]) have been sent. The call takes at most 100 ms, unless threads of this process take longer
+    /// to read that memory. Later posts are errors, and later polls report nothing.
     fn abandon(&mut self);
 
-    /// The world has ended on all ranks: releases what belongs to other ranks, which may end now.
+    /// Tears down after the world has ended on all ranks: releases resources of other ranks, which may end now.
     fn end(&mut self) {}
 
-    /// Sets how many bytes of messages may be kept that come before their receives; before the first
-    /// message. A wire that keeps none has no use for it.
+    /// Sets the limit for unexpected messages in bytes; to be called before the first message. A wire that stores
+    /// none ignores it.
     fn limit_unexpected(&mut self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// What is kept of messages that came before their receives, and the most that ever was.
+    /// Statistics of unexpected messages.
     fn unexpected(&self) -> UnexpectedBytes {
         UnexpectedBytes::default()
     }
@@ -279,51 +274,49 @@ pub trait Endpoint: Send {
         None
     }
 
-    /// What ranks can learn of each other besides messages, if they can.
+    /// The interface for failure detection, if the wire has one.
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         None
     }
 
-    /// What rings when there may be something to poll for, if there is such a thing: one for all
-    /// ports of a rank.
+    /// The bell that rings when there may be something to poll for, if the wire has one: the same for all ports of a
+    /// rank.
     fn bell(&self) -> Option<Arc<dyn Bell>> {
         None
     }
 
-    /// The clock by which whoever waits for messages goes, if it is not the machine's: one for all
-    /// ports of a rank.
+    /// The clock that waits for messages use, if it is not the machine's: the same for all ports of a rank.
     fn clock(&self) -> Option<Arc<dyn Clock>> {
         None
     }
 }
 
-/// Lets threads of a rank sleep until peers have something for it. A thread
-/// [`arm`](Bell::arm)s it, polls once more, and sleeps if that brought nothing.
+/// Lets threads of a rank sleep until peers have something for the rank. A thread [`arm`](Bell::arm)s the bell, polls
+/// once more, and sleeps if the poll returned nothing.
 pub trait Bell: Send + Sync + std::fmt::Debug {
-    /// From now on peers ring. Returns the bell's number.
+    /// Makes peers ring from now on. Returns the bell's number.
     fn arm(&self) -> u32;
 
     /// A number that changes whenever the bell rings.
     fn number(&self) -> u32;
 
-    /// Sleeps until the bell rings, but not if its number is no longer `number`; for that time at
-    /// most.
+    /// Sleeps until the bell rings, at most for `longest`. Returns at once if the bell's number is not `number`.
     fn sleep(&self, number: u32, longest: Duration);
 
-    /// Takes back one [`arm`](Bell::arm).
+    /// Reverts one [`arm`](Bell::arm).
     fn disarm(&self);
 
-    /// Ranks that this one rings for, and itself.
+    /// Number of ranks that this rank rings for, including itself.
     fn n_ranks(&self) -> usize;
 
-    /// Wakes those threads of this rank that sleep: one of them has got something for another.
+    /// Wakes the sleeping threads of this rank: a thread of the rank has something for another one.
     fn ring(&self);
 }
 
-/// Memory that the device, and so peers, read and write by themselves.
+/// Registration of memory that the device, and so peers, access by RDMA.
 pub trait Registry {
-    /// Makes memory known to the wire and returns the key of its first byte. `owner` says for
-    /// how long the wire may remember it.
+    /// Registers memory and returns the key of its first byte. `owner` says whether the wire may cache the
+    /// registration.
     ///
     /// # Safety
     /// The memory must stay valid until it is released with the key.
@@ -332,25 +325,25 @@ pub trait Registry {
     /// [`WireError`] if the wire has no room for another registration.
     unsafe fn register(&mut self, range: MemoryRange, owner: Owner<'_>) -> Result<u64, WireError>;
 
-    /// Takes back one [`register`](Registry::register) that returned `key`.
+    /// Reverts one [`register`](Registry::register) that returned `key`.
     ///
     /// # Errors
     /// [`WireError`] if `key` is not registered.
     fn release(&mut self, key: u64) -> Result<(), WireError>;
 
-    /// Messages of up to this many bytes do not use the key of their region. Never changes.
+    /// Messages of up to this many bytes do not use the key of their region. Constant.
     fn keyless_bytes(&self) -> u64;
 
-    /// Calls whose data have up to this many bytes for each two registrations do better with copies in memory
-    /// that stays registered than with their own: `None` where registrations of the user's memory serve later calls,
-    /// or cost next to nothing. Never changes.
+    /// Largest number of data bytes per two registrations for which copies through permanently registered memory are
+    /// faster than registration of the user's memory; `None` if such registrations serve later calls, or cost almost
+    /// nothing. Constant.
     fn stage_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// True if everything that was ever written to peers has arrived there, so that they may
-    /// free what was written to. To be called again and again, with polls in between, until it
-    /// is; only when nothing is posted, by any rank that was communicated with, and nothing is
+    /// Whether all writes to peers have arrived, so that the peers may free that memory. The caller repeats the call,
+    /// with polls in between, until it returns true. While it does so, neither this rank nor any rank that it has
+    /// communicated with may have anything posted.
     /// posted meanwhile.
     ///
     /// # Errors
@@ -361,31 +354,30 @@ pub trait Registry {
     fn unfenced(&self) -> Option<Rank>;
 }
 
-/// What ranks can learn of each other besides messages, for the case that none come.
+/// Failure detection: information of ranks about each other besides messages.
 pub trait Observer {
-    /// From now on shows `status` to whoever asks.
+    /// Publishes `status` for other ranks to read.
     fn show(&mut self, status: Status);
 
-    /// Asks what `rank` is doing, for which that rank need not do anything; the answer comes
-    /// while this rank polls. False if nothing can be asked now, an earlier question for
-    /// instance being open.
+    /// Requests the status of `rank`, without help of that rank; the answer arrives while this rank polls. False if
+    /// no request is possible now, for instance because an earlier one is pending.
     ///
     /// # Errors
-    /// [`WireError`] if the wire reports a failure that has nothing to do with the question.
+    /// [`WireError`] for a failure of the wire that is unrelated to the request.
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError>;
 
-    /// The answer to the question asked, once it has come.
+    /// The answer to the last request, once it has arrived.
     fn answer(&mut self) -> Option<Status>;
 
-    /// Tells some ranks, who will tell others, that and why this one gives up. As good as it
-    /// can: nothing tells whether they hear it.
+    /// Tells some ranks, which forward the news, that this rank gives up and why. Best effort: arrival is not
+    /// confirmed.
     fn tell(&mut self, blame: Blame);
 
-    /// What another rank has told.
+    /// The news that another rank has sent.
     fn told(&mut self) -> Option<Blame>;
 }
 
-/// How long an endpoint that is abandoned waits for what it has posted.
+/// How long an abandoned endpoint waits for its posts.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 /// The error of a post after [`Endpoint::abandon`].

@@ -1,43 +1,42 @@
-//! What ranks can learn of each other besides messages, for the case that none come: a word
-//! that says what a rank waits for, which anybody can read without that rank's help, and the
-//! news of a failure, which spreads from rank to rank.
+//! Information of ranks about each other besides messages, for failure detection: a status word, which says what a
+//! rank waits for and which other ranks read without its help, and news of failures, which spread by gossip.
 //!
-//! Words only; who waits for what, and what follows from it, is the engine's business.
+//! This module only encodes the words. The engine decides what follows from them.
 
 use crate::error::{Blame, Fault};
 
 use super::Rank;
 use super::garbled::{Garbled, at_most, within};
 
-/// What a rank is doing, as far as others can tell.
+/// State of a rank, as other ranks see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It has not been waiting for long.
     Busy,
     /// It has been waiting for this rank for some time.
     WaitsFor(Rank, Beat),
-    /// It has been waiting at the barrier gates for some time, where it moves on an operation
-    /// that waits for this rank, if there is one.
+    /// It has been waiting at the barrier gates for some time. There it advances an operation that waits for this
+    /// rank, if any.
     AtGates(Option<Rank>, Beat),
-    /// It has been waiting for some time at the flat buffer, or at the gates of a further communicator: for this rank,
+    /// It has been waiting for some time at the flat buffer, or at the gates of a further communicator, for this rank
     /// as far as it can tell.
     AtHardware(Rank, Beat),
-    /// It has left the world in an orderly way: nothing will come from it.
+    /// It has left the world in an orderly way and will send nothing more.
     Left,
-    /// It has given up, for this reason.
+    /// It has given up for this reason.
     GivenUp(Blame),
-    /// Its memory cannot be read, or the question was not answered in time.
+    /// Its memory cannot be read, or it has not answered in time.
     Silent,
-    /// The wire cannot tell.
+    /// The wire does not support the question.
     Unknown,
 }
 
-/// A number that changes, modulo 2^28, as long as a rank waits. One that shows the same number for long
-/// does something else by now, or nothing.
+/// A counter, modulo 2^28, that a rank increments while it waits. If it does not change for long, the rank does not
+/// wait there any more, or does nothing at all.
 pub type Beat = u32;
 
-/// The kind of a word stands at both of its ends, so that a word of which only one end has
-/// been written is none; between them are two ranks of 28 bits. 0 is no word.
+/// Encodes a word. Its kind is in both the lowest and the highest 4 bits, so that a half-written word is recognised
+/// as none; between them are two ranks of 28 bits. 0 means no word.
 fn word(kind: u64, [low, high]: [Rank; 2]) -> u64 {
     const RANK: u64 = (1 << 28) - 1;
     kind | (u64::from(low) & RANK) << 4 | (u64::from(high) & RANK) << 32 | kind << 60
@@ -52,15 +51,14 @@ fn parts(word: u64) -> Option<(u64, [Rank; 2])> {
 const WAITS_FOR: u64 = 1;
 const AT_GATES: u64 = 2;
 const LEFT: u64 = 3;
-/// The first of as many as there are [`FAULTS`].
+/// The first of consecutive kinds, one for each of [`FAULTS`].
 const GIVEN_UP: u64 = 4;
 const AT_HARDWARE: u64 = GIVEN_UP + FAULTS.len() as u64;
-/// In place of a rank.
+/// Marks the absence of a rank.
 const NOBODY: Rank = (1 << 28) - 1;
 
 impl Status {
-    /// The word that others read. A status that only answers have is written as
-    /// [`Busy`](Status::Busy).
+    /// The word that other ranks read. A status that occurs only in answers is encoded as [`Busy`](Status::Busy).
     pub(super) fn to_word(self) -> u64 {
         match self {
             Status::WaitsFor(rank, beat) => word(WAITS_FOR, [rank, beat]),
@@ -72,10 +70,10 @@ impl Status {
         }
     }
 
-    /// What another of `n_ranks` ranks shows by this word; half a word is none.
+    /// Decodes the status word of one of `n_ranks` ranks; no word, or half a word, means [`Busy`](Status::Busy).
     ///
     /// # Errors
-    /// The field that cannot be.
+    /// The first invalid field.
     pub(super) fn from_word(word: u64, n_ranks: u32) -> Result<Self, Garbled> {
         let Some((kind, [rank, beat])) = parts(word) else { return Ok(Status::Busy) };
         let waited_for = |rank| rank_of("the rank that a status says is waited for", rank, n_ranks);
@@ -93,12 +91,12 @@ impl Status {
     }
 }
 
-/// A rank of `n_ranks`.
+/// Checks that `rank` is below `n_ranks`.
 fn rank_of(field: &'static str, rank: Rank, n_ranks: u32) -> Result<Rank, Garbled> {
     at_most(field, rank.into(), (n_ranks as usize).saturating_sub(1)).map(|rank| rank as Rank)
 }
 
-/// In the order of their numbers in words.
+/// All faults, in the order of their numbers in words.
 const FAULTS: [Fault; 7] = [
     Fault::Unreachable,
     Fault::Absent,
@@ -110,7 +108,7 @@ const FAULTS: [Fault; 7] = [
 ];
 
 pub(super) fn blame_to_word(blame: Blame) -> u64 {
-    // A word's kind is not 0.
+    // The kind of a word must not be 0.
     word(1 + fault_number(blame), [blame.rank, blame.by])
 }
 
@@ -125,19 +123,19 @@ fn blame_of(fault: usize, [rank, by]: [Rank; 2], n_ranks: u32) -> Result<Blame, 
     Ok(Blame { rank, fault: FAULTS[fault], by })
 }
 
-/// The news that another of `n_ranks` ranks tells by this word; `None`: none, or half a word.
+/// Decodes the news word of one of `n_ranks` ranks; `None` if there is no word, or half a word.
 ///
 /// # Errors
-/// The field that cannot be.
+/// The first invalid field.
 pub(super) fn blame_from_word(word: u64, n_ranks: u32) -> Result<Option<Blame>, Garbled> {
     let Some((kind, ranks)) = parts(word) else { return Ok(None) };
     let at = within("the fault that is told", kind, (1, FAULTS.len() as u64))? as usize - 1;
     blame_of(at, ranks, n_ranks).map(Some)
 }
 
-/// The ranks that `rank` of `n_ranks` watches, and to which it passes news on: those at the distances
-/// 1, 2, 4 and so on, in both directions. News reaches all ranks in at most log2 of `n_ranks` rounds,
-/// whatever the collectives' patterns, also around a few ranks that are gone.
+/// The gossip peers of `rank`: the ranks that it watches, and to which it forwards news. They are at the distances 1,
+/// 2, 4 and so on, in both directions. News reaches all ranks in at most log2 of `n_ranks` rounds, independent of the
+/// collectives' patterns, and also if a few ranks have ended.
 pub(crate) fn gossip_peers(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Rank> {
     let (rank, n) = (u64::from(rank), u64::from(n_ranks));
     let distances = (0..32).map(|k| 1u64 << k).take_while(move |&distance| distance <= n / 2);
@@ -147,7 +145,7 @@ pub(crate) fn gossip_peers(rank: Rank, n_ranks: u32) -> impl Iterator<Item = Ran
     })
 }
 
-/// What another rank may have written as its status, or as news: names no rank that there is not.
+/// Checks that an arbitrary word, as a status or as news, never decodes to a rank out of range.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn check_word(word: u64) {
     const N_RANKS: u32 = 1000;

@@ -1,36 +1,36 @@
-//! The names of messages.
+//! Message tags.
 
-/// Names a message between two ranks, uniquely among those under way.
+/// A tag: identifies a message between two ranks uniquely among the messages under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag {
-    /// The communicator: below 2^[`CONTEXT_BITS`](Tag::CONTEXT_BITS).
+    /// The context of the communicator: below 2^[`CONTEXT_BITS`](Tag::CONTEXT_BITS).
     pub context: u64,
-    /// The operation of the communicator: the same on all ranks, different for each, below
+    /// The number of the operation on the communicator, the same on all ranks: below
     /// 2^[`OPERATION_BITS`](Tag::OPERATION_BITS).
     pub operation: u32,
-    /// Number of the message within the operation, from this sender to this receiver through
-    /// this port; see also [`LATE`](Tag::LATE).
+    /// Number of the message within the operation, counted per sender, receiver and port; see also
+    /// [`LATE`](Tag::LATE).
     pub message: u32,
-    /// The signature of the call that the operation belongs to: the same on all ranks that make the
-    /// same call. Wires need not look at it; one that does can tell ranks that disagree.
+    /// The signature of the operation's call, the same on all ranks that make the same call. A wire may ignore it, or
+    /// use it to detect ranks that make different calls.
     ///
-    /// The upper byte stands for the messages of the call: where ranks agree in it, every message
-    /// meets its receive, whatever else differs.
+    /// The upper byte stands for the pattern of messages: if ranks agree in it, every message has a matching receive,
+    /// even if the calls differ otherwise.
     pub call: u16,
 }
 
 impl Tag {
-    /// Bits of a context.
+    /// Bits of [`context`](Tag::context).
     pub const CONTEXT_BITS: u32 = 40;
-    /// Bits of an operation's number.
+    /// Bits of [`operation`](Tag::operation).
     pub const OPERATION_BITS: u32 = 24;
-    /// Operations are numbered modulo this.
+    /// Operations are numbered modulo this number.
     pub const OPERATIONS: u32 = 1 << Tag::OPERATION_BITS;
-    /// Messages of operations of one communicator whose numbers differ by this or more are not posted
-    /// at the same time, by any rank: those of the earlier operation are done first.
+    /// Window of operations: if the numbers of two operations of a communicator differ by this or more, no rank posts
+    /// messages of the later one before all of its own messages of the earlier one are done.
     pub const WINDOW: u32 = 64;
-    /// Set in the numbers of all messages of an operation for which this does not hold: it starts when
-    /// what it needs has been learnt, perhaps after later ones.
+    /// Set in the numbers of all messages of an operation to which the window does not apply: the operation starts
+    /// when data on which it depends are known, perhaps after operations with higher numbers.
     pub const LATE: u32 = 1 << 31;
 
     /// Context and operation in one number.
@@ -38,25 +38,25 @@ impl Tag {
         self.context << Tag::OPERATION_BITS | u64::from(self.operation)
     }
 
-    /// Whether the messages of two calls meet each other; see [`call`](Tag::call).
+    /// Whether the messages of two calls match; see [`call`](Tag::call).
     pub fn do_meet(one: u16, other: u16) -> bool {
         one >> 8 == other >> 8
     }
 
-    /// A signature that is not `call`, but whose messages meet those of `call`. A rank that has
-    /// found out that others make another call sends under it.
+    /// Another signature than `call` whose messages match those of `call`. A rank sends under it after it has
+    /// detected that other ranks make another call.
     pub fn not(call: u16) -> u16 {
         call ^ 0xff
     }
 
-    /// Whether two tags name one message, whatever call it belongs to.
+    /// Whether two tags name the same message; ignores the signatures of calls.
     #[inline]
     pub fn names_same(self, other: Tag) -> bool {
         (self.message, self.operation, self.context)
             == (other.message, other.operation, other.context)
     }
 
-    /// The tag of which [`operation_id`](Tag::operation_id) made `id`.
+    /// The tag of a message of the operation with this [`operation_id`](Tag::operation_id).
     pub fn of_operation(id: u64, message: u32, call: u16) -> Self {
         let operation = (id % u64::from(Tag::OPERATIONS)) as u32;
         Tag { context: id >> Tag::OPERATION_BITS, operation, message, call }

@@ -1,4 +1,4 @@
-//! The time that waits go by: the machine's, or that of a wire that has its own.
+//! The time that waits use: that of the machine, or that of a wire with a clock of its own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,28 +10,28 @@ use super::Clock;
 pub struct Time(Option<Arc<dyn Clock>>);
 
 impl Time {
-    /// `None` stands for the machine's time.
+    /// The time of `clock`, or of the machine if `clock` is `None`.
     pub(crate) fn of(clock: Option<Arc<dyn Clock>>) -> Self {
         Time(clock)
     }
 
-    /// The wire's own clock, shared.
+    /// A shared handle to the wire's clock, if the wire has one.
     pub(crate) fn clock(&self) -> Option<Arc<dyn Clock>> {
         self.0.clone()
     }
 
-    /// The time.
+    /// The current time.
     pub(crate) fn now(&self) -> Instant {
         self.0.as_ref().map_or_else(Instant::now, |clock| clock.now())
     }
 
-    /// The wire's own clock, if it has one.
+    /// The wire's clock, if it has one.
     #[inline]
     pub(crate) fn of_wire(&self) -> Option<&dyn Clock> {
         self.0.as_deref()
     }
 
-    /// Lets other threads run. On a wire's own clock up to `longest` passes.
+    /// Lets other threads run. With a clock of the wire, up to `longest` passes on it.
     pub(crate) fn yield_now(&self, longest: Duration) {
         match &self.0 {
             None => std::thread::yield_now(),
@@ -39,7 +39,7 @@ impl Time {
         }
     }
 
-    /// Lets so much time pass.
+    /// Waits for `duration`.
     pub(crate) fn sleep(&self, duration: Duration) {
         let Some(clock) = &self.0 else { return std::thread::sleep(duration) };
         let end = clock.now() + duration;
@@ -52,7 +52,7 @@ impl Time {
         }
     }
 
-    /// Says that a wait has become too long.
+    /// Prints or records a warning about a wait that exceeds the time limit.
     pub(crate) fn warn(&self, text: &str) {
         match &self.0 {
             None => eprintln!("{text}"),

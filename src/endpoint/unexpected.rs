@@ -1,21 +1,19 @@
-//! Messages that come before their receives are posted: counted, and bounded.
+//! Flow control for unexpected messages: their bytes are counted and bounded.
 //!
-//! A rank may be any number of calls ahead of another. What it sends ahead is kept by the receiver
-//! until the receives are posted, so that no message waits for another. [`UnexpectedBytes`] counts
-//! what that takes, for all peers of a port, and says when it is enough. From then on messages wait
-//! with their senders, whose calls wait for them: so memory does not grow with the distance.
+//! A rank may be any number of calls ahead of another. The receiver stores its messages until their receives are
+//! posted, so that no message waits for another one. [`UnexpectedBytes`] counts the stored bytes of all peers of a
+//! port. When they reach half of the limit, further messages stay with their senders, whose calls wait for the
+//! receives. So the memory does not grow with the distance between ranks.
 //!
 //! # Protocol
-//! The three wires have the same parts:
-//! - *Window.* What a peer can send before it hears anything from the receiver is bounded by its
-//!   credits or by the length of its queue.
-//! - *Holding back.* A short message that comes before its receive, when there is no room, is kept all
-//!   the same, but its sender gets no leave to send more of the kind: uTofu and MPI hold the credit of
-//!   the message until its receive is posted, shared memory sets a flag in the queue.
-//! - *Announcement.* A sender without leave announces a message instead of sending it: a record says
-//!   its tag and length, and the bytes stay where they are. The receiver answers when the receive is
-//!   posted. Announcements have credits, or room in the queue, of their own, which come back as soon
-//!   as the receiver polls.
+//! The uTofu, shared-memory and MPI wires have the same parts:
+//! - *Window.* Credits, or the length of its queue, bound what a peer can send before it hears from the receiver.
+//! - *Holding back.* A short message that arrives before its receive while there is no room is stored nevertheless,
+//!   but its sender is not allowed to send more messages of this kind. uTofu and MPI keep the message's credit until
+//!   its receive is posted, shared memory sets a flag in the queue.
+//! - *Announcement.* A sender that is not allowed to send a message announces it: a record carries the tag and the
+//!   length, and the bytes stay with the sender. The receiver answers when the receive is posted. Announcements have
+//!   their own credits, or their own room in the queue, which are returned as soon as the receiver polls.
 //!
 //! | wire | announcement | answer |
 //! | --- | --- | --- |
@@ -24,43 +22,42 @@
 //! | MPI | `Long`, once the message has waited for a credit for some polls | the receive with that tag of MPI's |
 //!
 //! # Progress
-//! A message whose receive is posted never waits for one whose receive is not:
-//! - It has leave: it is sent, and taken out of the channel, queue or ring when the receiver polls,
-//!   whatever has come before it. Nothing unexpected stays in a slot of the wire's.
-//! - It has none: then it is announced. Messages without leave keep no order among themselves, and the
-//!   credits that only announcements and answers may use are never held. So the announcement arrives,
-//!   meets the receive, and is answered. A grant is a credit that was held; it is held again when the
-//!   message has come, so grants do not raise the bound. If the receiver has no credit to grant, the
-//!   sender has them all, or gets them: then the message itself goes, or one that comes too early and
-//!   brings the receiver a credit to grant.
+//! A message whose receive is posted never waits for a message whose receive is not posted:
+//! - A message that may be sent is sent. The receiver takes it out of the channel, queue or ring at its next poll,
+//!   whatever messages arrived before. Unexpected messages do not stay in slots of the wire.
+//! - A message that may not be sent is announced. Such messages have no order among themselves, and the credits
+//!   reserved for announcements and answers are never held. So the announcement arrives, matches the receive, and is
+//!   answered. A grant is a held credit; it is held again when the message has arrived, so that grants do not raise
+//!   the bound. If the receiver has no credit to grant, the sender has all credits or will get them. The sender then
+//!   uses a credit for the message itself, or for another one that is unexpected and so gives the receiver a credit
+//!   to grant.
 //!
-//! So what waits in the end are messages whose receives are not posted. Their senders' calls wait
-//! for calls that the receiver has not made, as they may in any collective; so there is a cycle
-//! only if there is one among the calls of the program. Of one communicator a rank posts only operations
-//! less than [`Tag::WINDOW`](super::Tag::WINDOW) apart: the announcements are at most those of so many operations.
-//! A rank with nothing but such messages left to send [is flushed](super::Endpoint::is_flushed): its
-//! other operations end.
+//! So only messages whose receives are not posted wait for long. Their senders' calls wait for calls that the
+//! receiver has not made, as in any collective: a cycle of waits implies a cycle among the calls of the program. A
+//! rank posts only operations of a communicator that are less than [`Tag::WINDOW`](super::Tag::WINDOW) apart, which
+//! bounds the number of announcements. A rank that has only such messages left to send is
+//! [flushed](super::Endpoint::is_flushed): its other operations end.
 //!
 //! # Bound
-//! Senders have leave while less than half of the limit is used. The windows of all peers come on
-//! top of that: see [`bound`](UnexpectedBytes::bound). A receiver cannot make a window narrower: what was
-//! sent under it has to be kept here or, if it is not taken, by the wire. On uTofu a window is
-//! about 20 KiB, of the first 32 peers. Over MPI it is 1.9 MiB, more than the limit by default: 30 parts of
-//! up to 64 KiB. A much narrower one would have the longest messages that go without asking, of five parts
-//! each, wait for credits one after the other. A peer that sends shorter ones fills less of it. So there the
-//! limit says when senders have to wait, and the bound what is kept at most. Announcements are not counted: each stands for
-//! a send that is under way at the peer, which keeps more memory than its record takes here.
+//! Senders may send while less than half of the limit is used. The windows of all peers add to that: see
+//! [`bound`](UnexpectedBytes::bound). A receiver cannot shrink a window: it must store what was sent within the
+//! window, or the wire must. On uTofu, a window is about 20 KiB for each of the first 32 peers. Over MPI it is 1.9
+//! MiB, more than the default limit: 30 parts of up to 64 KiB. With a much smaller window, the longest messages that
+//! are sent without announcement, of five parts each, would wait for credits one after the other. Shorter messages
+//! use less of the window. So over MPI the limit says when senders have to wait, and the bound says how much is
+//! stored at most. Announcements are not counted: each belongs to a send under way at the peer, which takes more
+//! memory there than its record takes here.
 
-/// The limit of a port if none is set.
+/// Default limit of a port, bytes.
 pub const DEFAULT_LIMIT: usize = 1024 * 1024;
 
-/// Bytes of unexpected messages of one port; see the module documentation.
+/// Counter of the bytes of unexpected messages at one port; see the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnexpectedBytes {
     now: usize,
     most: usize,
     limit: usize,
-    /// What all peers together can send without leave.
+    /// Bytes that all peers together can send without permission.
     windows: usize,
 }
 
@@ -76,13 +73,13 @@ impl UnexpectedBytes {
         self.limit = bytes;
     }
 
-    /// There is another peer, whose messages take at most `bytes` if none of them gets leave for more.
+    /// Adds a peer whose messages take at most `bytes` if the peer gets no permission for more.
     pub fn add_window(&mut self, bytes: usize) {
         self.windows += bytes;
     }
 
-    /// A message is kept that takes `bytes`. Returns whether its sender may send more, as far as
-    /// this port's memory is concerned.
+    /// Counts a stored message of `bytes`. Returns whether its sender may send more, as far as the memory of this
+    /// port is concerned.
     #[inline]
     pub fn keep(&mut self, bytes: usize) -> bool {
         self.now += bytes;
@@ -90,46 +87,46 @@ impl UnexpectedBytes {
         self.now <= self.limit / 2
     }
 
-    /// A message that took `bytes` is not kept any more.
+    /// Uncounts a message of `bytes`, which is not stored any more.
     #[inline]
     pub fn release(&mut self, bytes: usize) {
         self.now -= bytes;
     }
 
-    /// Nothing is kept any more.
+    /// Uncounts all messages.
     pub fn clear(&mut self) {
         self.now = 0;
     }
 
-    /// Whether there is room again for messages of senders that had no leave: some time before it
-    /// is used up, so that they are not held back again at once.
+    /// Whether senders that were held back may send again. The threshold, a quarter of the limit, is below the one
+    /// for holding back, so that these senders are not held back again at once.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.now <= self.limit / 4
     }
 
-    /// Bytes kept now.
+    /// Bytes stored now.
     pub fn now(&self) -> usize {
         self.now
     }
 
-    /// The most bytes that were ever kept.
+    /// Maximum of the bytes stored so far.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// The most bytes that may ever be kept: half of the limit and the windows of all peers. That is
-    /// within the limit unless there are many peers, or windows are wide, as over MPI.
+    /// Upper bound of the bytes stored: half of the limit plus the windows of all peers. It is within the limit
+    /// unless there are many peers, or the windows are large, as over MPI.
     pub fn bound(&self) -> usize {
         self.limit / 2 + self.windows
     }
 
-    /// The sum of what two wires of one port keep.
+    /// The sum of the counters of two wires of a port.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         UnexpectedBytes {
             now: self.now + other.now,
-            // They need not have been kept at the same time.
+            // An upper bound: the maxima need not have occurred at the same time.
             most: self.most + other.most,
             limit: self.limit.saturating_add(other.limit),
             windows: self.windows + other.windows,
@@ -144,7 +141,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Peers send while they have leave, and their windows without; nothing exceeds the bound.
+        /// Peers send as long as they may, and then up to their windows; the bytes never exceed the bound.
         #[test]
         fn the_bound_holds(
             limit in 0..4096usize,
@@ -154,7 +151,7 @@ mod tests {
             let mut bytes = UnexpectedBytes::default();
             bytes.set_limit(limit);
             windows.iter().for_each(|&window| bytes.add_window(window));
-            // By peer: what is kept, and how much of its window it has used up.
+            // For each peer: stored messages, and whether each was sent without permission.
             let mut kept: Vec<Vec<(usize, bool)>> = vec![Vec::new(); windows.len()];
             let used = |kept: &[(usize, bool)]| {
                 kept.iter().filter(|(_, held)| *held).map(|(len, _)| len).sum::<usize>()

@@ -1,4 +1,4 @@
-//! What a rank waits for, and who is at fault that it does not come.
+//! What a rank waits for, and which rank is responsible when the wait does not end.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::Rank;
 pub enum Awaited {
     /// A message from this rank.
     MessageFrom(Rank),
-    /// This rank, to take a message.
+    /// Readiness of this rank to take a message.
     ReadyFrom(Rank),
-    /// Nothing of a peer's: the local network interface.
+    /// The local network interface; no peer is involved.
     Interface,
     /// All ranks, at the barrier gates.
     AllRanks,
@@ -28,34 +28,34 @@ impl fmt::Display for Awaited {
     }
 }
 
-/// What is wrong with a rank that others waited for.
+/// What is wrong with a rank that other ranks waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Its memory cannot be reached: the process or its node is gone.
     Unreachable,
-    /// It is there, but has not come to the call.
+    /// The process lives, but has not entered the call.
     Absent,
-    /// It has made another call than the rank that found it out: another collective, count, type,
-    /// operator, root, or other options. Which of the two is wrong, nobody can tell.
+    /// It has made another call than the rank that found the mismatch: another collective, count, type, operator or
+    /// root, or other options. No rank can tell which of the two calls is wrong.
     Elsewhere,
-    /// It waits for a rank that, directly or through others, waits for it: their calls differ.
+    /// It waits for a rank that waits for it, directly or through others: their calls differ.
     Circle,
-    /// It and the rank that found it out do not agree how long the block between them is.
+    /// It disagrees with the rank that found the fault about the length of a block between the two.
     Disagrees,
-    /// It has reported a failure of its own.
+    /// It has reported a failure.
     Failed,
     /// It has left the world.
     Left,
 }
 
-/// Who is at fault that ranks cannot go on, as far as it could be found out.
+/// The rank that is responsible for a stalled operation, as far as it could be determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// The rank at fault.
     pub rank: Rank,
     /// What is wrong with it.
     pub fault: Fault,
-    /// The rank that found it out.
+    /// The rank that found the fault.
     pub by: Rank,
 }
 

@@ -1,11 +1,11 @@
-//! What can be wrong with the blocks of a vector form.
+//! Errors in the block arguments of a vector collective.
 
 use crate::Rank;
 
-/// What is wrong with the blocks of a call, as far as the calling rank can tell.
+/// An error in the blocks of a call, as far as the calling rank can detect it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockProblem {
-    /// Sizes of blocks, or their places, are not one for each rank.
+    /// Block sizes or displacements are not one per rank.
     #[error(
         "{found} {what} are given for the {which} buffer; there must be one for each of {n_ranks} ranks"
     )]
@@ -19,13 +19,13 @@ pub enum BlockProblem {
         /// Ranks of the communicator.
         n_ranks: u32,
     },
-    /// The blocks of a buffer are needed here, and not given.
+    /// The call needs the blocks of a buffer, and they were not given.
     #[error("this rank must give the blocks of the {which} buffer")]
     Missing {
         /// `send` or `receive`.
         which: &'static str,
     },
-    /// Blocks do not lie within their buffer.
+    /// A block extends beyond its buffer.
     #[error("blocks reach to element {needed} of the {which} buffer, which holds {found}")]
     Beyond {
         /// `send` or `receive`.
@@ -35,22 +35,22 @@ pub enum BlockProblem {
         /// Elements up to the end of the last block.
         needed: u64,
     },
-    /// Two blocks to be received share memory.
+    /// Two blocks of the receive buffer overlap.
     #[error("the blocks received from ranks {first} and {second} overlap")]
     Overlap {
-        /// The one that starts first.
+        /// The source of the block that starts first.
         first: Rank,
-        /// The other.
+        /// The source of the other block.
         second: Rank,
     },
-    /// A rank's own block has two sizes.
+    /// A rank gives two sizes for the block that it sends to itself.
     #[error("rank {rank} gives {given} elements to itself and takes {taken}")]
     Own {
         /// The rank.
         rank: Rank,
-        /// Its size where it is given.
+        /// Size of the block as sent, in elements.
         given: u64,
-        /// Its size where it is taken.
+        /// Size of the block as received, in elements.
         taken: u64,
     },
     /// The collective has no blocks that could differ.

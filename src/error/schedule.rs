@@ -1,4 +1,4 @@
-//! What can be wrong with a schedule that a call names.
+//! Errors in a schedule that a call names.
 
 use hopbine_torus::collectives::Collective;
 use hopbine_torus::plan::{ScheduleError, TextError};
@@ -7,35 +7,35 @@ use hopbine_torus::plan::{ScheduleError, TextError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleProblem {
-    /// The text is no schedule.
+    /// The text cannot be parsed as a schedule.
     #[error("it cannot be read: {0}")]
     Text(TextError),
-    /// It is of another collective.
+    /// The schedule performs another collective.
     #[error("it performs {found}; name one that performs the collective called")]
     Collective {
-        /// What it performs.
+        /// The collective that the schedule performs.
         found: Collective,
     },
-    /// It is for ranks on another torus.
+    /// The schedule is for another torus.
     #[error("it is for a torus of {found}, but the communicator's is {here}")]
     Shape {
-        /// Its shape.
+        /// Shape of the schedule's torus.
         found: String,
-        /// The communicator's.
+        /// Shape of the communicator's torus.
         here: String,
     },
-    /// It is on more ports than there are, or not on as many as the call asks for.
+    /// The schedule uses more ports than exist, or another number of ports than the call asks for.
     #[error("it uses {found} ports, but the call has {valid}")]
     Ports {
-        /// Its ports.
+        /// Ports of the schedule.
         found: u32,
-        /// What it may have.
+        /// The valid numbers of ports.
         valid: String,
     },
-    /// It does not serve the call's root.
+    /// The schedule does not support the call's root.
     #[error("{0}")]
     Refused(ScheduleError),
-    /// Its plans do not perform the collective, as `hopbine check` finds.
+    /// The schedule's plans do not perform the collective, according to the check of `hopbine check`.
     #[error("its plans are wrong: {0}")]
     Wrong(String),
 }

@@ -1,18 +1,18 @@
-//! Parts of errors' texts.
+//! Parts of error messages.
 
 use std::fmt;
 
 use super::blame::Blame;
 use crate::Rank;
 
-/// What was tried, and what came of it.
+/// Each attempt with the reason of its failure.
 pub(super) fn all_tried(tried: &[(String, String)]) -> String {
     let each: Vec<String> =
         tried.iter().map(|(what, reason)| format!("{what}: {reason}")).collect();
     each.join("; ")
 }
 
-/// The optional part of a place: step and peer.
+/// The optional part of a location: step and peer.
 pub(super) struct Where(pub(super) Option<u32>, pub(super) Option<Rank>);
 
 impl fmt::Display for Where {

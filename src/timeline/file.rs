@@ -1,8 +1,8 @@
-//! A rank's timeline as Chrome trace JSON, an event a line.
+//! Writes a rank's timeline as Chrome trace JSON, one event per line.
 //!
-//! `pid` is the rank; `tid` is 0 for calls, else one more than the port; times are microseconds. `cat` says what an
-//! event is: `call`, `run`, `send`, `recv`, `copy`, `fold` or `poll`. What belongs to the whole file is in
-//! `otherData`.
+//! `pid` is the rank; `tid` is 0 for calls and the port's number plus one otherwise; times are microseconds. `cat` is
+//! the kind of an event: `call`, `run`, `send`, `recv`, `copy`, `fold` or `poll`. `otherData` holds the properties of
+//! the whole file.
 
 use std::fmt::{self, Display, Write as _};
 use std::fs::File;
@@ -17,15 +17,15 @@ use super::{Kind, Label, Record};
 use crate::Rank;
 use crate::endpoint::Tag;
 
-/// What a file holds.
+/// Contents of a file.
 pub(super) struct Timeline<'a> {
     pub(super) rank: Rank,
-    /// The time is that of a simulated wire.
+    /// Whether the time is that of a simulated wire.
     pub(super) is_virtual: bool,
     pub(super) scale: Scale,
     pub(super) rounds: &'a [[u64; 2]],
     pub(super) calls: &'a Ring,
-    /// Of calls, with what serves them.
+    /// Labels of calls, each with a description of what performs the call.
     pub(super) labels: &'a [(Label, String)],
     pub(super) ports: &'a [Ring],
 }
@@ -46,7 +46,7 @@ pub(super) fn path(wanted: &str, rank: Rank) -> String {
     }
 }
 
-/// A text between quotes, as JSON has it.
+/// A JSON string with quotes and escapes.
 struct Quoted<'a>(&'a str);
 
 impl Display for Quoted<'_> {
@@ -63,7 +63,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// Nanoseconds as microseconds, with all digits.
+/// Nanoseconds printed as microseconds, with three decimals.
 struct Us(u64);
 
 impl Display for Us {
@@ -72,7 +72,7 @@ impl Display for Us {
     }
 }
 
-/// An operation's context and number.
+/// An operation identifier, printed as context and number.
 struct Operation(u64);
 
 impl Display for Operation {
@@ -82,15 +82,14 @@ impl Display for Operation {
     }
 }
 
-/// A number that processes have in common if they have the same `CLOCK_MONOTONIC`: a kernel's, in its time
-/// namespace.
+/// An identifier of the kernel and its time namespace: processes with equal values share `CLOCK_MONOTONIC`.
 fn clock_number() -> u64 {
     let namespace = std::fs::read_link("/proc/self/ns/time").ok();
     BuildHasherDefault::<FxHasher>::default().hash_one((hopbine_meet::kernel(), namespace))
 }
 
 impl Timeline<'_> {
-    /// Records that are not there any more.
+    /// Number of overwritten records.
     pub(super) fn n_dropped(&self) -> u64 {
         self.calls.n_dropped() + self.ports.iter().map(Ring::n_dropped).sum::<u64>()
     }
@@ -147,7 +146,7 @@ impl Timeline<'_> {
         out.write_all(b"\n]}\n")
     }
 
-    /// The start of an event; its arguments and closing brace follow.
+    /// Writes the start of an event; the caller appends the arguments and the closing brace.
     fn event(
         &self,
         out: &mut impl Write,
@@ -166,8 +165,8 @@ impl Timeline<'_> {
         )
     }
 
-    /// What a port has done. A half whose other one is not there is left out: it has been dropped, or has not
-    /// come by the end.
+    /// Writes the events of a port. The start or end of an event is left out if its counterpart is missing: either
+    /// the ring has overwritten it, or the event had not ended at tear-down.
     fn port(&self, out: &mut impl Write, tid: u32, port: &Ring) -> io::Result<()> {
         let mut runs: FxHashMap<u32, &Record> = FxHashMap::default();
         let mut messages: FxHashMap<(u32, u32), &Record> = FxHashMap::default();
@@ -263,7 +262,7 @@ mod tests {
             let message = task | Tag::LATE;
             port.push(Record { start, posted, end, task, kind, message, peer: 2, ..record });
         };
-        // Its other half is gone.
+        // Its start has been overwritten.
         note(&mut port, Kind::Done, 900, 0, 9);
         note(&mut port, Kind::Run, 1_000, 0, 0);
         note(&mut port, Kind::Recv, 1_100, 0, 3);

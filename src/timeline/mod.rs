@@ -1,11 +1,11 @@
-//! The timeline of a rank (`HOPBINE_TRACE`): its calls, and what its ports do, message by message.
+//! The timeline of a rank (`HOPBINE_TRACE`): its calls, and each message and local task of its ports.
 //!
-//! Ports note [`Record`]s in rings of a fixed size, each under its port's mutex, with stamps that cost a few
-//! nanoseconds ([`Ticks`]); nothing is allocated, written or converted before the end. When a ring is full its
-//! oldest records give way, and are counted. At the end the rank writes them to a file of its own, as Chrome trace
-//! JSON (Google's "Trace Event Format") that `hopbine trace` merges with those of other ranks.
+//! Ports append [`Record`]s to rings of a fixed size, each under its port's mutex, with time stamps that cost a few
+//! nanoseconds ([`Ticks`]). Nothing is allocated, written or converted before tear-down. A full ring overwrites its
+//! oldest records and counts them. At tear-down the rank writes its records to its own file as Chrome trace JSON
+//! (Google's "Trace Event Format"); `hopbine trace` merges the files of all ranks.
 //!
-//! The engine knows a [`Sink`] only. Without a timeline that is `()`, whose functions are empty.
+//! The engine knows only the trait [`Sink`]. Without a timeline the sink is `()`, whose functions are empty.
 
 mod file;
 mod ring;
@@ -20,61 +20,60 @@ use hopbine_torus::Collective;
 
 use crate::Rank;
 
-/// What a record is of.
+/// What a record describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// A run is under way on the port, until its [`Ended`](Kind::Ended).
+    /// A run on the port, until its [`Ended`](Kind::Ended) record.
     #[default]
     Run,
-    /// The port has finished a run.
+    /// The end of a run on the port.
     Ended,
-    /// A message is sent, until its [`Done`](Kind::Done) or `end`.
+    /// A send, until its [`Done`](Kind::Done) record, or `end` if that is set.
     Send,
-    /// A message is awaited, until its [`Done`](Kind::Done) or `end`.
+    /// A receive, until its [`Done`](Kind::Done) record, or `end` if that is set.
     Recv,
-    /// A send or receive of a run is done.
+    /// The completion of a send or receive of a run.
     Done,
     /// A local copy.
     Copy,
     /// A local reduction.
     Fold,
-    /// A poll of the endpoint that has brought something.
+    /// A poll of the endpoint that returned events.
     Poll,
-    /// A call, whose [`Label`] has the number `step`.
+    /// A call; the field `step` is the number of its [`Label`].
     Call,
 }
 
-/// Something that has happened: 64 bytes, a cache line.
+/// A record of one event: 64 bytes, a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Record {
-    /// When it began, ticks,
+    /// Start of the event, ticks.
     pub start: u64,
-    /// when the post of a message had returned,
+    /// Return of the post of a message, ticks.
     pub posted: u64,
-    /// and when it ended; 0 if another record says that.
+    /// End of the event, ticks; 0 if another record marks the end.
     pub end: u64,
-    /// The operation: its communicator's context and its number, as [`Tag::operation_id`](crate::endpoint::Tag)
-    /// has them.
+    /// The operation: its communicator's context and its number, as in [`Tag::operation_id`](crate::endpoint::Tag).
     pub id: u64,
-    /// Bytes of a message, or written by a local task.
+    /// Bytes of a message, or bytes written by a local task.
     pub bytes: u64,
-    /// The number of the run on its port,
+    /// Number of the run on its port.
     pub run: u32,
-    /// and of the task in it.
+    /// Number of the task within the run.
     pub task: u32,
     /// The plan's step.
     pub step: u32,
-    /// The other rank of a message.
+    /// Peer of a message.
     pub peer: Rank,
-    /// The number of the message among those of the operation from one rank to the other by this port.
+    /// Number of the message within the operation, counted per sender, receiver and port.
     pub message: u32,
-    /// What it is.
+    /// Kind of the event.
     pub kind: Kind,
 }
 
-/// How a call is made. Not by its name: comparing one takes a call into the C library, with the pages that it is on,
-/// which is what a timeline cost most of (0.2 us of 0.25).
+/// The form of a call. An enum instead of a string: comparing strings calls into the C library and touches its pages,
+/// which was most of the cost of a timeline (0.2 us of 0.25).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Procedure {
     Blocking,
@@ -83,7 +82,7 @@ pub(crate) enum Procedure {
 }
 
 impl Procedure {
-    /// What stands before the collective's name.
+    /// The prefix of the collective's name.
     fn prefix(self) -> &'static str {
         match self {
             Procedure::Blocking => "",
@@ -93,30 +92,31 @@ impl Procedure {
     }
 }
 
-/// Calls that are called the same.
+/// A label of calls; equal calls share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Label {
     pub(crate) collective: Collective,
-    /// Of a rank's vector or block.
+    /// Bytes of the rank's vector or block.
     pub(crate) bytes: u64,
-    /// The communicator.
+    /// The context of the communicator.
     pub(crate) context: u64,
     pub(crate) procedure: Procedure,
-    /// The address of its options.
+    /// The address of the call's options.
     pub(crate) options: usize,
 }
 
-/// Who is told what a port does.
+/// A recipient of a port's records.
 pub trait Sink {
-    /// When what was noted last ended, in ticks of its own; the time, if the port has waited since. Stamps take most
-    /// of a timeline's time: what follows at once needs no stamp of its own.
+    /// The start of the next event, ticks: the end of the last record, or the current time if the port has waited
+    /// since then. Time stamps are most of a timeline's cost, and an event that follows directly needs none of its
+    /// own.
     fn since(&mut self) -> u64;
 
-    /// Takes note of what `record` makes of the time.
+    /// Appends the record that `record` makes of the current time, ticks.
     fn note(&mut self, record: impl FnOnce(u64) -> Record);
 }
 
-/// Nobody.
+/// A sink that drops all records.
 impl Sink for () {
     #[inline]
     fn since(&mut self) -> u64 {

@@ -1,23 +1,23 @@
-//! The last records of a port, or of a rank's calls.
+//! A ring of the latest records of a port, or of a rank's calls.
 
 use super::ticks::Ticks;
 use super::{Record, Sink};
 
-/// How many records a line is asked for before it is written: of a ring that is larger than the caches a store waits
-/// for its line, and the stores behind it, which peers wait for, wait with it.
+/// Distance of the prefetch in records. In a ring larger than the caches a store waits for its cache line, and so do
+/// the stores behind it, among them stores that peers wait for.
 const AHEAD: usize = 8;
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Ring {
     ticks: Ticks,
-    /// All are written when the ring is made: no page is missing later.
+    /// All records are written when the ring is made, so that a later write causes no page fault.
     records: Vec<Record>,
-    /// Where the next record goes.
+    /// Index of the next record.
     next: usize,
-    /// Records so far, also those that have given way.
+    /// Records noted so far, including overwritten ones.
     n_noted: u64,
-    /// The last stamp; `None` when the port has waited since.
+    /// The last stamp; `None` if the port has waited since then.
     last: Option<u64>,
 }
 
@@ -28,12 +28,12 @@ impl Ring {
         Ring { ticks, records, next: 0, n_noted: 0, last: None }
     }
 
-    /// Records that have given way to later ones.
+    /// Number of records that later ones have overwritten.
     pub(super) fn n_dropped(&self) -> u64 {
         self.n_noted.saturating_sub(self.records.len() as u64)
     }
 
-    /// The records that are left, in the order in which they came.
+    /// The records in the ring, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Record> {
         let (late, early) = self.records.split_at(self.next);
         let is_full = self.n_noted >= self.records.len() as u64;
@@ -41,7 +41,7 @@ impl Ring {
         early.iter().chain(late)
     }
 
-    /// Takes note of what has its times already.
+    /// Appends a record whose times are set.
     #[inline]
     pub(crate) fn push(&mut self, record: Record) {
         if let Some(later) = self.records.get(self.next + AHEAD) {
@@ -52,7 +52,7 @@ impl Ring {
         self.n_noted += 1;
     }
 
-    /// The port has looked for something in vain: what comes next does not follow what was noted last.
+    /// A poll of the port has found nothing: the next record does not start at the end of the last one.
     #[inline]
     pub(crate) fn waited(&mut self) {
         self.last = None;
@@ -73,17 +73,17 @@ impl Sink for Ring {
     }
 }
 
-/// Asks for the cache line of what will be written soon.
+/// Prefetches the cache line of a record for writing.
 #[inline]
 fn will_write(record: &Record) {
     let line = std::ptr::from_ref(record);
-    // SAFETY: a hint, which changes no memory.
+    // SAFETY: a prefetch, which changes no memory.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_ET0>(line.cast());
     }
-    // SAFETY: a hint, which changes no memory.
+    // SAFETY: as above.
     #[cfg(target_arch = "aarch64")]
     unsafe {
         std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, preserves_flags, readonly));

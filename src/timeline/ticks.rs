@@ -1,16 +1,16 @@
-//! Stamps: a counter that all cores have in common where there is one, and what its ticks are in nanoseconds.
+//! Time stamps: a counter common to all cores if the machine has one, and its conversion to nanoseconds.
 
 use std::sync::Arc;
 
 use crate::endpoint::Clock;
 
-/// What stamps are taken from.
+/// The source of time stamps.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticks {
-    /// The processor's counter, which runs at one rate whatever the core does: x86-64's time stamp counter where
-    /// it is invariant, AArch64's virtual counter.
+    /// The processor's counter at a constant rate, independent of the core's frequency: the time stamp counter of
+    /// x86-64 if it is invariant, the virtual counter of AArch64.
     Counter {
-        /// The counter and `CLOCK_MONOTONIC` at one time.
+        /// Counter and `CLOCK_MONOTONIC` (ns), sampled at the same time.
         at: [u64; 2],
     },
     /// `CLOCK_MONOTONIC`, ns.
@@ -19,7 +19,7 @@ pub(crate) enum Ticks {
     Wire(Arc<dyn Clock>),
 }
 
-/// `CLOCK_MONOTONIC`, ns: the same clock for all processes of a host.
+/// `CLOCK_MONOTONIC`, ns: all processes of a host share it.
 pub(super) fn monotonic_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -38,7 +38,7 @@ fn counter() -> u64 {
 #[inline]
 fn counter() -> u64 {
     let ticks: u64;
-    // SAFETY: reads a register that Linux lets every program read.
+    // SAFETY: reads a register that Linux makes readable for user code.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }
@@ -48,13 +48,13 @@ fn counter() -> u64 {
     0
 }
 
-/// Whether the counter has one rate (Intel's manual, volume 3B, 19.17.1: "Invariant TSC").
+/// Whether the counter has a constant rate (Intel's manual, volume 3B, 19.17.1: "Invariant TSC").
 #[cfg(target_arch = "x86_64")]
 fn is_steady() -> bool {
     use std::arch::x86_64::__cpuid;
-    // Not unsafe any more in later versions of the standard library.
+    // `__cpuid` is safe in later versions of the standard library.
     #[allow(unused_unsafe, reason = "depends on the compiler's version")]
-    // SAFETY: every x86-64 processor has the instruction; what leaves it has is in leaf 0x8000_0000.
+    // SAFETY: every x86-64 processor has the instruction; leaf 0x8000_0000 gives the highest leaf available.
     unsafe {
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx >> 8 & 1 == 1
     }
@@ -66,7 +66,7 @@ fn is_steady() -> bool {
 }
 
 impl Ticks {
-    /// Those of a wire that has a clock; else the cheapest that the machine has.
+    /// The wire's clock if it has one; otherwise the cheapest source of the machine.
     pub(super) fn new(of_wire: Option<Arc<dyn Clock>>) -> Self {
         match of_wire {
             Some(clock) => Ticks::Wire(clock),
@@ -84,7 +84,7 @@ impl Ticks {
         }
     }
 
-    /// The nanoseconds that ticks stand for, by the rate that the counter has had since these were made.
+    /// The conversion of ticks to nanoseconds, by the counter's mean rate since `self` was created.
     pub(super) fn scale(&self) -> Scale {
         match self {
             Ticks::Counter { at: [ticks, ns] } => {
@@ -97,14 +97,14 @@ impl Ticks {
         }
     }
 
-    /// Whether the time is the wire's own.
+    /// Whether the time is that of a wire with a clock of its own.
     pub(super) fn is_virtual(&self) -> bool {
         matches!(self, Ticks::Wire(_))
     }
 }
 
-/// The counter and `CLOCK_MONOTONIC` at one time, to some tens of nanoseconds: of a few looks the quickest, as
-/// the thread may lose its core in the middle of one.
+/// Counter and `CLOCK_MONOTONIC` at the same time, to some tens of nanoseconds. Of 8 samples the quickest counts,
+/// since the thread may lose its core during a sample.
 fn both() -> [u64; 2] {
     let look = || {
         let before = counter();
@@ -116,7 +116,7 @@ fn both() -> [u64; 2] {
     looks.into_iter().min_by_key(|(took, _)| *took).map_or([0; 2], |(_, both)| both)
 }
 
-/// What ticks are in nanoseconds.
+/// A conversion of ticks to nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     ticks: u64,
@@ -125,7 +125,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Whole nanoseconds, on the scale of `CLOCK_MONOTONIC` or the wire's.
+    /// Nanoseconds of `CLOCK_MONOTONIC` or of the wire's clock.
     pub(super) fn ns(&self, ticks: u64) -> u64 {
         let since = ticks.wrapping_sub(self.ticks) as i64;
         match self.rate {
@@ -139,7 +139,7 @@ impl Scale {
 mod tests {
     use super::*;
 
-    /// A stamp between two looks at the clock lies between them, as far as the two are known to fit together.
+    /// A stamp taken between two readings of the clock lies between them, within the accuracy of the conversion.
     #[test]
     fn ticks_become_the_time_of_the_clock() {
         let ticks = Ticks::new(None);
@@ -156,7 +156,7 @@ mod tests {
         let scale = Scale { ticks: 1000, ns: 50_000, rate: 0.5 };
         assert_eq!([900, 1000, 1200].map(|ticks| scale.ns(ticks)), [49_950, 50_000, 50_100]);
         let same = Scale { ticks: 0, ns: 0, rate: 1.0 };
-        // Exactly, whatever an f64 can hold.
+        // Exact, beyond the integers that an f64 represents.
         assert_eq!(same.ns((1 << 62) + 1), (1 << 62) + 1);
     }
 }

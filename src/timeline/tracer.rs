@@ -1,4 +1,4 @@
-//! A rank's timeline: its rings, what its calls are called, and how its clock stands to those of other hosts.
+//! The timeline of a rank: its rings, the labels of its calls, and the offset of its clock from those of other hosts.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,31 +12,31 @@ use crate::Rank;
 use crate::endpoint::Time;
 use crate::sync::lock;
 
-/// Rounds by which clocks of several hosts are compared.
+/// Rounds of the comparison of clocks between hosts.
 const ROUNDS: usize = 16;
 
-/// Where a rank's timeline goes, and how much of it is kept.
+/// The file of a rank's timeline, and the number of records kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceConfig {
-    /// The file's name. `%r` stands for the rank, `%j` for the number of the job; without `%r` the rank stands
-    /// before the end of the name: `out.json` is `out.3.json` for rank 3.
+    /// The file's name. `%r` stands for the rank, `%j` for the number of the job. Without `%r`, the rank is inserted
+    /// before the extension: `out.json` becomes `out.3.json` on rank 3.
     pub file: String,
-    /// Records that each port keeps, and the calls of the rank, of 64 bytes; the latest.
+    /// Number of latest records of 64 bytes kept for each port, and for the rank's calls.
     pub records: usize,
 }
 
 impl TraceConfig {
-    /// Records that are kept where nothing is said.
+    /// Default of `records`.
     pub(crate) const RECORDS: usize = 65_536;
 
-    /// A timeline that goes to this file.
+    /// A timeline written to `file`.
     pub fn new(file: impl Into<String>) -> Self {
         TraceConfig { file: file.into(), records: TraceConfig::RECORDS }
     }
 }
 
-/// Calls, and their labels with what serves them, by number.
+/// The rank's calls, and their labels with descriptions of what performs the calls.
 struct Calls {
     ring: Ring,
     numbers: FxHashMap<Label, u32>,
@@ -49,7 +49,7 @@ pub(crate) struct Tracer {
     rank: Rank,
     ticks: Ticks,
     calls: Mutex<Calls>,
-    /// Times at which this rank came to and left rounds in which nobody leaves before all have come, ticks.
+    /// Times in ticks at which this rank entered and left barriers.
     rounds: Mutex<Vec<[u64; 2]>>,
     is_written: AtomicBool,
 }
@@ -79,7 +79,7 @@ impl Tracer {
         self.ticks.now()
     }
 
-    /// A call of this label has ended, whose first operation was `id`; `served_by` says what serves such calls.
+    /// Records the end of a call, whose first operation was `id`. `served_by` describes what performs such calls.
     pub(crate) fn call(
         &self,
         start: u64,
@@ -97,11 +97,11 @@ impl Tracer {
         ring.push(Record { start, end, id, bytes, step, kind, ..Record::default() });
     }
 
-    /// Compares this rank's clock with the others', by rounds in which nobody leaves before all have come: for a
-    /// world of several hosts, on all ranks.
+    /// Compares this rank's clock with the clocks of other ranks. `meet` is a barrier. All ranks of a world on
+    /// several hosts call this function.
     ///
     /// # Errors
-    /// What `meet` says.
+    /// Errors of `meet`.
     pub(crate) fn compare<E>(&self, mut meet: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         for _ in 0..ROUNDS {
             let came = self.now();
@@ -111,10 +111,10 @@ impl Tracer {
         Ok(())
     }
 
-    /// Writes the timeline, once: of later calls nothing happens. A failure is said on standard error, as nothing
-    /// depends on it.
+    /// Writes the timeline; later calls do nothing. A failure is only printed to standard error, because nothing
+    /// depends on the file.
     pub(crate) fn write(&self, ports: &[Ring]) {
-        // Relaxed: who writes holds no data of others.
+        // Relaxed: the writer uses no data of other callers.
         if self.is_written.swap(true, Ordering::Relaxed) {
             return;
         }

@@ -1,5 +1,5 @@
-//! The last messages of an endpoint that is abandoned: its own, which MPI cannot take back, and those of
-//! its peers, which are received for nobody, so that their senders are done with them.
+//! The last messages of an abandoned endpoint: its sends, which MPI cannot cancel, and the messages of its peers,
+//! which are received and dropped so that the peers' sends complete.
 
 use std::mem::MaybeUninit;
 use std::time::Instant;
@@ -9,11 +9,11 @@ use super::ffi;
 use super::library::Comm;
 use super::requests::{finish, n_bytes};
 
-/// A message that is received for nobody, into this memory.
+/// The receive of a message that is dropped, and its memory.
 type Taken = (ffi::MPI_Request, Vec<u8>);
 
-/// Waits for sends, at most until `end`, and takes the messages of peers meanwhile, from `first` on, when they
-/// have had time to hear why, at least until `least`.
+/// Waits for `sends`, at most until `end`. Meanwhile receives and drops the messages of peers: from `first` on, so
+/// that they have had time to hear of the failure, and at least until `least`.
 pub(super) fn drain(comm: Comm, sends: &mut [ffi::MPI_Request], [first, least, end]: [Instant; 3]) {
     let mut all = Vec::new();
     loop {
@@ -27,16 +27,16 @@ pub(super) fn drain(comm: Comm, sends: &mut [ffi::MPI_Request], [first, least, e
         }
         std::thread::yield_now();
     }
-    // MPI may still write to these.
+    // MPI may still write to this memory.
     std::mem::forget(all);
 }
 
-/// Starts to receive a message that no receive has met, if there is one.
+/// Starts to receive a message that matches no posted receive, if there is one.
 fn take(comm: Comm) -> Option<Taken> {
     let mut has_come = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
     let (mut message, mut request) = (ffi::message_null(), ffi::request_null());
-    // SAFETY: places for what MPI says.
+    // SAFETY: valid places for MPI's results.
     let code = unsafe {
         ffi::PMPI_Improbe(
             ffi::any_source(),
@@ -50,11 +50,11 @@ fn take(comm: Comm) -> Option<Taken> {
     if code != 0 || has_come == 0 {
         return None;
     }
-    // SAFETY: written, as a message has come.
+    // SAFETY: MPI has written the status, since there is a message.
     let len = n_bytes(unsafe { status.assume_init_ref() }).ok()?;
     let mut waste = Vec::<u8>::new();
     waste.try_reserve_exact(len).ok()?;
-    // SAFETY: the memory has room for the message and stays until the request is done.
+    // SAFETY: the memory has room for the message and stays valid until the request is complete.
     let code = unsafe {
         ffi::PMPI_Imrecv(
             waste.as_mut_ptr().cast(),
@@ -67,7 +67,7 @@ fn take(comm: Comm) -> Option<Taken> {
     if code == 0 {
         return Some((request, waste));
     }
-    // MPI may use the memory.
+    // MPI may still use the memory.
     std::mem::forget(waste);
     None
 }

@@ -1,6 +1,6 @@
-//! MPI's functions and constants, as a table that whoever has an MPI gives: nothing here needs one to be
-//! built, and any can be given. `sys/mpi/functions.c` makes the table; a handle is a word, whether MPI has
-//! integers or addresses.
+//! MPI's functions and constants, called through a table that the program's MPI side provides. So building this
+//! module needs no MPI, and a table of any MPI can be provided. `sys/mpi/functions.c` makes the table; a handle is
+//! one word, whether MPI's own handles are integers or addresses.
 
 #![allow(non_snake_case, non_camel_case_types, reason = "MPI's names")]
 
@@ -18,12 +18,12 @@ macro_rules! handles {
 
 handles!(MPI_Comm MPI_Datatype MPI_Errhandler MPI_Group MPI_Message MPI_Op MPI_Request);
 
-/// A status, with room for any MPI's.
+/// An MPI status, with room for the status of any MPI.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct MPI_Status([u64; 6]);
 
-/// As `struct functions` in `sys/mpi/functions.c`.
+/// Declares the table, in the layout of `struct functions` in `sys/mpi/functions.c`, and a function for each entry.
 macro_rules! table {
     (
         constants { $($constant:ident: $kind:ty,)* }
@@ -50,7 +50,7 @@ macro_rules! table {
             #[doc = concat!("`", stringify!($name), "`. Statuses that are null are ignored.")]
             ///
             /// # Safety
-            /// As MPI says.
+            /// As MPI requires for this function.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "MPI's")]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
@@ -133,8 +133,7 @@ functions {
 
 static FUNCTIONS: OnceLock<&'static Functions> = OnceLock::new();
 
-/// Has all that follows call the MPI of this table, unless one has been given already. Nothing is called before
-/// it is needed.
+/// Sets the table by which this module calls MPI, unless one is set already. Calls no function of the table.
 ///
 /// # Safety
 /// `functions` must be what `hopbine_mpi_functions()` of `sys/mpi/functions.c` returns.
@@ -145,11 +144,11 @@ pub unsafe fn provide(functions: *const c_void) {
     // SAFETY: the caller's promise; a table of any version begins with its length.
     let bytes = unsafe { *functions.cast::<usize>() };
     assert_eq!(bytes, size_of::<Functions>(), "MPI's functions are of another version of hopbine");
-    // SAFETY: the caller's promise: it is static.
+    // SAFETY: the caller's promise: the table is static.
     FUNCTIONS.get_or_init(|| unsafe { &*functions.cast() });
 }
 
-/// Whether there is an MPI to call.
+/// Whether a table is set.
 pub fn is_provided() -> bool {
     FUNCTIONS.get().is_some()
 }
@@ -159,16 +158,16 @@ fn functions() -> &'static Functions {
     FUNCTIONS.get().expect("MPI is called after it was provided")
 }
 
-/// The handle that is there, in the form that MPI has it in.
+/// Reads a communicator from memory, and converts it from MPI's own form of a handle.
 ///
 /// # Safety
-/// `comm` must be the address of an `MPI_Comm` of the MPI that was provided.
+/// `comm` must be the address of an `MPI_Comm` of the provided MPI.
 pub unsafe fn comm_at(comm: *const c_void) -> MPI_Comm {
     // SAFETY: the caller's promise.
     unsafe { (functions().comm_at)(comm) }
 }
 
-/// `MPI_SOURCE`.
+/// The source in a status: `MPI_SOURCE`.
 ///
 /// # Safety
 /// MPI must have written the status.

@@ -1,4 +1,4 @@
-//! The header of a message between ports: 32 bytes, with the payload of a short message behind them.
+//! The header of a message between ports: 32 bytes; the payload of a short message follows it.
 
 use std::ops::Range;
 
@@ -9,44 +9,44 @@ use crate::error::Blame;
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
-/// The longest part of a message that goes behind a header: just short of what Open MPI sends by TCP
-/// without asking first. Other MPIs send less so, see `lengths`.
+/// Longest part, in bytes, that follows a header: just short of what Open MPI sends eagerly by TCP. Other MPIs send
+/// less eagerly, see `lengths`.
 pub(super) const PART_BYTES: usize = 64 * 1024 - 256;
-/// The most parts of a message.
+/// Most parts of a message.
 pub(super) const MOST_PARTS: usize = 5;
-/// The longest message that may go behind headers.
+/// Longest message, in bytes, that may follow headers.
 pub const EAGER_BYTES: usize = MOST_PARTS * PART_BYTES;
-/// MPI's tag of the first long message; those of others follow.
+/// The MPI tag of the first long message with a header; further messages use the tags after it.
 pub(super) const FIRST_DATA: i32 = 1;
-/// Credits: messages that may be on their way to a peer at a time. MPI keeps those that the peer has not
-/// looked at, so this bounds the memory that MPI needs.
+/// Credits: messages with a header that may be in flight to a peer. MPI buffers those that the peer has not taken, so
+/// this bounds MPI's memory.
 pub(super) const CREDITS: u32 = 32;
-/// Those that are kept for messages that stay with their sender: the peer never holds them.
+/// Credits reserved for headers whose message stays with its sender; the peer never withholds these credits.
 pub(super) const KEPT_CREDITS: u32 = 2;
 
-/// What a message is about.
+/// The kind of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A short message, or the next of its `way` parts: the payload follows.
+    /// A short message, or the next of its `way` parts; the payload follows.
     Short = 1,
-    /// A long message, which is on its way with the MPI tag `way`.
+    /// A long message, which is sent with the MPI tag `way`.
     Long,
-    /// Gives credits back, and says nothing else.
+    /// Only returns credits.
     Credit,
-    /// `operation` says who has failed, and why.
+    /// `operation` encodes which rank has failed, and why.
     News,
-    /// Question `message`: what is the receiver of this doing?
+    /// Requests the receiver's status; `message` is the request's number.
     Ask,
-    /// The answer to question `message`: the status is `operation`.
+    /// The answer to status request `message`: `operation` is the status word.
     Answer,
-    /// From now on messages of this communicator that are at least `len` bytes long go by lane `way`.
+    /// From now on messages of this communicator of at least `len` bytes go by lane `way`.
     Lane,
-    /// A message without a header, which has the MPI tag `way`, waits to be met.
+    /// A message without a header, which has the MPI tag `way`, has waited for its receive.
     Unmet,
-    /// The sender has sent `len` messages by lane `way`, and sends no more.
+    /// Closes lane `way`, by which the sender has sent `len` messages since it opened the lane.
     Close,
-    /// The lane `way` to the receiver of this is closed.
+    /// The receiver has closed lane `way`; another communicator may use it.
     Closed,
 }
 
@@ -64,18 +64,18 @@ const KINDS: [Kind; 10] = [
     Kind::Closed,
 ];
 
-/// See the module documentation.
+/// The fields of a header; `kind` says which of them matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
     pub(super) call: u16,
     pub(super) message: u32,
     pub(super) operation: u64,
-    /// The length of the message.
+    /// The length of the message in bytes, unless the kind says otherwise.
     pub(super) len: u64,
-    /// How the message travels.
+    /// By kind: the number of parts, the MPI tag, or the lane.
     pub(super) way: u32,
-    /// Messages that its receiver may send in addition.
+    /// Credits that this header returns to its receiver.
     pub(super) credits: u32,
 }
 
@@ -93,12 +93,12 @@ impl Header {
         }
     }
 
-    /// A header that concerns no message.
+    /// A header without a message.
     pub(super) fn plain(kind: Kind, operation: u64, message: u32) -> Self {
         Header { kind, call: 0, message, operation, len: 0, way: 0, credits: 0 }
     }
 
-    /// Ranks of one job have one byte order: the machine's.
+    /// Encodes the header in the machine's byte order, which all ranks of a job share.
     #[inline]
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -113,25 +113,25 @@ impl Header {
     }
 }
 
-/// What the receiver of a header knows of it beforehand.
+/// The receiver's bounds for the fields of a header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) n_ranks: u32,
-    /// Credits that the sender may give: those that are under way.
+    /// Most credits that the sender may return: those in use.
     pub(super) credits: u32,
-    /// The last of MPI's tags of messages that headers announce, and of all.
+    /// The last MPI tag of messages with headers, and the last tag of all.
     pub(super) last_tags: [i32; 2],
 }
 
-/// What a header says, each field checked.
+/// The content of a header, with each field checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Checked {
-    /// Messages that its receiver may send in addition.
+    /// Credits that the header returns to its receiver.
     pub(super) credits: u32,
     pub(super) said: Said,
 }
 
-/// As [`Kind`], with what belongs to each.
+/// A [`Kind`] with its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Short(Short),
@@ -146,7 +146,7 @@ pub(super) enum Said {
     Closed { lane: u32 },
 }
 
-/// A short message of at most [`EAGER_BYTES`], a part of which follows the header.
+/// A short message of at most [`EAGER_BYTES`]; a part of it follows the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Short {
     pub(super) tag: Tag,
@@ -155,10 +155,10 @@ pub(super) struct Short {
 }
 
 impl Checked {
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// The first field that cannot be.
+    /// The first field with an invalid value.
     #[inline]
     pub(super) fn of(bytes: &[u8; HEADER_BYTES], limits: &Limits) -> Result<Self, Garbled> {
         let half = |at: usize| {
@@ -210,26 +210,26 @@ impl Checked {
     }
 }
 
-/// The parts of short messages from one peer, which follow each other.
+/// The state of the multi-part short message that a peer is sending; its parts arrive one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
-    /// The message of which more are to come, and its bytes that have come.
+    /// The message whose last parts have not arrived, and the number of its bytes that have.
     begun: Option<(Short, usize)>,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Where in the message it is, at most [`PART_BYTES`].
+    /// The part's bytes within the message; at most [`PART_BYTES`] of them.
     pub(super) range: Range<usize>,
     pub(super) is_last: bool,
 }
 
 impl Parts {
-    /// The part that has come behind a header.
+    /// The part that follows a header of `of`.
     ///
     /// # Errors
-    /// If it is none of the message that has been begun.
+    /// If parts of another message have yet to arrive.
     #[inline]
     pub(super) fn next(&mut self, of: Short) -> Result<Part, Garbled> {
         if of.n_parts == 1 && self.begun.is_none() {
@@ -247,10 +247,10 @@ impl Parts {
         Ok(Part { range: start..end, is_last })
     }
 
-    /// Another message has come.
+    /// Checks that a long message may begin.
     ///
     /// # Errors
-    /// If parts of one are to come.
+    /// If parts of a short message have yet to arrive.
     #[inline]
     pub(super) fn none(&self) -> Result<(), Garbled> {
         if self.begun.is_none() { Ok(()) } else { Err(self.unfinished()) }
@@ -264,22 +264,22 @@ impl Parts {
     }
 }
 
-/// How many parts of at most `most` bytes a short message of `len` bytes has: an empty one, too, has one.
+/// The number of parts of at most `most` bytes of a short message of `len` bytes; an empty message has one.
 #[inline]
 pub(super) fn n_parts(len: usize, most: usize) -> usize {
     if len <= most { 1 } else { len.div_ceil(most) }
 }
 
-/// How long the part of a short message of `len` bytes in `n_parts` parts is that begins at `at`: all are
-/// about as long, and so move while others are copied.
+/// Bytes of the part at offset `at` of a short message of `len` bytes in `n_parts` parts. All parts are about as
+/// long, so that MPI can move one while the next is copied.
 #[inline]
 pub(super) fn part_len(len: usize, n_parts: usize, at: usize) -> usize {
     if n_parts == 1 { len } else { len.div_ceil(n_parts).min(len - at) }
 }
 
 #[cfg(feature = "fuzzing")]
-/// Headers of a peer that sends what it likes, one after the other: parts of messages are copied to where
-/// a port would.
+/// Decodes `bytes` as consecutive headers of a peer that sends arbitrary bytes, and copies parts of messages as a
+/// port would.
 pub(crate) fn play(bytes: &[u8]) {
     let limits = Limits { n_ranks: 9, credits: CREDITS, last_tags: [1000, 5000] };
     let (mut parts, mut region) = (Parts::default(), Vec::new());

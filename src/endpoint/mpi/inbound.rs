@@ -1,4 +1,4 @@
-//! What peers have sent: matched with receives.
+//! Messages that have arrived, and their matching with receives.
 
 use super::State;
 use super::header::{CREDITS, Checked, HEADER_BYTES, Header, Kind, Limits, Part, Said, Short};
@@ -24,9 +24,9 @@ impl State {
             credits: CREDITS - self.peers[index as usize].credits.left,
             last_tags: [self.tags.last_numbered(), self.tags.last()],
         };
-        // SAFETY: a slot of the ring has room for more than a header, which has arrived: nobody else
-        // sends on this communicator, and MPI loses nothing. (What was shorter would show what has been
-        // there before.)
+        // SAFETY: a slot of the ring has room for more than a header. The header has arrived, since only ports send
+        // on this communicator and MPI loses nothing. (After a shorter message the slot would still have older
+        // bytes.)
         let header = unsafe { &*taken.ptr.cast() };
         let Checked { credits, said } = Checked::of(header, &limits).map_err(garbled)?;
         let peer = &mut self.peers[index as usize];
@@ -57,18 +57,17 @@ impl State {
         self.pay(index)
     }
 
-    /// Gives a peer's credits back, if it is time.
+    /// Returns credits to a peer if enough are due.
     #[inline]
     pub(super) fn pay(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let Some(credits) = peer.credits.due() else { return Ok(()) };
         let header = Header { credits, ..Header::plain(Kind::Credit, 0, 0) };
-        // SAFETY: no message.
+        // SAFETY: there is no payload.
         unsafe { self.outbound.send(peer.rank, &header, None) }
     }
 
-    /// The receive that a message is for, if that is posted: also one that awaits it without a header, which is
-    /// taken back.
+    /// Takes out the posted receive that a message matches. A receive on a lane is cancelled first.
     #[inline]
     fn receive_for(&mut self, index: u32, tag: Tag) -> Result<Option<RecvPost>, WireError> {
         let found = self.matcher.meet(index as usize, tag);
@@ -82,20 +81,20 @@ impl State {
         self.transfers.take_back(is_it)
     }
 
-    /// A long message is on its way with that tag of MPI's: matches it with its receive, or keeps it
-    /// until that is posted.
+    /// Handles the header of a long message, which is sent with that MPI tag: matches it with its receive, or keeps
+    /// it until the receive is posted.
     fn long(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
         let Some(posted) = self.receive_for(index, tag)? else {
             self.matcher.keep(index as usize, Unexpected { tag, len, body: Body::Long(mpi_tag) });
             return Ok(());
         };
         let envelope = Envelope { from: self.peers[index as usize].rank, mpi_tag };
-        // SAFETY: the receive is posted, so its region is valid and nobody else's.
+        // SAFETY: the receive is posted, so its region is valid and no other thread accesses it.
         unsafe { self.receive(envelope, len, &posted, posted.fits(tag, len)) }
     }
 
-    /// Matches a part of a short message, which is in `data`, with its receive, or keeps it until that is
-    /// posted.
+    /// Handles a part of a short message, which is in `data`: matches it with its receive, or keeps it until the
+    /// receive is posted.
     fn short(
         &mut self,
         index: u32,
@@ -127,20 +126,20 @@ impl State {
         self.events.push(match (fits, in_region) {
             (false, _) => Event::Differs(posted.slot, self.peers[index as usize].rank),
             (true, true) => Event::Received(posted.slot),
-            // The ring keeps it until the next poll.
+            // The ring keeps the message until the next poll.
             (true, false) => Event::Viewed(posted.slot, View { ptr: data, len }),
         });
         Ok(())
     }
 
-    /// A receive has met a short message of which more parts are to come.
+    /// Records that a receive has met a short message whose last parts have not arrived.
     pub(super) fn await_rest(&mut self, index: u32, posted: RecvPost, fits: bool) {
         self.peers[index as usize].partial = Some((posted, fits));
         self.n_partial += 1;
     }
 
-    /// A message without a header has not been met for long. Mostly this rank is late, or about to receive
-    /// it; otherwise it makes another call, or expects another length.
+    /// Handles the announcement of a message without a header whose receive has been missing for long. Mostly this
+    /// rank is late, or about to receive the message; otherwise it makes another call, or expects another length.
     fn unmet(&mut self, index: u32, tag: Tag, len: usize, mpi_tag: i32) -> Result<(), WireError> {
         let checked = self.matcher.check(index as usize, tag);
         checked.map_err(|other| self.differs(other))?;
@@ -149,13 +148,13 @@ impl State {
             return Ok(());
         }
         let Some(posted) = self.receive_for(index, tag)? else { return Ok(()) };
-        // SAFETY: the receive is posted; nothing comes into its region, as it does not fit.
+        // SAFETY: the receive is posted; nothing is written to its region, as the message does not fit.
         unsafe { self.receive(envelope, len, &posted, false) }?;
-        // No other message meets the receive that drops it.
+        // Count the message on its lane now: no other message can match the receive that drops it.
         self.bare_arrived(envelope)
     }
 
-    /// Keeps a part of a message whose receive has not been posted.
+    /// Keeps a part of an unexpected message.
     fn keep(&mut self, index: u32, of: Short, start: usize, part: &[u8]) {
         let Short { tag, len, .. } = of;
         let mut bytes = 0;
@@ -177,7 +176,7 @@ impl State {
         }
     }
 
-    /// A message is not kept any more: gives the credits back that it holds.
+    /// Releases the memory of an unexpected message, and the credits that it holds.
     pub(super) fn let_go(&mut self, index: u32, unexpected: &Unexpected) -> Result<(), WireError> {
         self.unexpected.release(kept_bytes(unexpected));
         let Body::Short { held: held @ 1.., .. } = unexpected.body else { return Ok(()) };

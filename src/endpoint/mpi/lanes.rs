@@ -1,27 +1,27 @@
-//! Lanes: MPI's tags of long messages, where both sides know them before the message goes. Such a
-//! message needs no header, and its receive is posted before it comes.
+//! Lanes: MPI tags for long messages that both sides compute beforehand. A message on a lane needs no header, and its
+//! receive is posted before it arrives.
 //!
-//! A sender opens a lane to a peer for each communicator that it sends long messages there on, and says
-//! so once. If all lanes are open it closes one that has carried nothing for long: it sends nothing by it
-//! any more, and says how many messages it has sent. When the receiver has got so many, it takes back what
-//! it still awaits there, and answers. Only then another communicator may have the lane, so no message meets
-//! a receive of the communicator before. While a lane is open the tag follows from the message:
+//! A sender opens a lane to a peer for each communicator on which it sends long messages there, and announces the
+//! lane once. If all lanes are open, it closes one that has been idle for long: it sends nothing more on that lane,
+//! and tells the peer how many messages it has sent. When the receiver has got all of these, it cancels the receives
+//! that are still open on the lane, and answers. Only then another communicator may use the lane, so no message meets
+//! a receive of the previous communicator. While a lane is open the tag follows from the message:
 //!
 //! | bits | |
 //! | --- | --- |
-//! | the highest | 1, which sets these tags apart from those of messages with a header |
+//! | the highest | 1, which distinguishes these tags from those of messages with a header |
 //! | 4 | the lane |
 //! | 6 | the operation's number, modulo [`Tag::WINDOW`] |
 //! | 5 | the message's number |
-//! | as many as MPI leaves, 8 to 16 | a hash of call and length, so that what differs does not meet |
+//! | as many as MPI leaves, 8 to 16 | a hash of call and length, so that messages that differ do not meet |
 //!
-//! No two messages that are under way between two ranks have one tag, but for those of operations whose
-//! numbers are equal modulo the window: and these are sent, and their receives posted, one operation
-//! after the other (the contract of [`endpoint`](crate::endpoint)). MPI keeps that order.
+//! Two messages in flight between two ranks have the same tag only if their operations' numbers are equal modulo the
+//! window. Such messages are sent, and their receives posted, one operation after the other (the contract of
+//! [`endpoint`](crate::endpoint)), and MPI keeps that order.
 //!
-//! The length is part of the hash because no MPI can be trusted with a message that is longer than its
-//! receive: Open MPI 4.1.4 writes all of a long one, also by TCP, and says so afterwards. Where ranks
-//! disagree about a length, one time in 2^15 with Open MPI's 31 bits for a tag, the hash does not tell.
+//! The hash includes the length because a message longer than its receive is unsafe in MPI: Open MPI 4.1.4 writes all
+//! of a long one, also by TCP, and reports the error afterwards. With Open MPI's 31 bits for a tag the hash misses
+//! one difference in 2^15.
 
 use super::moves::MOST_BYTES;
 use crate::endpoint::Tag;
@@ -30,19 +30,19 @@ use crate::endpoint::garbled::{Garbled, within};
 const LANE_BITS: u32 = 4;
 const OPERATION_BITS: u32 = Tag::WINDOW.ilog2();
 const MESSAGE_BITS: u32 = 5;
-/// Bits of a hash, at least and at most.
+/// Least and most bits of the hash.
 const HASH_BITS: (u32, u32) = (8, 16);
 
-/// Which tags there are.
+/// The division of MPI's tags.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tags {
-    /// Bits of a hash; 0 if there are no lanes.
+    /// Bits of the hash; 0 if there are no lanes.
     hash_bits: u32,
     last: i32,
 }
 
 impl Tags {
-    /// Those up to `last`, the last that MPI allows. With few there are no lanes.
+    /// Divides the tags up to `last`, the last that MPI allows. With few tags there are no lanes.
     pub(super) fn up_to(last: i32) -> Self {
         let bits = (i64::from(last) + 1).ilog2();
         let (least, most) = HASH_BITS;
@@ -50,27 +50,27 @@ impl Tags {
         Tags { hash_bits: if left < least { 0 } else { left.min(most) }, last }
     }
 
-    /// The first of those for lanes.
+    /// The first tag of lanes.
     fn first(self) -> i32 {
         1 << (LANE_BITS + OPERATION_BITS + MESSAGE_BITS + self.hash_bits)
     }
 
-    /// The last of all.
+    /// The last tag.
     pub(super) fn last(self) -> i32 {
         self.last
     }
 
-    /// The last of those for messages with a header.
+    /// The last tag for messages with a header.
     pub(super) fn last_numbered(self) -> i32 {
         if self.hash_bits == 0 { self.last } else { self.first() - 1 }
     }
 
-    /// The lane of a tag.
+    /// The lane that a tag belongs to.
     pub(super) fn lane_of(self, mpi_tag: i32) -> u32 {
         mpi_tag as u32 >> (self.hash_bits + MESSAGE_BITS + OPERATION_BITS) & ((1 << LANE_BITS) - 1)
     }
 
-    /// The tag of a message that may go by a lane.
+    /// The tag of a message on a lane.
     pub(super) fn of(self, lane: u32, tag: Tag, len: usize) -> i32 {
         let operation = tag.operation % Tag::WINDOW;
         let message = (lane << OPERATION_BITS | operation) << MESSAGE_BITS | tag.message;
@@ -80,51 +80,51 @@ impl Tags {
     }
 }
 
-/// A number of which every bit depends on all of `word`, the higher the better.
+/// A hash of `word`. Every bit depends on all of `word`; the upper bits are the best mixed.
 fn mixed(word: u64) -> u64 {
     let word = (word ^ word >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (word ^ word >> 29).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
 }
 
-/// Whether a lane can carry a message, which both sides know: not one of many, nor one of an operation
-/// that keeps no order ([`Tag::LATE`]), nor one in several pieces.
+/// Whether tag and length allow a lane; both sides get the same result. Excluded are messages from number 32 on in
+/// their operation, operations that keep no order ([`Tag::LATE`]), and messages of several pieces.
 #[inline]
 pub(super) fn can_carry(tag: Tag, len: usize) -> bool {
     tag.message < 1 << MESSAGE_BITS && len <= MOST_BYTES
 }
 
-/// The context of a lane that is not open: no communicator has it.
+/// The context of a lane that is not open; not a communicator's context.
 const NO_CONTEXT: u64 = u64::MAX;
-/// A lane may be closed after so many long messages of others to the same peer: more than all lanes carry in
-/// turn, so that communicators that are in use do not take lanes from each other all the time.
+/// Long messages on other lanes to the same peer after which an unused lane may be closed. More than all lanes carry
+/// in turn, so communicators that are in use do not keep taking lanes from each other.
 const IDLE_MESSAGES: u64 = 64;
 
-/// No lane has this number, nor can a header name it.
+/// Not a lane's number; a header cannot name it.
 const NO_LANE: u64 = u64::MAX;
 
 fn only_lane(field: &'static str, lane: u32, valid: u64) -> Result<(), Garbled> {
     within(field, lane.into(), (valid, valid)).map(|_| ())
 }
 
-/// The lanes from one rank to another, as either of them sees them.
+/// The lanes from one rank to another, as known to one of the two.
 #[derive(Debug)]
 pub(super) struct Lanes {
-    /// By lane, the context of its communicator.
+    /// For each lane, the context of its communicator.
     contexts: Vec<u64>,
     uses: Vec<Use>,
-    /// Long messages so far, as the sender counts them.
+    /// Long messages so far; used by the sender.
     clock: u64,
-    /// The lane that is being closed, and how many messages it has carried in all.
+    /// The lane that is being closed, and the number of messages sent on it since it was opened.
     closing: Option<(u32, u64)>,
-    /// Messages at least as long go by a lane. As long as there is none, none does.
+    /// The least length of messages on lanes; `usize::MAX` before the first lane opens.
     least_bytes: usize,
 }
 
-/// What a lane has carried since it was opened.
+/// The use of a lane since it was opened.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     n_messages: u64,
-    /// The sender's clock at the last of them.
+    /// The sender's clock at the latest message.
     last: u64,
 }
 
@@ -136,7 +136,7 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// The lane that carries a message, if there is one.
+    /// The open lane that carries a message, if any.
     #[inline]
     pub(super) fn carrying(&self, tag: Tag, len: usize) -> Option<u32> {
         if len < self.least_bytes || !can_carry(tag, len) {
@@ -145,7 +145,7 @@ impl Lanes {
         self.contexts.iter().position(|&context| context == tag.context).map(|lane| lane as u32)
     }
 
-    /// Counts a message that a lane carries: the sender before it goes, the receiver when it has come.
+    /// Counts a message on a lane: the sender before it sends the message, the receiver when it has arrived.
     #[inline]
     pub(super) fn count(&mut self, lane: u32) {
         self.clock += 1;
@@ -154,12 +154,12 @@ impl Lanes {
         }
     }
 
-    /// Counts a long message that no lane carries.
+    /// Counts a long message that goes without a lane.
     pub(super) fn count_other(&mut self) {
         self.clock += 1;
     }
 
-    /// Whether a lane can be opened.
+    /// Whether this lane can be opened.
     fn can_open(&self, lane: u32, tags: Tags) -> bool {
         let is_closing = self.closing.is_some_and(|(closing, _)| closing == lane);
         let is_free = match self.contexts.get(lane as usize) {
@@ -169,13 +169,12 @@ impl Lanes {
         tags.hash_bits > 0 && lane < 1 << LANE_BITS && is_free
     }
 
-    /// A lane that can be opened.
+    /// The first lane that can be opened.
     pub(super) fn free(&self, tags: Tags) -> Option<u32> {
         (0..=self.contexts.len() as u32).find(|&lane| self.can_open(lane, tags))
     }
 
-    /// Opens a lane that can be opened for a communicator. The first one says how long messages must be that
-    /// go by lanes.
+    /// Opens a lane for a communicator. The first lane that is opened sets the least length of messages on lanes.
     pub(super) fn open(&mut self, lane: u32, context: u64, least_bytes: usize) {
         if self.contexts.is_empty() {
             self.least_bytes = least_bytes;
@@ -188,8 +187,8 @@ impl Lanes {
         self.uses[lane as usize] = Use { n_messages: 0, last: self.clock };
     }
 
-    /// Begins to close a lane that has carried nothing for long, for the sender; returns how many messages it
-    /// has carried. It carries no more.
+    /// On the sender: starts to close the lane that has been idle for longest, if for long enough. Returns the lane
+    /// and the number of messages sent on it; it carries no more.
     pub(super) fn close_idle(&mut self) -> Option<(u32, u64)> {
         let lanes = 0..self.contexts.len() as u32;
         let lane = lanes.min_by_key(|&lane| self.uses[lane as usize].last)?;
@@ -202,10 +201,10 @@ impl Lanes {
         self.closing
     }
 
-    /// The receiver has closed a lane.
+    /// On the sender: the receiver has closed a lane.
     ///
     /// # Errors
-    /// If the sender does not close that one.
+    /// If the sender is not closing that lane.
     pub(super) fn closed(&mut self, lane: u32) -> Result<(), Garbled> {
         let closing = self.closing.map_or(NO_LANE, |(closing, _)| closing.into());
         only_lane("the number of a lane that was being closed", lane, closing)?;
@@ -213,10 +212,10 @@ impl Lanes {
         Ok(())
     }
 
-    /// The sender has opened a lane.
+    /// On the receiver: the sender has opened a lane.
     ///
     /// # Errors
-    /// If it is open.
+    /// If the lane is open already.
     pub(super) fn opened(
         &mut self,
         lane: u32,
@@ -230,10 +229,10 @@ impl Lanes {
         Ok(())
     }
 
-    /// The sender closes a lane by which it has sent so many messages.
+    /// On the receiver: the sender closes a lane on which it has sent `n_messages`.
     ///
     /// # Errors
-    /// If it is not open, another one is being closed, or more have come.
+    /// If the lane is not open, another one is being closed, or more messages have arrived.
     pub(super) fn close(&mut self, lane: u32, n_messages: u64) -> Result<(), Garbled> {
         let is_open = self.contexts.get(lane as usize).is_some_and(|&of| of != NO_CONTEXT);
         let closable = if is_open && self.closing.is_none() { lane.into() } else { NO_LANE };
@@ -244,7 +243,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// The lane that the sender closes, and its context, once all of its messages have come. It is closed now.
+    /// On the receiver: completes the close once all messages of the lane have arrived. Returns lane and context.
     pub(super) fn take_closed(&mut self) -> Option<(u32, u64)> {
         let uses = &self.uses;
         let (lane, _) = self.closing.take_if(|(lane, n)| uses[*lane as usize].n_messages == *n)?;
@@ -252,7 +251,7 @@ impl Lanes {
         Some((lane, context))
     }
 
-    /// How long messages must be, once there is a lane.
+    /// The least length of messages on lanes, once a lane has been opened.
     pub(super) fn least_bytes(&self) -> Option<usize> {
         (!self.contexts.is_empty()).then_some(self.least_bytes)
     }
@@ -310,7 +309,7 @@ mod tests {
             let n = seen.len();
             seen.sort_unstable();
             seen.dedup();
-            // 1018 random numbers below 2^12, of which MPICH has no more, would be some 900.
+            // 1018 random numbers below 2^12 (MPICH's tags leave no more bits) would give some 900 different ones.
             assert!(seen.len() > n * 4 / 5, "{} of {n}", seen.len());
         }
     }
@@ -348,7 +347,7 @@ mod tests {
         let used = Tag { context: 3, ..TAG };
         to.count(3);
         to.count(3);
-        // Not while all have been in use.
+        // No lane is idle while all are in use.
         assert_eq!(to.close_idle(), None);
         (0..IDLE_MESSAGES).for_each(|at| to.count((at % 16) as u32));
         assert_eq!(to.close_idle(), None);
@@ -357,12 +356,12 @@ mod tests {
         }
         let n_sent = 2 + IDLE_MESSAGES / 16;
         assert_eq!(to.close_idle(), Some((3, n_sent)));
-        // It carries no more, and nobody has it before the receiver agrees; nor is another closed.
+        // It carries no more and cannot be opened before the receiver agrees; meanwhile no other lane is closed.
         assert_eq!(to.carrying(used, 1000), None);
         (0..IDLE_MESSAGES).for_each(|_| to.count_other());
         assert_eq!((to.free(tags), to.close_idle()), (None, None));
         assert!(to.closed(4).is_err());
-        // The receiver awaits what is under way.
+        // The receiver waits for the messages in flight.
         assert_eq!(from.close(3, n_sent), Ok(()));
         (1..n_sent).for_each(|_| from.count(3));
         assert_eq!((from.take_closed(), from.carrying(used, 1000)), (None, Some(3)));

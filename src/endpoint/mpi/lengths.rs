@@ -1,13 +1,12 @@
-//! Which messages go behind headers, and how long the parts are that they are cut into: learnt from the
-//! first sends. Only the sender has to know; receivers take whatever comes.
+//! The longest message that is copied behind headers, and the longest part of such a message: learnt from the first
+//! sends. Only the sender needs these lengths; receivers take any.
 //!
-//! A message that goes by itself costs a message more, and MPI mostly asks for it first. That takes some
-//! times as long as MPI takes for a send, which depends on the network: 2 us by TCP, 0.1 us in memory. So
-//! the first sends are timed.
+//! Sending a message without copying it costs a further MPI message and mostly a rendezvous. That takes some times as
+//! long as a send, which depends on the network: 2 us by TCP, 0.1 us in memory. So the first sends are timed.
 //!
-//! Parts pay if MPI sends them without asking, which it does up to a length of its own: Open MPI by TCP
-//! 64 KiB and in memory 4 KiB, MPICH over UCX by TCP 8 KiB. Where a part is not gone when MPI returns
-//! from its send, though nothing was on its way before it, MPI has asked.
+//! Parts pay if MPI sends them eagerly, that is up to a length that depends on the MPI: 64 KiB for Open MPI by TCP
+//! and 4 KiB in memory, 8 KiB for MPICH over UCX by TCP. If a part is not complete when MPI returns from its send,
+//! and no other send was in flight, MPI has started a rendezvous.
 
 use std::time::Duration;
 
@@ -15,26 +14,26 @@ use super::header::{EAGER_BYTES, HEADER_BYTES, MOST_PARTS, PART_BYTES};
 
 /// Short sends that are timed.
 const TIMED: usize = 31;
-/// Bytes that are as well copied as sent by themselves, for each nanosecond of a send. (Measured with Open
-/// MPI: in memory 16 KiB, by TCP 256 KiB.)
+/// Bytes whose copy takes as long as a separate message, for each nanosecond of a send. (Measured with Open MPI: 16
+/// KiB in memory, 256 KiB by TCP.)
 const BYTES_PER_NS: usize = 200;
-/// Before that is known, and at least.
+/// The longest message that is copied: before the sends have been timed, and (`LEAST_BYTES`) at least.
 const USUAL_BYTES: usize = 32 * 1024;
 pub(super) const LEAST_BYTES: usize = 4096 - HEADER_BYTES;
-/// Long sends that are watched.
+/// Long sends that are watched for a rendezvous.
 const WATCHED: usize = 64;
-/// How many of them in a row MPI asks for before parts become shorter.
+/// Rendezvous in a row after which parts become shorter.
 const ASKED: usize = 4;
 
-/// See the module documentation.
+/// The lengths that a port has learnt.
 #[derive(Debug)]
 pub(super) struct Lengths {
     worth_copying: usize,
     part: usize,
-    /// How long the first short sends took.
+    /// Durations of the first short sends.
     times: Vec<Duration>,
     n_watched: usize,
-    /// Since the last that MPI did not ask for, or since parts became shorter.
+    /// Rendezvous since the last eager send, or since parts became shorter.
     n_asked: usize,
 }
 
@@ -51,25 +50,25 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// The longest message that is to go behind headers.
+    /// The longest message that follows headers.
     #[inline]
     pub(super) fn eager_bytes(&self) -> usize {
         self.worth_copying.min(MOST_PARTS * self.part)
     }
 
-    /// The longest part of one.
+    /// The longest part of such a message.
     #[inline]
     pub(super) fn part_bytes(&self) -> usize {
         self.part
     }
 
-    /// Whether a short send is still to be timed.
+    /// Whether more short sends have to be timed.
     #[inline]
     pub(super) fn is_timing(&self) -> bool {
         self.times.len() < TIMED
     }
 
-    /// Takes note of how long a short send took.
+    /// Records the duration of a short send.
     #[cold]
     pub(super) fn timed(&mut self, time: Duration) {
         self.times.push(time);
@@ -79,7 +78,7 @@ impl Lengths {
         }
     }
 
-    /// Takes note of whether a long send was complete when MPI returned from it, if it is one of the first.
+    /// Records whether a long send was complete when MPI returned from it, if it is one of the first.
     pub(super) fn watched(&mut self, is_complete: bool) {
         if self.n_watched == WATCHED {
             return;
@@ -93,7 +92,7 @@ impl Lengths {
     }
 }
 
-/// The longest message that is worth copying if MPI takes so long for a send.
+/// The longest message that is worth copying if a send takes MPI this long.
 fn worth_copying(send: Duration) -> usize {
     let ns = usize::try_from(send.as_nanos()).unwrap_or(usize::MAX);
     ns.saturating_mul(BYTES_PER_NS).clamp(LEAST_BYTES, EAGER_BYTES)
@@ -112,7 +111,7 @@ mod tests {
         assert_eq!(worth_copying(Duration::from_secs(1)), EAGER_BYTES);
     }
 
-    /// What is learnt from an MPI that asks for sends of more than so many bytes.
+    /// The lengths learnt from an MPI that sends up to `unasked` bytes eagerly.
     fn learnt(unasked: usize) -> Lengths {
         let mut lengths = Lengths::default();
         (0..TIMED).for_each(|_| lengths.timed(Duration::from_micros(2)));

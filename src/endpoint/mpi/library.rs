@@ -1,6 +1,6 @@
-//! The MPI library of this process: who may call it, and what its answers mean.
+//! The MPI library of this process: which threads may call it, and how its return codes are read.
 //!
-//! All calls have the `PMPI_` names: profiling tools, ours among them, stand behind the plain ones.
+//! All calls use the `PMPI_` names, since profiling tools, hopbine's own among them, replace the plain ones.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -9,39 +9,39 @@ use super::ffi;
 use crate::error::WireError;
 use crate::sync::lock;
 
-/// A communicator of MPI's.
+/// An MPI communicator.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Comm(pub ffi::MPI_Comm);
 
-// SAFETY: a handle; `Library` says which threads may use it.
+// SAFETY: a handle; `Library` decides which threads may use it.
 unsafe impl Send for Comm {}
 // SAFETY: as above.
 unsafe impl Sync for Comm {}
 
-/// MPI, whoever has initialised it.
+/// The initialised MPI library.
 #[derive(Debug)]
 pub struct Library(Rule);
 
-/// Which threads may call.
+/// The threads that may call MPI.
 #[derive(Debug)]
 enum Rule {
-    /// `MPI_THREAD_FUNNELED`, or less.
+    /// `MPI_THREAD_FUNNELED`, or less: only the thread with this number.
     Only(usize),
-    /// `MPI_THREAD_SERIALIZED`.
+    /// `MPI_THREAD_SERIALIZED`: one thread at a time.
     OneAtATime(Mutex<()>),
-    /// `MPI_THREAD_MULTIPLE`.
+    /// `MPI_THREAD_MULTIPLE`: any thread.
     Any,
 }
 
-/// MPI may be called as long as this lives.
+/// Permission to call MPI while this value lives.
 pub struct Inside<'a>(#[expect(dead_code, reason = "held")] Option<MutexGuard<'a, ()>>);
 
 impl Library {
-    /// MPI as it has been initialised.
+    /// The library as the program has initialised it.
     ///
     /// # Errors
-    /// [`WireError`] if it has not been, or is at its end; and on a thread that may not call it.
+    /// [`WireError`] if MPI has not been initialised, or has been finalised; and on a thread that may not call it.
     pub fn get() -> Result<Self, WireError> {
         if !is_running() {
             return Err(refused(
@@ -49,7 +49,7 @@ impl Library {
             ));
         }
         let (mut level, mut is_main) = (0, 0);
-        // SAFETY: MPI is running; both are written to.
+        // SAFETY: MPI is running; both values are written to.
         unsafe {
             check("MPI_Query_thread", ffi::PMPI_Query_thread(&mut level))?;
             check("MPI_Is_thread_main", ffi::PMPI_Is_thread_main(&mut is_main))?;
@@ -67,10 +67,10 @@ impl Library {
         Ok(Library(rule))
     }
 
-    /// The right to call MPI, as long as the guard is held.
+    /// Permission for this thread to call MPI, as long as the guard is held.
     ///
     /// # Errors
-    /// [`WireError`] on a thread that may not call it.
+    /// [`WireError`] on a thread that may not call MPI.
     #[inline]
     pub fn enter(&self) -> Result<Inside<'_>, WireError> {
         match &self.0 {
@@ -81,27 +81,27 @@ impl Library {
         }
     }
 
-    /// Whether threads of ours may call it at any time.
+    /// Whether any thread may call MPI at any time.
     pub fn is_free(&self) -> bool {
         matches!(self.0, Rule::Any)
     }
 }
 
-/// A number that no other thread has as long as this one lives; quicker than the library's, which
-/// counts references.
+/// A number that differs from that of any other living thread. Faster than the identifier of the standard library,
+/// which counts references.
 #[inline]
 fn this_thread() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-/// Whether there is an MPI, and it has been initialised and not finalised.
+/// Whether an MPI is provided, and has been initialised and not finalised.
 pub fn is_running() -> bool {
     if !ffi::is_provided() {
         return false;
     }
     let (mut is_initialised, mut is_finalised) = (0, 0);
-    // SAFETY: these two may be called at any time.
+    // SAFETY: these two functions may be called at any time.
     let codes = unsafe {
         (ffi::PMPI_Initialized(&mut is_initialised), ffi::PMPI_Finalized(&mut is_finalised))
     };
@@ -111,25 +111,25 @@ pub fn is_running() -> bool {
 /// The return code of success.
 const SUCCESS: std::ffi::c_int = 0;
 
-/// The failure that a return code of `call` stands for.
+/// Turns a return code of `call` into a result.
 ///
 /// # Errors
-/// [`WireError`] with MPI's own words.
+/// [`WireError`] with MPI's error text, unless the code is that of success.
 #[inline]
 pub fn check(call: &'static str, code: std::ffi::c_int) -> Result<(), WireError> {
     if code == SUCCESS { Ok(()) } else { Err(failed(call, code)) }
 }
 
-/// Whether a request is complete; it stays to be freed, by `MPI_Wait` or its kin. `MPI_Test` would do both
-/// in one call, but MPICH moves everything on in it first, also if the request is complete: 0.7 us by TCP.
-/// And what is freed later, many at a time, is not in the way of the message at hand.
+/// Whether a request is complete; the caller still has to free it, for instance by `MPI_Wait`. `MPI_Test` would do
+/// both in one call, but MPICH first makes progress in it even if the request is complete: 0.7 us by TCP. Besides,
+/// requests that are freed later, many at a time, do not delay the current message.
 ///
 /// # Safety
-/// The request must be active, and `status` `MPI_STATUS_IGNORE` or valid for writes. It is written if the
-/// request is complete.
+/// The request must be active. `status` must be `MPI_STATUS_IGNORE` or valid for writes; it is written if the request
+/// is complete.
 ///
 /// # Errors
-/// [`WireError`] if MPI fails, or the request has.
+/// [`WireError`] if MPI fails, or the request has failed.
 #[inline]
 pub unsafe fn is_complete(
     request: ffi::MPI_Request,
@@ -147,7 +147,7 @@ fn failed(call: &'static str, code: std::ffi::c_int) -> WireError {
     // Longer than any library's MPI_MAX_ERROR_STRING.
     let mut text = [0u8; 4096];
     let mut len = 0;
-    // SAFETY: the text has room for whatever MPI says.
+    // SAFETY: the text is longer than any that MPI writes.
     let told = unsafe { ffi::PMPI_Error_string(code, text.as_mut_ptr().cast(), &mut len) };
     let reason = match usize::try_from(len) {
         Ok(len @ 1..4096) if told == SUCCESS => {

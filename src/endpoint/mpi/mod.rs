@@ -1,57 +1,51 @@
-//! Messages over MPI: for clusters, and wherever else there is an MPI.
+//! The wire over MPI: for clusters, and for any other system with an MPI.
 //!
 //! # Protocol
-//! A message has a header of 32 bytes, which has one fixed tag of MPI's and meets one of the receives
-//! that each port keeps posted, its ring; or it needs none.
+//! - *Short* messages follow a header of 32 bytes in the same MPI message and are copied on both sides: up to
+//!   [`EAGER_BYTES`] if a send takes MPI long, less if it does not (`lengths`). A message that is longer than what
+//!   MPI sends eagerly goes in parts, each behind a header. All headers have one MPI tag and match receives that each
+//!   port keeps posted, its ring.
+//! - *Long* messages go from region to region in an MPI message of their own: without a header if a lane carries
+//!   them, that is by an MPI tag that both sides compute (`lanes`), otherwise right behind a header.
 //!
-//! | bytes | way |
-//! | --- | --- |
-//! | few: up to [`EAGER_BYTES`] if MPI takes long for a send, less if it does not | behind the header, copied on both sides; in parts, each behind a header, if it is longer than what MPI sends without asking the receiver |
-//! | more | in a message of MPI's of its own, from region to region, without a header: by a tag that both sides know (`lanes`) |
-//! | more, where there is no lane | in a message of its own, right behind its header |
+//! A message without a header is sent at once, and its receive is posted at once, as in MPI programs. If the receiver
+//! makes another call or expects another length, no receive matches the message. So a port announces a message that
+//! has waited for long by a header after all: the receiver then sees the difference and drops the message.
 //!
-//! A message without a header goes at once, and its receive is posted at once: as MPI programs do it. A
-//! message that its receiver does not expect so, because it makes another call or expects another
-//! length, is met by nothing. So whatever waits for long is announced by a header after all: its receiver
-//! then learns that they differ, and drops the message.
+//! A long message goes without a lane if it is one of the first, if MPI has few tags, if more communicators are in
+//! use than there are lanes, if its operation has many messages (all but the first of these), or if its operation
+//! keeps no order. Its header names an MPI tag that no other message with a header from that port is using. The
+//! sender sends the message at once, whether or not its receive is posted; the receiver posts an MPI receive with
+//! that tag when the header has met its receive. The send is synchronous (`MPI_Issend`): it completes when the
+//! message has been matched, and only then another message may use the tag. Messages are cut into pieces whose
+//! lengths fit in an `int`.
 //!
-//! Where there is no lane (for the first messages, where MPI has few tags, where more communicators are in
-//! use at a time than there are lanes, for all but the first of many messages of an operation, and for
-//! operations that keep no order), the header of a long message names
-//! a tag of MPI's that no other with a header has on its way from that port. It is sent at once,
-//! whether or not its receive is posted there: the receiver posts one of MPI's, with that tag, when the
-//! header has met its receive. The send is synchronous (`MPI_Issend`): it ends when the message has been
-//! met, and only then another message may have its tag. Lengths are cut where `int` ends.
+//! A long message that is sent well before its receive is posted stays with its sender, except for the bytes that MPI
+//! sends ahead: MPIs use a rendezvous for most messages of such a length.
 //!
-//! A message that comes long before its receive is posted stays with its sender, but for what MPI sends
-//! ahead: MPIs ask for most messages of such a length.
+//! MPI buffers what arrives while a rank does not poll. So a message with a header needs a credit; a sender has 32
+//! for each peer and port. A port returns the credit of each message that it takes from the ring, even if the message
+//! has met no receive, so no message waits for another. But once a port has buffered enough unexpected short
+//! messages, further ones hold their credits until they meet their receives ([`unexpected`](super::unexpected)). A
+//! short message that has waited for credits for some polls is then sent like a long one; the last credits are
+//! reserved for the headers of long messages.
 //!
-//! What comes while a rank does not look is kept by MPI: messages with a header are under credits, 32
-//! for each sender and port. Whatever has been taken from the ring gives its credit back, also if it has
-//! met no receive, so no message waits for another. But once a port has kept enough of short messages
-//! that came too early, these hold their credits until they meet their receives
-//! ([`unexpected`](super::unexpected)). A short message that waits for credits for some polls then
-//! goes like a long one: for headers of these the last credits are kept.
+//! When a header meets its receive, the receiver compares length and call. A long message that does not fit is
+//! received into the port's own memory and dropped.
 //!
-//! The receiver sees, when the header meets the receive, whether both have one length and belong to one
-//! call. A long message that does not fit is received into memory of the port's and dropped.
+//! # Failure detection
+//! News of a failure and status requests are messages as well: a rank answers while it polls. A rank that does not
+//! answer is not reported as lost, since it may be computing; MPI's launchers end a job of which a rank has died.
 //!
-//! # Trouble
-//! News of a failure and questions are messages as well: a rank answers while it polls. One that
-//! does not is not called lost, since it may compute; the launchers of MPI end a job of which a
-//! rank has died.
-//!
-//! # The end
-//! [`abandon`](Endpoint::abandon) takes posted receives back. MPI cannot take back a send: long messages
-//! are waited for, for 100 ms at most. Ranks give up at about the same time, so each one also receives, for
-//! nobody, what has come to it (`drain`): the sends of others end so. One whose receiver does not look by
-//! then, since it computes, stays with MPI, which may read that memory again: what it sends ahead, and all of
-//! it if the receiver, who has not heard of the failure yet, posts a receive for it, or gives up. It may get
-//! anything then. This
-//! is what the contract of endpoints cannot be kept in. [`end`](Endpoint::end) gives everything back to
-//! MPI, which may be finalised then, when all ranks are done. Neither Open MPI nor MPICH waits there for
-//! sends that nobody has met (`unmet` in sys/mpi/tests/mpi; MPICH over UCX says that some are
-//! left).
+//! # Tear-down
+//! [`abandon`](Endpoint::abandon) cancels posted receives. MPI cannot cancel sends, so `abandon` waits for long
+//! messages, for 100 ms at most. Ranks give up at about the same time, so each one also receives and drops what its
+//! peers have sent (`drain`), which completes the peers' sends. A send whose receiver does not poll in that time
+//! stays with MPI, which may read its memory later: the bytes that MPI sends ahead, or all of them if the receiver,
+//! not having heard of the failure, posts a receive for it, or gives up. The receiver may then get arbitrary bytes:
+//! here this wire breaks the contract of endpoints. [`end`](Endpoint::end) returns everything to MPI, which may be
+//! finalised when all ranks are done. Neither Open MPI nor MPICH waits in `MPI_Finalize` for unmatched sends (`unmet`
+//! in sys/mpi/tests/mpi; MPICH over UCX reports that some are left).
 
 mod drain;
 pub mod ffi;
@@ -95,22 +89,22 @@ use peer::{Body, Peer};
 use ring::Ring;
 use transfers::Transfers;
 
-/// MPI's tag of everything with a header.
+/// The MPI tag of all messages with a header.
 const HEADERS: i32 = 0;
-/// Messages taken in one poll: bounds how long a poll takes.
+/// Most messages taken from the ring in one poll: bounds the time of a poll.
 const MESSAGES_PER_POLL: usize = 64;
-/// A port that awaits no message looks for some in one of so many polls: for questions, news, and
-/// what others have sent ahead.
+/// A port that awaits no message looks at its ring in one of this many polls: for status requests, news, and
+/// unexpected messages.
 const RARELY: u32 = 8;
-/// While polls find no message, one in so many asks MPI about those that are sent.
+/// While polls find no message, one in this many checks whether sends are complete.
 const QUIET_POLLS: u32 = 4;
-/// How long peers have to hear that it gives up, before it takes their messages, which ends their sends; and
-/// for how long it takes them then, at least.
+/// Time that an abandoned port gives its peers to hear of the failure before it receives and drops their messages
+/// (which completes their sends), and the least time for which it then does so.
 const LEAST_DRAIN: Duration = Duration::from_millis(20);
-/// Stands for no peer.
+/// Marks a rank that is not a peer yet.
 const NOBODY: u32 = u32::MAX;
 
-/// One port of a rank.
+/// The endpoint of one port over MPI.
 #[derive(Debug)]
 pub struct MpiEndpoint {
     library: Arc<Library>,
@@ -127,37 +121,37 @@ struct State {
     outbound: Outbound,
     transfers: Transfers,
     tags: Tags,
-    /// Peers whose outbox holds something.
+    /// Peers whose outbox is not empty.
     listed: Vec<u32>,
-    /// To be reported by the next poll.
+    /// Events for the next poll to report.
     events: Vec<Event>,
     matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,
-    /// Receives that have met a short message of which parts have not come.
+    /// Receives that have met a short message whose last parts have not arrived.
     n_partial: usize,
-    /// Polls since the last look at the ring.
+    /// Polls since the port last looked at the ring.
     n_polls: u32,
-    /// Looks in a row that have found none.
+    /// Consecutive polls that have looked at the ring and found no message.
     n_quiet: u32,
     status: Status,
     news: Option<Blame>,
     has_reported: bool,
     question: Question,
     is_abandoned: bool,
-    /// True after `abandon`: nothing is posted any more.
+    /// True once everything that was posted has been cancelled or given up.
     has_let_go: bool,
 }
 
-// SAFETY: handles of MPI's, which any thread may use that `Library` lets in, and memory.
+// SAFETY: the state has MPI handles, which a thread uses only after `Library` has admitted it, and memory.
 unsafe impl Send for State {}
 
 impl MpiEndpoint {
-    /// A port of this rank over `comm`, which nothing else sends messages on; all ranks of `comm`
-    /// make theirs. Ranks are those of `comm`.
+    /// Creates this rank's port over `comm`; collective over `comm`, on which nothing else may send messages. Ranks
+    /// are those of `comm`.
     ///
     /// # Safety
-    /// `comm` must be an intracommunicator with `MPI_ERRORS_RETURN`, and live until the
-    /// [`end`](Endpoint::end) or for ever.
+    /// `comm` must be an intracommunicator with `MPI_ERRORS_RETURN`, and must live until [`end`](Endpoint::end), or
+    /// for ever.
     ///
     /// # Errors
     /// [`WireError`] if MPI fails.
@@ -198,7 +192,7 @@ impl MpiEndpoint {
         Ok(MpiEndpoint { library, state })
     }
 
-    /// Posts the receives of long messages that are due.
+    /// Posts the receives of long messages that are queued.
     #[cold]
     fn begin(&mut self) -> Result<(), WireError> {
         let _inside = self.library.enter()?;
@@ -212,12 +206,12 @@ impl MpiEndpoint {
 /// `comm` must be a communicator.
 unsafe fn last_tag(comm: Comm) -> Result<i32, WireError> {
     let (mut value, mut is_set) = (std::ptr::null_mut::<i32>(), 0);
-    // SAFETY: the caller's promise. The attribute is a pointer to the number.
+    // SAFETY: the caller's promise. The attribute is a pointer to the value.
     unsafe {
         let at = (&raw mut value).cast();
         let key = ffi::tag_ub();
         check("MPI_Comm_get_attr", ffi::PMPI_Comm_get_attr(comm.0, key, at, &mut is_set))?;
-        // The least that the standard allows.
+        // Without the attribute: the smallest value that the standard allows.
         Ok(if is_set == 0 || value.is_null() { 32_767 } else { *value })
     }
 }
@@ -248,13 +242,13 @@ impl Endpoint for MpiEndpoint {
     }
 
     fn is_flushed(&self) -> bool {
-        // What waits for credits is part of an operation that has not ended.
+        // Messages that wait for credits belong to an operation that has not ended, so they need no check here.
         let State { outbound, transfers, .. } = &self.state;
         outbound.is_empty() && !transfers.is_dropping()
     }
 
     fn abandon(&mut self) {
-        // A thread that may not call MPI leaves it to the world's end.
+        // A thread that may not call MPI leaves the clean-up to `end`.
         match self.library.enter() {
             Ok(_inside) => self.state.give_up(LEAST_DRAIN),
             Err(_) => self.state.is_abandoned = true,
@@ -263,7 +257,7 @@ impl Endpoint for MpiEndpoint {
 
     fn end(&mut self) {
         match self.library.enter() {
-            // Nothing is under way, unless the endpoint was abandoned.
+            // No message is in flight, unless the endpoint was abandoned.
             Ok(_inside) => self.state.give_up(Duration::ZERO),
             Err(_) => self.state.is_abandoned = true,
         }
@@ -284,7 +278,7 @@ impl Endpoint for MpiEndpoint {
 
 impl Drop for MpiEndpoint {
     fn drop(&mut self) {
-        // If MPI has ended first, `end` has given everything back.
+        // If MPI has been finalised already, `end` has returned everything to it.
         if is_running() {
             self.abandon();
         }
@@ -296,12 +290,12 @@ impl State {
         if self.is_abandoned {
             return Ok(());
         }
-        // Of headers that the last poll has found: what it reported has been answered by sends, which
-        // come first.
+        // Receives for headers that the last poll has found. The sends that the engine posts in answer to that poll's
+        // events must precede them, and have been posted by now.
         self.transfers.begin()?;
         let mut is_quiet = false;
         if self.is_time_for_ring() {
-            // What the last poll has shown nobody reads any more.
+            // The views of the last poll have ended.
             self.ring.release()?;
             for _ in 0..MESSAGES_PER_POLL {
                 let Some(taken) = self.ring.next()? else {
@@ -321,11 +315,11 @@ impl State {
         }
         if self.transfers.is_time_to_announce() {
             for (rank, header) in self.transfers.unmet() {
-                // SAFETY: no message.
+                // SAFETY: there is no payload.
                 unsafe { self.outbound.send(rank, &header, None) }?;
             }
         }
-        // MPI has just been moved on, and most of those who wait do so for a message.
+        // MPI has just made progress, and a port mostly waits for messages rather than for its own sends.
         self.n_quiet = if is_quiet { self.n_quiet.wrapping_add(1) } else { 0 };
         if !self.outbound.is_empty() && self.n_quiet.is_multiple_of(QUIET_POLLS) {
             self.outbound.collect()?;
@@ -345,14 +339,14 @@ impl State {
         Ok(())
     }
 
-    /// Receives whose message has not come, or not all of it.
+    /// Receives whose message has not arrived, or not completely.
     #[inline]
     fn n_awaited(&self) -> usize {
         self.matcher.n_posted() + self.n_partial
     }
 
-    /// Whether to look for messages. A look that finds nothing costs as much as one that does, and
-    /// what comes before its receive is posted has to be copied.
+    /// Whether to look at the ring in this poll. A look that finds nothing costs as much as one that does, and a
+    /// message that is taken before its receive is posted has to be copied.
     #[inline]
     fn is_time_for_ring(&mut self) -> bool {
         self.n_polls += 1;
@@ -363,8 +357,8 @@ impl State {
         looks
     }
 
-    /// Takes back everything that is posted, and takes the messages of peers after `least`, for at least so
-    /// long.
+    /// Cancels everything that is posted. After `least`, receives and drops the messages of peers for at least as
+    /// long again.
     fn give_up(&mut self, least: Duration) {
         self.is_abandoned = true;
         if std::mem::replace(&mut self.has_let_go, true) {
@@ -379,7 +373,7 @@ impl State {
         self.listed.clear();
         self.events.clear();
         if self.ring.cancel(end) {
-            // SAFETY: as `cancel` says; an endpoint that is abandoned does not use it.
+            // SAFETY: `cancel` has returned true, so nothing is posted; an abandoned endpoint does not use the ring.
             unsafe { self.ring.free() };
         }
         self.transfers.abandon([start + least, start + 2 * least, end]);

@@ -1,4 +1,4 @@
-//! What is kept of a long message under way, and the pieces in which it goes.
+//! The state of a long message in flight, and the pieces in which it is sent.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,13 @@ use super::header::Header;
 use crate::Rank;
 use crate::endpoint::{Arrival, RecvPost, Slot};
 
-/// The longest piece: MPI counts bytes in an `int`.
+/// Longest piece in bytes: MPI counts bytes in an `int`.
 pub(super) const MOST_BYTES: usize = 1 << 30;
-/// A message without a header that is not met is announced after this time, twice, four times it and so on.
+/// Time after which a message without a header is announced if its receive is missing; doubled after each
+/// announcement.
 const FIRST_PATIENCE: Duration = Duration::from_millis(10);
 
-/// A message under way.
+/// A long message in flight.
 #[derive(Debug)]
 pub(super) struct Move {
     pub(super) what: What,
@@ -21,15 +22,15 @@ pub(super) struct Move {
 
 #[derive(Debug)]
 pub(super) enum What {
-    /// Sent, behind a header.
+    /// A send with a header.
     Sent(Slot),
-    /// Sent without one.
+    /// A send without a header.
     Bare(Bare),
-    /// Received, as a header has said.
+    /// A receive of a message whose header has arrived.
     Received(Slot),
-    /// Awaited without a header.
+    /// A receive of a message without a header.
     Awaited(Awaited),
-    /// Received for nobody, into this memory.
+    /// A receive into this memory of a message that is dropped.
     Dropped(#[expect(dead_code, reason = "held for MPI")] Vec<u8>),
 }
 
@@ -38,10 +39,10 @@ pub(super) enum What {
 pub(super) struct Bare {
     pub(super) slot: Slot,
     to: Rank,
-    /// What announces it.
+    /// The header that announces the message.
     header: Header,
     since: Instant,
-    /// How long after that it is announced next.
+    /// Time from `since` to the next announcement.
     patience: Duration,
 }
 
@@ -50,7 +51,7 @@ impl Bare {
         Bare { slot, to, header, since: Instant::now(), patience: FIRST_PATIENCE }
     }
 
-    /// Whom to announce it to, and with what, if it is time.
+    /// The peer to announce the message to and the header, if an announcement is due.
     pub(super) fn announcement(&mut self, now: Instant) -> Option<(Rank, Header)> {
         if now - self.since < self.patience {
             return None;
@@ -60,14 +61,14 @@ impl Bare {
     }
 }
 
-/// By what MPI matches a message with a receive.
+/// The source and tag by which MPI matches a message with a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Envelope {
     pub(super) from: Rank,
     pub(super) mpi_tag: i32,
 }
 
-/// A receive that awaits a message without a header.
+/// A receive of a message without a header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaited {
     pub(super) envelope: Envelope,
@@ -75,18 +76,18 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// MPI writes to the region of `recv`, and nowhere else.
+    /// The message arrives in the region of `recv`, never as a view: MPI writes to the region.
     pub(super) fn new(envelope: Envelope, recv: RecvPost) -> Self {
         Awaited { envelope, recv: RecvPost { arrival: Arrival::InRegion, ..recv } }
     }
 }
 
-/// How many pieces a message has: an empty one, too, has one.
+/// The number of pieces of a message; an empty message has one.
 pub(super) fn n_pieces(len: usize) -> u32 {
     len.div_ceil(MOST_BYTES).max(1) as u32
 }
 
-/// Where the pieces of a message begin, and their lengths.
+/// Offsets and lengths of the pieces of a message.
 pub(super) fn pieces(len: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..len.max(1)).step_by(MOST_BYTES).map(move |at| (at, (len - at).min(MOST_BYTES)))
 }

@@ -1,4 +1,4 @@
-//! Status and news between ranks: MPI offers no shared words, so they travel as messages, too.
+//! Status requests and news between ranks. They are sent as messages, since MPI offers no words that ranks share.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use crate::endpoint::status::{blame_to_word, gossip_peers};
 use crate::endpoint::{Observer, Status, WireError};
 use crate::error::Blame;
 
-/// How long a rank that polls may take to answer. Whoever does not may be computing.
+/// Time after which a status request counts as unanswered. A rank that does not answer may be computing.
 const ANSWER_TAKES: Duration = Duration::from_millis(300);
 
-/// What this rank has asked another one.
+/// The status request of this rank to another one.
 #[derive(Debug, Default)]
 pub(super) struct Question {
     number: u32,
@@ -21,7 +21,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Takes an answer, unless it is to an older question.
+    /// Takes an answer, unless it is for an older request.
     pub(super) fn answered(&mut self, rank: Rank, number: u32, status: Status) {
         if self.number == number && self.open.is_some_and(|(asked, _)| asked == rank) {
             self.open = None;
@@ -31,15 +31,15 @@ impl Question {
 }
 
 impl State {
-    /// Writes news to this rank itself, as others would.
+    /// Records a failure that this rank has found as if another rank had reported it.
     pub(super) fn note(&mut self, blame: Blame) {
         self.news.get_or_insert(blame);
     }
 
-    /// Answers another rank that asks what this one is doing.
+    /// Answers a peer's status request.
     pub(super) fn reply(&mut self, rank: Rank, question: u32) -> Result<(), WireError> {
         let header = Header::plain(Kind::Answer, self.status.to_word(), question);
-        // SAFETY: no message.
+        // SAFETY: there is no payload.
         unsafe { self.outbound.send(rank, &header, None) }
     }
 }
@@ -56,12 +56,12 @@ impl Observer for MpiEndpoint {
             return Ok(false);
         }
         if rank >= state.n_ranks {
-            // No rank asks about one outside its communicator.
+            // Ranks only ask about ranks of their communicator.
             state.question.answer = Some(Status::Unknown);
             return Ok(true);
         }
         let number = state.question.number.wrapping_add(1);
-        // SAFETY: no message.
+        // SAFETY: there is no payload.
         unsafe { state.outbound.send(rank, &Header::plain(Kind::Ask, 0, number), None) }?;
         let open = Some((rank, Instant::now()));
         state.question = Question { number, open, answer: None };
@@ -84,8 +84,8 @@ impl Observer for MpiEndpoint {
         }
         let header = Header::plain(Kind::News, blame_to_word(blame), 0);
         for rank in gossip_peers(state.rank, state.n_ranks) {
-            // A rank that cannot be told is gone.
-            // SAFETY: no message.
+            // A rank that cannot be reached is gone.
+            // SAFETY: there is no payload.
             let _ = unsafe { state.outbound.send(rank, &header, None) };
         }
     }

@@ -9,7 +9,7 @@ use crate::Rank;
 use crate::endpoint::{Tag, WireError};
 
 impl State {
-    /// The lane for a long message, which is opened if need be and possible. The message is counted.
+    /// The lane for a long message, which is opened if necessary and possible. Counts the message.
     #[inline]
     pub(super) fn lane_to(
         &mut self,
@@ -28,9 +28,9 @@ impl State {
         Ok(lane)
     }
 
-    /// Opens a lane for long messages of a communicator, once it is known which messages are long. Headers
-    /// that wait for credits come first: they say how earlier messages travel. If all lanes are open, one
-    /// that is not in use is closed first, for a later message.
+    /// Opens a lane for long messages of a communicator, once timing has shown which messages are long. Headers that
+    /// wait for credits must go first: they determine how earlier messages travel. If all lanes are open, starts to
+    /// close an idle one, for use by a later message.
     #[cold]
     fn open_lane(&mut self, index: u32, tag: Tag, len: usize) -> Result<Option<u32>, WireError> {
         let lengths = &self.outbound.lengths;
@@ -58,7 +58,7 @@ impl State {
         Ok(Some(lane))
     }
 
-    /// The peer has opened a lane: receives that are posted already await their messages there.
+    /// Handles the opening of a lane by the peer: posted receives that the lane carries move to it.
     pub(super) fn lane_opened(
         &mut self,
         index: u32,
@@ -77,13 +77,13 @@ impl State {
         for recv in carried {
             let mpi_tag = self.tags.of(lane, recv.tag, recv.region.len);
             let awaited = Awaited::new(Envelope { from, mpi_tag }, recv);
-            // SAFETY: the receive is posted, so its region is valid and nobody else's.
+            // SAFETY: the receive is posted, so its region is valid and no other thread accesses it.
             unsafe { self.transfers.expect(awaited) };
         }
         Ok(())
     }
 
-    /// The peer sends nothing more by a lane, by which it has sent so many messages.
+    /// Handles the peer's closing of a lane, on which it has sent `n_messages`.
     pub(super) fn lane_closing(
         &mut self,
         index: u32,
@@ -96,13 +96,13 @@ impl State {
         self.close_lane(index)
     }
 
-    /// The peer has closed a lane from here: another communicator may have it.
+    /// Handles the peer's confirmation that a lane to it is closed: another communicator may use the lane.
     pub(super) fn lane_closed(&mut self, index: u32, lane: u32) -> Result<(), WireError> {
         let Peer { rank, lanes_to, .. } = &mut self.peers[index as usize];
         lanes_to.closed(lane).map_err(|garbled| garbled.by(*rank, "MPI_Irecv"))
     }
 
-    /// A message has come without a header.
+    /// Counts a message that has arrived without a header.
     pub(super) fn bare_arrived(&mut self, envelope: Envelope) -> Result<(), WireError> {
         let Envelope { from, mpi_tag } = envelope;
         let index = self.peer(from);
@@ -110,8 +110,8 @@ impl State {
         self.close_lane(index)
     }
 
-    /// Closes the lane that the peer closes, if all of its messages have come. What is awaited there still
-    /// comes with a header.
+    /// Confirms the close of the lane that the peer is closing, once all its messages have arrived. Receives still
+    /// open on the lane return to the matcher: their messages come with headers.
     #[inline]
     fn close_lane(&mut self, index: u32) -> Result<(), WireError> {
         let Peer { rank, lanes_from, .. } = &mut self.peers[index as usize];
@@ -128,7 +128,7 @@ impl State {
 
     /// Sends a header without a message.
     fn say(&mut self, to: Rank, header: Header) -> Result<(), WireError> {
-        // SAFETY: no message.
+        // SAFETY: there is no payload.
         unsafe { self.outbound.send(to, &header, None) }
     }
 }

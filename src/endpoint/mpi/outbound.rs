@@ -1,5 +1,5 @@
-//! Messages with a header on their way out. Each is copied to a buffer, which belongs to MPI until the
-//! send is complete.
+//! Sends of messages with a header. Each message is copied to a buffer, which belongs to MPI until the send is
+//! complete.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -14,24 +14,24 @@ use super::library::{Comm, check, is_complete};
 use crate::Rank;
 use crate::endpoint::{WireError, WireRegion};
 
-/// Lengths of buffers: for most messages, and for the longest.
+/// Lengths of buffers, in bytes: for most messages, and for the longest.
 const LENGTHS: [usize; 2] = [HEADER_BYTES + LEAST_BYTES, HEADER_BYTES + PART_BYTES];
-/// Requests of sends that are freed in one call.
+/// Completed sends whose requests are freed in one call.
 const FREED_AT_A_TIME: usize = 32;
-/// Buffers of each length that are kept while they are not in use.
+/// Most unused buffers of each length that are kept.
 const KEPT: [usize; 2] = [1024, 32];
 
 type Buffer = Box<[u8]>;
 
-/// See the module documentation.
+/// The sends with headers of a port.
 #[derive(Debug)]
 pub(super) struct Outbound {
     comm: Comm,
-    /// By length, those that are not in use.
+    /// Unused buffers, by length.
     free: [Vec<Buffer>; 2],
-    /// In the order in which they were sent.
+    /// Incomplete sends, in the order of their start.
     in_flight: VecDeque<(ffi::MPI_Request, Buffer)>,
-    /// Sends that are complete and not freed.
+    /// Requests of completed sends, to be freed.
     left: Vec<ffi::MPI_Request>,
     pub(super) lengths: Lengths,
 }
@@ -47,7 +47,7 @@ impl Outbound {
         }
     }
 
-    /// Sends a header and the message behind it.
+    /// Sends a header, and a short message behind it if there is one.
     ///
     /// # Safety
     /// The region must be valid for reads; it may be empty.
@@ -65,13 +65,13 @@ impl Outbound {
         buffer[..HEADER_BYTES].copy_from_slice(&header.encode());
         if let Some(region) = message.filter(|region| region.len > 0) {
             let into = &mut buffer[HEADER_BYTES..HEADER_BYTES + len];
-            // SAFETY: the caller's promise; a buffer of ours is not the user's memory.
+            // SAFETY: the caller's promise; the buffer is this port's own memory, hence outside the region.
             unsafe { region.ptr.copy_to_nonoverlapping(into.as_mut_ptr(), len) };
         }
         let is_long = kind == 1;
         let start = (!is_long && self.lengths.is_timing()).then(Instant::now);
         let mut request = ffi::request_null();
-        // SAFETY: the buffer stays where it is, and unchanged, until the request is complete.
+        // SAFETY: the buffer stays valid and unchanged until the request is complete.
         let code = unsafe {
             ffi::PMPI_Isend(
                 buffer.as_ptr().cast(),
@@ -91,9 +91,9 @@ impl Outbound {
             std::mem::forget(buffer);
             return check("MPI_Isend", code).map_err(|error| WireError { peer: Some(to), ..error });
         }
-        // A short message has mostly left at once. What MPI fails to say, `collect` asks again.
+        // A short send is mostly complete at once. If the query fails, `collect` repeats it.
         let is_gone = has_left(request).unwrap_or(false);
-        // Behind others it might only have had to wait.
+        // Only if no other send is in flight, behind which this one may have had to wait.
         if is_long && self.in_flight.is_empty() {
             self.lengths.watched(is_gone);
         }
@@ -106,18 +106,18 @@ impl Outbound {
         }
     }
 
-    /// Frees the request of a complete send, sooner or later.
+    /// Frees the request of a completed send, perhaps later, together with others.
     #[inline]
     fn free(&mut self, request: ffi::MPI_Request) -> Result<(), WireError> {
         self.left.push(request);
         if self.left.len() < FREED_AT_A_TIME { Ok(()) } else { self.free_all() }
     }
 
-    /// Frees the requests of all sends that are complete.
+    /// Frees the requests of all completed sends.
     #[cold]
     fn free_all(&mut self) -> Result<(), WireError> {
         let (n, requests) = (self.left.len() as c_int, self.left.as_mut_ptr());
-        // SAFETY: as many requests, none of which has anything to wait for.
+        // SAFETY: the length is that of the array, and all requests are complete.
         let code = unsafe { ffi::PMPI_Waitall(n, requests) };
         self.left.clear();
         check("MPI_Waitall", code)
@@ -132,7 +132,7 @@ impl Outbound {
         }
     }
 
-    /// Takes back the buffers of completed sends.
+    /// Reclaims the buffers of completed sends.
     #[inline]
     pub(super) fn collect(&mut self) -> Result<(), WireError> {
         while let Some(&(request, _)) = self.in_flight.front() {
@@ -152,13 +152,12 @@ impl Outbound {
         self.in_flight.is_empty()
     }
 
-    /// Waits for all sends, at most until `end`; buffers of those that are not complete then stay
-    /// with MPI for good.
+    /// Waits for all sends, at most until `end`; the buffers of incomplete sends then stay with MPI for good.
     pub(super) fn finish(&mut self, end: Instant) {
         while self.collect().is_ok() && !self.is_empty() && Instant::now() < end {
             std::thread::yield_now();
         }
-        // MPI has had its say.
+        // Errors no longer matter: the port ends.
         let _ = self.free_all();
         self.leave_all();
     }
@@ -169,7 +168,7 @@ impl Outbound {
     }
 }
 
-/// Whether MPI needs the buffer of a send no more.
+/// Whether a send is complete, so that MPI no longer needs its buffer.
 #[inline]
 fn has_left(request: ffi::MPI_Request) -> Result<bool, WireError> {
     // SAFETY: an active request, and a constant.

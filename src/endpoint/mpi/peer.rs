@@ -1,4 +1,4 @@
-//! A peer of a port: messages that wait to go there, and sends and receives without a partner yet.
+//! The state of a port for each peer: credits, lanes, and messages that wait.
 
 use std::collections::VecDeque;
 
@@ -8,71 +8,71 @@ use crate::Rank;
 use crate::endpoint::matcher;
 use crate::endpoint::{RecvPost, Slot, WireRegion};
 
-/// See the module documentation.
+/// A peer of a port.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) rank: Rank,
     pub(super) credits: Credits,
-    /// The message of which more parts are to come.
+    /// The message from the peer of which more parts are to arrive.
     pub(super) parts: Parts,
     /// The receive that this message has met, and whether it fits.
     pub(super) partial: Option<(RecvPost, bool)>,
-    /// By which long messages go there,
+    /// Lanes for long messages to the peer.
     pub(super) lanes_to: Lanes,
-    /// and come from there.
+    /// Lanes for long messages from the peer.
     pub(super) lanes_from: Lanes,
-    /// What waits for credits.
+    /// Messages to the peer that wait for credits.
     pub(super) outbox: VecDeque<Outgoing>,
-    /// How often there was none since the last short message has gone.
+    /// Polls that found too few credits since a short message was last sent.
     pub(super) n_waits: u32,
-    /// Whether it is on the port's list of peers whose outbox holds something.
+    /// Whether the peer is on the port's list of peers whose outbox is not empty.
     pub(super) is_listed: bool,
 }
 
 /// A peer's credits, in both directions.
 #[derive(Debug)]
 pub(super) struct Credits {
-    /// Left for sending there.
+    /// Credits left for sending to the peer.
     pub(super) left: u32,
-    /// Of messages from there, not given back yet.
+    /// Credits of messages from the peer that have to be returned.
     pub(super) owed: u32,
-    /// Of messages from there that are kept, and hold them.
+    /// Credits that unexpected messages from the peer hold.
     held: u32,
 }
 
 impl Credits {
-    /// Those to be given back now, if any. Those that are not held are given back in good time, as long as
-    /// others are.
+    /// Takes the credits that are to be returned now: from half of all credits on, or all at once while unexpected
+    /// messages hold some.
     #[inline]
     pub(super) fn due(&mut self) -> Option<u32> {
         let least = if self.held > 0 { 1 } else { CREDITS / 2 };
         (self.owed >= least).then(|| std::mem::take(&mut self.owed))
     }
 
-    /// A message that is kept holds one.
+    /// An unexpected message holds one credit that was owed.
     pub(super) fn hold(&mut self) {
         (self.owed, self.held) = (self.owed - 1, self.held + 1);
     }
 
-    /// A message that held so many is not kept any more.
+    /// A message that held so many credits is no longer unexpected: they are owed again.
     pub(super) fn release(&mut self, held: u32) {
         (self.owed, self.held) = (self.owed + held, self.held - held);
     }
 }
 
-/// A message that waits for its receive.
+/// A message whose receive has not been posted.
 pub(super) type Unexpected = matcher::Unexpected<Body>;
 
-/// What has come of a message.
+/// What has arrived of an unexpected message.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// Its first bytes, or all of them, and the credits that they hold.
+    /// The first bytes or all of a short message, and the credits that it holds.
     Short { data: Vec<u8>, held: u32 },
-    /// Word that it is under way with this tag of MPI's.
+    /// The header of a long message: its MPI tag.
     Long(i32),
 }
 
-/// Bytes of memory that a message takes here, if its sender does not keep it.
+/// Bytes of memory that an unexpected message takes here; 0 if its bytes stay with the sender.
 pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
     match &unexpected.body {
         Body::Short { data, .. } => size_of::<Unexpected>() + data.capacity(),
@@ -80,7 +80,7 @@ pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
     }
 }
 
-/// A message of this rank that has not gone.
+/// A message of this rank that has not been sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) header: Header,
@@ -89,8 +89,8 @@ pub(super) struct Outgoing {
 }
 
 impl Peer {
-    /// Bytes that messages of a peer take at most that hold all credits that can be held: 1.9 MiB, see
-    /// [`unexpected`](crate::endpoint::unexpected) for why not less.
+    /// Most bytes taken by unexpected messages of one peer that hold all credits: 1.9 MiB. For the reason see
+    /// [`unexpected`](crate::endpoint::unexpected).
     pub(super) const WINDOW_BYTES: usize =
         (CREDITS - KEPT_CREDITS) as usize * (size_of::<Unexpected>() + PART_BYTES);
 
@@ -108,7 +108,7 @@ impl Peer {
         }
     }
 
-    /// Forgets everything that has to do with memory of users.
+    /// Forgets everything that refers to users' memory.
     pub(super) fn abandon(&mut self) {
         self.partial = None;
         self.outbox.clear();

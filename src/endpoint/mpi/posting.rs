@@ -1,4 +1,4 @@
-//! Sends and receives of this rank, and what goes out for them under credits.
+//! Posts of this rank, and the sends that wait for credits.
 
 use super::header::{Header, KEPT_CREDITS, Kind, n_parts, part_len};
 use super::moves::{Awaited, Envelope};
@@ -10,14 +10,14 @@ use crate::endpoint::{
     Event, Posted as Taken, SendPost, Slot, Tag, WireError, WireRegion, given_up,
 };
 
-/// Polls after which a short message that waits for credits is announced. In between credits mostly come.
+/// Polls after which a short message that waits for credits is announced. Credits mostly arrive earlier.
 const LONGEST_WAIT: u32 = 256;
 
 impl State {
     /// As [`post_send`](crate::endpoint::Endpoint::post_send).
     ///
     /// # Safety
-    /// As there.
+    /// As [`post_send`](crate::endpoint::Endpoint::post_send).
     #[inline]
     pub(super) unsafe fn post_send(
         &mut self,
@@ -52,7 +52,7 @@ impl State {
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
     ///
     /// # Safety
-    /// As there.
+    /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
     #[inline]
     pub(super) unsafe fn post_recv(
         &mut self,
@@ -95,8 +95,8 @@ impl State {
         Ok(Taken::Accepted)
     }
 
-    /// Receives a long message of `len` bytes, if it fits the receive that it has met; otherwise
-    /// somewhere else, so that its sender is done with it.
+    /// Receives a long message of `len` bytes into the region of the receive that it has met. If it does not fit,
+    /// receives it elsewhere and drops it, so that its sender completes.
     ///
     /// # Safety
     /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -116,10 +116,10 @@ impl State {
         Ok(())
     }
 
-    /// Notes that this rank takes part in a call, with a message to or from a peer.
+    /// Notes that this rank takes part in the tag's call with `rank`, and returns the index of that peer.
     ///
     /// # Errors
-    /// [`WireError`] if a message of another call has come in its place.
+    /// [`WireError`] if a message of another call has arrived for the same operation.
     #[inline]
     pub(super) fn enter_call(&mut self, rank: Rank, tag: Tag) -> Result<u32, WireError> {
         if self.is_abandoned {
@@ -152,8 +152,8 @@ impl State {
         }
     }
 
-    /// Sends as much of a peer's outbox as can go. Short messages that have waited for credits for long
-    /// are announced, as long ones are: the peer may keep no more of them.
+    /// Sends as much of a peer's outbox as can go. A short message that has waited for credits for long is announced
+    /// like a long one: the peer may have no memory left for short messages.
     pub(super) fn flush(&mut self, index: u32) -> Result<(), WireError> {
         while let Some(&Outgoing { header, slot, region }) =
             self.peers[index as usize].outbox.front()
@@ -182,7 +182,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether there are credits for a message, and a tag of MPI's if it needs one.
+    /// Whether there are credits for a message, and an MPI tag if it needs one.
     #[inline]
     fn can_go(&self, index: u32, header: &Header) -> bool {
         let credits = self.peers[index as usize].credits.left;
@@ -192,7 +192,7 @@ impl State {
         }
     }
 
-    /// Sends a message that can go.
+    /// Sends a message for which [`can_go`](State::can_go) holds.
     #[inline]
     fn put(
         &mut self,
@@ -207,7 +207,7 @@ impl State {
         if header.kind != Kind::Short {
             peer.credits.left -= 1;
             header.way = self.transfers.tag() as u32;
-            // SAFETY: no message.
+            // SAFETY: there is no payload.
             unsafe { self.outbound.send(to, &header, None) }?;
             // SAFETY: the region of a send that has not been reported is valid for reads.
             return unsafe { self.transfers.send(to, slot, region) };

@@ -1,4 +1,4 @@
-//! Requests of MPI's, and how they end.
+//! MPI requests: cancellation and completion.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use super::ffi;
 use super::library::check;
 use crate::endpoint::WireError;
 
-/// `MPI_Isend`, or one of its kin.
+/// `MPI_Isend` or `MPI_Issend`.
 pub(super) type IsendFunction = unsafe extern "C" fn(
     *const std::ffi::c_void,
     c_int,
@@ -20,21 +20,21 @@ pub(super) type IsendFunction = unsafe extern "C" fn(
     *mut ffi::MPI_Request,
 ) -> c_int;
 
-/// Bytes that a receive has got.
+/// Bytes that a completed receive has received.
 pub(super) fn n_bytes(status: &ffi::MPI_Status) -> Result<usize, WireError> {
     let mut count = 0;
     // SAFETY: the status of a complete receive, and a number to write to.
     let code = unsafe { ffi::PMPI_Get_count(status, ffi::uint8_t(), &mut count) };
     check("MPI_Get_count", code)?;
-    // Negative (MPI_UNDEFINED) only of types of several bytes.
+    // Negative (MPI_UNDEFINED) only for datatypes of several bytes.
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// Takes a receive back; false if a message has come for it. Returns soon: it is for MPI alone.
+/// Cancels a receive; false if a message has matched it already. Does not wait for other ranks.
 pub(super) fn cancel_one(request: &mut ffi::MPI_Request) -> Result<bool, WireError> {
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
     let mut is_cancelled = 0;
-    // SAFETY: an active request, which is complete after the wait; then its status has been written.
+    // SAFETY: the request is active before the wait and complete after it; then MPI has written the status.
     unsafe {
         check("MPI_Cancel", ffi::PMPI_Cancel(request))?;
         check("MPI_Wait", ffi::PMPI_Wait(request, status.as_mut_ptr()))?;
@@ -44,10 +44,10 @@ pub(super) fn cancel_one(request: &mut ffi::MPI_Request) -> Result<bool, WireErr
     Ok(is_cancelled != 0)
 }
 
-/// Takes receives back, at most until `end`; returns whether MPI has let go of all of them.
+/// Cancels receives, waiting at most until `end`; returns whether all of them have ended.
 pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
     for request in requests.iter_mut() {
-        // SAFETY: a constant of MPI's; the request is active if it is not that.
+        // SAFETY: `request_null` is a constant of MPI; any other request here is active.
         unsafe {
             if *request != ffi::request_null() {
                 ffi::PMPI_Cancel(request);
@@ -57,11 +57,11 @@ pub(super) fn cancel(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
     finish(requests, end)
 }
 
-/// Waits for requests, at most until `end`; returns whether all are done.
+/// Waits for requests, at most until `end`; returns whether all are complete.
 pub(super) fn finish(requests: &mut [ffi::MPI_Request], end: Instant) -> bool {
     loop {
         let mut are_done = 0;
-        // SAFETY: requests, some of them null.
+        // SAFETY: each request is active or null.
         let code = unsafe {
             ffi::PMPI_Testall(requests.len() as c_int, requests.as_mut_ptr(), &mut are_done)
         };

@@ -1,8 +1,8 @@
 //! A port's ring: receives that stay posted, for all messages with a header.
 //!
-//! MPI fills them in the order in which they were posted, so only the next one is looked at. Those that
-//! have been filled are posted again when there is nothing else to do, or few are left: a message that
-//! has come does not wait for that.
+//! MPI fills the receives in the order of their posts, so a port only tests the next one. Filled receives are
+//! reposted when there is nothing else to do, or when few are left: then a message that has arrived need not wait for
+//! a repost.
 
 use std::ptr::NonNull;
 use std::time::Instant;
@@ -16,23 +16,23 @@ use crate::endpoint::WireError;
 
 /// Receives posted at a time.
 const SLOTS: usize = 64;
-/// With fewer left, all that can be are posted again at once.
+/// If fewer receives are posted, all free ones are reposted at once.
 const FEW: usize = SLOTS / 2;
-/// Bytes of each.
+/// Bytes of a receive's slot.
 const SLOT_BYTES: usize = HEADER_BYTES + PART_BYTES;
 
-/// See the module documentation.
+/// The ring of a port.
 #[derive(Debug)]
 pub(super) struct Ring {
     comm: Comm,
-    /// `SLOTS` times `SLOT_BYTES`, which MPI writes to.
+    /// `SLOTS` slots of `SLOT_BYTES` bytes, to which MPI writes.
     memory: NonNull<u8>,
     requests: Vec<ffi::MPI_Request>,
-    /// The receive that is filled next.
+    /// The receive that MPI fills next.
     head: usize,
-    /// How many before it are filled and not posted again,
+    /// Receives before `head` that were filled and have not been reposted.
     n_taken: usize,
-    /// and how many of these, the oldest ones, nobody reads any more.
+    /// The oldest of the `n_taken` receives, whose messages are no longer read.
     n_free: usize,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Taken {
 }
 
 impl Ring {
-    /// Posts all of them.
+    /// Posts all receives.
     pub(super) fn new(comm: Comm) -> Result<Self, WireError> {
         let memory = Box::leak(vec![0u8; SLOTS * SLOT_BYTES].into_boxed_slice());
         let memory = NonNull::from(memory).cast();
@@ -60,7 +60,7 @@ impl Ring {
         unsafe { self.memory.as_ptr().add(index * SLOT_BYTES) }
     }
 
-    /// Nobody reads any more what has been taken.
+    /// Ends the use of all messages taken so far; reposts their receives if few are posted.
     #[inline]
     pub(super) fn release(&mut self) -> Result<(), WireError> {
         self.n_free = self.n_taken;
@@ -72,7 +72,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Posts the oldest receive again that nobody reads, if there is one.
+    /// Reposts the oldest receive whose message is no longer read, if any.
     #[inline]
     pub(super) fn repost_one(&mut self) -> Result<(), WireError> {
         if self.n_free == 0 {
@@ -80,12 +80,12 @@ impl Ring {
         }
         let index = (self.head + SLOTS - self.n_taken) % SLOTS;
         let into = self.slot(index);
-        // SAFETY: null, or complete and not freed.
+        // SAFETY: the request is null, or complete and not freed.
         check("MPI_Wait", unsafe {
             ffi::PMPI_Wait(&mut self.requests[index], std::ptr::null_mut())
         })?;
-        // SAFETY: the slot is this receive's alone until it is taken; it is freed only when
-        // nothing is posted.
+        // SAFETY: only this receive uses the slot until its message is taken; the memory is freed only when nothing
+        // is posted.
         let code = unsafe {
             ffi::PMPI_Irecv(
                 into.cast(),
@@ -102,7 +102,7 @@ impl Ring {
         check("MPI_Irecv", code)
     }
 
-    /// The next message, if it has come.
+    /// Takes the next message, if it has arrived.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Taken>, WireError> {
         if self.n_taken == SLOTS {
@@ -113,7 +113,7 @@ impl Ring {
         if !unsafe { is_complete(self.requests[self.head], status.as_mut_ptr()) }? {
             return Ok(None);
         }
-        // SAFETY: complete, so the status has been written.
+        // SAFETY: MPI has written the status of a complete request.
         let source = unsafe { ffi::source_of(status.as_ptr()) };
         let ptr = self.slot(self.head);
         self.head = (self.head + 1) % SLOTS;
@@ -121,7 +121,7 @@ impl Ring {
         Ok(Some(Taken { source, ptr }))
     }
 
-    /// Cancels all receives, waiting at most until `end`; returns whether MPI has let go of them.
+    /// Cancels all receives, waiting at most until `end`; returns whether all of them have ended.
     pub(super) fn cancel(&mut self, end: Instant) -> bool {
         super::requests::cancel(&mut self.requests, end)
     }
@@ -129,11 +129,10 @@ impl Ring {
     /// Frees the memory.
     ///
     /// # Safety
-    /// Nothing may be posted: [`cancel`](Ring::cancel) has said so. The ring must not be used
-    /// again.
+    /// [`cancel`](Ring::cancel) must have returned true, so that nothing is posted. The ring must not be used again.
     pub(super) unsafe fn free(&mut self) {
         let memory = std::ptr::slice_from_raw_parts_mut(self.memory.as_ptr(), SLOTS * SLOT_BYTES);
-        // SAFETY: from `new`, and nobody else's by the caller's promise.
+        // SAFETY: the memory is from `new`, and by the caller's promise nothing else uses it.
         drop(unsafe { Box::from_raw(memory) });
     }
 }

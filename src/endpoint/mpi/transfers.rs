@@ -16,33 +16,33 @@ use crate::Rank;
 use crate::endpoint::{Event, RecvPost, Slot, WireError, WireRegion};
 use crate::numbered::Numbered;
 
-/// Messages without a header that are not met are looked at every so many polls,
+/// Polls between two checks for messages without a header that wait for their receives.
 const POLLS_PER_LOOK: u32 = 64;
-/// and so many are announced at a time at most.
+/// Most messages announced in one check.
 const ANNOUNCED_AT_A_TIME: usize = 16;
 
-/// See the module documentation.
+/// The long messages of a port.
 #[derive(Debug)]
 pub(super) struct Transfers {
     comm: Comm,
-    /// The last tag of MPI's for messages with a header.
+    /// The last MPI tag for messages with a header.
     last_tag: i32,
-    /// A message with a header travels by the tag of MPI's that its number tells. It has the number
-    /// until its receiver has met it, so no two on their way from this port have the same.
+    /// The number of a message with a header determines its MPI tag. The message keeps the number until its receiver
+    /// has matched it, so no two messages in flight from this port share a tag.
     moves: Numbered<Move>,
-    /// How many of them are dropped,
+    /// Messages of `moves` that are received only to be dropped.
     n_dropped: usize,
-    /// sent without a header,
+    /// Messages of `moves` that are sent without a header.
     n_bare: usize,
-    /// and awaited without one.
+    /// Receives of `moves` for messages without a header.
     n_awaited: usize,
     n_polls: u32,
-    /// Messages that have come without a header.
+    /// Messages without a header that have arrived.
     arrived_bare: Vec<Envelope>,
-    /// Receives that are to be posted, by the numbers of their messages.
+    /// Receives to be posted by `begin`, with the numbers of their messages.
     due: VecDeque<(u32, Envelope, WireRegion)>,
     requests: Vec<ffi::MPI_Request>,
-    /// The message of each request.
+    /// The number of each request's message.
     numbers: Vec<u32>,
     done: Vec<c_int>,
     statuses: Vec<MaybeUninit<ffi::MPI_Status>>,
@@ -67,34 +67,34 @@ impl Transfers {
         }
     }
 
-    /// The tag of MPI's that the next message with a header gets.
+    /// The MPI tag of the next message with a header.
     pub(super) fn tag(&self) -> i32 {
         FIRST_DATA + self.moves.next() as i32
     }
 
-    /// Whether MPI allows that. If not, it will when other messages have gone.
+    /// Whether MPI allows [`tag`](Transfers::tag). If not, it will once other messages have completed.
     pub(super) fn has_tag(&self) -> bool {
         self.tag() <= self.last_tag
     }
 
-    /// Whether [`begin`](Transfers::begin) has anything to do.
+    /// Whether [`begin`](Transfers::begin) has receives to post.
     pub(super) fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Whether a peer may wait until messages that are dropped have come.
+    /// Whether messages to be dropped are still arriving; their senders may wait for that.
     pub(super) fn is_dropping(&self) -> bool {
         self.n_dropped > 0
     }
 
-    /// Whether messages are awaited without a header.
+    /// Whether receives are open for messages without a header.
     #[inline]
     pub(super) fn is_awaiting(&self) -> bool {
         self.n_awaited > 0
     }
 
-    /// Sends a message to a peer by [`tag`](Transfers::tag). A synchronous send: when it ends the message
-    /// has been met, and another one may have its tag.
+    /// Sends a message with the MPI tag [`tag`](Transfers::tag). The send is synchronous: once it completes the
+    /// message has been matched, and another message may use its tag.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -114,7 +114,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// Sends a message to a peer by a lane's tag, `header.way`; the header is what announces it if need be.
+    /// Sends a message by a lane's tag, `header.way`. The header announces the message if it waits for long.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -133,7 +133,7 @@ impl Transfers {
         unsafe { self.isend(ffi::PMPI_Isend, "MPI_Isend", to, mpi_tag, region, number) }
     }
 
-    /// Sends a piece by one of MPI's functions.
+    /// Starts the send of a piece with `by`, one of MPI's send functions.
     ///
     /// # Safety
     /// As [`Endpoint::post_send`](crate::endpoint::Endpoint::post_send).
@@ -157,7 +157,8 @@ impl Transfers {
         Ok(())
     }
 
-    /// Receives a message of a peer that is under way, from the next [`begin`](Transfers::begin) on.
+    /// Queues the receive of a peer's message whose header has arrived; the next [`begin`](Transfers::begin) posts
+    /// it.
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -167,7 +168,7 @@ impl Transfers {
         self.due.push_back((number, envelope, region));
     }
 
-    /// Awaits a message without a header, from the next [`begin`](Transfers::begin) on.
+    /// Queues the receive of a message without a header; the next [`begin`](Transfers::begin) posts it.
     ///
     /// # Safety
     /// As [`Endpoint::post_recv`](crate::endpoint::Endpoint::post_recv).
@@ -177,15 +178,15 @@ impl Transfers {
         self.due.push_back((number, awaited.envelope, awaited.recv.region));
     }
 
-    /// Whether a message with this envelope is awaited.
+    /// Whether a receive is open for a message without a header with this envelope.
     pub(super) fn expects(&self, envelope: Envelope) -> bool {
         self.awaited(|awaited| awaited.envelope == envelope).is_some()
     }
 
-    /// Takes such a receive back that awaits a message without a header, if there is one.
+    /// Cancels the first receive for a message without a header that `is_it` accepts, and returns it.
     ///
     /// # Errors
-    /// [`WireError`] if another message has come for it.
+    /// [`WireError`] if MPI has already matched another message with it.
     #[cold]
     pub(super) fn take_back(
         &mut self,
@@ -216,20 +217,20 @@ impl Transfers {
         })
     }
 
-    /// Posts the receives that are due.
+    /// Posts the receives that are queued.
     ///
-    /// MPI may move a message in one go while its receive is posted. So the sends of this rank are to
-    /// begin before: then two ranks that exchange messages move both at once.
+    /// MPI may move a whole message while its receive is being posted. So this rank's sends should start earlier:
+    /// then two ranks that exchange messages move both at once.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), WireError> {
         while let Some((number, envelope, WireRegion { ptr, len, .. })) = self.due.pop_front() {
-            // SAFETY: the promise of `receive` and `expect`: it has not been reported.
+            // SAFETY: the promise of `receive` and `expect`, since the receive has not been reported.
             unsafe { self.post(envelope, ptr, len, number) }?;
         }
         Ok(())
     }
 
-    /// Receives a message that no receive of this rank expects, so that its sender is done with it.
+    /// Receives and drops a message that fits no receive of this rank, so that its sender completes.
     pub(super) fn drop(&mut self, envelope: Envelope, len: usize) -> Result<(), WireError> {
         let mut waste = Vec::new();
         waste
@@ -238,7 +239,7 @@ impl Transfers {
         let (ptr, left) = (waste.as_mut_ptr(), n_pieces(len));
         self.n_dropped += 1;
         let number = self.moves.insert(Move { what: What::Dropped(waste), left });
-        // SAFETY: as long as the message lives in `moves`, so does this memory, which nobody else uses.
+        // SAFETY: the memory is only used for this message and lives in `moves` as long as the message.
         unsafe { self.post(envelope, ptr, len, number) }
     }
 
@@ -255,7 +256,7 @@ impl Transfers {
     ) -> Result<(), WireError> {
         for (at, len) in pieces(len) {
             let mut request = ffi::request_null();
-            // SAFETY: the caller's promise. Pieces with one tag arrive in the order of their posts.
+            // SAFETY: the caller's promise. Pieces with one tag arrive in the order of their sends.
             let code = unsafe {
                 ffi::PMPI_Irecv(
                     ptr.add(at).cast(),
@@ -274,7 +275,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// Reports the messages that are complete.
+    /// Reports the messages that have completed.
     #[inline]
     pub(super) fn advance(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
         let n = self.requests.len();
@@ -284,7 +285,7 @@ impl Transfers {
         self.done.resize(n, 0);
         self.statuses.resize(n, MaybeUninit::uninit());
         let mut n_done = 0;
-        // SAFETY: active requests, and room for as many indices and statuses.
+        // SAFETY: the requests are active, and there is room for as many indices and statuses.
         let code = unsafe {
             ffi::PMPI_Testsome(
                 n as c_int,
@@ -299,7 +300,7 @@ impl Transfers {
         let n_done = usize::try_from(n_done).unwrap_or(0).min(n);
         let mut gone = std::mem::take(&mut self.done);
         for (&index, status) in gone[..n_done].iter().zip(&self.statuses) {
-            // SAFETY: written, as the request is complete.
+            // SAFETY: MPI has written the status of a complete request.
             let status = unsafe { status.assume_init_ref() };
             let number = self.numbers[index as usize];
             let Some(of) = self.moves.get_mut(number) else { continue };
@@ -325,7 +326,7 @@ impl Transfers {
             }
             self.moves.remove(number);
         }
-        // From the back: the request that swap_remove moves to a free place is not in the list.
+        // From the back: then the request that swap_remove moves to the free place is not in the list.
         gone[..n_done].sort_unstable_by(|a, b| b.cmp(a));
         for &index in &gone[..n_done] {
             self.requests.swap_remove(index as usize);
@@ -335,14 +336,13 @@ impl Transfers {
         Ok(())
     }
 
-    /// The next of the messages that have come without a header.
+    /// Takes one of the messages without a header that have arrived.
     #[inline]
     pub(super) fn next_bare(&mut self) -> Option<Envelope> {
         self.arrived_bare.pop()
     }
 
-    /// Called with every poll: whether it is time to look for messages without a header that nobody has
-    /// met for long.
+    /// Counts a poll; whether it should check for messages without a header that wait for their receives.
     #[inline]
     pub(super) fn is_time_to_announce(&mut self) -> bool {
         if self.n_bare == 0 {
@@ -352,8 +352,8 @@ impl Transfers {
         self.n_polls.is_multiple_of(POLLS_PER_LOOK)
     }
 
-    /// The headers of messages that nobody has met for long: a receiver who makes another call would
-    /// never know of them. Each less often the longer it waits.
+    /// Headers that announce messages whose receives have been missing for long: a receiver that makes another call
+    /// would never learn of these messages. The interval doubles with each announcement of a message.
     #[cold]
     pub(super) fn unmet(&mut self) -> Vec<(Rank, Header)> {
         let now = Instant::now();
@@ -364,8 +364,8 @@ impl Transfers {
         self.moves.iter_mut().filter_map(announced).take(ANNOUNCED_AT_A_TIME).collect()
     }
 
-    /// Ends everything, at most until `end`: receives are taken back; sends, which MPI cannot take back, are
-    /// waited for, and the messages of peers are dropped, from `first` on and at least until `least`.
+    /// Ends all transfers, at latest at `end`. Cancels receives, and waits for sends, which MPI cannot cancel.
+    /// Meanwhile receives and drops the messages of peers, from `first` on and at least until `least`.
     pub(super) fn abandon(&mut self, [first, least, end]: [Instant; 3]) {
         let (mut arriving, mut leaving) = (Vec::new(), Vec::new());
         for (request, number) in self.requests.drain(..).zip(self.numbers.drain(..)) {
@@ -376,7 +376,7 @@ impl Transfers {
             if leaves { leaving.push(request) } else { arriving.push(request) }
         }
         if !cancel(&mut arriving, end) {
-            // MPI may still write to what is dropped.
+            // MPI may still write to the memory of dropped messages.
             std::mem::forget(std::mem::take(&mut self.moves));
         }
         drain(self.comm, &mut leaving, [first, least, end]);

@@ -1,10 +1,10 @@
-//! Answers that wait for room in a peer's queue.
+//! Answers for which a peer's queue has no room yet.
 
 use super::descriptor::Descriptor;
 use super::{ShmEndpoint, WireError};
 
 impl ShmEndpoint {
-    /// Sends an answer, now or as soon as there is room.
+    /// Sends an answer now, or as soon as there is room.
     pub(super) fn answer(&mut self, peer: usize, descriptor: Descriptor) -> Result<(), WireError> {
         let answered = self.peers[peer].outbox.answer(&descriptor);
         if !answered.map_err(|garbled| self.garbled(peer, garbled))? {
@@ -13,7 +13,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Answers do not wait for each other, nor for a peer that takes none.
+    /// Sends the answers for which there is room; answers do not wait for each other.
     pub(super) fn flush_backlog(&mut self) -> Result<(), WireError> {
         let ShmEndpoint { backlog, peers, .. } = self;
         let mut failed = None;

@@ -1,13 +1,12 @@
-//! Sleeping until something comes, and waking who sleeps.
+//! Bells: threads sleep until peers write something for their rank, and peers wake them.
 //!
-//! Each rank has a bell in the segment: a count of its threads that sleep, or are about to, and a
-//! number that changes when it is rung. A writer looks at one word, the count of all sleepers of the
-//! segment. That word stays in its cache, so looking costs a load as long as nobody sleeps.
+//! Each rank has a bell in the segment: the number of its threads that sleep or are about to, and a counter that
+//! changes when the bell rings. A writer reads only one word, the number of all sleepers of the segment. That word
+//! stays in its cache, so the check costs one load as long as no thread sleeps.
 //!
-//! A sleeper counts itself, makes all processors of the segment's processes pass a memory barrier
-//! (`membarrier`), looks once more for what it waits for, and sleeps if the number is still what
-//! it was. So writers need no barrier. Where the system lacks that call, a sleeper may rarely miss
-//! its bell; it never sleeps for long.
+//! A sleeper increments the numbers of sleepers, executes a memory barrier on all processors of the segment's
+//! processes (`membarrier`), polls once more, and sleeps if the counter has not changed. So writers need no barrier.
+//! If the system lacks `membarrier`, a sleeper may rarely miss its bell; sleeps are always short.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -20,7 +19,7 @@ use super::layout::{LINE, ShmLayout};
 use super::segment::Segment;
 use crate::endpoint::Bell;
 
-/// The words of a rank's line.
+/// Offsets of the words in a rank's line.
 const NUMBER: usize = 0;
 const SLEEPERS: usize = 4;
 
@@ -29,7 +28,7 @@ const SLEEPERS: usize = 4;
 pub(super) struct Doorbell {
     /// Keeps the words mapped.
     segment: Arc<Segment>,
-    /// Counts the sleepers of the whole segment.
+    /// The number of sleepers of the whole segment.
     all: *const AtomicU32,
     line: usize,
     n_ranks: usize,
@@ -55,7 +54,7 @@ impl Doorbell {
         self.segment.word32(self.line + word)
     }
 
-    /// Wakes the rank: something has been written for it.
+    /// Wakes the rank's sleeping threads, after something has been written for the rank.
     #[inline]
     pub(super) fn ring(&self) {
         if self.may_be_heard() {
@@ -63,22 +62,22 @@ impl Doorbell {
         }
     }
 
-    /// Whether anybody in the segment sleeps.
+    /// Whether any thread in the segment sleeps.
     #[inline]
     pub(super) fn may_be_heard(&self) -> bool {
-        // Relaxed: the sleeper's barrier orders this load behind what was written before.
+        // Relaxed: the sleeper's barrier orders this load after the writes before it.
         self.all().load(Ordering::Relaxed) != 0
     }
 
     #[cold]
     fn wake(&self) {
-        // SeqCst: stronger than `membarrier` needs; waking is rare.
+        // SeqCst: stronger than `membarrier` needs; wake-ups are rare.
         if self.word(SLEEPERS).load(Ordering::SeqCst) == 0 {
             return;
         }
         let number = self.word(NUMBER);
         number.fetch_add(1, Ordering::SeqCst);
-        // What fails has woken nobody, and nobody sleeps for long.
+        // A failed call has woken no thread; sleeps are short.
         let _ = futex::wake(number, futex::Flags::empty(), i32::MAX as u32);
     }
 }
@@ -97,9 +96,9 @@ impl Bell for Doorbell {
     }
 
     fn sleep(&self, number: u32, longest: Duration) {
-        // A time that no number holds is for ever.
+        // A duration out of range means no time limit.
         let longest = Timespec::try_from(longest).ok();
-        // However it ends, the sleeper looks again.
+        // The caller polls again, however the wait ends.
         let _ = futex::wait(self.word(NUMBER), futex::Flags::empty(), number, longest.as_ref());
     }
 
@@ -117,8 +116,8 @@ impl Bell for Doorbell {
     }
 }
 
-/// From now on this process takes part in the barriers of others. False if the system has none:
-/// then sleepers are served as well as can be.
+/// Registers this process for the barriers of other processes. False if the system has no such barriers: then a
+/// sleeper may miss its bell.
 pub(super) fn take_part() -> bool {
     membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
@@ -134,10 +133,10 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// Ten thousand times to and fro, each side asleep whenever it waits.
+    /// Ten thousand round trips; each side sleeps whenever it waits.
     #[test]
     fn nobody_sleeps_through_its_bell() {
-        // Without barriers a bell may be missed, and a short sleep is all that helps.
+        // Without barriers a bell may be missed, and only short sleeps help.
         let has_barriers = take_part();
         let layout = ShmLayout { n_ranks: 2, n_ports: 0, flats_per_rank: 0 };
         let (segment, _file) = Segment::create(layout.len(), 1).unwrap();
@@ -163,7 +162,7 @@ mod tests {
                 turn.store(awaited + 1, Ordering::Release);
                 other.ring();
             }
-            // One missed bell would take as long by itself.
+            // A single missed bell would exceed this time.
             assert!(start.elapsed() < patience);
         };
         std::thread::scope(|threads| {

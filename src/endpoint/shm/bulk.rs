@@ -1,10 +1,10 @@
-//! Bulk places: where ranks of a few put long contributions to flat buffers.
+//! Bulk places: memory for long contributions to flat buffers, on hosts with few ranks.
 //!
-//! A core that writes a line which another's cache still holds waits for that cache. The readers of a flat buffer still
-//! hold all of its own places when these are written again. So a rank has further ones, in turn for all its flat buffers;
-//! those of all ranks together are more than a cache of the second level holds. A contribution's line says where it is. A
-//! flat buffer has as many at a time as it has places of its own, and gives each back when it uses that place again.
-//! Where none is free, a contribution goes to the flat buffer's own place: nothing waits for a bulk place.
+//! A core that writes a line waits for the cache that still holds the line. The readers of a flat buffer still hold
+//! its places when these are written again. So each rank has bulk places, which all its flat buffers use in turn;
+//! those of all ranks together exceed a second-level cache. The line of a contribution says where it is. A flat
+//! buffer holds at most as many bulk places as places of its own, and returns each when it uses the corresponding
+//! place again. If no bulk place is free, the contribution goes to the flat buffer's own place, without a wait.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,35 +18,35 @@ use crate::sync::lock;
 /// A contribution in a bulk place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bulk {
-    /// The place's start among the rank's.
+    /// Offset of the place within the rank's bulk places.
     place: usize,
-    /// The contribution's bytes in it.
+    /// Start and end of the contribution within the place.
     start: usize,
     end: usize,
 }
 
 impl Bulk {
-    /// Where it starts among all bytes of the rank's bulk places.
+    /// Offset of the contribution within the rank's bulk places.
     pub(super) fn at(self) -> usize {
         self.place + self.start
     }
 }
 
-/// Those that a flat buffer has.
+/// The bulk places that a flat buffer holds, by its own places.
 pub(super) type Held = [Option<Bulk>; DEPTH as usize];
 
-/// Those of a flat buffer that has ended on this rank, but maybe not on others.
+/// The bulk places of a flat buffer that has ended on this rank, but perhaps not on other ranks.
 #[derive(Debug)]
 struct Ended {
     held: Held,
-    /// The words by which members show that they have left, in the segment, and what they show then at least.
+    /// Offsets in the segment of the words by which members show that they have left, and the least value after that.
     left: Box<[usize]>,
     base: u64,
 }
 
 #[derive(Debug)]
 struct Pool {
-    /// The one that is free for longest first.
+    /// Free places, the one free for longest first.
     free: VecDeque<Bulk>,
     ended: Vec<Ended>,
 }
@@ -67,14 +67,15 @@ impl BulkPlaces {
         Arc::new(BulkPlaces { segment: segment.clone(), n_places, pool: Mutex::new(pool) })
     }
 
-    /// Takes back one that nobody reads any more, and gives one for a contribution of so many bytes, if that is wanted and
+    /// Frees `read`, which no rank reads any more. Returns a place for a contribution of `wanted` bytes, if given and
     /// one is free.
     pub(super) fn change(&self, read: Option<Bulk>, wanted: Option<usize>) -> Option<Bulk> {
         let Pool { free, ended } = &mut *lock(&self.pool);
         free.extend(read);
         let len = wanted?;
         if free.len() < self.n_places / 2 {
-            // Acquire: pairs with the Release in `FlatBufferLease::end`: what was read was read before.
+            // Acquire: pairs with the Release in `FlatBufferLease::end`: members have finished their reads before
+            // they leave.
             let word = |left: &usize| self.segment.word(*left).load(Ordering::Acquire);
             let all_left = |ended: &mut Ended| ended.left.iter().all(|at| word(at) >= ended.base);
             let held = ended.extract_if(.., all_left).flat_map(|ended| ended.held);
@@ -85,7 +86,7 @@ impl BulkPlaces {
         Some(Bulk { place, start, end })
     }
 
-    /// Takes over what a flat buffer has that has ended on this rank: others may still read it until they have left.
+    /// Takes the places of a flat buffer that has ended on this rank. Members may read them until they have left.
     pub(super) fn end(&self, held: Held, left: Box<[usize]>, base: u64) {
         if held.iter().any(Option::is_some) {
             lock(&self.pool).ended.push(Ended { held, left, base });
@@ -101,7 +102,7 @@ mod tests {
 
     const LEN: usize = CONTRIBUTION_BYTES / 4;
 
-    /// Two ranks with a flat buffer, number by number.
+    /// Two ranks with flat buffers.
     struct Pair {
         flats: [Arc<FlatBuffers>; 2],
         segment: Arc<Segment>,
@@ -121,14 +122,14 @@ mod tests {
             [0, 1].map(|me| self.flats[me].open(number, &[0, 1], me).unwrap().unwrap())
         }
 
-        /// Rank 0 contributes, and rank 1 reads: whether the contribution is in a bulk place, and where.
+        /// Rank 0 contributes, and rank 1 reads. Returns whether the contribution is in a bulk place, and its offset.
         fn call(&self, from: &mut FlatBuffer, to: &mut FlatBuffer, value: u8) -> (bool, usize) {
             let call = from.enter(1);
             assert_eq!((to.enter(1), from.is_free(call)), (call, Ok(())));
             from.contribute(call, &[value; LEN]);
             assert_eq!(from.of(call, 0, LEN), Contribution::At(from.own(call, LEN)));
             let Contribution::At(ptr) = to.of(call, 0, LEN) else { panic!("{call:?}") };
-            // SAFETY: the flat buffer says that they are there.
+            // SAFETY: the flat buffer says that the bytes are there.
             let found = unsafe { std::slice::from_raw_parts(ptr, LEN) };
             assert!(found.iter().all(|&byte| byte == value));
             let at = ptr as usize - self.segment.at(0, 1) as usize;
@@ -161,7 +162,7 @@ mod tests {
             n_bulk += (0..DEPTH).filter(|_| pair.call(from, to, value as u8).0).count();
         }
         assert_eq!(n_bulk, pair.layout.n_bulk_places());
-        // Short calls give them back.
+        // Short calls return the bulk places.
         let [(from, _), (to, _)] = &mut all[1];
         for _ in 0..DEPTH {
             let call = from.enter(2);
@@ -171,7 +172,7 @@ mod tests {
         }
         let [(last, _), (reader, _)] = all.last_mut().unwrap();
         assert_eq!((0..DEPTH).filter(|_| pair.call(last, reader, 4).0).count(), DEPTH as usize);
-        // One ends on the rank that writes, and then on the one that reads.
+        // A flat buffer ends on the writing rank, and then on the reading rank.
         let [(mut from, lease), (mut to, to_end)] = all.remove(0);
         lease.end(&mut from);
         let [(next, _), (reader, _)] = &mut all[17];

@@ -1,30 +1,30 @@
-//! By which copies long messages of a peer go: read in its memory through the kernel, or copied twice, by
-//! the peer into staging slots and by this port out of them.
+//! Choice of the path of a peer's long messages: read from its memory by the kernel (CMA), or copied by the peer into
+//! staging slots and by this port out of them (CICO).
 //!
-//! The kernel looks up every page of what it reads, whoever's cache holds it. Copies through slots
-//! go at the speed at which caches exchange lines: between near cores that is several times faster,
-//! between far ones it may be slower, and a host may move its cores while ranks run. So a port goes
-//! by what both have cost it lately. It times its own copies only: time that either side spends
-//! waiting mostly says nothing about the way. But a peer that computes, or whose core has been taken by
-//! another program, sends no pieces: if a message has taken far too long, the next ones are read.
+//! The kernel looks up every page that it reads, independent of the caches. Copies through slots run at the speed at
+//! which caches exchange lines: between near cores they are several times faster than the kernel, between distant
+//! ones they may be slower, and a host may move ranks to other cores while they run. So a port uses the recent cost
+//! of both ways. It times only its own copies, since the time that either side waits says little about the way. But a
+//! peer that computes, or whose core runs another program, sends no pieces: after a message that took far too long,
+//! the next ones are read.
 
 use std::time::{Duration, Instant};
 
-/// Messages that go either way before costs count, and their bytes: the first touch memory that nobody has touched.
+/// Messages, and their bytes, that go either way before costs decide: the first ones touch memory for the first time.
 const FIRST: (u32, usize) = (16, 16 * 1024 * 1024);
-/// Afterwards one in so many goes the other way, so that its cost stays known.
+/// Afterwards one in this many messages goes the other way, so that its cost stays known.
 const TRIED: u32 = 128;
 
-/// Copies up to this length are not timed: looking at the clock would take too large a part of them.
+/// The longest copy that is not timed: reading the clock would take too large a part of a short one.
 const SHORT_BYTES: usize = 16 * 1024;
 
-/// A message in pieces that takes so many times as long as reading it, and those beside it, takes too
-/// long. Where ranks share cores it may take as many times as long as ranks share one.
+/// A message in pieces takes too long if it takes this many times the time of reading it and the messages received
+/// beside it. If ranks share a core, the time may grow by the number of these ranks.
 const PATIENCE: f32 = 16.0;
-/// So many messages are read after one that took too long, and at most after several.
+/// Messages that are read after one that took too long: the first time, and at most after several such messages.
 const SHUNNED: (u32, u32) = (2, 128);
 
-/// Nanoseconds per byte, lately; infinite if unknown.
+/// Recent cost in nanoseconds per byte; infinite if unknown.
 #[derive(Debug)]
 pub(super) struct Cost(f32);
 
@@ -45,7 +45,7 @@ impl Cost {
 
     pub(super) fn note(&mut self, bytes: usize, time: Duration) {
         let new = time.as_nanos() as f32 / bytes as f32;
-        // What disturbs a copy makes it longer, never shorter.
+        // Disturbances make a copy slower, never faster.
         self.0 = if new < self.0 { new } else { self.0 + (new.min(2.0 * self.0) - self.0) / 8.0 };
     }
 }
@@ -57,18 +57,18 @@ pub(super) struct CopyCosts {
     copied: Cost,
     n_messages: u32,
     n_bytes: usize,
-    /// So many messages are read before one is asked for in pieces again,
+    /// Messages to be read before one is requested in pieces again.
     shunned: u32,
-    /// and so many it was the last time, if no message has come in time since.
+    /// The last value that `shunned` was set to; 0 after a message in pieces that came in time.
     last_shunned: u32,
 }
 
 impl CopyCosts {
-    /// Whether the next message, of `len` bytes, better goes through slots, where that takes the time of so many copies.
+    /// Whether the next message, of `len` bytes, should go through slots, if that takes the time of `copies` copies.
     pub(super) fn prefer_slots(&mut self, copies: f32, len: usize) -> bool {
         self.n_messages = self.n_messages.wrapping_add(1);
         self.n_bytes = self.n_bytes.saturating_add(len);
-        // Spread, as messages may come in patterns.
+        // Pseudo-random, as messages may come in patterns.
         let spread = self.n_messages.wrapping_mul(0x9e37_79b9);
         if self.n_messages <= FIRST.0 {
             match (self.read.is_known(), self.copied.is_known()) {
@@ -80,7 +80,7 @@ impl CopyCosts {
         (copies * self.copied.0 < self.read.0) != (spread < u32::MAX / TRIED)
     }
 
-    /// Whether the next message is better asked for in pieces than read; see
+    /// Whether the next message should be requested in pieces rather than read; see
     /// [`prefer_slots`](CopyCosts::prefer_slots).
     pub(super) fn prefer_pieces(&mut self, copies: f32, len: usize) -> bool {
         let is_shunned = self.shunned > 0;
@@ -88,7 +88,7 @@ impl CopyCosts {
         !is_shunned && self.prefer_slots(copies, len)
     }
 
-    /// A message has come in pieces, in this time, while others came: this many bytes in all.
+    /// Records that a message in pieces took `time`, in which messages of `bytes` in all were received.
     pub(super) fn waited(&mut self, bytes: usize, time: Duration) {
         let is_late = time.as_nanos() as f32 > PATIENCE * self.read.0 * bytes as f32;
         self.shunned =
@@ -96,12 +96,12 @@ impl CopyCosts {
         self.last_shunned = self.shunned;
     }
 
-    /// Reads `bytes` bytes by `read`.
+    /// Runs `read`, which reads `bytes` bytes from the peer's memory.
     pub(super) fn reading<R>(&mut self, bytes: usize, read: impl FnOnce() -> R) -> R {
         timed_if_long(&mut self.read, bytes, read)
     }
 
-    /// Copies `bytes` bytes out of a slot by `copy`.
+    /// Runs `copy`, which copies `bytes` bytes out of a slot.
     pub(super) fn copying(&mut self, bytes: usize, copy: impl FnOnce()) {
         timed_if_long(&mut self.copied, bytes, copy);
     }
@@ -111,7 +111,7 @@ fn timed_if_long<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> 
     if bytes > SHORT_BYTES { timed(cost, bytes, copy) } else { copy() }
 }
 
-/// Copies `bytes` bytes by `copy`, and notes what that costs.
+/// Runs `copy`, which copies `bytes` bytes, and records its cost.
 pub(super) fn timed<R>(cost: &mut Cost, bytes: usize, copy: impl FnOnce() -> R) -> R {
     let start = Instant::now();
     let result = copy();
@@ -138,10 +138,10 @@ mod tests {
         costs.read.note(BYTES, us(6));
         assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
         assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 7.0)));
-        // A time slice of another program's in between proves nothing.
+        // A time slice of another program during a copy does not change the choice.
         costs.copied.note(BYTES, us(4000));
         assert!(many.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
-        // The cores have moved apart, and together again.
+        // The cores have moved apart, and then together again.
         (0..20).for_each(|_| costs.copied.note(BYTES, us(10)));
         assert!(few.contains(&through_slots(&mut costs, 10 * TRIED, 2.0)));
         costs.copied.note(BYTES, us(1));
@@ -151,7 +151,7 @@ mod tests {
         long.copied.note(BYTES, us(1));
         long.read.note(BYTES, us(6));
         assert!((0..8).filter(|_| long.prefer_slots(2.0, FIRST.1)).count() >= 6);
-        // A peer is slow to send pieces, and slower.
+        // A peer that becomes slower and slower at sending pieces.
         let read = |costs: &mut CopyCosts| {
             (0..).take_while(|_| !costs.prefer_pieces(2.0, BYTES)).count() as u32
         };

@@ -1,49 +1,49 @@
-//! What stands in a line of a queue: as its sender writes it, as raw words, and checked.
+//! The format of a queue's lines: as the sender writes them, as raw words, and decoded.
 
 use super::EAGER_BYTES;
 use super::layout::{LINE, SLOT_BYTES, SLOTS};
 use crate::endpoint::Tag;
 use crate::endpoint::garbled::{Garbled, at_most, within};
 
-/// Bytes that fit into a line besides its head.
+/// Bytes of a line after its head.
 pub(super) const INLINE_BYTES: usize = 32;
 
-/// What a line is about.
+/// Kinds of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// A message, here.
+    /// A message, with its bytes in the line.
     Inline = 1,
-    /// A message in the ring of bytes.
+    /// A message, with its bytes in the ring.
     Eager,
-    /// A message in the sender's staging slots, where `id` says ([`Staged`]).
+    /// A message in one of the sender's staging slots, at place `id` ([`Staged`]).
     Staged,
-    /// A message that the receiver may read from the sender's memory at address `words[0]`; it then
-    /// answers `Done` for `id`. Its sender has `words[1]` announced at that time. Its first bytes, as many as the
-    /// lower half of `words[2]` says, follow at once: as `Early`, by the number in the upper half. If that is all
-    /// of it, nothing is answered.
+    /// An announced message at address `words[0]` of the sender's memory. A receiver that reads it there answers
+    /// `Done` for `id`. `words[1]` is the number of announced messages of the sender. Early bytes follow at once as
+    /// `Early` lines: `words[2]` has their count in the lower half, their identifier in the upper half. If they are
+    /// the whole message, the receiver does not answer.
     Rendezvous,
-    /// The message announced as `id` has been read.
+    /// The receiver has read the message announced as `id`.
     Done,
-    /// The message announced as `id` is not read: it is clear to be sent as pieces to receive `words[0]`.
+    /// The receiver requests the message announced as `id` in pieces, for its receive `words[0]`.
     ClearToSend,
-    /// `len` bytes at `words[0]` of the message for receive `message`, likewise in a staging slot.
+    /// `len` bytes at offset `words[0]` of the message for receive `message`, in a staging slot at place `id`.
     Piece,
-    /// As `Piece`, in the ring of bytes.
+    /// As `Piece`, with its bytes in the ring.
     Fragment,
-    /// As `Piece`, of the message whose announcement gave its first bytes the number `message`.
+    /// As `Piece`, of the early bytes that the announcement identified by the number `message`.
     Early,
 }
 
 impl Kind {
-    /// Whether its payload is in the ring of bytes.
+    /// Whether the payload is in the ring of bytes.
     #[inline]
     pub(super) fn is_in_ring(self) -> bool {
         matches!(self, Kind::Eager | Kind::Fragment)
     }
 }
 
-/// A line as its sender writes it, but for stamp and payload.
+/// A line as its sender writes it, without stamp and payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Descriptor {
     pub(super) kind: Kind,
@@ -52,19 +52,19 @@ pub(super) struct Descriptor {
     pub(super) operation: u64,
     pub(super) len: u64,
     pub(super) id: u32,
-    /// Goes into the first 8 of the inline bytes, if there is no payload.
+    /// The first 8 inline bytes of a line without inline payload.
     pub(super) word: u64,
 }
 
 impl Descriptor {
-    /// An answer about what the other side calls `id`.
+    /// An answer about the message that the peer has announced as `id`.
     pub(super) fn answer(kind: Kind, id: u32) -> Self {
         Descriptor { kind, call: 0, message: 0, operation: 0, len: 0, id, word: 0 }
     }
 }
 
-/// The head of a line, and the first three words of its inline bytes: any bytes. The other inline bytes
-/// are payload only.
+/// The head of a line, and the first three words of its inline bytes, with arbitrary values. The other inline bytes
+/// are only payload.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(super) struct Raw {
@@ -82,35 +82,35 @@ pub(super) struct Raw {
 /// Words of a [`Raw`].
 pub(super) const RAW_WORDS: usize = size_of::<Raw>() / 8;
 
-/// What a line says, each field checked.
+/// A decoded line with valid fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// A message.
     Message(Coming),
-    /// The message announced as this has been read.
+    /// The receiver has read the message announced as this number.
     Done(u32),
-    /// The message announced as `id` is clear to be sent as pieces to `recv`.
+    /// The receiver requests the message announced as `id` in pieces, for its receive `recv`.
     ClearToSend { id: u32, recv: u32 },
-    /// A piece of a message.
+    /// A piece of a message in pieces.
     Piece(Piece),
-    /// A piece of the first bytes of a message.
+    /// A piece of the early bytes of a message.
     Early(EarlyPiece),
 }
 
-/// Where in its sender's staging slots a message is: in the lower bits the slot, above them the line of it that the
-/// message starts at.
+/// Place of a message in its sender's staging slots: the lower `SLOT_BITS` bits are the slot, the bits above are the
+/// index of the line within the slot at which the message starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Staged(u32);
 
 const SLOT_BITS: u32 = SLOTS.next_power_of_two().trailing_zeros();
 
 impl Staged {
-    /// From this byte of a slot on, which is a line's first.
+    /// The place at byte `start` of a slot, a multiple of a line.
     pub(super) fn new(slot: usize, start: usize) -> Self {
         Staged(((start / LINE) << SLOT_BITS | slot) as u32)
     }
 
-    /// As a line says, for a message of `len` bytes.
+    /// Decodes the field of a line, for a message of `len` bytes.
     fn of_line(id: u32, len: usize) -> Result<Self, Garbled> {
         let staged = Staged(id);
         let is_there = staged.slot() < SLOTS && staged.start() + len <= SLOT_BYTES;
@@ -132,7 +132,7 @@ impl Staged {
     }
 }
 
-/// A message that has come, or may be read.
+/// A message that has arrived or was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Coming {
     pub(super) tag: Tag,
@@ -140,80 +140,80 @@ pub(super) struct Coming {
     pub(super) via: Via,
 }
 
-/// Where the bytes of a message are.
+/// Location of a message's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Via {
     /// In its line, at most [`INLINE_BYTES`].
     Line,
     /// In the ring of bytes, at most [`EAGER_BYTES`].
     Ring,
-    /// In a staging slot of the sender's, at most [`SLOT_BYTES`].
+    /// In a staging slot of the sender, at most [`SLOT_BYTES`].
     Slot(Staged),
     /// In the sender's memory.
     Rendezvous(Rendezvous),
 }
 
-/// A message that its sender has announced.
+/// The announcement of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rendezvous {
-    /// Its address there; that of its end is a number, too.
+    /// Address of the message in the sender's memory; the address of its end does not overflow.
     pub(super) from: u64,
-    /// Its number there.
+    /// The sender's number of the message.
     pub(super) id: u32,
-    /// How many the sender had announced then.
+    /// Announced messages of the sender at the time of the announcement.
     pub(super) among: u64,
     pub(super) early: Early,
 }
 
-/// The first bytes of an announced message, which follow the announcement at once.
+/// The early bytes of an announced message: its first bytes, which follow the announcement at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Early {
-    /// Their number among their sender's.
+    /// The sender's identifier of the early bytes.
     pub(super) number: u32,
-    /// How many they are.
+    /// Number of early bytes.
     pub(super) len: usize,
-    /// Whether they are the whole message.
+    /// Whether the early bytes are the whole message.
     pub(super) is_all: bool,
 }
 
 impl Early {
-    /// In the announcement.
+    /// The word of the announcement that describes the early bytes.
     pub(super) fn word(number: u32, len: usize) -> u64 {
         u64::from(number) << 32 | len as u64
     }
 }
 
-/// The most that is sent early: every slot full.
+/// Upper limit of early bytes: all slots full.
 const MOST_EARLY: usize = SLOTS * SLOT_BYTES;
 
-/// A piece of a message that this rank has asked for.
+/// A piece of a message that this rank has requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which message, by its number here.
+    /// This rank's number of the receive.
     pub(super) recv: u32,
-    /// Where in the message the piece begins.
+    /// Offset of the piece within the message.
     pub(super) at: u64,
-    /// Its bytes: at most [`SLOT_BYTES`], in the ring [`EAGER_BYTES`].
+    /// Length of the piece: at most [`SLOT_BYTES`], in the ring at most [`EAGER_BYTES`].
     pub(super) len: usize,
-    /// Where it is in the sender's staging slots; `None`: in the ring of bytes.
+    /// Place of the piece in the sender's staging slots; `None` if it is in the ring.
     pub(super) staged: Option<Staged>,
 }
 
-/// A piece of the first bytes of a message, which have not been asked for.
+/// A piece of the early bytes of a message, which this rank has not requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EarlyPiece {
-    /// Which first bytes, by their number in the announcement.
+    /// The identifier of the early bytes in the announcement.
     pub(super) number: u32,
-    /// Where in the message the piece begins.
+    /// Offset of the piece within the message.
     pub(super) at: u64,
-    /// Its bytes: from 1 to [`SLOT_BYTES`].
+    /// Length of the piece: from 1 to [`SLOT_BYTES`].
     pub(super) len: usize,
-    /// Where it is in the sender's staging slots.
+    /// Place of the piece in the sender's staging slots.
     pub(super) staged: Staged,
 }
 
 impl Said {
-    /// The length of its payload, if that is in the ring of bytes.
+    /// Length of the payload, if the payload is in the ring of bytes.
     #[inline]
     pub(super) fn ring_bytes(&self) -> Option<usize> {
         match *self {
@@ -226,7 +226,7 @@ impl Said {
 
 impl Raw {
     /// # Errors
-    /// The first field that cannot be.
+    /// The first invalid field.
     #[inline]
     pub(super) fn check(&self) -> Result<Said, Garbled> {
         let &Raw { kind, call, operation, len, message, id, words, .. } = self;

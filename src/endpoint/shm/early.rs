@@ -1,6 +1,6 @@
-//! The first bytes of long messages: a peer that has the messages sent in pieces would only ask for them. They
-//! follow the announcement at once, so that question and answer take no time, and a message that is not
-//! much longer than the free slots is on its way before its receiver has heard of it.
+//! Early bytes: the first bytes of long messages to a peer that would request them in pieces anyway. They follow the
+//! announcement at once. This saves the time of request and answer, and a message that fits into the free slots, or
+//! exceeds them only a little, is under way before its receiver knows of it.
 
 use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
@@ -8,18 +8,18 @@ use super::state::{EarlyRecv, Goal, RendezvousRecv};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
 use crate::endpoint::{WireError, WireRegion};
 
-/// After so many messages with early bytes a peer may choose again how it takes one.
+/// Messages with early bytes after which a peer may choose again between pieces and reading.
 const HABITUAL: u32 = 32;
-/// So many pieces follow an announcement at most.
+/// Maximum of pieces that follow an announcement.
 const MOST_EARLY: usize = 4;
-/// Slots without early bytes: those are not taken before their receive is posted, which may wait for a message that a
-/// peer has asked for, and that goes through these slots.
+/// Slots without early bytes. A receiver takes early bytes only after their receive is posted; the post may depend on
+/// a message that a peer has requested in pieces, which needs these slots.
 const FOR_REQUESTED: usize = 1;
-/// So many with more than one peer, each of which may be long in taking its pieces.
+/// As `FOR_REQUESTED`, with more than one peer, each of which may be slow to take its pieces.
 const FOR_REQUESTED_BY_MANY: usize = 2;
 
 impl ShmEndpoint {
-    /// How many bytes of a message that is about to be announced to a peer follow at once.
+    /// Number of early bytes for a message to be announced to a peer.
     pub(super) fn early_bytes(&mut self, peer: usize, len: usize) -> usize {
         if len <= EAGER_BYTES || !self.peers[peer].habit.takes_pieces {
             return 0;
@@ -35,10 +35,10 @@ impl ShmEndpoint {
         len.min(n_free.saturating_sub(kept) * SLOT_BYTES)
     }
 
-    /// Sends the first bytes of a message that has just been announced.
+    /// Sends the early bytes of a message that has just been announced.
     ///
     /// # Safety
-    /// The region is valid for reads, and there are slots for them.
+    /// The region is valid for reads, and there are free slots for the bytes.
     pub(super) unsafe fn send_early(
         &mut self,
         peer: usize,
@@ -50,7 +50,7 @@ impl ShmEndpoint {
             // SAFETY: within the region, by the caller's promise.
             let staged =
                 unsafe { self.staging.put_piece(peer, region.ptr.add(at), (len, region.len)) };
-            // Only this port fills slots, and it has counted the free ones.
+            // Only this port fills its slots, and `early_bytes` has counted the free ones.
             let staged = staged.ok_or_else(|| {
                 WireError::new("shared memory", "a staging slot that was free is in use")
             })?;
@@ -61,14 +61,14 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// A message has been announced: its first bytes will come.
+    /// Records the early bytes of an announced message as expected.
     pub(super) fn expect_early(&mut self, peer: usize, Early { number, len, .. }: Early) {
         if len > 0 {
             self.early_recvs.push(EarlyRecv { peer, number, left: len, goal: None });
         }
     }
 
-    /// Says where the first bytes of an announced message go, and takes those that have come.
+    /// Sets the destination of the early bytes of an announced message, and copies the pieces that have arrived.
     pub(super) fn aim_early(
         &mut self,
         peer: usize,
@@ -96,7 +96,7 @@ impl ShmEndpoint {
         found.ok_or_else(|| self.no_early(peer, number))
     }
 
-    /// A piece of the first bytes of a message has come.
+    /// Processes the arrival of a piece of early bytes.
     pub(super) fn early_piece(&mut self, peer: usize, piece: &EarlyPiece) -> Result<(), WireError> {
         let at = self.early_recv(peer, piece.number)?;
         let EarlyRecv { left, goal, .. } = &mut self.early_recvs[at];
@@ -113,7 +113,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Copies a piece to where it belongs, and gives its slot back.
+    /// Copies a piece to its destination, and releases its slot.
     fn take_early(&mut self, peer: usize, piece: &EarlyPiece, goal: Goal) -> Result<(), WireError> {
         let &EarlyPiece { number, at, len, staged } = piece;
         let from = self.staged(peer, staged, len);
@@ -128,7 +128,7 @@ impl ShmEndpoint {
                 }
                 // SAFETY: the early bytes are within the region, whose receive is posted.
                 let into = unsafe { recv.region.ptr.add(at as usize) };
-                // SAFETY: as above; the slot is this port's to read until it is released.
+                // SAFETY: as above; this port may read the slot until it releases it.
                 let copy = || unsafe { copy(from, into, len) };
                 self.peers[peer].costs.copying(len, copy);
             }
@@ -137,7 +137,8 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// If all first bytes of a message are where they go, they are forgotten, and the others are read that are to be.
+    /// Once all early bytes have reached their destination, drops their state, and starts to read the rest of the
+    /// message if so chosen.
     fn end_early(&mut self, at: usize) {
         if self.early_recvs[at].left > 0 {
             return;
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
     use crate::endpoint::{Arrival, Bell, Endpoint, Event, Posted, RecvPost, SendPost, Slot, Tag};
 
-    /// Two ports; the first believes that the second takes messages in pieces.
+    /// Two ports; the first assumes that the second requests messages in pieces.
     fn ports(can_read: bool) -> [ShmEndpoint; 2] {
         let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
         let segment = Segment::create(layout.len(), 1).unwrap().0;
@@ -190,8 +191,8 @@ mod tests {
 
     const EARLY: usize = MOST_EARLY * SLOT_BYTES;
 
-    /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each; `later`:
-    /// which are posted when everything has come that comes without them. How each receive ended.
+    /// Sends messages of these lengths, the first with early bytes, to receives of `posted` bytes each, which are
+    /// posted first or, if `later`, after all early bytes have arrived. Returns the outcome of each receive.
     fn exchange(lens: &[usize], posted: &[usize], (later, can_read): (bool, bool)) -> Vec<String> {
         let [mut from, mut to] = ports(can_read);
         let mut sent: Vec<Vec<u8>> =
@@ -211,7 +212,7 @@ mod tests {
             let region = WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 };
             let slot = Slot { run: 0, task };
             let recv = RecvPost { slot, tag: tag(task), region, arrival: Arrival::InRegion };
-            // SAFETY: as above; nobody reads them before.
+            // SAFETY: as above; no other code reads the bytes before.
             unsafe { to.post_recv(0, recv) }.map(drop).unwrap();
         }
         let mut of_sender = Vec::new();
@@ -242,7 +243,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_whole_whatever_comes_early() {
-        // More than the slots have room for, by themselves and together.
+        // More than the slots hold, by single messages and together.
         for lens in [
             &[SLOT_BYTES + 1][..],
             &[EARLY],
@@ -281,13 +282,13 @@ mod tests {
                 // SAFETY: the bytes stay until the end of the test, and are only read.
                 unsafe { from.post_send(1, send) }.map(drop).unwrap();
             }
-            // The second first: only when it has come is the first one wanted.
+            // The receive of the first message is posted only after the second has arrived.
             for task in [1, 0] {
                 let bytes = &mut got[task as usize];
                 let region = WireRegion { ptr: bytes.as_mut_ptr(), len: bytes.len(), key: 0 };
                 let slot = Slot { run: 0, task };
                 let recv = RecvPost { slot, tag: tag(task), region, arrival: Arrival::InRegion };
-                // SAFETY: as above; nobody reads them before.
+                // SAFETY: as above; no other code reads the bytes before.
                 unsafe { to.post_recv(0, recv) }.map(drop).unwrap();
                 let (mut events, mut of_sender) = (Vec::new(), Vec::new());
                 for _ in 0..100 {
@@ -319,7 +320,7 @@ mod tests {
             from.poll(&mut events).unwrap();
         }
         assert_eq!(post(&mut from), Posted::Later);
-        // A slot that is given back is found.
+        // The sender finds a slot that was released.
         assert_eq!(from.staging.n_free_for_pieces(KEPT_SLOTS), KEPT_SLOTS);
         to.poll(&mut events).unwrap();
         to.release(0, Staged::new(0, 0));

@@ -1,13 +1,13 @@
-//! The flat buffer: short collectives without messages. Each rank writes its contribution once, to a place
-//! of its own; the others read it there.
+//! The flat buffer: short collectives without messages. Each rank writes its contribution once to its own place, and
+//! the other ranks read it there.
 //!
-//! A rank has [`DEPTH`] places and uses them in turn, one for each call; what a long contribution to a call is written to
-//! ([`bulk`](super::bulk)) belongs to the call's place. A place is free again once every rank has read the call that it
-//! was written for. Each shows up to where it has read, when it enters a call: a rank that has no earlier call left to
-//! read says so in its contribution, too, so that others mostly need not look.
+//! A rank has [`DEPTH`] places and uses them in turn, one for each call. The bulk place of a long contribution
+//! ([`bulk`](super::bulk)) belongs to the call's place. A place is free again once every rank has read the call for
+//! which it was written. A rank that enters a call publishes how far it has read. If no earlier call is unread, its
+//! contribution says so, too, so that other ranks rarely poll the published word.
 //!
-//! A rank may enter calls before it has read earlier ones ([`FlatBuffer::read_later`]). It shows how far it has
-//! come as long as others may wait for that.
+//! A rank may enter calls before it has read earlier ones ([`FlatBuffer::read_later`]). It then publishes its
+//! progress as long as other ranks may wait for it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,17 +20,18 @@ use super::layout::{CONTRIBUTION_BYTES, DEPTH, LEADER_BYTES, LINE, PART_BYTES, S
 use super::segment::Segment;
 use super::stores::Stores;
 
-/// The words of the first line of a rank's part: the first call that it may still read; the base of the
-/// last lease that it has left; that of the present one, in its owner's part (`flat_buffers`).
+/// Words of the first line of a rank's part: the first call that the rank may still read; the base of the last lease
+/// that it has left; in the owner's part, the base of the present lease (`flat_buffers`).
 const READ: usize = 0;
 pub(super) const LEFT: usize = 8;
 pub(super) const BASE: usize = 16;
-/// A contribution up to this length shares the cache line of its stamp.
+/// The longest contribution that shares the cache line of its stamp.
 pub(super) const INLINE_BYTES: usize = LINE - 8;
-/// A longer one may be in a bulk place, and then that line says where: one more than its first byte there.
+/// A longer contribution may be in a bulk place. The word after the stamp is then one more than its offset there.
 const PLACED_BYTES: usize = 4096;
 
-/// A stamp has the signature of a call, whether its rank had read all calls before, and from this bit on its number.
+/// A stamp: the call's signature (bits 0 to 15), whether its rank had read all earlier calls (16), its number (17
+/// on).
 const NUMBER_BIT: u32 = 17;
 pub(super) const HAS_READ: u64 = 1 << 16;
 
@@ -42,12 +43,12 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// Its number on the flat buffer.
+    /// The call's number on the flat buffer.
     pub fn number(self) -> u64 {
         self.number
     }
 
-    /// What all ranks stamp their contributions with, but for [`HAS_READ`].
+    /// The stamp of all ranks' contributions to the call, without [`HAS_READ`].
     #[inline]
     pub(super) fn stamp(self) -> u64 {
         self.number << NUMBER_BIT | u64::from(self.signature)
@@ -64,19 +65,19 @@ impl Entered {
     }
 }
 
-/// A rank's contribution to a call.
+/// The contribution of a rank to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contribution {
     /// The rank has not contributed yet.
     Missing,
-    /// The contribution starts here; it stays until this rank has read it: until it enters another call, or, after
-    /// [`read_later`](FlatBuffer::read_later), says that it has.
+    /// The contribution starts here. It stays until this rank enters another call, or, after
+    /// [`read_later`](FlatBuffer::read_later), until this rank reports it as read.
     At(*const u8),
-    /// The rank makes another call: its signature differs.
+    /// The rank makes another call, with another signature.
     Other,
 }
 
-/// A rank's view of the flat buffer.
+/// A flat buffer as one rank sees it.
 #[derive(Debug)]
 pub struct FlatBuffer {
     /// Keeps the memory mapped.
@@ -86,36 +87,35 @@ pub struct FlatBuffer {
     /// The start of each rank's part.
     parts: Vec<*mut u8>,
     bells: Vec<Doorbell>,
-    /// The bulk places of this rank, and those that belong to its places here.
+    /// The bulk places of this rank, and those that belong to its places in this flat buffer.
     bulk: Arc<BulkPlaces>,
     held: Held,
-    /// The start of each rank's bulk places, and their bytes.
+    /// Address of each rank's bulk places, and their bytes per rank.
     bulk_parts: Vec<*mut u8>,
     bulk_bytes: usize,
-    /// Each rank is known to have read the calls before this one, and all ranks those before that.
+    /// For each rank, and for all ranks together: the calls before this one are known to be read.
     pub(super) read: Vec<u64>,
     pub(super) all_read: u64,
-    /// The calls before this one have been read by this rank, and those that it has shown.
+    /// This rank has read the calls before this one; and the value of `own_read` that it published last.
     pub(super) own_read: u64,
     shown: u64,
-    /// There are calls to be read later.
+    /// Whether calls are to be read later.
     is_behind: bool,
     call: u64,
-    /// Calls are numbered from here on.
+    /// Number before the first call.
     base: u64,
     pub(super) groups: Option<FlatGroups>,
     stores: Stores,
-    /// Lines that this rank has fetched from others.
+    /// Lines that this rank has fetched from other ranks.
     #[cfg(test)]
     pub(super) n_lines: usize,
 }
 
-// SAFETY: the parts are addresses within the segment; the protocol says who writes what when.
+// SAFETY: the parts are addresses within the segment; the protocol determines which rank writes what when.
 unsafe impl Send for FlatBuffer {}
 
 impl FlatBuffer {
-    /// The flat buffer with this index, as `members[me]` sees it. The members' first call is number
-    /// `base + 1`.
+    /// The flat buffer with this index, as `members[me]` sees it. The first call has the number `base + 1`.
     pub(super) fn new(
         segment: &Arc<Segment>,
         layout: ShmLayout,
@@ -152,8 +152,8 @@ impl FlatBuffer {
         }
     }
 
-    /// With its ranks in groups: `of` has a number for each, which the ranks of a group share. It must be the world's
-    /// flat buffer, and all ranks must say the same.
+    /// The same flat buffer with its ranks in groups: `of` holds a group number for each rank. It must be the world's
+    /// flat buffer, and all ranks must pass the same `of`.
     pub fn in_groups(self, of: &[u32]) -> Self {
         let leader = |rank| self.segment.at(self.layout.leader(rank), LEADER_BYTES);
         let groups = Some(FlatGroups::new(of, self.me, leader));
@@ -165,7 +165,7 @@ impl FlatBuffer {
         CONTRIBUTION_BYTES
     }
 
-    /// This rank's number on the flat buffer.
+    /// This rank's index on the flat buffer.
     pub fn me(&self) -> usize {
         self.me
     }
@@ -182,13 +182,13 @@ impl FlatBuffer {
 
     #[inline]
     fn word(&self, rank: usize, offset: usize) -> &AtomicU64 {
-        // SAFETY: an aligned word of the rank's part, which `segment` keeps mapped; this one is
-        // accessed as an atomic only.
+        // SAFETY: an aligned word of the rank's part, which `segment` keeps mapped. Accesses are atomic, except for
+        // short contributions to other calls behind a stamp.
         unsafe { AtomicU64::from_ptr(self.parts[rank].add(offset).cast()) }
     }
 
-    /// Enters the next call; ranks that make the same call give the same `signature`. From now on
-    /// others may overwrite what this rank has read in calls before, but for those that it reads later.
+    /// Enters the next call; ranks that make the same call give the same `signature`. From now on other ranks may
+    /// overwrite the contributions to earlier calls, except for calls that this rank reads later.
     #[inline]
     pub fn enter(&mut self, signature: u16) -> Entered {
         self.call += 1;
@@ -199,20 +199,20 @@ impl FlatBuffer {
         Entered { number: self.call, signature }
     }
 
-    /// The call entered last is read later, perhaps after others have been entered. Such calls are read in
-    /// their order.
+    /// Postpones the reads of the call entered last, perhaps until after other calls are entered. Postponed calls are
+    /// read in order.
     #[inline]
     pub fn read_later(&mut self) {
         self.is_behind = true;
     }
 
-    /// Of the calls to be read later this one is the first now; without one, all have been read.
+    /// Reports that postponed calls before `next` have been read; `None` means all of them.
     #[inline]
     pub fn has_read(&mut self, next: Option<Entered>) {
         self.is_behind = next.is_some();
-        // Nobody has read the call that was entered last before the next is entered.
+        // Without `next`, the call entered last counts as unread until the next call is entered.
         self.own_read = next.map_or(self.call, Entered::number);
-        // As soon as others can wait for it, in one of the calls that this rank has entered; and a little before.
+        // Publishes the progress before another rank can wait for it in a call that this rank has entered.
         if self.call - self.shown >= DEPTH / 2 {
             self.show();
         }
@@ -222,17 +222,17 @@ impl FlatBuffer {
     fn show(&mut self) {
         if self.shown != self.own_read {
             self.shown = self.own_read;
-            // Release: pairs with the Acquire in `is_free`: what was read was read before.
+            // Release: pairs with the Acquire in `is_free`: this rank's reads come before it.
             self.word(self.me, READ).store(self.shown, Ordering::Release);
             self.ring();
         }
     }
 
-    /// Whether this rank may contribute to the call: no rank still reads what its place held before, and it has
-    /// contributed to all calls before.
+    /// Whether this rank may contribute to the call: no rank still reads the former contents of the call's place.
+    /// This rank must have contributed to all earlier calls.
     ///
     /// # Errors
-    /// The first rank that might still read it, this rank before others.
+    /// The first rank that might still read the former contents; this rank is checked first.
     #[inline]
     pub fn is_free(&mut self, call: Entered) -> Result<(), usize> {
         let is_first = call.number <= self.base + DEPTH;
@@ -255,17 +255,17 @@ impl FlatBuffer {
         Ok(())
     }
 
-    /// Contributes `bytes` to the call; the place [`is_free`](FlatBuffer::is_free).
+    /// Contributes `bytes` to the call, whose place must be free ([`is_free`](FlatBuffer::is_free)).
     #[inline]
     pub fn contribute(&mut self, call: Entered, bytes: &[u8]) {
         assert!(bytes.len() <= CONTRIBUTION_BYTES);
         let into = self.begin(call, bytes.len());
-        // SAFETY: there is room for them, which this rank alone writes; nobody reads it now.
+        // SAFETY: there is room for the bytes; only this rank writes there, and no rank reads there now.
         unsafe { self.stores.copy(bytes.as_ptr(), into, bytes.len(), bytes.len()) };
         self.stamp(call);
     }
 
-    /// As [`contribute`](FlatBuffer::contribute), but for bytes that nobody reads.
+    /// As [`contribute`](FlatBuffer::contribute), without the bytes in `unread`, which no rank reads.
     #[inline]
     pub fn contribute_without(&mut self, call: Entered, bytes: &[u8], unread: Range<usize>) {
         assert!(bytes.len() <= CONTRIBUTION_BYTES);
@@ -277,8 +277,8 @@ impl FlatBuffer {
         self.stamp(call);
     }
 
-    /// Contributes several pieces one after the other, `len` bytes in all. Where readers learn the length from the
-    /// pieces themselves, that is 0, and there are `CONTRIBUTION_BYTES` in all at most.
+    /// Contributes `pieces` one after the other, `len` bytes in all. If readers get the length from the pieces
+    /// themselves, `len` is 0, and the pieces have at most `CONTRIBUTION_BYTES` in all.
     #[inline]
     pub fn contribute_pieces<'a>(
         &mut self,
@@ -292,15 +292,15 @@ impl FlatBuffer {
         let mut at = 0;
         for piece in pieces {
             assert!(piece.len() <= most - at);
-            // SAFETY: from `start` on there is room for so many bytes, which this rank alone writes; nobody reads
-            // it now.
+            // SAFETY: there is room for `most` bytes from `start` on; only this rank writes there, and no rank reads
+            // there now.
             unsafe { self.stores.copy(piece.as_ptr(), start.add(at), piece.len(), piece.len()) };
             at += piece.len();
         }
         self.stamp(call);
     }
 
-    /// Where this rank writes a contribution of `len` bytes to the call.
+    /// Address for this rank's contribution of `len` bytes to the call.
     #[inline]
     fn begin(&mut self, call: Entered, len: usize) -> *mut u8 {
         if len > PLACED_BYTES || self.held[call.turn()].is_some() {
@@ -309,34 +309,34 @@ impl FlatBuffer {
         self.own(call, len).cast_mut()
     }
 
-    /// Nobody reads what the call's place held before, and so its bulk place: gives that back, and has another for a
-    /// contribution of `len` bytes if that is long.
+    /// Returns the bulk place that belongs to the call's place, which no rank reads any more. Takes another one for a
+    /// long contribution of `len` bytes.
     fn change_bulk(&mut self, call: Entered, len: usize) {
         let held = &mut self.held[call.turn()];
         let wanted = (len > PLACED_BYTES).then_some(len);
         *held = self.bulk.change(held.take(), wanted);
         if wanted.is_some() {
             let placed = held.map_or(0, |bulk| 1 + bulk.at() as u64);
-            // Relaxed: the stamp orders it.
+            // Relaxed: the stamp's Release orders this store.
             self.word(self.me, call.place() + 8).store(placed, Ordering::Relaxed);
         }
     }
 
-    /// This rank's view has ended: what it has of bulk places.
+    /// Ends this rank's view, and returns its bulk places.
     pub(super) fn end(&mut self) -> Held {
         std::mem::take(&mut self.held)
     }
 
-    /// This rank's contribution is there.
+    /// Marks this rank's contribution as complete.
     #[inline]
     fn stamp(&self, call: Entered) {
         let has_read = if self.own_read >= call.number { HAS_READ } else { 0 };
-        // Release: pairs with the Acquire in `of`: with the contribution, and with what this rank has read.
+        // Release: pairs with the Acquire in `of`: orders the contribution and this rank's earlier reads.
         self.word(self.me, call.place()).store(call.stamp() | has_read, Ordering::Release);
         self.ring();
     }
 
-    /// Wakes everybody: any rank may wait for this one.
+    /// Wakes all ranks: any of them may wait for this one.
     #[inline]
     pub(super) fn ring(&self) {
         if self.bells[self.me].may_be_heard() {
@@ -344,7 +344,7 @@ impl FlatBuffer {
         }
     }
 
-    /// This rank fetches a stamp of `rank`, and the `len` bytes behind it.
+    /// Counts the lines that this rank fetches for a stamp of `rank` and the `len` bytes after it.
     #[cfg(test)]
     pub(super) fn fetched(&mut self, rank: usize, len: usize) {
         if rank != self.me {
@@ -352,7 +352,7 @@ impl FlatBuffer {
         }
     }
 
-    /// Where a contribution of `len` bytes to the call starts, if that is in the rank's place.
+    /// Address of a contribution of `len` bytes to the call in the rank's own place.
     #[inline]
     fn contribution(&self, call: Entered, rank: usize, len: usize) -> *mut u8 {
         let offset = call.place() + if len <= INLINE_BYTES { 8 } else { LINE };
@@ -360,7 +360,7 @@ impl FlatBuffer {
         unsafe { self.parts[rank].add(offset) }
     }
 
-    /// What this rank has contributed to the call; `len` is its length.
+    /// This rank's contribution to the call; `len` is its length.
     #[inline]
     pub fn own(&self, call: Entered, len: usize) -> *const u8 {
         match self.held[call.turn()] {
@@ -370,10 +370,10 @@ impl FlatBuffer {
         }
     }
 
-    /// Where a contribution of more than [`PLACED_BYTES`] starts that has been stamped; `None` if its rank says what cannot
-    /// be.
+    /// Address of a stamped contribution of more than [`PLACED_BYTES`]; `None` if its rank has written an invalid
+    /// offset.
     fn placed(&self, call: Entered, rank: usize, len: usize) -> Option<*const u8> {
-        // Relaxed: the stamp has been read.
+        // Relaxed: the Acquire load of the stamp comes before.
         let placed = self.word(rank, call.place() + 8).load(Ordering::Relaxed);
         let Some(at) = placed.checked_sub(1) else {
             return Some(self.contribution(call, rank, len));
@@ -383,7 +383,7 @@ impl FlatBuffer {
         is_there.then(|| unsafe { self.bulk_parts[rank].add(at as usize) }.cast_const())
     }
 
-    /// What `rank` has contributed to the call; `len` is its length.
+    /// The contribution of `rank` to the call; `len` is its length.
     #[inline]
     pub fn of(&mut self, call: Entered, rank: usize, len: usize) -> Contribution {
         // Acquire: pairs with the Release in `stamp`.
@@ -421,7 +421,7 @@ mod tests {
 
     fn bytes(flat: &mut FlatBuffer, call: Entered, rank: usize, len: usize) -> Option<Vec<u8>> {
         match flat.of(call, rank, len) {
-            // SAFETY: the flat buffer says that they are there.
+            // SAFETY: the flat buffer says that the bytes are there.
             Contribution::At(ptr) => Some(unsafe { std::slice::from_raw_parts(ptr, len) }.to_vec()),
             _ => None,
         }
@@ -465,12 +465,12 @@ mod tests {
         for value in 1..=sent {
             let call = flats[1].enter(1);
             assert_eq!(bytes(&mut flats[1], call, 0, 1), Some(vec![value]));
-            // A view of the first contribution lives until the second call.
+            // A view of the first contribution is valid until the second call.
             assert_eq!(flats[0].is_free(last).is_ok(), value > 1);
         }
     }
 
-    /// Who reads later keeps what is to be read, however many calls it enters.
+    /// A rank that reads later keeps the contributions to be read, whatever number of calls it enters.
     #[test]
     fn what_is_read_later_stays() {
         let flats = &mut flats(2);
@@ -487,12 +487,12 @@ mod tests {
             }
         }
         let fifth = calls[DEPTH as usize];
-        // Both have entered it, and one has not read the first.
+        // Both ranks have entered the call, and rank 1 has not read the first one.
         assert_eq!(flats[0].is_free(fifth), Err(1));
         assert_eq!(flats[1].is_free(fifth), Err(1));
         for (at, value) in (1..=DEPTH as u8).enumerate() {
             assert_eq!(bytes(&mut flats[1], calls[at], 0, 1), Some(vec![value]));
-            // A contribution that was made before others were read says nothing of them.
+            // A contribution made while earlier calls were unread does not say that these were read.
             assert_eq!(bytes(&mut flats[0], calls[at], 1, 1), Some(vec![value]));
             assert_eq!(flats[0].is_free(fifth).is_ok(), at > 0, "{at}");
             flats[1].has_read(calls.get(at + 1).copied());
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(flats[0].is_free(calls[DEPTH as usize + 1]), Ok(()));
     }
 
-    /// Whatever a rank writes in place of where its contribution is, nobody reads behind its places.
+    /// Whatever offset a rank writes for its contribution, no rank reads beyond that rank's bulk places.
     #[test]
     fn a_contribution_that_cannot_be_there_is_of_another_call() {
         let flats = &mut flats(2);

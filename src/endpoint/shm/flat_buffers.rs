@@ -1,13 +1,13 @@
-//! Flat buffers for communicators of some ranks, or of all in another order: a few for each rank, which
-//! it gives to communicators that it is the first member of.
+//! Flat buffers for communicators of some ranks, or of all ranks in another order. Each rank owns a few, which it
+//! leases to communicators of which it is the first member.
 //!
-//! The first member tells the others the flat buffer's number where the communicator is agreed on; the
-//! rest they find in the segment. A flat buffer is free again when its last communicator has ended on all
-//! members, each of which notes that in the segment. Until then the rank gives another one, or none.
+//! The first member sends the flat buffer's number to the others during the agreement on the communicator; everything
+//! else is in the segment. A flat buffer is free again when its last communicator has ended on all members, each of
+//! which records that in the segment. Until then the owner leases another one, or none.
 //!
-//! The flat buffer that has been free for longest is given first. Communicators are made collectively, so
-//! a rank is not far ahead of the other members, and mostly the same calls of a program get a flat buffer
-//! whenever it is run.
+//! The flat buffer that has been free for longest is leased first. Communicators are created collectively, so that a
+//! rank is not far ahead of the other members, and mostly the same communicators get a flat buffer in every run of a
+//! program.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,26 +22,28 @@ use crate::endpoint::WireError;
 use crate::endpoint::garbled::within;
 use crate::sync::lock;
 
-/// Flat buffers of each rank, if memory allows. Programs and libraries keep communicators: IMB, one for each benchmark.
+/// Flat buffers of each rank, if memory allows. Programs and libraries keep communicators; IMB keeps one for each
+/// benchmark.
 const MOST_PER_RANK: usize = 32;
-/// Address space that they may take in all. Only what is written takes memory.
+/// Address space of all flat buffers together. Only written pages take memory.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Flat buffers that each of `n_ranks` ranks has to give away.
+/// Flat buffers that each of `n_ranks` ranks owns.
 pub(super) fn per_rank(n_ranks: usize) -> usize {
     (MOST_BYTES / (n_ranks * n_ranks * PART_BYTES)).min(MOST_PER_RANK)
 }
 
-/// Calls are numbered up to this: a stamp has 47 bits for it, and a communicator makes fewer than the rest.
+/// Upper limit of a lease's base: a stamp has 47 bits for a call's number, and a communicator makes fewer than 2^46
+/// calls.
 const MOST_CALLS: u64 = 1 << 46;
 
-/// A flat buffer that this rank may give away.
+/// A flat buffer that this rank owns and that no communicator uses on this rank.
 #[derive(Debug)]
 struct Free {
     number: u32,
-    /// Calls on it so far are numbered below this.
+    /// All call numbers used so far are below this.
     next: u64,
-    /// The members who had it last, and may still have it, and the base of their lease.
+    /// The members of the last lease, who may not have left it yet, and the base of that lease.
     last: (Box<[usize]>, u64),
 }
 
@@ -52,20 +54,19 @@ pub struct FlatBuffers {
     layout: ShmLayout,
     me: usize,
     bulk: Arc<BulkPlaces>,
-    /// Those of this rank that no communicator of its own has, the one that is free for longest
-    /// first.
+    /// Flat buffers of this rank that no communicator uses on this rank, the one free for longest first.
     free: Mutex<VecDeque<Free>>,
 }
 
-/// That a communicator has a flat buffer, on this rank.
+/// The use of a flat buffer by a communicator, on one member.
 #[derive(Debug)]
 pub struct FlatBufferLease {
     flats: Arc<FlatBuffers>,
-    /// Whose flat buffer it is.
+    /// The rank that owns the flat buffer.
     owner: usize,
     number: u32,
     members: Box<[usize]>,
-    /// Calls before the communicator's are numbered up to this.
+    /// The number before the communicator's first call.
     base: u64,
 }
 
@@ -77,7 +78,7 @@ impl FlatBuffers {
         Arc::new(FlatBuffers { segment: segment.clone(), layout, me, bulk, free })
     }
 
-    /// The world's.
+    /// The flat buffer of the world.
     pub(super) fn of_all(&self) -> FlatBuffer {
         let all: Vec<usize> = (0..self.layout.n_ranks).collect();
         self.view((0, &all), self.me, 0)
@@ -87,7 +88,7 @@ impl FlatBuffers {
         FlatBuffer::new(&self.segment, self.layout, &self.bulk, (index, members), me, base)
     }
 
-    /// A flat buffer's number among all of the segment.
+    /// The index of a flat buffer in the segment.
     fn index(&self, owner: usize, number: u32) -> usize {
         1 + owner * self.layout.flats_per_rank + number as usize
     }
@@ -97,21 +98,21 @@ impl FlatBuffers {
         self.segment.word(self.layout.flat(flat, rank) + word)
     }
 
-    /// Takes a flat buffer for a communicator in case this rank is its first member, to be given back if it
-    /// is not; `None` if none is free.
+    /// Takes a free flat buffer for a communicator of which this rank may turn out to be the first member; otherwise
+    /// the caller gives it back. `None` if none is free.
     pub fn take(&self) -> Option<u32> {
         let free = &mut *lock(&self.free);
         let has_ended = |free: &Free| {
             let (members, base) = &free.last;
             let flat = self.index(self.me, free.number);
-            // Acquire: pairs with the Release in `end`: what was read was read before.
+            // Acquire: pairs with the Release in `end`: members have finished their reads before they leave.
             let left = |&rank: &usize| self.word(flat, rank, LEFT).load(Ordering::Acquire);
             members.iter().all(|rank| left(rank) == *base)
         };
         let place = free.iter().position(has_ended)?;
         let Free { number, next, .. } = free.remove(place)?;
-        // Relaxed: the message that tells members of the flat buffer orders it. Whoever had the flat buffer
-        // before has read the last one.
+        // Relaxed: the message that tells the members of the flat buffer orders the store. Members of the last lease
+        // have read the old base.
         let base = self.word(self.index(self.me, number), self.me, BASE);
         base.store(next, Ordering::Relaxed);
         Some(number)
@@ -128,11 +129,11 @@ impl FlatBuffers {
         self.word(self.index(owner, number), owner, BASE).load(Ordering::Relaxed)
     }
 
-    /// The flat buffer with this number of the first of `members`, for these: `me` is this rank's place
-    /// among them. `None` if there is no such flat buffer.
+    /// Opens the flat buffer with this number of the first of `members`, as `members[me]`. `None` if it does not
+    /// exist.
     ///
     /// # Errors
-    /// Its owner has numbered its calls as nobody does.
+    /// The owner has written an invalid base.
     pub fn open(
         self: &Arc<Self>,
         number: u32,
@@ -156,7 +157,7 @@ impl FlatBuffers {
 }
 
 impl FlatBufferLease {
-    /// The communicator has ended on this rank, whose view of the flat buffer that is.
+    /// Ends the use of `view`, this rank's view of the flat buffer, when the communicator has ended on this rank.
     pub fn end(self, view: &mut FlatBuffer) {
         let FlatBufferLease { flats, owner, number, members, base } = self;
         let flat = flats.index(owner, number);
@@ -165,7 +166,7 @@ impl FlatBufferLease {
         // Release: pairs with the Acquire in `take`, and with that in `BulkPlaces::change`.
         flats.word(flat, flats.me, LEFT).store(base, Ordering::Release);
         if owner == flats.me {
-            // Nobody gets further ahead of this rank, whatever mistakes others make.
+            // No member gets further ahead of this rank, even if the others make wrong calls.
             let next = view.call() + DEPTH + 1;
             lock(&flats.free).push_back(Free { number, next, last: (members, base) });
         }
@@ -183,7 +184,7 @@ mod tests {
         (0..n_ranks).map(|me| FlatBuffers::new(&segment, layout, me)).collect()
     }
 
-    /// Of the first of `members`, as the one with the place `me` among them opens it.
+    /// Opens a flat buffer of the first of `members`, as the member with index `me`.
     fn open(
         flats: &Arc<FlatBuffers>,
         number: u32,
@@ -195,7 +196,7 @@ mod tests {
 
     fn seen(flat: &mut FlatBuffer, call: Entered, rank: usize) -> Option<u8> {
         match flat.of(call, rank, 1) {
-            // SAFETY: the flat buffer says that it is there.
+            // SAFETY: the flat buffer says that the byte is there.
             Contribution::At(ptr) => Some(unsafe { ptr.read() }),
             _ => None,
         }
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn a_flat_buffer_is_given_away_again_when_all_have_left() {
         let flats = all(3);
-        // Ranks 2 and 0, of which 2 is the first.
+        // Ranks 2 and 0; rank 2 is the first member.
         let mut round = 0;
         loop {
             let number = flats[2].take().unwrap();
@@ -215,7 +216,7 @@ mod tests {
             let mut pair = [(2, 0), (0, 1)]
                 .map(|(rank, me): (usize, usize)| open(&flats[rank], number, &[2, 0], me));
             let [(one, _), (other, _)] = &mut pair;
-            // What is left of earlier communicators is not seen.
+            // Contributions of earlier communicators are not seen.
             for call in 0..DEPTH + 2 {
                 let value = (round as u64 + call) as u8 % 100;
                 let call = one.enter(5);
@@ -251,11 +252,11 @@ mod tests {
         assert_eq!(flats[0].take(), Some(3));
         flats[0].give_back(3);
         assert_eq!([flats[0].take(), flats[0].take()], [Some(3), None]);
-        // Every rank has its own.
+        // Each rank owns separate flat buffers.
         assert_eq!(flats[1].take(), Some(0));
     }
 
-    /// Whatever the owner writes, a member reads within the segment, and counts no call beyond what a stamp holds.
+    /// Whatever the owner writes, a member reads within the segment, and call numbers stay within a stamp's bits.
     #[test]
     fn words_of_an_owner_that_make_no_sense_are_refused() {
         let flats = all(2);

@@ -1,5 +1,5 @@
-//! A port whose only peer writes whatever it likes into the memory that both share: for fuzzing, and
-//! for tests with what fuzzing has found.
+//! A port whose only peer writes arbitrary bytes to the memory that both share: for fuzzing, and for regression tests
+//! of what fuzzing has found.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,26 +16,25 @@ use crate::endpoint::{
 };
 
 const LAYOUT: ShmLayout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
-/// The port's rank, and its peer's.
+/// Ranks of the port and of its peer.
 const ME: usize = 0;
 const PEER: usize = 1;
-/// Bytes of a line behind its stamp.
+/// Bytes of a line after its stamp.
 const LINE_BYTES: usize = LINE - 4;
 
 /// See the module documentation.
 pub(crate) struct Hostile {
     port: ShmEndpoint,
     segment: Arc<Segment>,
-    /// Lines that the peer has written.
+    /// Number of lines that the peer has written.
     lines_at: u32,
-    /// What the port sends from and receives into, each as long as its message.
+    /// Regions that the port sends from and receives into, each as long as its message.
     regions: Vec<Vec<u8>>,
     events: Vec<Event>,
 }
 
 impl Hostile {
-    /// `can_read` says whether the port may read its peer's memory: no process is there whose memory that
-    /// could be.
+    /// `can_read` says whether the port may read its peer's memory. The peer's process does not exist.
     pub(crate) fn new(can_read: bool) -> Self {
         let (segment, _file) = Segment::create(LAYOUT.len(), 1).expect("memory");
         let nobody = Process { pid: i32::MAX as u32, shown: i32::MAX as u32, started: 1 };
@@ -47,30 +46,30 @@ impl Hostile {
         Hostile { port, segment, lines_at: 0, regions: Vec::new(), events: Vec::new() }
     }
 
-    /// The peer writes the next line of its queue.
+    /// The peer writes the next line of its queue to the port.
     pub(crate) fn line(&mut self, bytes: &[u8; LINE_BYTES]) {
         let lines = LAYOUT.queue(PortId(0), PEER, ME) + 2 * LINE;
         let line = self.segment.at(lines + self.lines_at as usize % QUEUE_LINES * LINE, LINE);
         self.lines_at = self.lines_at.wrapping_add(1);
-        // SAFETY: within the segment, which this thread alone accesses; a line begins with its stamp.
+        // SAFETY: within the segment, which only this thread accesses; a line begins with its stamp.
         unsafe {
             line.add(4).copy_from_nonoverlapping(bytes.as_ptr(), LINE_BYTES);
             AtomicU32::from_ptr(line.cast()).store(self.lines_at, Ordering::Release);
         }
     }
 
-    /// The peer says how much it has taken.
+    /// The peer writes how many lines and bytes it has taken.
     pub(crate) fn taken(&mut self, word: u64) {
         self.segment.word(LAYOUT.queue(PortId(0), ME, PEER)).store(word, Ordering::Release);
     }
 
-    /// The peer overwrites the port's count of the readers of a slot.
+    /// The peer overwrites the number of readers of a slot of the port.
     pub(crate) fn readers(&mut self, slot: usize, count: u64) {
         staging::readers(&self.segment, LAYOUT, PortId(0), ME, slot % SLOTS)
             .store(count, Ordering::Release);
     }
 
-    /// The peer shows this as its status, or tells it as news.
+    /// The peer writes this word as its status, or as news for the port.
     pub(crate) fn word(&mut self, is_news: bool, word: u64) -> Result<(), WireError> {
         let at = if is_news { LAYOUT.rank(ME) + LINE } else { LAYOUT.rank(PEER) };
         self.segment.word(at).store(word, Ordering::Relaxed);
@@ -94,7 +93,7 @@ impl Hostile {
     /// The port sends a message to its peer.
     pub(crate) fn send(&mut self, tag: Tag, len: usize) -> Result<(), WireError> {
         let (slot, region) = (self.slot(), self.region(len));
-        // SAFETY: the region lives longer than the port, and nobody else uses it.
+        // SAFETY: the region lives longer than the port, and no other code uses it.
         unsafe { self.port.post_send(PEER as u32, SendPost { slot, tag, region }) }.map(drop)
     }
 
@@ -107,7 +106,7 @@ impl Hostile {
             .map(drop)
     }
 
-    /// The port takes what has come, and reads what it is shown.
+    /// The port polls, and reads the views that it gets.
     pub(crate) fn poll(&mut self) -> Result<(), WireError> {
         self.port.poll(&mut self.events)?;
         for event in self.events.drain(..) {
@@ -121,10 +120,10 @@ impl Hostile {
     }
 }
 
-/// Does what the bytes say, until the port reports a failure.
+/// Interprets the bytes as actions, until the port reports a failure.
 ///
 /// # Errors
-/// That failure.
+/// The failure.
 pub(crate) fn play(bytes: &[u8]) -> Result<(), WireError> {
     let Some((&first, mut rest)) = bytes.split_first() else { return Ok(()) };
     let mut hostile = Hostile::new(first & 1 != 0);
@@ -151,7 +150,7 @@ pub(crate) fn play(bytes: &[u8]) -> Result<(), WireError> {
     hostile.poll()
 }
 
-/// The next `N` bytes, with zeros behind the last.
+/// The next `N` bytes, zero-extended at the end of the input.
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     let (bytes, after) = rest.split_at(rest.len().min(N));
     *rest = after;
@@ -180,7 +179,7 @@ mod tests {
         bytes
     }
 
-    /// What comes of one line, for which a receive of `len` bytes is posted if that is given.
+    /// The result of polling one line, after a receive of `posted` bytes if that is given.
     fn one(line: [u8; LINE_BYTES], posted: Option<usize>) -> String {
         let mut hostile = Hostile::new(true);
         if let Some(len) = posted {
@@ -192,7 +191,7 @@ mod tests {
 
     #[test]
     fn lengths_beyond_a_lines_or_the_rings_are_refused() {
-        // As long as the receive, which is longer than what can have come.
+        // As long as the receive, and longer than the medium allows.
         let long = 1 << 20;
         for kind in [Kind::Inline, Kind::Eager, Kind::Staged, Kind::Fragment, Kind::Piece] {
             for posted in [Some(long), None] {
@@ -221,7 +220,7 @@ mod tests {
             let found = one(line(kind, 1, 9, [0; 2]), None);
             assert!(found.contains("rank 1"), "{kind:?}: {found}");
         }
-        // Nor may what is sent in pieces be called read, or asked for twice.
+        // A message sent in pieces must not be acknowledged as read, or requested twice.
         for then in [Kind::Done, Kind::ClearToSend] {
             let mut hostile = Hostile::new(true);
             hostile.send(TAG, 1 << 20).unwrap();

@@ -1,4 +1,4 @@
-//! What peers have sent: taken out of queues, and matched with receives.
+//! Messages from peers: taken out of the queues, and matched with receives.
 
 use crate::endpoint::matcher::{OtherCall, of_another_call};
 use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View, WireError};
@@ -10,10 +10,10 @@ use super::state::Goal;
 use super::{ShmEndpoint, copy};
 
 impl ShmEndpoint {
-    /// Notes that this rank takes part in a call.
+    /// Records that this rank takes part in a call.
     ///
     /// # Errors
-    /// [`WireError`] if a message of another call has come in its place.
+    /// [`WireError`] if a message of another call has arrived for the same operation.
     #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
         self.matcher.enter(tag).map_err(|other| self.differs(other))
@@ -22,17 +22,17 @@ impl ShmEndpoint {
     #[cold]
     fn differs(&self, OtherCall { peer }: OtherCall) -> WireError {
         let rank = self.peers[peer].rank;
-        // This rank tells itself as well: its engine learns of failures by news.
+        // The news is also written for this rank: its engine learns of failures from news.
         self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
         of_another_call(rank)
     }
 
-    /// Where the bytes in a peer's staging slot are.
+    /// Address of `len` bytes in a peer's staging slot.
     pub(super) fn staged(&self, peer: usize, at: Staged, len: usize) -> *const u8 {
         self.segment.at(self.layout.slot(self.port, peer, at.slot()) + at.start(), len)
     }
 
-    /// Takes everything that a peer has sent.
+    /// Takes all lines that a peer has sent.
     pub(super) fn drain(&mut self, peer: usize) -> Result<(), WireError> {
         while let Some(next) = self.peers[peer].inbox.next() {
             let (said, payload) = next.map_err(|garbled| self.garbled(peer, garbled))?;
@@ -57,7 +57,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Matches a message with its receive, or keeps it until that is posted.
+    /// Matches a message with its receive, or stores it until the receive is posted.
     #[inline]
     fn arrived(
         &mut self,
@@ -72,7 +72,7 @@ impl ShmEndpoint {
         let Some(posted) = self.matcher.meet(peer, tag).map_err(|other| self.differs(other))?
         else {
             let body = match via {
-                // SAFETY: the whole of a line's payload can be read.
+                // SAFETY: all inline bytes of a line can be read.
                 Via::Line => Body::Inline(unsafe { payload.cast::<[u8; INLINE_BYTES]>().read() }),
                 Via::Ring => {
                     // SAFETY: the payload has this length, which `Raw::check` has bounded.
@@ -94,8 +94,8 @@ impl ShmEndpoint {
                 self.begin_rendezvous(peer, posted, rendezvous)?;
             }
             Via::Line | Via::Ring => {
-                // SAFETY: the receive is posted, so its region is valid and nobody else's; the
-                // payload has the same length.
+                // SAFETY: the receive is posted, so its region is valid and used by no other code; the payload has
+                // the same length.
                 unsafe { copy(payload, posted.region.ptr, len) };
                 self.events.push(Event::Received(posted.slot));
             }
@@ -103,7 +103,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Keeps a message until its receive is posted.
+    /// Stores a message until its receive is posted.
     #[inline]
     fn keep(&mut self, peer: usize, unexpected: Unexpected) {
         let bytes = kept_bytes(&unexpected);
@@ -115,10 +115,10 @@ impl ShmEndpoint {
         }
     }
 
-    /// A receive is posted whose message has been kept.
+    /// Completes, or starts to transfer, an unexpected message whose receive is posted now.
     ///
     /// # Safety
-    /// As [`post_recv`](crate::endpoint::Endpoint::post_recv).
+    /// As for [`post_recv`](crate::endpoint::Endpoint::post_recv).
     #[inline]
     pub(super) unsafe fn received_unexpected(
         &mut self,
@@ -138,8 +138,8 @@ impl ShmEndpoint {
                 self.begin_rendezvous(peer, *posted, rendezvous)?;
             }
             Body::Inline(bytes) => {
-                // SAFETY: the region is valid for writes by the caller's promise, and has the
-                // message's length, which a line has room for.
+                // SAFETY: the region is valid for writes by the caller's promise. It has the message's length, which
+                // fits into a line.
                 unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
                 return Ok(Taken::Done);
             }
@@ -152,7 +152,7 @@ impl ShmEndpoint {
         Ok(Taken::Accepted)
     }
 
-    /// A message is not kept any more that took so much memory.
+    /// Uncounts an unexpected message that took `bytes`, and resumes held peers if there is room.
     #[inline]
     fn let_go(&mut self, bytes: usize) {
         self.unexpected.release(bytes);
@@ -161,7 +161,7 @@ impl ShmEndpoint {
         }
     }
 
-    /// Lets all peers send short messages again.
+    /// Lets all held peers send short messages again.
     #[cold]
     fn hold_nobody(&mut self) {
         for Peer { inbox, is_held, .. } in &mut self.peers {
@@ -172,7 +172,7 @@ impl ShmEndpoint {
         self.n_held = 0;
     }
 
-    /// Gives back a message of a peer that is not what its receive expects.
+    /// Drops a message that does not fit its receive, reports the difference, and completes the peer's send.
     pub(super) fn refuse(&mut self, peer: usize, via: Via, slot: Slot) -> Result<(), WireError> {
         match via {
             Via::Slot(at) => self.release(peer, at),
@@ -188,7 +188,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Releases the slots that the last poll has shown: their readers are done.
+    /// Releases the slots of the views that the last poll reported.
     #[inline]
     pub(super) fn end_views(&mut self) {
         while let Some((peer, at)) = self.views.pop() {
@@ -196,7 +196,7 @@ impl ShmEndpoint {
         }
     }
 
-    /// Shows a staged message to its receive, or copies it to where it belongs.
+    /// Reports a staged message as a view, or copies it to the receive's region.
     pub(super) fn show_staged(&mut self, peer: usize, at: Staged, posted: &RecvPost) {
         let &RecvPost { slot, region, arrival, .. } = posted;
         let ptr = self.staged(peer, at, region.len);
@@ -205,8 +205,8 @@ impl ShmEndpoint {
             self.due_views.push((peer, at));
             return;
         }
-        // SAFETY: the receive is posted, so its region is valid and nobody else's; the slot is
-        // this port's to read until it is released.
+        // SAFETY: the receive is posted, so its region is valid and used by no other code; this port may read the
+        // slot until it releases it.
         let copy = || unsafe { copy(ptr, region.ptr, region.len) };
         self.peers[peer].costs.copying(region.len, copy);
         self.release(peer, at);

@@ -1,4 +1,4 @@
-//! Where things lie in the segment: the same sums on every rank.
+//! Offsets of all objects in the shared segment; every rank computes the same.
 
 use std::ops::Range;
 
@@ -10,38 +10,39 @@ pub(super) const LINE: usize = 64;
 pub(super) const QUEUE_LINES: usize = 128;
 /// Bytes of a queue's payloads.
 pub(super) const PAYLOAD_BYTES: usize = 16 * 1024;
-/// Staging slots of a port.
+/// Number of staging slots of a port.
 pub(super) const SLOTS: usize = 48;
 /// Bytes of a staging slot.
 pub(super) const SLOT_BYTES: usize = 64 * 1024;
-/// From one slot to the next: not a power of two, or all would share the same sets of the caches.
+/// Distance of two slots: not a power of two, so that slots use different sets of the caches.
 const SLOT_STRIDE: usize = SLOT_BYTES + 4096 + LINE;
 
-/// The longest contribution to a collective without messages.
+/// The longest contribution to a collective through a flat buffer, bytes.
 pub(super) const CONTRIBUTION_BYTES: usize = 40 * 1024;
-/// Places of each rank in a flat buffer: how many calls a rank can be ahead of one that it does not wait for.
+/// Places of each rank in a flat buffer: the number of calls by which a rank can be ahead of a rank for which it does
+/// not wait.
 pub(super) const DEPTH: u64 = 4;
-/// From one place to the next: not a power of two, likewise.
+/// Distance of two places: not a power of two, as for slots.
 pub(super) const STRIDE: usize = LINE + CONTRIBUTION_BYTES + LINE;
-/// Bytes of a rank's part of a flat buffer: what it shows, and its places.
+/// Bytes of a rank's part of a flat buffer: a line of status words, and the places.
 pub(super) const PART_BYTES: usize = LINE + DEPTH as usize * STRIDE;
 
-/// Bulk places of all ranks together (`bulk`), and the fewest that are any use to a rank.
+/// Bulk places of all ranks together (`bulk`), and the least useful number per rank.
 const BULK_PLACES: usize = 96;
 const LEAST_BULK_PLACES: usize = 2 * DEPTH as usize;
 
-/// Where the next `len` bytes go among `room`, of which others were written up to `end`: behind those if there is room, so
-/// that short ones, too, use all of it. The end is a line's start.
+/// Where the next `len` bytes go in `room` bytes of which the first `end` were written before: behind these if there
+/// is room, so that short messages use the whole room, too. The returned end is a multiple of a line.
 pub(super) fn behind(end: usize, len: usize, room: usize) -> Range<usize> {
     let start = if end + len <= room { end } else { 0 };
     start..(start + len).next_multiple_of(LINE)
 }
 
-/// The longest contribution to a call in groups (`stages`).
+/// The longest contribution to a call in groups (`stages`), bytes.
 pub const GROUP_BYTES: usize = 8 * 1024;
-/// From one place of a leader to the next: not a power of two, likewise.
+/// Distance of two places of a leader: not a power of two, as for slots.
 pub(super) const GROUP_STRIDE: usize = LINE + GROUP_BYTES + LINE;
-/// Bytes that a rank writes as a leader: two places for each call.
+/// Bytes that a rank needs as a leader: two places for each call.
 pub(super) const LEADER_BYTES: usize = 2 * DEPTH as usize * GROUP_STRIDE;
 
 const HEADER_BYTES: usize = 4096;
@@ -49,13 +50,12 @@ const RANK_BYTES: usize = 3 * LINE;
 const QUEUE_BYTES: usize = 2 * LINE + QUEUE_LINES * LINE + PAYLOAD_BYTES;
 const STAGING_BYTES: usize = SLOTS * LINE + SLOTS * SLOT_STRIDE;
 
-/// The layout of the segment of `n_ranks` ranks with `n_ports` ports each. Everything starts out
-/// as zeros.
+/// Layout of the segment of `n_ranks` ranks with `n_ports` ports each. The segment is initially zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShmLayout {
     pub(super) n_ranks: usize,
     pub(super) n_ports: usize,
-    /// Flat buffers that each rank can give to communicators, beside the one of all ranks.
+    /// Flat buffers that each rank can lease to communicators, in addition to that of all ranks.
     pub(super) flats_per_rank: usize,
 }
 
@@ -65,17 +65,17 @@ impl ShmLayout {
         PortId(self.n_ports as u16)
     }
 
-    /// The count of all threads that sleep.
+    /// The number of sleeping threads of the whole segment.
     pub(super) fn sleepers(&self) -> usize {
         LINE
     }
 
-    /// Status, news and bell of a rank, in lines of their own.
+    /// Status, news and bell of a rank, each in its own line.
     pub(super) fn rank(&self, rank: usize) -> usize {
         HEADER_BYTES + rank * RANK_BYTES
     }
 
-    /// What one port shows of its reads; see [`Reads`](super::reach::Reads).
+    /// The state of a port's reads of peers' memory; see [`Reads`](super::reach::Reads).
     pub(super) fn reads(&self, port: PortId, rank: usize) -> usize {
         self.rank(self.n_ranks) + (port.index() * self.n_ranks + rank) * LINE
     }
@@ -86,7 +86,7 @@ impl ShmLayout {
         self.reads(self.end_of_ports(), 0) + index * QUEUE_BYTES
     }
 
-    /// The count of readers of a rank's staging slot.
+    /// The number of readers of a rank's staging slot.
     pub(super) fn readers(&self, port: PortId, rank: usize, slot: usize) -> usize {
         self.queue(self.end_of_ports(), 0, 0)
             + (port.index() * self.n_ranks + rank) * STAGING_BYTES
@@ -98,29 +98,29 @@ impl ShmLayout {
         self.readers(port, rank, SLOTS) + slot * SLOT_STRIDE
     }
 
-    /// A rank's part of a flat buffer; the first is that of all ranks.
+    /// A rank's part of a flat buffer; index 0 is the flat buffer of all ranks.
     pub(super) fn flat(&self, index: usize, rank: usize) -> usize {
         let staging = self.readers(self.end_of_ports(), 0, 0);
         staging.next_multiple_of(4096) + (index * self.n_ranks + rank) * PART_BYTES
     }
 
-    /// What a rank writes as the leader of a group of the first flat buffer.
+    /// Memory that a rank writes as the leader of a group of the first flat buffer.
     pub(super) fn leader(&self, rank: usize) -> usize {
         self.flat(1 + self.n_ranks * self.flats_per_rank, 0) + rank * LEADER_BYTES
     }
 
-    /// Bulk places of each rank.
+    /// Number of bulk places per rank.
     pub(super) fn n_bulk_places(&self) -> usize {
         let each = BULK_PLACES / self.n_ranks;
         if each < LEAST_BULK_PLACES { 0 } else { each }
     }
 
-    /// Their bytes.
+    /// Bytes of the bulk places of a rank.
     pub(super) fn bulk_bytes(&self) -> usize {
         self.n_bulk_places() * STRIDE
     }
 
-    /// A rank's bulk places.
+    /// The bulk places of a rank.
     pub(super) fn bulk(&self, rank: usize) -> usize {
         self.leader(self.n_ranks).next_multiple_of(4096) + rank * self.bulk_bytes()
     }

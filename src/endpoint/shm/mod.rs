@@ -1,21 +1,21 @@
-//! Ranks of one host: messages through memory that they share.
+//! The shared-memory wire: messages between ranks of one host.
 //!
-//! | bytes | way |
+//! | bytes | path |
 //! | --- | --- |
-//! | up to 32 | in the line of the queue that says that they are there |
+//! | up to 32 | in the descriptor line of the queue |
 //! | up to 2 KiB | in the queue's ring of bytes; the receiver copies them out at once |
-//! | up to 32 KiB, with two ranks 16 KiB; where it is cheap 64 KiB | in a staging slot, where the receiver may read them |
-//! | more, or no slot free | stay where they are; the receiver reads them or has them sent in pieces |
+//! | up to 32 KiB; with two ranks 16 KiB; if cheap 64 KiB | in a staging slot; the receiver may read them in place |
+//! | more, or no slot free | rendezvous: the receiver reads the sender's memory (CMA), or asks for pieces (CICO) |
 //!
-//! Pieces go through slots. The first of them follow the announcement at once where the peer had the last long
-//! message sent in pieces. Receivers choose by what both kinds of copies have cost them lately (`copy_costs`), senders
-//! whether they write slots past their cache (`stores`). Where no process may read another's memory, messages of up to
-//! 64 KiB are staged, and longer ones go in pieces.
+//! Pieces go through staging slots. The first ones follow the announcement at once if the peer asked for pieces of
+//! the last long message. Receivers choose between CMA and CICO by the recent cost of both kinds of copies
+//! (`copy_costs`), senders choose whether to write slots with non-temporal stores (`stores`). If ranks may not read
+//! each other's memory, messages of up to 64 KiB are staged, and longer ones go in pieces.
 //!
-//! A queue is emptied whenever its receiver polls, into memory of its own if need be, a message that finds no slot for
-//! some time is announced, and a piece that finds none, because others do not read theirs, goes through the ring. So no
-//! message waits for another. A receiver that keeps enough early messages has the next ones announced
-//! ([`unexpected`](super::unexpected)).
+//! A receiver empties its queues at every poll, into private memory if necessary. A message that finds no slot for
+//! some time is announced; a piece that finds none, because other receivers do not read theirs, goes through the
+//! ring. So no message waits for another. The peers of a receiver with too many unexpected bytes announce their next
+//! messages ([`unexpected`](super::unexpected)).
 
 mod backlog;
 mod bell;
@@ -75,94 +75,94 @@ use segment::Segment;
 use staging::StagingSlots;
 use state::{CicoRecv, CicoSend, EarlyRecv, RendezvousRecv, RendezvousSend};
 
-/// The longest message that travels in the queue.
+/// The longest message that goes through the queue.
 const EAGER_BYTES: usize = 2048;
-/// The longest message that is staged in any case, with two ranks and with more. Staging moves every byte between the
-/// cores' caches twice: to the slot, which the receiver had in its cache, and from there. Up to here that is quicker than a
-/// system call wherever the cores are; beyond it [`copy_costs`] says. With two ranks no second receiver shares the slot.
+/// The longest message that is always staged, with more than two ranks and with two (one receiver per slot). Staging
+/// moves every byte between cores' caches twice: to the slot, whose lines the receiver's cache holds, and from there.
+/// Up to this length it is faster than a system call for any placement of ranks; beyond it [`copy_costs`] decides.
 const STAGED_BYTES: usize = 32 * 1024;
 const STAGED_PAIR_BYTES: usize = 16 * 1024;
-/// With more peers than this, a port looks more rarely at those of which it expects nothing.
+/// With more peers than this, a port polls the queues of peers from which it has no receive posted less often.
 const FEW_PEERS: usize = 8;
-/// How rarely, in polls.
+/// Polls between two looks at such queues.
 const RARELY: u32 = 16;
 
-/// What [`connect`] gives.
+/// Result of [`connect`].
 #[derive(Debug)]
 pub struct Opened {
     /// One for each port.
     pub endpoints: Vec<ShmEndpoint>,
-    /// The flat buffer, if all ranks are on this host.
+    /// The flat buffer of the world, if all ranks are on this host.
     pub flat: Option<FlatBuffer>,
-    /// Those for other communicators, likewise.
+    /// Flat buffers for further communicators, if all ranks are on this host.
     pub flats: Option<Arc<FlatBuffers>>,
-    /// Whether long messages are read from their senders' memory.
+    /// Whether receivers read long messages from their senders' memory.
     pub reading: Reading,
 }
 
-/// Whether ranks of one host read each other's memory.
+/// Whether ranks of one host read each other's memory (CMA).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
     /// No other rank is reached through shared memory.
     Unused,
-    /// They do.
+    /// Ranks read long messages from the sender's memory.
     On,
-    /// They do not: long messages are copied by both sides.
+    /// Both sides copy long messages, through staging slots.
     Off {
-        /// Which setting says so, or which rank may not, and why.
+        /// The setting that forbids reading, or the rank that may not read, and why.
         reason: String,
     },
 }
 
-/// One port of a rank, among those of the same host.
+/// One port of a rank on the shared-memory wire.
 #[derive(Debug)]
 pub struct ShmEndpoint {
     rank: Rank,
-    /// Of the world.
+    /// Ranks of the world.
     n_ranks: u32,
     port: PortId,
-    /// This rank's number among the peers.
+    /// This rank's index among the peers.
     me: usize,
     layout: ShmLayout,
     segment: Arc<Segment>,
     bell: Arc<dyn Bell>,
-    /// In the order of ranks.
+    /// All ranks of this host, including this one, in the order of ranks.
     peers: Vec<Peer>,
     staging: StagingSlots,
     reads: Reads,
-    /// Whether this process may read memory of all peers.
+    /// Whether this process may read the memory of all peers.
     can_read: bool,
     /// Whether each rank has a core of its own.
     own_cores: bool,
     rendezvous_sends: Numbered<RendezvousSend>,
     cma_due: Vec<RendezvousRecv>,
-    /// Messages that come in pieces.
+    /// Receives of messages that arrive in pieces.
     cico_recvs: Numbered<CicoRecv>,
     cico_sends: VecDeque<CicoSend>,
-    /// First bytes of announced messages that have not all come, or whose receives are not posted;
+    /// Announced messages whose early bytes have not all arrived, or whose receives are not posted.
     early_recvs: Vec<EarlyRecv>,
-    /// pieces of the latter, with their peers.
+    /// Early pieces of messages whose receives are not posted, with their peers' indices.
     early_pieces: Vec<(usize, EarlyPiece)>,
-    /// The number of the last message that was announced with early bytes.
+    /// Number of the last announcement that had early bytes.
     last_early: u32,
-    /// Answers for which there was no room.
+    /// Answers for which the peer's queue had no room, with the peer's index.
     backlog: Vec<(usize, Descriptor)>,
-    /// To be reported by the next poll.
+    /// Events that the next poll reports.
     events: Vec<Event>,
-    /// Messages in staging slots of peers, which the last poll has shown, and those that the next will.
+    /// Views of peers' staging slots that the last poll reported, and views that the next poll will report.
     views: Vec<(usize, Staged)>,
     due_views: Vec<(usize, Staged)>,
     matcher: Matcher<Body>,
     unexpected: UnexpectedBytes,
-    /// Peers that are asked to send no short messages.
+    /// Number of peers that have been asked to send no short messages.
     n_held: usize,
     n_polls: u32,
     is_abandoned: bool,
     answer: Option<Status>,
-    /// The news that have been reported.
+    /// The last news that was reported.
     reported: Option<Blame>,
-    /// Lets the others read this process's memory.
+    /// Permission for other processes to read this process's memory.
     leave: Option<Arc<Leave>>,
 }
 
@@ -177,14 +177,14 @@ unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
 }
 
 impl ShmEndpoint {
-    /// The ranks it reaches.
+    /// The ranks that this port reaches.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> {
         self.peers.iter().map(|peer| peer.rank)
     }
 
     #[inline]
     fn peer_of(&self, rank: Rank) -> Result<usize, WireError> {
-        // Ranks of a host mostly follow one another.
+        // The ranks of a host are usually consecutive.
         let guess = rank.wrapping_sub(self.peers[0].rank) as usize;
         if self.peers.get(guess).is_some_and(|peer| peer.rank == rank) {
             return Ok(guess);
@@ -194,7 +194,7 @@ impl ShmEndpoint {
         })
     }
 
-    /// The longest message to a peer that is staged, for one of `len` bytes.
+    /// The longest message that is staged for this peer, as far as it matters for one of `len` bytes.
     #[inline]
     fn longest_staged(&mut self, peer: usize, len: usize) -> usize {
         let always = if self.peers.len() > 2 { STAGED_BYTES } else { STAGED_PAIR_BYTES };
@@ -213,7 +213,7 @@ impl ShmEndpoint {
         Err(WireError::new("shared memory", "given up"))
     }
 
-    /// A peer has written what cannot be.
+    /// The error for an invalid record of a peer.
     #[cold]
     fn garbled(&self, peer: usize, what: Garbled) -> WireError {
         what.by(self.peers[peer].rank, "shared memory")
@@ -263,7 +263,7 @@ impl Endpoint for ShmEndpoint {
             return Ok(if is_pushed { Taken::Done } else { Taken::Later });
         }
         if !is_short && region.len <= staged {
-            // SAFETY: the caller's promise; `sent` comes before the event does.
+            // SAFETY: the caller's promise; `StagingSlots::sent` is called before the event is reported.
             if let Some(staged) = unsafe { self.staging.put(region.ptr, region.len) } {
                 (descriptor.kind, descriptor.id) = (Kind::Staged, staged.in_line());
                 if !self.push(peer, &descriptor, &[])? {
@@ -319,7 +319,7 @@ impl Endpoint for ShmEndpoint {
         }
         self.n_polls = self.n_polls.wrapping_add(1);
         if self.staging.polled() {
-            // Nobody else wakes this rank if the slots stay as they are.
+            // The slots may become free without another bell.
             self.bell.ring();
         }
         let all = self.peers.len() <= FEW_PEERS || self.n_polls.is_multiple_of(RARELY);
@@ -336,7 +336,7 @@ impl Endpoint for ShmEndpoint {
         }
         if !self.cma_due.is_empty() {
             self.advance_cma()?;
-            // Rings its own bell: nobody else wakes this rank for what is left.
+            // Rings its own bell: no peer does so for the rest of the message.
             if !self.cma_due.is_empty() {
                 self.bell.ring();
             }

@@ -1,5 +1,5 @@
-//! What ranks can learn of each other besides messages: a status word and a news word of each in
-//! the segment, and whether its process lives.
+//! Failure detection through shared memory: a status word and a news word of each rank in the segment, and whether
+//! the rank's process is alive.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +11,8 @@ use crate::error::Blame;
 use super::ShmEndpoint;
 use super::layout::LINE;
 
-/// Distances from the start of a rank's part: each word has a line of its own, since the owner
-/// polls its news while others may read its status.
+/// Offsets within a rank's part. Each word has its own line, since the owner polls its news while other ranks may
+/// read its status.
 const STATUS: usize = 0;
 const NEWS: usize = LINE;
 
@@ -21,13 +21,13 @@ impl ShmEndpoint {
         self.segment.word(self.layout.rank(peer) + word)
     }
 
-    /// Writes news to this rank itself, as others would.
+    /// Writes news for this rank itself, as other ranks would.
     pub(super) fn note(&self, blame: Blame) {
-        // Relaxed: the word stands alone. News of others may overwrite it, and serve as well.
+        // Relaxed: the word orders no other data. News of other ranks may overwrite it, and serve the same purpose.
         self.rank_word(self.me, NEWS).store(blame_to_word(blame), Ordering::Relaxed);
     }
 
-    /// The news that others have told this rank.
+    /// The news that this rank has been told.
     fn news(&self) -> Result<Option<Blame>, Garbled> {
         // Relaxed: as above.
         let word = self.rank_word(self.me, NEWS).load(Ordering::Relaxed);
@@ -37,7 +37,7 @@ impl ShmEndpoint {
     /// Reports news, once.
     #[inline]
     pub(super) fn report_news(&mut self, events: &mut Vec<Event>) -> Result<(), WireError> {
-        // Any of the others may have told it.
+        // Any rank may have written it.
         let news = self.news().map_err(|garbled| garbled.by_any("shared memory"))?;
         if let Some(blame) = news
             && self.reported.replace(blame).is_none()
@@ -50,12 +50,12 @@ impl ShmEndpoint {
 
 impl Observer for ShmEndpoint {
     fn show(&mut self, status: Status) {
-        // Relaxed: the word stands alone.
+        // Relaxed: the word orders no other data.
         self.rank_word(self.me, STATUS).store(status.to_word(), Ordering::Relaxed);
     }
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
-        // No rank asks about one that the segment does not hold.
+        // The engine does not ask about ranks outside the segment.
         let Ok(peer) = self.peer_of(rank) else {
             self.answer = Some(Status::Unknown);
             return Ok(true);
@@ -76,7 +76,7 @@ impl Observer for ShmEndpoint {
     }
 
     fn tell(&mut self, blame: Blame) {
-        // Everybody is told at once: it takes one store for each.
+        // Tells all ranks directly, with one store each.
         for peer in (0..self.peers.len()).filter(|&peer| peer != self.me) {
             // Relaxed: as above.
             self.rank_word(peer, NEWS).store(blame_to_word(blame), Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Observer for ShmEndpoint {
     }
 
     fn told(&mut self) -> Option<Blame> {
-        // What is none fails the next poll.
+        // An invalid word fails the next poll.
         self.news().ok().flatten()
     }
 }

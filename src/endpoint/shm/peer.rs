@@ -1,4 +1,4 @@
-//! What a port knows of one of its peers: their queues, and what waits to be matched.
+//! State of a peer at a port: queues, costs of copies, and the bodies of unexpected messages.
 
 use std::sync::Arc;
 
@@ -20,28 +20,28 @@ pub(super) struct Peer {
     pub(super) outbox: Outbox,
     pub(super) inbox: Inbox,
     pub(super) costs: CopyCosts,
-    /// It is asked to send no short messages.
+    /// Whether the peer has been asked to send no short messages.
     pub(super) is_held: bool,
     pub(super) habit: Habit,
 }
 
-/// How a peer lately took long messages.
+/// How a peer has recently received long messages from this port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habit {
-    /// In pieces, and has not read the last one.
+    /// Whether the peer asked for pieces of the last message for which it had the choice.
     pub(super) takes_pieces: bool,
-    /// So many messages went to it with early bytes since it has last chosen.
+    /// Messages sent to the peer with early bytes since the last one without.
     pub(super) n_early: u32,
 }
 
 impl Habit {
-    /// Of a peer that has taken none, and that may or may not read others' memory.
+    /// The state before the first message; `can_read` says whether ranks may read each other's memory.
     pub(super) fn of(can_read: bool) -> Self {
         Habit { takes_pieces: !can_read, n_early: 0 }
     }
 }
 
-/// A message that waits for its receive.
+/// An unexpected message.
 pub(super) type Unexpected = matcher::Unexpected<Body>;
 
 /// Where the bytes of a message are.
@@ -49,14 +49,14 @@ pub(super) type Unexpected = matcher::Unexpected<Body>;
 pub(super) enum Body {
     Inline([u8; INLINE_BYTES]),
     Copied(Vec<u8>),
-    /// In a slot of the sender's staging.
+    /// In a staging slot of the sender.
     Staged(Staged),
     /// In the sender's memory.
     Rendezvous(Rendezvous),
 }
 
 impl Body {
-    /// How it has come.
+    /// Where the message's bytes are, as in its descriptor.
     pub(super) fn via(&self) -> Via {
         match *self {
             Body::Inline(_) => Via::Line,
@@ -67,7 +67,7 @@ impl Body {
     }
 }
 
-/// Bytes that a message takes here, if its sender does not keep it.
+/// Bytes that a stored message takes here; 0 if the sender keeps its bytes.
 pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
     match &unexpected.body {
         Body::Inline(_) => size_of::<Unexpected>(),
@@ -76,6 +76,6 @@ pub(super) fn kept_bytes(unexpected: &Unexpected) -> usize {
     }
 }
 
-/// Bytes that messages of a peer take at most that has been asked to send none.
+/// Maximum of the bytes of messages from a peer that has been asked to send none.
 pub(super) const WINDOW_BYTES: usize =
     WINDOW * size_of::<Unexpected>() + PAYLOAD_BYTES + EAGER_BYTES;

@@ -1,4 +1,4 @@
-//! Processes of this host: who they are, and whether they live.
+//! Processes of this host: their identity, and whether they are alive.
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
@@ -7,14 +7,13 @@ use hopbine_meet::Stat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 
-/// A process, told apart from a later one of the same number by its start.
+/// A process; its start time distinguishes it from a later process with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Its number in `/proc`, which may be that of another PID namespace; 0:
-    /// there is no `/proc` that shows it.
+    /// The process's number in `/proc`, which may belong to another PID namespace; 0 if no `/proc` shows the process.
     pub(super) shown: u32,
-    /// In clock ticks since the host's start; 0: not known.
+    /// Start time in clock ticks since the host's start; 0 if unknown.
     pub(super) started: u64,
 }
 
@@ -26,14 +25,14 @@ impl Process {
         Process { pid: std::process::id(), shown, started }
     }
 
-    /// The process that has this number now, in a PID namespace of which `/proc` is.
+    /// The process that has the number `pid` now, in the PID namespace of `/proc`.
     #[cfg(test)]
     pub(super) fn of(pid: u32) -> Self {
         let Stat { started, .. } = Stat::of(pid).expect("there is a /proc").expect("it lives");
         Process { pid, shown: pid, started }
     }
 
-    /// False if it has ended, or only its exit status is left of it.
+    /// Whether the process is alive; a zombie is not.
     pub(super) fn is_alive(self) -> bool {
         let exists = || number(self.pid).is_some_and(|pid| test_kill_process(pid).is_ok());
         match Stat::of(self.shown) {
@@ -41,20 +40,20 @@ impl Process {
                 !matches!(state, b'Z' | b'X' | b'x')
                     && (self.started == 0 || started == self.started)
             }
-            // Without /proc that is all that can be known.
+            // Without /proc nothing more can be found out.
             Ok(None) => self.started == 0 && exists(),
-            // Nor can more be known in a process that has no descriptor left to look with.
+            // Nor without a free descriptor to open /proc.
             Err(_) => exists(),
         }
     }
 }
 
-/// A process of which is asked again and again whether it still lives.
+/// A process whose liveness is checked repeatedly.
 #[derive(Debug)]
 pub(super) struct Watch {
     process: Process,
-    /// A pidfd, from the first question on; `None`: the process had ended by then, or the kernel has no
-    /// pidfds (Linux before 5.3).
+    /// A pidfd, opened by the first check; `None` if the process had ended by then, or the kernel has no pidfds
+    /// (Linux before 5.3).
     pidfd: OnceLock<Option<OwnedFd>>,
 }
 
@@ -67,27 +66,27 @@ impl Watch {
         self.process
     }
 
-    /// False if it has ended. If not, its number has been its own all the time, for the kernel gives no
-    /// number of a process that lives to another one.
+    /// Whether the process is alive. If so, its number has denoted it all the time, since the kernel does not reuse
+    /// the number of a living process.
     pub(super) fn is_alive(&self) -> bool {
         let open = || open_pidfd(self.process.pid).filter(|_| self.process.is_alive());
-        // The number is the process's after it has been opened, and so it was before.
+        // The number denotes the process after the pidfd was opened, and so it did before.
         let Some(pidfd) = self.pidfd.get_or_init(open) else { return self.process.is_alive() };
         match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&Timespec::default())) {
-            // The descriptor becomes readable when the process ends.
+            // The pidfd becomes readable when the process ends.
             Ok(n) => n == 0,
-            // A signal has come between, for instance.
+            // For instance, a signal has interrupted the call.
             Err(_) => self.process.is_alive(),
         }
     }
 }
 
-/// A descriptor that stands for the process that has this number now.
+/// A pidfd of the process that has this number now.
 fn open_pidfd(pid: u32) -> Option<OwnedFd> {
     pidfd_open(number(pid)?, PidfdFlags::empty()).ok()
 }
 
-/// As the system's calls take it.
+/// Converts to the type of the system calls.
 fn number(pid: u32) -> Option<Pid> {
     Pid::from_raw(pid.try_into().ok()?)
 }
@@ -103,18 +102,18 @@ mod tests {
         assert!(!Process { started: own.started + 1, ..own }.is_alive(), "a later one");
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let other = Process::of(child.id());
-        // One that is watched from now on, one that is asked about only later, and one without a pidfd.
+        // One with a pidfd from now on, one that is first checked later, and one without a pidfd.
         let watches = [other; 3].map(Watch::new);
         watches[2].pidfd.set(None).unwrap();
         assert!(other.is_alive() && watches[0].is_alive() && watches[2].is_alive());
         child.kill().unwrap();
-        // What the kernel shows of an end in different places need not change at once.
+        // The kernel need not show the end in all places at the same time.
         let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while other.is_alive() || watches.iter().any(Watch::is_alive) {
             assert!(std::time::Instant::now() < end, "it never ends");
             std::thread::yield_now();
         }
-        // It was a zombie until now.
+        // Until here the process was a zombie.
         child.wait().unwrap();
         assert!(!other.is_alive() && !watches.iter().any(Watch::is_alive));
     }

@@ -1,10 +1,9 @@
-//! The queue of messages from one rank to another: descriptors of a cache line each, with the
-//! payload of short messages in the same line; and a ring of bytes for those that do not fit.
+//! The queue of messages from one rank to another: descriptors of one cache line each, which also hold the payload of
+//! short messages, and a ring of bytes for longer payloads.
 //!
-//! The sender alone writes descriptors and bytes, the receiver alone the count of what it has
-//! taken. A descriptor's stamp, written last, says that it is there: the number of its place in
-//! the endless sequence of lines, plus one. So neither side reads what the other writes often,
-//! and the receiver waits on the line that holds what it waits for.
+//! Only the sender writes descriptors and bytes; only the receiver writes the count of what it has taken. The sender
+//! writes a descriptor's stamp last: it is the descriptor's index in the endless sequence of lines, plus one. So
+//! neither side often reads what the other writes, and the receiver polls the line that will hold the message.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -16,13 +15,13 @@ use super::layout::{LINE, PAYLOAD_BYTES, QUEUE_LINES};
 use super::segment::Segment;
 use crate::endpoint::garbled::{Garbled, at_most};
 
-/// Descriptors that only answers to the receiver's own messages may use.
+/// Descriptors reserved for answers to the receiver's own messages.
 const KEPT_LINES: u32 = 16;
-/// Messages that may be on their way in a queue when the receiver asks for no more short ones: those
-/// that the queue has room for, and one more, of whose sender the question has come too early.
+/// Messages that may be under way in a queue when the receiver asks for no more short ones: those that the queue has
+/// room for, and one whose sender has checked the flag before it was set.
 pub(super) const WINDOW: usize = QUEUE_LINES - KEPT_LINES as usize + 1;
 
-/// As [`Raw`], with the stamp as what it is, and all of the inline bytes.
+/// A line, laid out as [`Raw`], with an atomic stamp and all inline bytes.
 #[repr(C, align(64))]
 struct Line {
     stamp: AtomicU32,
@@ -39,12 +38,12 @@ struct Line {
 const _: () = assert!(size_of::<Line>() == LINE);
 const _: () = assert!(offset_of!(Line, data) == offset_of!(Raw, words));
 
-/// One queue in the segment: its lines, its ring of bytes and the count of what was taken.
+/// Addresses of one queue in the segment: its lines, its ring of bytes, and the count of what was taken.
 #[derive(Debug)]
 struct Parts {
-    /// Lines and bytes that the receiver has taken: the lower and the upper half.
+    /// Lines (lower half) and bytes (upper half) that the receiver has taken.
     taken: *const AtomicU64,
-    /// Whether the receiver holds short messages back: not 0 if so. In a line that is seldom written.
+    /// Not 0 if the receiver holds short messages back. In a line that is rarely written.
     holds: *const AtomicU64,
     lines: *mut Line,
     bytes: *mut u8,
@@ -84,8 +83,8 @@ impl Parts {
     }
 }
 
-/// Where `len` bytes go that come after the first `at` of the endless sequence of bytes, and where
-/// those after them come: payloads are in one piece and begin at a line.
+/// Start of a payload of `len` bytes after the first `at` bytes of the endless sequence of bytes, and the start of
+/// the next payload. Payloads are contiguous and begin at a line.
 fn place(at: u32, len: usize) -> (u32, u32) {
     let within = at as usize % PAYLOAD_BYTES;
     let start = if within + len > PAYLOAD_BYTES {
@@ -96,18 +95,18 @@ fn place(at: u32, len: usize) -> (u32, u32) {
     (start, start.wrapping_add(len.next_multiple_of(LINE) as u32))
 }
 
-/// The sender's side.
+/// The sender's side of a queue.
 #[derive(Debug)]
 pub(super) struct Outbox {
     parts: Parts,
     lines_at: u32,
     bytes_at: u32,
-    /// The receiver's count, as last seen.
+    /// The receiver's count, as last read.
     lines_taken: u32,
     bytes_taken: u32,
 }
 
-// SAFETY: the parts lie in shared memory; this side is driven by one thread at a time.
+// SAFETY: the parts are in shared memory; one thread at a time uses this side.
 unsafe impl Send for Outbox {}
 
 impl Outbox {
@@ -118,7 +117,7 @@ impl Outbox {
     }
 
     /// # Errors
-    /// [`Garbled`] if the receiver says that it has taken what has not been sent.
+    /// [`Garbled`] if the receiver says that it has taken more than was sent.
     #[inline]
     fn has_room(&mut self, bytes_end: u32, kept: u32) -> Result<bool, Garbled> {
         let fits = |outbox: &Self| {
@@ -128,7 +127,7 @@ impl Outbox {
         if fits(self) {
             return Ok(true);
         }
-        // Acquire: pairs with the Release in `Inbox::give_back`: what was taken is not read again.
+        // Acquire: pairs with the Release in `Inbox::give_back`: the receiver does not read again what it has taken.
         let taken = self.parts.taken().load(Ordering::Acquire);
         let (lines, bytes) = (taken as u32, (taken >> 32) as u32);
         let under_way = [self.lines_at.wrapping_sub(lines), self.bytes_at.wrapping_sub(bytes)];
@@ -138,11 +137,11 @@ impl Outbox {
         Ok(fits(self))
     }
 
-    /// Sends a descriptor with `payload`, which goes into the line, or into the ring of
-    /// bytes if it is of such a kind. False if there is no room now.
+    /// Sends a descriptor with `payload`, which goes into the ring for the kinds that use the ring, and into the line
+    /// otherwise. False if there is no room now.
     ///
     /// # Errors
-    /// [`Garbled`] if the receiver has written what cannot be.
+    /// [`Garbled`] if the receiver has written an invalid count.
     pub(super) fn push(
         &mut self,
         descriptor: &Descriptor,
@@ -155,7 +154,7 @@ impl Outbox {
             return Ok(false);
         }
         if in_ring {
-            // SAFETY: this part of the ring has been taken, and `place` keeps it in one piece.
+            // SAFETY: the receiver has taken this part of the ring, and `place` keeps the payload contiguous.
             let into = unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) };
             // SAFETY: as above; the caller's bytes are not in the ring.
             unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), into, payload.len()) };
@@ -168,15 +167,15 @@ impl Outbox {
         Ok(true)
     }
 
-    /// Whether the receiver has room for short messages that may come before their receives.
+    /// Whether this side may send short messages that may arrive before their receives.
     #[inline]
     pub(super) fn has_leave(&self) -> bool {
-        // Relaxed: the sender sees it at the latest when it has seen that there is room for another
-        // message; see `has_room` and `Inbox::hold`.
+        // Relaxed: the sender sees the flag at the latest when it has seen room for another message; see `has_room`
+        // and `Inbox::hold`.
         self.parts.holds().load(Ordering::Relaxed) == 0
     }
 
-    /// Wakes the receiver for something that is no message.
+    /// Wakes the receiver for an event other than a message.
     pub(super) fn ring(&self) {
         self.parts.bell.ring();
     }
@@ -197,7 +196,7 @@ impl Outbox {
         assert!(inline.len() <= INLINE_BYTES);
         let line = self.parts.line(self.lines_at);
         self.lines_at = self.lines_at.wrapping_add(1);
-        // SAFETY: the line has been taken, so that nobody reads anything of it but the stamp.
+        // SAFETY: the receiver has taken the line, and reads only its stamp now.
         unsafe {
             (&raw mut (*line).kind).write(descriptor.kind as u8);
             (&raw mut (*line).call).write(descriptor.call);
@@ -214,13 +213,13 @@ impl Outbox {
     }
 }
 
-/// The receiver's side.
+/// The receiver's side of a queue.
 #[derive(Debug)]
 pub(super) struct Inbox {
     parts: Parts,
     lines_at: u32,
     bytes_at: u32,
-    /// The receiver has taken something and has not said so yet.
+    /// Whether lines or bytes were taken that have not been given back.
     owes: bool,
 }
 
@@ -242,11 +241,11 @@ impl Inbox {
         stamp == self.lines_at.wrapping_add(1)
     }
 
-    /// Takes the next line, if there is one, and its payload, which has the length that the line says
-    /// and is valid until [`give_back`](Inbox::give_back).
+    /// Takes the next line, if there is one, and its payload. The payload has the length that the line says, and is
+    /// valid until [`give_back`](Inbox::give_back).
     ///
     /// # Errors
-    /// [`Garbled`] if the sender has written what cannot be.
+    /// [`Garbled`] if the sender has written an invalid line.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Result<(Said, *const u8), Garbled>> {
         if !self.has_next() {
@@ -254,8 +253,8 @@ impl Inbox {
         }
         let line = self.parts.line(self.lines_at);
         let words = line.cast::<u64>().cast_const();
-        // SAFETY: within the line, which the sender does not write again before it has been given back.
-        // Each word is read once, whatever the sender does: what is checked is what is used.
+        // SAFETY: within the line, which the sender does not write before it is given back. Each word is read once,
+        // so that the values used are the values checked, whatever the sender does.
         let raw: [u64; RAW_WORDS] =
             std::array::from_fn(|at| unsafe { words.add(at).read_volatile() });
         let raw: Raw = bytemuck::cast(raw);
@@ -269,7 +268,7 @@ impl Inbox {
             Some(len) => {
                 let (start, end) = place(self.bytes_at, len);
                 self.bytes_at = end;
-                // SAFETY: `place` keeps it within the ring, as it is shorter than that.
+                // SAFETY: `place` keeps the payload within the ring, which is longer.
                 unsafe { self.parts.bytes.add(start as usize % PAYLOAD_BYTES) }
             }
         };
@@ -278,13 +277,13 @@ impl Inbox {
         Some(Ok((said, payload)))
     }
 
-    /// Asks the sender to send no short messages, or to send them again.
+    /// Asks the sender to send no short messages, or to resume.
     pub(super) fn hold(&mut self, holds: bool) {
-        // Relaxed: before the Release in `give_back`.
+        // Relaxed: the Release in `give_back` comes later.
         self.parts.holds().store(u64::from(holds), Ordering::Relaxed);
     }
 
-    /// Gives the room of what was taken back to the sender.
+    /// Gives the room of taken lines and bytes back to the sender.
     #[inline]
     pub(super) fn give_back(&mut self) {
         if std::mem::take(&mut self.owes) {

@@ -1,15 +1,15 @@
-//! Reading memory that a peer exposes: with a copy if it is this process's own, through the
-//! kernel if it is another's.
+//! Reads of memory that a peer exposes: by a copy within this process, or by the kernel (`process_vm_readv`) between
+//! processes.
 //!
-//! An owner takes its memory back after a failure, and must know then that nobody reads it. So each
-//! port first shows that it is about to read, then looks whether the memory is still exposed. The owner
-//! first marks its memory as not exposed, then waits until nobody shows a read of it any more. Ranks of other
-//! processes show it in the shared segment: the owner waits for them for some time, since they may
-//! have stopped, or have written anything. Threads of this process show it by locks of this process,
-//! which nobody else can hold, and are waited for to the end: they would read memory that is gone.
+//! After a failure an owner revokes access to its memory, and must know that no rank reads it afterwards. So a reader
+//! first sets a mark that it reads, and then checks that the memory is still exposed. The owner first marks its
+//! memory as revoked, and then waits until no mark of a reader is left. Readers in other processes set their marks in
+//! the segment. The owner waits only for a limited time for them, since they may have been stopped, or have written
+//! anything. Readers in this process hold a lock of the process, which no other process can hold. The owner waits for
+//! them without limit, because they would otherwise read freed memory.
 //!
-//! The kernel finds the owner by its number, which is another process's once the owner has ended. So
-//! what was read counts only if the owner still lives afterwards.
+//! The kernel identifies the owner by its process number, which another process may get once the owner has ended. So
+//! bytes read are valid only if the owner is still alive after the read.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -23,15 +23,14 @@ use super::layout::ShmLayout;
 use super::process::Watch;
 use super::segment::Segment;
 
-/// How long an owner waits for readers: a read takes a few milliseconds at most, if its process
-/// runs.
+/// How long an owner waits for readers: a read takes a few milliseconds at most while its process runs.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// Held by threads of this process while they read memory that another of its threads exposes. Each rank uses one
-/// of them, so that ranks seldom share a cache line.
+/// Locks that threads of this process hold while they read memory exposed by another thread of it. Each rank uses one
+/// of them, so that ranks rarely share a cache line.
 static OWN_READS: [CachePadded<RwLock<()>>; 16] = [const { CachePadded::new(RwLock::new(())) }; 16];
 
-/// One port's reads, and what it exposes.
+/// The reads of one port, and the exposure of its own memory.
 #[derive(Debug)]
 pub(super) struct Reads {
     segment: Arc<Segment>,
@@ -40,7 +39,7 @@ pub(super) struct Reads {
     me: usize,
 }
 
-/// The words in a port's line.
+/// Offsets of the words in a port's line.
 const READING: usize = 0;
 const REVOKED: usize = 8;
 
@@ -53,15 +52,15 @@ impl Reads {
         self.segment.word(self.layout.reads(self.port, rank) + word)
     }
 
-    /// Reads `len` bytes at `from` in the memory of `owner`, or some of them: returns how many.
+    /// Reads up to `len` bytes at `from` in the memory of `owner`, and returns their number.
     ///
     /// # Safety
-    /// The bytes at `into` must be valid for writes and nobody else's. The owner must have exposed
-    /// this memory, and not have been answered yet.
+    /// The bytes at `into` must be valid for writes, and no other code may use them. The owner must have exposed this
+    /// memory, and must not have received `Done` yet.
     ///
     /// # Errors
-    /// The operating system's reason; [`io::ErrorKind::BrokenPipe`] if the memory is not exposed any
-    /// more, [`io::ErrorKind::NotFound`] if the owner has ended: what is at `into` means nothing then.
+    /// The operating system's error; [`io::ErrorKind::BrokenPipe`] if the memory is not exposed any more,
+    /// [`io::ErrorKind::NotFound`] if the owner has ended. After an error the bytes at `into` are meaningless.
     pub(super) unsafe fn read(
         &self,
         (rank, owner): (usize, &Watch),
@@ -74,14 +73,14 @@ impl Reads {
             let lock = &OWN_READS[self.me % OWN_READS.len()];
             let _reading = lock.read().unwrap_or_else(PoisonError::into_inner);
             self.check_exposed(rank)?;
-            // SAFETY: the caller's promise; the owner waits for the lock before it takes its memory
-            // back. The address was exposed by a thread of this process.
+            // SAFETY: the caller's promise; the owner acquires the lock before it revokes access. A thread of this
+            // process has exposed the address.
             unsafe { std::ptr::copy(std::ptr::with_exposed_provenance(from as usize), into, len) };
             return Ok(len);
         }
         let reading = self.word(self.me, READING);
-        // SeqCst: this store and the load after it, against the store and the loads in `revoke`:
-        // one of the two sides sees what the other has written.
+        // SeqCst: this store and the load after it, against the store and the loads in `revoke`: at least one of the
+        // two sides sees the other's store.
         reading.store(rank as u64 + 1, Ordering::SeqCst);
         // SAFETY: the caller's promise.
         let read =
@@ -91,7 +90,7 @@ impl Reads {
         read.and_then(|read| if owner.is_alive() { Ok(read) } else { Err(ended()) })
     }
 
-    /// Fails if `owner` has taken its memory back.
+    /// Fails if `owner` has revoked access to its memory.
     fn check_exposed(&self, owner: usize) -> io::Result<()> {
         // SeqCst: see `read`.
         match self.word(owner, REVOKED).load(Ordering::SeqCst) {
@@ -100,18 +99,18 @@ impl Reads {
         }
     }
 
-    /// Takes back whatever this port has exposed: when this returns nobody reads it, or does so in
-    /// another process, which has not run for some time.
+    /// Revokes access to all memory that this port has exposed. Afterwards no process reads it, except for a process
+    /// that has not run for some time.
     pub(super) fn revoke(&self) {
         // SeqCst: see `read`.
         self.word(self.me, REVOKED).store(1, Ordering::SeqCst);
-        // Whoever takes one of the locks after this sees the mark.
+        // A reader that acquires one of the locks afterwards sees the mark.
         for lock in &OWN_READS {
             drop(lock.write().unwrap_or_else(PoisonError::into_inner));
         }
         let start = Instant::now();
         let is_read = |rank: usize| {
-            // SeqCst: see `read`; and Acquire, which pairs with the Release there.
+            // SeqCst: see `read`; as an Acquire, pairs with the Release there.
             self.word(rank, READING).load(Ordering::SeqCst) == self.me as u64 + 1
         };
         while start.elapsed() < PATIENCE && (0..self.layout.n_ranks).any(is_read) {
@@ -128,10 +127,10 @@ fn ended() -> io::Error {
 /// Reads another process's memory.
 ///
 /// # Safety
-/// The bytes at `into` must be valid for writes and nobody else's.
+/// The bytes at `into` must be valid for writes, and no other code may use them.
 ///
 /// # Errors
-/// The operating system's reason.
+/// The operating system's error.
 pub(super) unsafe fn read_process(
     pid: u32,
     from: u64,
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
     use crate::endpoint::shm::process::Process;
 
-    /// A process that has exposed nothing stands for one that got the number of an owner which has ended.
+    /// The owner is a process with another start time: its number belongs to a process that has exposed nothing.
     #[test]
     fn what_was_read_from_a_stranger_is_not_believed() {
         let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };
@@ -191,7 +190,7 @@ mod tests {
         });
     }
 
-    /// A process may have stopped while it read, or have written the mark of a rank of this one.
+    /// A process may have been stopped while it read, or may have written the mark of a rank of this process.
     #[test]
     fn no_mark_in_shared_memory_keeps_an_owner_waiting_for_ever() {
         let layout = ShmLayout { n_ranks: 2, n_ports: 1, flats_per_rank: 0 };

@@ -1,6 +1,7 @@
-//! Long messages: announced by the sender, and then read by the receiver when it is ready for them
-//! (cross-memory attach), or sent in pieces through staging slots (copy-in copy-out) when it asks for
-//! them: what is cheaper ([`copy_costs`](super::copy_costs)), and always the latter where no process may read another's memory.
+//! Rendezvous of long messages. The sender announces a message; the receiver, when it is ready, reads it from the
+//! sender's memory (cross-memory attach), or requests it in pieces through staging slots (copy-in copy-out),
+//! whichever is cheaper ([`copy_costs`](super::copy_costs)). If ranks may not read each other's memory, all go in
+//! pieces.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -14,13 +15,12 @@ use super::staging::readers;
 use super::state::{CicoRecv, CicoSend, Goal, RendezvousRecv, RendezvousSend};
 use super::{EAGER_BYTES, ShmEndpoint, copy};
 
-/// How much is read at a time: little enough for other messages not to wait longer than a
-/// millisecond or a few. (2 MiB in one call take 3 to 5 % less time than in four.) What is folded
-/// comes in shorter messages.
+/// Bytes of one read. The limit keeps other messages from waiting longer than a few milliseconds. (2 MiB in one call
+/// take 3 to 5 % less time than in four.) Messages to be folded are shorter.
 const READ_BYTES: usize = 8 * 1024 * 1024;
 
 impl ShmEndpoint {
-    /// Takes up an announced message whose receive is posted: reads it, or asks for pieces.
+    /// Processes an announced message whose receive is posted: reads it, or requests pieces.
     pub(super) fn begin_rendezvous(
         &mut self,
         peer: usize,
@@ -36,7 +36,8 @@ impl ShmEndpoint {
         let rendezvous = RendezvousRecv { of: (peer, message), recv, done: 0 };
         let waiting = self.matcher.n_posted() + self.matcher.n_unexpected();
         let incoming = 1 + waiting + self.cma_due.len() + self.cico_recvs.len();
-        // Of a short one, which this port had no room for, the first piece would come later.
+        // A short message, announced because this port had no room for it, is read: its first piece would arrive
+        // later.
         let is_short = len <= EAGER_BYTES;
         let may_be_read = !early.is_all && self.can_read;
         if may_be_read && (is_short || !self.prefers_pieces((peer, len), among, incoming)) {
@@ -55,9 +56,10 @@ impl ShmEndpoint {
         self.aim_early(peer, &message, Goal::Pieces(number))
     }
 
-    /// Whether a message of `len` bytes is to be sent in pieces, one of `among` that its sender has announced and of
-    /// `incoming` that this rank receives. Where each rank has a core, both copy at the same time, after the
-    /// first piece: then the rank that copies more, with what this one sends itself, decides how long it takes.
+    /// Whether a message of `len` bytes should be sent in pieces. `among` is the number of messages that its sender
+    /// has announced, `incoming` the number that this rank receives. If each rank has its own core, both ranks copy
+    /// at the same time after the first piece. Then the rank that copies more, including this rank's own sends,
+    /// determines the time.
     fn prefers_pieces(&mut self, (peer, len): (usize, usize), among: u64, incoming: usize) -> bool {
         if self.is_same_process(peer) {
             return false;
@@ -73,21 +75,21 @@ impl ShmEndpoint {
         self.peers[peer].costs.prefer_pieces(copies, len)
     }
 
-    /// Whether messages to a peer are copied by both sides sooner than read: what those from it have
-    /// cost, these will.
+    /// Whether copies by both sides are faster than a read for a message to a peer. The costs of messages from this
+    /// peer serve as the estimate.
     pub(super) fn prefers_slots(&mut self, peer: usize, len: usize) -> bool {
         !self.is_same_process(peer) && self.peers[peer].costs.prefer_slots(2.0, len)
     }
 
-    /// Whether reading a peer's memory is an ordinary copy.
+    /// Whether the peer is a thread of this process, so that a read of its memory is an ordinary copy.
     pub(super) fn is_same_process(&self, peer: usize) -> bool {
         self.peers[peer].process.process() == self.peers[self.me].process.process()
     }
 
-    /// Reads some of the message that is due first.
+    /// Reads the next part of the first message in the order of tasks.
     pub(super) fn advance_cma(&mut self) -> Result<(), WireError> {
-        // In the order in which the messages are wanted: what is folded together is read one
-        // after the other, and is in the cache then.
+        // The order in which the program uses the messages: messages that are folded together are read one after the
+        // other, and are then in the cache.
         let first = (0..self.cma_due.len()).min_by_key(|&at| self.cma_due[at].recv.slot.task);
         let Some(first) = first else { return Ok(()) };
         let RendezvousRecv { of: (peer, message), recv, done } = self.cma_due[first];
@@ -95,7 +97,7 @@ impl ShmEndpoint {
         let len = (region.len - done).min(READ_BYTES);
         let Peer { process, costs, .. } = &mut self.peers[peer];
         let (reads, lender) = (&self.reads, (peer, &**process));
-        // SAFETY: within the region of a posted receive; the message stays as it is until `Done`.
+        // SAFETY: within the region of a posted receive; the sender does not change the message before `Done`.
         let read = costs.reading(len, || unsafe {
             reads.read(lender, message.from + done as u64, region.ptr.add(done), len)
         });
@@ -110,7 +112,7 @@ impl ShmEndpoint {
         self.answer(peer, Descriptor::answer(Kind::Done, message.id))
     }
 
-    /// The message that this peer calls by `id`.
+    /// The announced message that this peer identifies by `id`.
     fn rendezvous_with(&mut self, peer: usize, id: u32) -> Result<&mut RendezvousSend, WireError> {
         let rank = self.peers[peer].rank;
         let found =
@@ -123,7 +125,7 @@ impl ShmEndpoint {
         })
     }
 
-    /// Ends a rendezvous: the peer has read the message.
+    /// Completes the send of an announced message that the peer has read.
     pub(super) fn read_by_peer(&mut self, peer: usize, id: u32) -> Result<(), WireError> {
         let slot = self.rendezvous_with(peer, id)?.send.slot;
         self.peers[peer].habit.takes_pieces = false;
@@ -132,7 +134,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Turns a rendezvous into pieces: the peer does not read this memory.
+    /// Starts to send an announced message in pieces, as the peer has requested.
     pub(super) fn begin_cico(&mut self, peer: usize, id: u32, recv: u32) -> Result<(), WireError> {
         let send = self.rendezvous_with(peer, id)?;
         send.is_cico = true;
@@ -142,7 +144,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Sends as many pieces as find room.
+    /// Sends all pieces for which there is room.
     pub(super) fn advance_cico(&mut self) -> Result<(), WireError> {
         for _ in 0..self.cico_sends.len() {
             let Some(send) = self.cico_sends.pop_front() else { break };
@@ -152,7 +154,7 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Sends as many pieces of a message as find room, and returns what is left of it.
+    /// Sends all pieces of a message for which there is room, and returns the remaining send.
     fn advance_cico_send(&mut self, send: CicoSend) -> Result<Option<CicoSend>, WireError> {
         let CicoSend { id, to: (peer, recv), mut done } = send;
         let Some(rendezvous) = self.rendezvous_sends.get_mut(id) else { return Ok(None) };
@@ -162,7 +164,7 @@ impl ShmEndpoint {
             let from = region.ptr.wrapping_add(done).cast_const();
             let piece = Descriptor { message: recv, word, ..Descriptor::answer(Kind::Piece, 0) };
             let len = rest.min(SLOT_BYTES);
-            // SAFETY: the region of a send that has not been reported as sent.
+            // SAFETY: the region of a send whose event has not been reported.
             if let Some(at) = unsafe { self.staging.put_piece(peer, from, (len, region.len)) } {
                 done += len;
                 self.answer(peer, Descriptor { len: len as u64, id: at.in_line(), ..piece })?;
@@ -182,7 +184,7 @@ impl ShmEndpoint {
         Ok(None)
     }
 
-    /// Copies a piece from where it has arrived to where it belongs.
+    /// Copies a piece from its slot or the ring to the receive's region.
     pub(super) fn piece(
         &mut self,
         peer: usize,
@@ -193,7 +195,7 @@ impl ShmEndpoint {
         let rank = self.peers[peer].rank;
         let asked = self.cico_recvs.get_mut(number).filter(|CicoRecv { rendezvous, .. }| {
             let (end, most) = (at.saturating_add(len as u64), rendezvous.recv.region.len);
-            // Pieces may overtake each other, but all of them together are the message.
+            // Pieces may arrive in any order, but their lengths together must not exceed the message.
             rendezvous.of.0 == peer && end <= most as u64 && len <= most - rendezvous.done
         });
         let Some(CicoRecv { rendezvous, since, incoming }) = asked else {
@@ -211,7 +213,7 @@ impl ShmEndpoint {
         let RecvPost { slot, region, .. } = rendezvous.recv;
         let is_whole = rendezvous.done == region.len;
         let (all, since) = (region.len.saturating_mul(*incoming), *since);
-        // SAFETY: as above; what has arrived stays until this port gives it back.
+        // SAFETY: as above; the source stays valid until this port gives it back.
         let copy = || unsafe { copy(from, into, len) };
         self.peers[peer].costs.copying(len, copy);
         if is_whole {
@@ -222,14 +224,14 @@ impl ShmEndpoint {
         Ok(())
     }
 
-    /// Gives a peer's staging slot back after taking the piece in it. This port was the only reader: no other
-    /// count is lost, and a store does not wait for the line.
+    /// Releases a peer's staging slot after its piece was taken. This port was the only reader: a store loses no
+    /// other decrement, and does not wait for the line.
     pub(super) fn release_piece(&self, peer: usize, at: Staged) {
         // Release: pairs with the Acquire in `StagingSlots::is_free`.
         self.give_back(peer, at, |readers| readers.store(0, Ordering::Release));
     }
 
-    /// Gives a peer's staging slot back after reading it.
+    /// Releases a peer's staging slot after its message was read.
     pub(super) fn release(&self, peer: usize, at: Staged) {
         // Release: pairs with the Acquire in `StagingSlots::is_free`.
         self.give_back(peer, at, |readers| _ = readers.fetch_sub(1, Ordering::Release));

@@ -1,9 +1,8 @@
-//! The memory that ranks of one host share.
+//! The memory segment that the ranks of one host share.
 //!
-//! The rank that makes it says its number in `/proc` and its descriptor; the others open it through
-//! `/proc/PID/fd/N` and look whether it is what they were told: of their own user, for nobody
-//! else, of the right length and sealed, with the right token in its first word. Ranks of the same process
-//! share its mapping.
+//! The rank that creates the segment publishes its process number in `/proc` and its file descriptor. The other ranks
+//! open `/proc/PID/fd/N` and verify that the file has the same user, no access for others, the right length, seals,
+//! and the right token in its first word. Ranks of the same process share one mapping.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +13,7 @@ use hopbine_meet::{Mapping, create_memory, open_memory};
 
 use crate::sync::lock;
 
-/// The segments that this process has made and uses, by their tokens.
+/// Segments in use that this process has created, by their tokens.
 static MADE: Mutex<Vec<(u64, Weak<Segment>)>> = Mutex::new(Vec::new());
 
 /// A mapping of the shared memory.
@@ -22,11 +21,11 @@ static MADE: Mutex<Vec<(u64, Weak<Segment>)>> = Mutex::new(Vec::new());
 pub(super) struct Segment(Mapping);
 
 impl Segment {
-    /// Makes a segment of `len` zeroed bytes that can be opened as long as the file lives.
+    /// Creates a segment of `len` zeroed bytes. Other processes can open it while the file lives.
     pub(super) fn create(len: usize, token: u64) -> io::Result<(Arc<Segment>, File)> {
         let file = create_memory("hopbine", len as u64)?;
         let segment = Arc::new(Segment(Mapping::shared(&file, len)?));
-        // Relaxed: others are told of the segment through other channels.
+        // Relaxed: other ranks learn of the segment through other channels.
         segment.word(0).store(token, Ordering::Relaxed);
         let mut made = lock(&MADE);
         made.retain(|(_, segment)| segment.strong_count() > 0);
@@ -34,12 +33,12 @@ impl Segment {
         Ok((segment, file))
     }
 
-    /// The segment with this token, if a rank of this process has made it and uses it.
+    /// The segment with this token, if a rank of this process has created it and it is in use.
     pub(super) fn made_here(token: u64) -> Option<Arc<Segment>> {
         lock(&MADE).iter().find(|(other, _)| *other == token)?.1.upgrade()
     }
 
-    /// Opens the segment that the process with number `pid` in `/proc` has as descriptor `fd`.
+    /// Opens the segment that is descriptor `fd` of the process `pid` in `/proc`.
     pub(super) fn open(pid: u32, fd: u32, len: usize, token: u64) -> io::Result<Arc<Segment>> {
         let file = open_memory(pid, fd, len as u64)?;
         let segment = Segment(Mapping::shared(&file, len)?);
@@ -50,10 +49,10 @@ impl Segment {
         }
     }
 
-    /// The byte at `offset`, of `len` that are to be used.
+    /// The address of `len` bytes at `offset`.
     ///
     /// # Panics
-    /// If they are not all within the segment.
+    /// If the bytes are not all within the segment.
     pub(super) fn at(&self, offset: usize, len: usize) -> *mut u8 {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.0.n_bytes()));
         // SAFETY: within the mapping, as checked.
@@ -64,8 +63,8 @@ impl Segment {
     pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
         let ptr = self.at(offset, 8).cast::<u64>();
         assert!(ptr.is_aligned());
-        // SAFETY: aligned memory within the mapping, which lives as long as `self`; this part of
-        // it is accessed as atomic words only.
+        // SAFETY: aligned memory within the mapping, which lives as long as `self`; all accesses to this part of it
+        // are atomic words.
         unsafe { AtomicU64::from_ptr(ptr) }
     }
 }
@@ -98,7 +97,7 @@ mod tests {
         assert!(Segment::open(pid, fd, 8192, 8).is_err(), "another token");
         drop(file);
         assert!(Segment::open(pid, fd, 8192, 7).is_err(), "closed");
-        // A file of this user's with a name, which others may not open either.
+        // An ordinary file of this user is refused, too.
         let file = tempfile::tempfile().unwrap();
         file.set_len(8192).unwrap();
         let refusal = Segment::open(pid, file.as_raw_fd() as u32, 8192, 7).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Start-up: the ranks of a host find each other, and one of them makes the segment.
+//! Start-up: the ranks of a host find each other, and one of them creates the segment.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -25,30 +25,30 @@ use crate::endpoint::meeting::{agree, lost, stamped, unstamped};
 use crate::endpoint::{Bell, Rank, UnexpectedBytes, WireError};
 use crate::numbered::Numbered;
 
-/// What fails, in errors.
+/// The call that errors name.
 const CALL: &str = "shared memory";
 
-/// How ranks of a host are connected.
+/// Configuration of the shared-memory wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShmConfig {
     /// Ports per rank.
     pub n_ports: usize,
-    /// Only ranks that say the same number here are connected, if they are on one host.
+    /// Only ranks of one host with the same number are connected.
     pub node: u64,
-    /// Whether long messages may be read from the memory of their senders, if the system allows
-    /// that. All ranks must say the same.
+    /// Whether ranks may read long messages from the senders' memory, if the system permits it. Must be the same on
+    /// all ranks.
     pub may_read: bool,
-    /// Whether each rank has a core of its own, so that two ranks copy at the same time.
+    /// Whether each rank has its own core, so that two ranks copy at the same time.
     pub own_cores: bool,
 }
 
-/// What every rank tells the others.
+/// The record that every rank sends to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ShmCard {
     host: u64,
     node: u64,
     process: Process,
-    /// Where its probe is: a word that holds `token`.
+    /// Address of the rank's probe: a word that holds `token`.
     probe: u64,
     token: u64,
 }
@@ -56,7 +56,7 @@ struct ShmCard {
 const CARD_BYTES: usize = 56;
 
 impl ShmCard {
-    /// What ranks that are to be connected have in common.
+    /// The key that is equal on ranks to be connected.
     fn place(self) -> (u64, u64) {
         (self.host, self.node)
     }
@@ -72,10 +72,10 @@ impl ShmCard {
         bytes
     }
 
-    /// The card of `rank`; `me` is this one.
+    /// Decodes the card of `rank`; `me` is this rank.
     ///
     /// # Errors
-    /// Which field of it cannot be, or which protocol the other rank speaks.
+    /// Names the invalid field, or the other rank's protocol if it differs.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
         let card = unstamped(bytes, rank, me)?;
         let of_rank = |garbled: Garbled| format!("rank {rank} sent {garbled}");
@@ -85,7 +85,7 @@ impl ShmCard {
             _ => return Err(format!("rank {rank} sent a card of {} bytes", card.len())),
         };
         let [host, node, pid, shown, started, probe, token] = words.map(u64::from_le_bytes);
-        // 0 and numbers beyond a pid_t's would mean something else to the system.
+        // The system interprets 0 and numbers beyond a pid_t's range differently.
         let most = i32::MAX as u64;
         let pid = within("its process number", pid, (1, most)).map_err(of_rank)? as u32;
         let shown = within("its number in /proc", shown, (0, most)).map_err(of_rank)? as u32;
@@ -94,7 +94,7 @@ impl ShmCard {
 }
 
 #[cfg(feature = "fuzzing")]
-/// A card that another process may have sent.
+/// Decodes arbitrary bytes as the card of another process.
 pub(crate) fn check_card(bytes: &[u8]) {
     if let Ok(card) = ShmCard::decode(bytes, 1, 0) {
         assert!((1..=i32::MAX as u32).contains(&card.process.pid));
@@ -102,15 +102,14 @@ pub(crate) fn check_card(bytes: &[u8]) {
     }
 }
 
-/// Connects the ports of this rank with those of all other ranks of its node; collective over
-/// `exchange`.
+/// Connects the ports of this rank with those of all other ranks of its host and node; collective over `exchange`.
 ///
 /// # Errors
-/// [`WireError`] if the exchange fails, or if a segment cannot be made or opened on some rank; in
-/// the latter case all ranks get the same error.
+/// [`WireError`] if the exchange fails, or if a rank cannot create or open the segment; in the second case on all
+/// ranks.
 pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened, WireError> {
     let (rank, token) = (exchange.rank(), fresh_number());
-    // Mapped until all ranks have read it.
+    // The probe stays allocated until all ranks have read it.
     let probe = Box::new(AtomicU64::new(token));
     let card = ShmCard {
         host: host(),
@@ -132,7 +131,8 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         flats_per_rank: if is_all { flat_buffers::per_rank(n_locals) } else { 0 },
     };
 
-    // Before anybody probes: the others have been told of the segment after this.
+    // Permission must be given before any rank reads a probe: other ranks do so after they have been told of the
+    // segment.
     let others = locals.iter().map(|(_, card)| card.process.pid);
     let others: Vec<u32> = others.filter(|&pid| pid != card.process.pid).collect();
     let is_wanted = config.may_read && !others.is_empty();
@@ -148,7 +148,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     };
     let told = agree(exchange, CALL, told.as_deref().map_err(Clone::clone))?;
     let (opened, file) = match (made, &told[leader as usize]) {
-        // Not by its name: a rank that is alone needs no /proc.
+        // The creator does not open the segment by name: a rank that is alone needs no /proc.
         (Some(Ok((segment, file))), _) => (Ok(segment), Some(file)),
         (_, &[a, b, c, d]) => {
             let (pid, fd) = (leaders_card.process.shown, u32::from_le_bytes([a, b, c, d]));
@@ -159,7 +159,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         }
         _ => (Err(format!("no segment of rank {leader}")), None),
     };
-    // What a rank cannot read, and why; nothing if it can read all.
+    // Which rank this rank cannot read, and why; empty if it can read all ranks.
     let refused = match config.may_read {
         true => locals.iter().find_map(|(other, card)| refused(rank, *other, card)),
         false => Some("HOPBINE_SHM_READ is off".to_owned()),
@@ -167,7 +167,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
     let refused = refused.unwrap_or_default();
     let mine = opened.as_ref().map(|_| refused.as_bytes()).map_err(Clone::clone);
     let all = agree(exchange, CALL, mine)?;
-    // All have read the probe and opened the file: both may go.
+    // All ranks have read the probe and opened the file.
     drop((probe, file));
     let refused = locals.iter().map(|(rank, _)| &all[*rank as usize]).find(|why| !why.is_empty());
     let reading = match refused {
@@ -176,7 +176,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
         Some(why) => Reading::Off { reason: String::from_utf8_lossy(why).into_owned() },
     };
     let can_read = refused.is_none();
-    // Where nobody reads, nobody needs leave.
+    // Without reads, no permission is needed.
     let leave = leave.filter(|_| can_read).map(Arc::new);
     let segment = opened.map_err(|reason| failed(&reason))?;
     let Some(me) = locals.iter().position(|(local, _)| *local as usize == rank) else {
@@ -201,7 +201,7 @@ pub fn connect(exchange: &mut dyn Exchange, config: ShmConfig) -> Result<Opened,
 }
 
 impl ShmEndpoint {
-    /// A port of the rank that is number `me` of `locals`, who are some of `n_ranks`.
+    /// A port of the rank with index `me` of `locals`, which are some of the `n_ranks` ranks of the world.
     pub(super) fn new(
         segment: &Arc<Segment>,
         layout: ShmLayout,
@@ -260,7 +260,7 @@ impl ShmEndpoint {
     }
 }
 
-/// Why this rank cannot read the probe of another one of this host; `None` if it can.
+/// Why this rank cannot read the probe of another rank of this host; `None` if it can.
 fn refused(me: usize, other: Rank, card: &ShmCard) -> Option<String> {
     if card.process.pid == std::process::id() {
         return None;
@@ -275,7 +275,7 @@ fn refused(me: usize, other: Rank, card: &ShmCard) -> Option<String> {
     }
 }
 
-/// The reason for people: the system's, and who may read instead if that is Yama's doing.
+/// The reason as a text: the system's error, and which processes may read instead if Yama forbids it.
 fn why(me: usize, other: Rank, error: &io::Error, yama: Option<u32>) -> String {
     let yama = match yama.filter(|_| error.raw_os_error() == Some(libc::EPERM)) {
         None | Some(0) => String::new(),
@@ -303,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// An exchange that changes a byte of what this rank tells first.
+    /// An exchange that changes a byte of the first record of this rank.
     struct Changed(LocalExchange, Option<usize>);
 
     impl Exchange for Changed {
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// What both ranks get if rank 1 changes a byte of its card.
+    /// The errors of both ranks if rank 1 changes a byte of its card.
     fn refusals(at: usize) -> Vec<String> {
         let config = ShmConfig { n_ports: 1, node: 0, may_read: false, own_cores: true };
         let ranks = LocalExchange::group(2, Duration::from_secs(20)).into_iter().enumerate();
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn two_releases_are_refused_on_both_sides() {
-        // The protocol's number is behind the mark.
+        // The protocol's version follows the mark.
         let found = refusals(4);
         assert!(found[0].contains("rank 1 uses protocol 129, rank 0 protocol 1"), "{found:?}");
     }

@@ -1,10 +1,10 @@
-//! Groups of a flat buffer's ranks, for hosts with many cores: the cores of a group share a cache or a memory, and a
-//! line from another group takes longer.
+//! Flat-buffer calls in groups of ranks, for hosts with many cores: the cores of a group share a cache or a memory,
+//! and a line takes longer to arrive from another group.
 //!
-//! In a call in groups each group's first rank, its leader, reads the contributions of its group and writes what they
-//! fold to; the leaders read each other's and write the result, which the other ranks read. A rank so
-//! fetches the lines of its group and one of each other group, or one, in place of the lines of all ranks. The call has a
-//! number of the flat buffer as any other, and what it writes is free again under the same condition.
+//! The first rank of each group, its leader, reads the contributions of the group and writes their fold. The leaders
+//! read these folds of all groups and write the result, which the other ranks read. So a leader fetches the lines of
+//! its group and one fold per other group, and another rank only one result, instead of the lines of all ranks. The
+//! call has a number of the flat buffer as any other call, and the same condition frees its places.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use super::flat_buffer::{Contribution, Entered, FlatBuffer, HAS_READ, INLINE_BYT
 use super::flat_groups::FlatGroups;
 use super::layout::{DEPTH, GROUP_STRIDE, LINE};
 
-/// What a leader writes in a call in groups.
+/// The two values that a leader writes in a call in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// What the contributions of its group fold to.
+    /// The fold of the contributions of its group.
     Group,
     /// The result of all groups.
     All,
@@ -28,20 +28,20 @@ impl FlatBuffer {
         self.groups.as_ref().expect("a call in groups is one of a flat buffer with groups")
     }
 
-    /// Number of groups; 0 if its ranks are in none.
+    /// Number of groups; 0 if the flat buffer has none.
     pub fn n_groups(&self) -> usize {
         self.groups.as_ref().map_or(0, |groups| groups.groups.len())
     }
 
-    /// The ranks of a group, ascending; the first leads it.
+    /// The ranks of a group, ascending; the first is the leader.
     ///
     /// # Panics
-    /// If there is no such group.
+    /// If the group does not exist.
     pub fn ranks_of_group(&self, group: usize) -> &Arc<[usize]> {
         &self.groups().groups[group]
     }
 
-    /// This rank's group.
+    /// Index of this rank's group.
     ///
     /// # Panics
     /// If there are no groups.
@@ -49,18 +49,18 @@ impl FlatBuffer {
         self.groups().own
     }
 
-    /// A leader's stamp of a stage of the call.
+    /// The stamp of a leader for a stage of the call.
     #[inline]
     fn stage_word(&self, call: Entered, stage: Stage, group: usize) -> &AtomicU64 {
         let place = place(call, stage);
-        // SAFETY: an aligned word of the leader's part, which `segment` keeps mapped; this one is accessed as an atomic
-        // only.
+        // SAFETY: an aligned word of the leader's part, which `segment` keeps mapped; all accesses to this word are
+        // atomic.
         unsafe { AtomicU64::from_ptr(self.groups().parts[group].add(place).cast()) }
     }
 
-    /// Where a group's leader writes `len` bytes of a stage, at most [`GROUP_BYTES`](super::GROUP_BYTES). If this rank
-    /// leads it and [`is_free`](FlatBuffer::is_free) for the call, nobody else reads or writes there before
-    /// [`stage_is_there`](FlatBuffer::stage_is_there).
+    /// Where a group's leader writes `len` bytes of a stage, at most [`GROUP_BYTES`](super::GROUP_BYTES). If this
+    /// rank is the leader and [`is_free`](FlatBuffer::is_free) for the call, no other rank reads or writes there
+    /// before [`stage_is_there`](FlatBuffer::stage_is_there).
     #[inline]
     pub fn stage(&self, call: Entered, stage: Stage, group: usize, len: usize) -> *mut u8 {
         let offset = place(call, stage) + if len <= INLINE_BYTES { 8 } else { LINE };
@@ -68,7 +68,7 @@ impl FlatBuffer {
         unsafe { self.groups().parts[group].add(offset) }
     }
 
-    /// All ranks of a group, or at the last stage all ranks, have read the calls before this one.
+    /// Records that all ranks of a group, or for the last stage all ranks, have read the calls before this one.
     #[inline]
     fn note_read(&mut self, call: Entered, stage: Stage, group: usize) {
         match (stage, &mut self.groups) {
@@ -78,7 +78,7 @@ impl FlatBuffer {
         }
     }
 
-    /// What this rank writes of a stage, as its group's leader, is there.
+    /// Marks the bytes of a stage as complete that this rank has written as its group's leader.
     #[inline]
     pub fn stage_is_there(&mut self, call: Entered, stage: Stage) {
         let number = call.number();
@@ -95,12 +95,13 @@ impl FlatBuffer {
             self.note_read(call, stage, own);
         }
         let has_read = if have_read { HAS_READ } else { 0 };
-        // Release: pairs with the Acquire in `of_stage`: with the bytes, and with what these ranks have read.
+        // Release: pairs with the Acquire in `of_stage`: orders the bytes, and what these ranks have read, before the
+        // stamp.
         self.stage_word(call, stage, own).store(call.stamp() | has_read, Ordering::Release);
         self.ring();
     }
 
-    /// What a group's leader has written of a stage of the call; `len` is its length.
+    /// The bytes that a group's leader has written for a stage of the call; `len` is their length.
     #[inline]
     pub fn of_stage(
         &mut self,
@@ -144,11 +145,11 @@ mod tests {
         (0..of.len()).map(flat).collect()
     }
 
-    /// The bytes of what is there, added to `sum`.
+    /// Adds the bytes at `found` to `sum`.
     fn add(sum: &mut [u8], found: Contribution) {
         let Contribution::At(ptr) = found else { panic!("{found:?}") };
         for (at, byte) in sum.iter_mut().enumerate() {
-            // SAFETY: the flat buffer says that they are there.
+            // SAFETY: the flat buffer says that the bytes are there.
             *byte = byte.wrapping_add(unsafe { ptr.add(at).read() });
         }
     }
@@ -156,12 +157,12 @@ mod tests {
     /// Writes `bytes` as a leader.
     fn write(flat: &mut FlatBuffer, call: Entered, stage: Stage, bytes: &[u8]) {
         let into = flat.stage(call, stage, flat.own_group(), bytes.len());
-        // SAFETY: there is room for so many, and nobody reads them yet.
+        // SAFETY: there is room for the bytes, and no rank reads them yet.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, bytes.len()) };
         flat.stage_is_there(call, stage);
     }
 
-    /// An allreduce in groups: adds bytes. All ranks, one after the other.
+    /// An allreduce in groups that adds bytes; runs all ranks one after the other.
     fn sum(flats: &mut [FlatBuffer], len: usize) -> Vec<Vec<u8>> {
         let calls: Vec<Entered> = flats.iter_mut().map(|flat| flat.enter(7)).collect();
         let (call, n_groups) = (calls[0], flats[0].n_groups());
@@ -218,12 +219,12 @@ mod tests {
                 let stamps = if rank % 12 == 0 { 11 + 3 } else { 1 };
                 assert_eq!(*n, stamps * each, "rank {rank}, {len} bytes");
             }
-            // Without groups each rank fetches those of 47 others.
+            // Without groups each rank fetches the lines of 47 others.
             assert_eq!(lines.iter().sum::<usize>(), (4 * (11 + 3) + 44) * each);
         }
     }
 
-    /// A result says that all ranks have read what was before: no rank looks at the others' words for that.
+    /// A result says that all ranks have read all earlier calls: no rank polls the words of the others for that.
     #[test]
     fn a_place_is_free_once_all_have_read_whoever_led() {
         let mut flats = flats(&[0, 0, 1, 1]);
@@ -232,7 +233,7 @@ mod tests {
             let all_read = flats[3].call();
             assert!(flats.iter().all(|flat| flat.all_read == all_read));
         }
-        // A rank that reads later is waited for, by leaders and by others.
+        // Leaders and other ranks wait for a rank that reads later.
         let last = flats[2].call();
         let call = flats[2].enter(7);
         flats[2].read_later();

@@ -1,5 +1,5 @@
-//! Staging slots: where a port copies messages of middle length, for their receivers to read in
-//! place. A slot is the port's own again when its count of readers is back at zero.
+//! Staging slots: a port copies messages of medium length to them, and the receivers read the messages in place. A
+//! slot is free when its number of readers is zero.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,41 +12,41 @@ use super::layout::{SLOT_BYTES, SLOTS, ShmLayout, behind};
 use super::segment::Segment;
 use super::stores::Stores;
 
-/// Slots kept for pieces of messages that receivers do not read themselves. Slots are filled in turn, short messages each
-/// behind the last one in its slot, and are more than a cache of the second level holds: a line that has just been read
-/// is still in its reader's cache, which gives it up before it is written again.
+/// Slots reserved for pieces of messages that receivers do not read themselves. Slots are filled in turn, and short
+/// messages follow each other within a slot. Together the slots exceed a second-level cache: a line stays in its
+/// reader's cache after it was read, and has been evicted from there before it is written again.
 pub(super) const KEPT_SLOTS: usize = 24;
 const FIRST_KEPT: usize = SLOTS - KEPT_SLOTS;
-/// So many polls long a message waits for a slot: readers mostly give theirs back soon. After that it is announced, and
-/// so are all until one has found a slot: who does not read may wait for what is to be sent.
+/// Polls for which a message waits for a slot: readers mostly release slots soon. Then all messages are announced
+/// until one finds a slot: a receiver that does not read its slots may wait for them.
 const PATIENCE: u32 = 256;
 
-/// The slots of one port.
+/// Staging slots of one port.
 #[derive(Debug)]
 pub(super) struct StagingSlots {
     segment: Arc<Segment>,
     layout: ShmLayout,
     port: PortId,
     me: usize,
-    /// The message staged last, if its sender has not been told yet that it is sent: the same
-    /// region still holds the same bytes, and another receiver can read the same slot.
+    /// The message staged last (address, length, place), until its sender learns that it is sent. Until then its
+    /// region holds the same bytes, and another receiver can read the same slot.
     last: Option<(*const u8, usize, Staged)>,
-    /// Whom the last piece in each of the kept slots was for.
+    /// The peer that the last piece in each reserved slot was for.
     pieces_for: [usize; KEPT_SLOTS],
-    /// Where in each slot the last one ends.
+    /// End of the last message in each slot.
     ends: [usize; SLOTS],
-    /// The slots that the next message and the next piece go to, if they are free.
+    /// The slots to try first for the next message and for the next piece.
     next: usize,
     next_piece: usize,
-    /// Polls since a message found no slot; 0 if the last one found one.
+    /// Polls since a message found no free slot; 0 if the last message found one.
     waited: u32,
     stores: Stores,
 }
 
-// SAFETY: `last` is an address, compared and not followed.
+// SAFETY: the pointer in `last` is compared, never dereferenced.
 unsafe impl Send for StagingSlots {}
 
-/// The count of readers of a slot.
+/// The number of readers of a slot.
 pub(super) fn readers(
     segment: &Segment,
     layout: ShmLayout,
@@ -57,7 +57,7 @@ pub(super) fn readers(
     segment.word(layout.readers(port, rank, slot))
 }
 
-/// These slots, from one on.
+/// The range of slots in cyclic order, beginning at `from`.
 fn in_turn(slots: Range<usize>, from: usize) -> impl Iterator<Item = usize> {
     (from..slots.end).chain(slots.start..from.min(slots.end))
 }
@@ -84,20 +84,21 @@ impl StagingSlots {
     }
 
     fn is_free(&self, slot: usize) -> bool {
-        // Acquire: pairs with the Release of readers that are done.
+        // Acquire: pairs with the Release of readers when they release the slot.
         self.readers(slot).load(Ordering::Acquire) == 0
     }
 
-    /// Puts a message into a slot, for one more reader; `None` if none is free.
+    /// Copies a message to a slot, or adds a reader to the last slot if that holds the message; `None` without a free
+    /// slot.
     ///
     /// # Safety
-    /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads, and stay as they are until
+    /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads, and must not change before
     /// [`sent`](StagingSlots::sent).
     pub(super) unsafe fn put(&mut self, ptr: *const u8, len: usize) -> Option<Staged> {
         if let Some((last, last_len, at)) = self.last
             && (last, last_len) == (ptr, len)
         {
-            // Relaxed: this port's own hold keeps the slot from being free.
+            // Relaxed: this port is itself counted as a reader, which keeps the slot in use.
             self.readers(at.slot()).fetch_add(1, Ordering::Relaxed);
             return Some(at);
         }
@@ -110,18 +111,18 @@ impl StagingSlots {
         self.waited = 0;
         // SAFETY: the caller's promise.
         let at = unsafe { self.fill(slot, ptr, (len, len)) };
-        // Relaxed: the reader learns of the slot through its queue. One is this port's own hold.
+        // Relaxed: the reader learns of the slot through its queue. One of the two is this port itself.
         self.readers(slot).store(2, Ordering::Relaxed);
         self.last = Some((ptr, len, at));
         Some(at)
     }
 
-    /// Whether a message that has found no slot may wait for one.
+    /// Whether a message that has found no slot may wait for one instead of being announced.
     pub(super) fn may_wait(&self) -> bool {
         self.waited <= PATIENCE
     }
 
-    /// Readers have had the time of a poll. True if a message waits for a slot.
+    /// Counts a poll for a waiting message. True if a message waits for a slot.
     #[inline]
     pub(super) fn polled(&mut self) -> bool {
         let waits = (1..=PATIENCE).contains(&self.waited);
@@ -129,13 +130,13 @@ impl StagingSlots {
         waits
     }
 
-    /// Takes a reader off a message again: there is no room to tell that receiver of it now.
+    /// Removes a reader that could not be told of the message, because its queue had no room.
     pub(super) fn take_back(&mut self, at: Staged) {
-        // Relaxed: nobody else has heard of this reader.
+        // Relaxed: the reader does not know of the slot.
         self.readers(at.slot()).fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Ends the sharing of the message staged last: its sender may change its memory from now on.
+    /// Ends the sharing of the message staged last, whose sender may change its memory from now on.
     pub(super) fn sent(&mut self) {
         if let Some((_, _, at)) = self.last.take() {
             // Release: pairs with the Acquire in `is_free`.
@@ -143,13 +144,13 @@ impl StagingSlots {
         }
     }
 
-    /// How many of the next `most` pieces find a slot now.
+    /// Number of slots that are free for the next pieces, at most `most`.
     pub(super) fn n_free_for_pieces(&self, most: usize) -> usize {
         let next = in_turn(FIRST_KEPT..SLOTS, self.next_piece).take(most);
         next.take_while(|&slot| self.is_free(slot)).count()
     }
 
-    /// As [`put`](StagingSlots::put), for a piece of a message of `of` bytes and exactly one reader, that peer.
+    /// As [`put`](StagingSlots::put), for a piece of a message of `of` bytes with one reader, `peer`.
     ///
     /// # Safety
     /// The `len` bytes, at most [`SLOT_BYTES`], must be valid for reads.
@@ -163,23 +164,23 @@ impl StagingSlots {
         self.next_piece = slot + 1;
         // SAFETY: the caller's promise.
         let at = unsafe { self.fill(slot, ptr, (len, of)) };
-        // Relaxed: as above.
+        // Relaxed: as in `put`.
         self.readers(slot).store(1, Ordering::Relaxed);
         self.pieces_for[slot - FIRST_KEPT] = peer;
         Some(at)
     }
 
-    /// Whether a piece for this peer is in a slot, and not read yet.
+    /// Whether a slot holds a piece for this peer that the peer has not read.
     pub(super) fn serves(&self, peer: usize) -> bool {
-        // Relaxed: nothing is read or written on the strength of it.
+        // Relaxed: no memory access depends on this value.
         let is_read = |slot| self.readers(slot).load(Ordering::Relaxed) == 0;
         (FIRST_KEPT..SLOTS).zip(self.pieces_for).any(|(slot, to)| to == peer && !is_read(slot))
     }
 
-    /// Copies the `len` bytes, of a message of `of`, into a slot.
+    /// Copies the `len` bytes, part of a message of `of` bytes, into a slot.
     ///
     /// # Safety
-    /// As [`put_piece`](StagingSlots::put_piece); nobody reads the slot.
+    /// As for [`put_piece`](StagingSlots::put_piece); the slot has no readers.
     unsafe fn fill(&mut self, slot: usize, ptr: *const u8, (len, of): (usize, usize)) -> Staged {
         assert!(len <= SLOT_BYTES);
         let Range { start, end } = behind(self.ends[slot], len, SLOT_BYTES);
@@ -207,7 +208,7 @@ mod tests {
             readers(&segment, layout, PortId(0), 0, at.slot()).store(0, Ordering::Relaxed);
             at
         };
-        // Each starts at a line, and the fifth finds no room behind the fourth.
+        // Each message starts at a line; the fifth does not fit behind the fourth.
         let quarter = SLOT_BYTES / 4;
         for start in [0, quarter, 2 * quarter, 3 * quarter, 0] {
             for slot in FIRST_KEPT..SLOTS {

@@ -1,4 +1,4 @@
-//! What a port keeps of long messages under way.
+//! State of long messages under way at a port.
 
 use std::time::Instant;
 
@@ -6,57 +6,57 @@ use crate::endpoint::{RecvPost, SendPost};
 
 use super::descriptor::Rendezvous;
 
-/// A message that this port has announced for rendezvous.
+/// A message that this port has announced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RendezvousSend {
-    /// To whom.
+    /// The receiver's index.
     pub(super) peer: usize,
     /// Whether the peer has cleared it to be sent in pieces.
     pub(super) is_cico: bool,
-    /// Bytes that have been sent right after the announcement.
+    /// Bytes that were sent directly after the announcement.
     pub(super) early: usize,
     pub(super) send: SendPost,
 }
 
-/// A message that this port gets by rendezvous: read in the sender's memory, or in pieces.
+/// A message that this port receives by rendezvous: by reading the sender's memory, or in pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RendezvousRecv {
-    /// The peer, and which of its messages.
+    /// The sender's index, and its announcement.
     pub(super) of: (usize, Rendezvous),
     pub(super) recv: RecvPost,
-    /// Bytes that have come.
+    /// Bytes received so far.
     pub(super) done: usize,
 }
 
-/// A message that this port gets in pieces (copy-in copy-out).
+/// A message that this port receives in pieces (copy-in copy-out).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CicoRecv {
     pub(super) rendezvous: RendezvousRecv,
     pub(super) since: Instant,
-    /// Messages that were to come then, this one among them.
+    /// Number of messages that this port was to receive at the time `since`, including this one.
     pub(super) incoming: usize,
 }
 
-/// The first bytes of a message that a peer has announced: they come unasked.
+/// The first bytes of a message that a peer has announced, which arrive without request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EarlyRecv {
     pub(super) peer: usize,
-    /// Their number among the peer's.
+    /// Their number among the peer's announcements with early bytes.
     pub(super) number: u32,
-    /// How many there are still to come.
+    /// Bytes that have not arrived.
     pub(super) left: usize,
-    /// Unknown until the receive is posted: so long they stay in the peer's slots.
+    /// The destination, `None` until the receive is posted: until then the bytes stay in the peer's slots.
     pub(super) goal: Option<Goal>,
 }
 
-/// Where early bytes go.
+/// The destination of early bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Goal {
-    /// The receive was for something else.
+    /// No destination: the receive does not fit the message.
     Nowhere,
-    /// To the receive with this number, whose other bytes come in pieces.
+    /// The receive in pieces with this number.
     Pieces(u32),
-    /// There, and then the other bytes are read.
+    /// The region of this receive; the remaining bytes are then read from the sender's memory.
     Read(RendezvousRecv),
 }
 
@@ -64,8 +64,8 @@ pub(super) enum Goal {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CicoSend {
     pub(super) id: u32,
-    /// The peer, and its number for the receive.
+    /// The receiver's index, and the receiver's number of the receive.
     pub(super) to: (usize, u32),
-    /// Bytes that have been sent.
+    /// Bytes sent so far.
     pub(super) done: usize,
 }

@@ -1,28 +1,29 @@
-//! How a rank writes what ranks on other cores read: through its cache, or past it (non-temporal stores).
+//! How a rank writes memory that ranks on other cores read: through its cache, or past it (non-temporal stores).
 //!
-//! A core takes a line back from the cache that read it last before it writes it, and the next reader fetches it from
-//! this core's cache. Between far cores that takes several times as long as memory does: on a host of two caches of the
-//! last level, 64 KiB take 33 us from rank to rank through caches and 7 us through memory. Cores that share a cache
-//! exchange lines faster than memory, as long as these are in a cache. So a rank goes by what its copies have cost it
-//! lately, for messages of each power of two of bytes: a host may move its cores while ranks run.
+//! Before a core writes a line, it takes the line from the cache that read it last, and the next reader fetches the
+//! line from this core's cache. Between distant cores this takes several times as long as memory: on a host with two
+//! last-level caches, 64 KiB take 33 us from rank to rank through caches and 7 us through memory. Cores that share a
+//! cache exchange lines faster than through memory, as long as the lines stay in the cache. So a rank chooses by the
+//! recent cost of its copies, separately for each power of two of the message size: a host may move ranks to other
+//! cores.
 
 use super::copy_costs::{Cost, timed};
 
-/// Shorter copies go through the cache: a processor hides what so few lines take.
+/// The shortest copy with non-temporal stores: a processor hides the latency of fewer lines.
 const LEAST_BYTES: usize = 4096;
-/// 4 KiB, 8 KiB, ... 8 MiB and above.
+/// Number of size classes: 4 KiB, 8 KiB, ... 8 MiB and above.
 const CLASSES: usize = 12;
-/// So many copies of a class go either way in turn before costs count.
+/// Copies of a class that alternate between both kinds of stores before costs decide.
 const FIRST: u32 = 16;
-/// Afterwards one in so many goes the other way, and one in so many is timed.
+/// Afterwards one in `TRIED` copies uses the other kind of stores, and one in `TIMED` is timed.
 const TRIED: u32 = 128;
 const TIMED: u32 = 16;
-/// What a reader takes longer for a message in memory than for one in the cache of a near core: in all, and for each
-/// byte. In nanoseconds, measured with 4 to 64 KiB.
+/// Additional cost of reading a message from memory instead of a near core's cache: per message (ns) and per byte
+/// (ns). Measured with 4 to 64 KiB.
 const READERS_LATENCY: f32 = 400.0;
 const READERS_BYTE: f32 = 0.033;
 
-/// What copies of one class cost.
+/// Costs of the copies of one size class.
 #[derive(Debug, Default)]
 struct Class {
     cached: Cost,
@@ -31,13 +32,13 @@ struct Class {
 }
 
 impl Class {
-    /// Whether copies of `len` bytes go past the cache.
+    /// Whether copies of `len` bytes use non-temporal stores.
     fn prefers_stream(&self, len: usize) -> bool {
         let saved = self.cached.per_byte() - self.streamed.per_byte() - READERS_BYTE;
         saved * len as f32 > READERS_LATENCY
     }
 
-    /// For the next copy: whether it goes past the cache, and whether it is timed.
+    /// For the next copy: whether it uses non-temporal stores, and whether it is timed.
     fn next(&mut self, len: usize) -> (bool, bool) {
         let n = self.n_copies;
         self.n_copies = if n < FIRST + TRIED - 1 { n + 1 } else { FIRST };
@@ -54,7 +55,7 @@ impl Class {
 pub(super) struct Stores([Class; CLASSES]);
 
 impl Stores {
-    /// Copies `len` bytes of a message of `of`. What this core stores afterwards is seen after them.
+    /// Copies `len` bytes of a message of `of` bytes. Later stores of this core become visible after these bytes.
     ///
     /// # Safety
     /// As for [`std::ptr::copy_nonoverlapping`].
@@ -70,7 +71,7 @@ impl Stores {
     }
 
     /// # Safety
-    /// As for [`copy`](Stores::copy); at least [`LEAST_BYTES`].
+    /// As for [`copy`](Stores::copy); `len` is at least [`LEAST_BYTES`].
     unsafe fn copy_long(&mut self, from: *const u8, into: *mut u8, len: usize, of: usize) {
         let class = ((of.max(len) / LEAST_BYTES).ilog2() as usize).min(CLASSES - 1);
         let class = &mut self.0[class];
@@ -90,10 +91,10 @@ impl Stores {
     }
 }
 
-/// Whether there are stores here that go past the cache. Those of Arm are a hint, of which nothing was measured.
+/// Whether this processor has non-temporal stores that were measured. On Arm they are a hint, which was not measured.
 const CAN_STREAM: bool = cfg!(target_arch = "x86_64");
 
-/// Copies past the cache.
+/// Copies with non-temporal stores.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
@@ -103,8 +104,8 @@ unsafe fn stream(from: *const u8, into: *mut u8, len: usize) {
     const LINE: usize = 64;
     let head = into.align_offset(LINE).min(len);
     let end = head + (len - head) / LINE * LINE;
-    // SAFETY: within the bytes that the caller promises; whole lines at multiples of a line. The fence orders these
-    // stores before all that follow, as the memory model of the language takes for granted.
+    // SAFETY: within the bytes that the caller promises; whole lines at multiples of a line. The fence orders the
+    // non-temporal stores before all later stores, as Rust's memory model assumes.
     unsafe {
         std::ptr::copy_nonoverlapping(from, into, head);
         for line in (head..end).step_by(LINE) {
@@ -130,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// Of so many copies, those that go past the cache where 64 KiB cost this much either way.
+    /// Number of non-temporal copies among `n_copies`, if 64 KiB cost the given times.
     fn streamed(len: usize, cached_us: u64, streamed_us: u64, n_copies: usize) -> usize {
         let mut class = Class::default();
         let mut next = || {
@@ -150,11 +151,11 @@ mod tests {
     #[test]
     fn the_way_is_the_cheaper_one_and_the_other_is_tried() {
         let (both, rest) = (FIRST as usize / 2, 10 * TRIED as usize);
-        // Far cores, near ones with little cache, and near ones.
+        // Distant cores, near cores with a small cache, and near cores.
         assert_eq!(streamed(65536, 28, 2, 2 * both + rest), both + rest - 10);
         assert_eq!(streamed(65536, 7, 2, 2 * both + rest), both + rest - 10);
         assert_eq!(streamed(65536, 1, 2, 2 * both + rest), both + 10);
-        // What a reader pays for a short message is not worth it between near cores.
+        // Between near cores, the reader's latency outweighs the gain for a short message.
         assert_eq!(streamed(8192, 7, 2, 2 * both + rest), both + 10);
         assert_eq!(streamed(8192, 28, 2, 2 * both + rest), both + rest - 10);
     }

@@ -1,10 +1,9 @@
-//! Where ranks are: their VCQ ids, computed and not stored.
+//! The VCQ ids of all ranks, computed instead of stored.
 //!
-//! A VCQ's id follows from its node's coordinates and its place there (TNI, control queue,
-//! component). Coordinates follow from the rank by a rule in almost every job, since ranks are
-//! numbered along the dimensions: then what is kept is a few small tables, whatever the number
-//! of ranks. The rule is found, not assumed. In the worst case it is a single table with 8 bytes
-//! for each rank, which all ports share.
+//! A VCQ's id follows from its node's coordinates and its place on the node (TNI, control queue, component). In
+//! almost every job ranks are numbered along the dimensions, so coordinates follow from the rank by a rule, and a few
+//! small tables suffice for any number of ranks. The rule is found from all ranks' ids, not assumed. In the worst
+//! case there is a single table with 8 bytes for each rank. All ports share the tables.
 
 use std::sync::Arc;
 
@@ -14,9 +13,9 @@ use utofu::{Api, Tni, UtofuError, VcqId, VcqInfo};
 
 use crate::endpoint::{Rank, WireError};
 
-/// The extra value of a VCQ with component id 0, and of the first without one.
+/// The extra value of a VCQ with component id 0, and of the first VCQ without a component id.
 const FIRST_EXTRA: u16 = 8;
-/// A place on a node: behind the six bytes of the coordinates.
+/// First bit of the kind in a place; the six bytes below it are the coordinates.
 const KIND_AT: u32 = 48;
 
 /// A VCQ's place on its node.
@@ -27,24 +26,25 @@ struct Queue {
     extra: u16,
 }
 
-/// All ranks' places. A rank's place is a number: its node's coordinates and, in the last two
-/// bytes, which of `kinds` its ports are.
+/// All ranks' places. A place is a number: the coordinates of the rank's node and, in the upper two bytes, the index
+/// in `kinds` of its ports' queues.
 #[derive(Debug)]
 pub(super) struct Places {
     n_ranks: u32,
     first: u64,
-    /// By which numbers the digits of a rank change the place, fastest digit first; digits
-    /// change different bits.
+    /// For each digit of a rank, fastest digit first, and each of its values: the number that is XORed to the place.
+    /// Different digits change different bits.
     digits: Vec<Box<[u64]>>,
-    /// The ports' queues, for each kind of rank.
+    /// The queues of a rank's ports, for each combination that occurs.
     kinds: Vec<Box<[Queue]>>,
 }
 
 impl Places {
-    /// From the VCQ ids of all ranks, of all ports of each.
+    /// Computes the tables from the VCQ ids of all ranks, of all ports of each.
     ///
     /// # Errors
-    /// That of a rank's ids; [`WireError`] if ranks do not have `n_ports`, as `rank` has, which asks.
+    /// The error of a rank's ids; [`WireError`] if a rank's number of ports is not `n_ports`, that of the calling
+    /// rank, `rank`.
     pub(super) fn new(
         ids: impl ExactSizeIterator<Item = Result<Vec<VcqInfo>, WireError>>,
         rank: Rank,
@@ -114,7 +114,8 @@ fn changes(digit: &[u64]) -> u64 {
     digit.iter().fold(0, |bits, by| bits | by)
 }
 
-/// The smallest first digit that changes places independently of all others, and so on.
+/// Splits places into digits: takes the smallest first digit whose changes do not depend on the other digits, and
+/// repeats this for the rest.
 fn digits(mut places: Vec<u64>) -> Vec<Box<[u64]>> {
     let mut digits = Vec::new();
     loop {
@@ -142,7 +143,7 @@ fn digits(mut places: Vec<u64>) -> Vec<Box<[u64]>> {
     }
 }
 
-/// How one port reaches all ranks.
+/// Addresses of all ranks for one port.
 #[derive(Clone, Debug)]
 pub(super) struct Addresses {
     api: Api,
@@ -163,10 +164,10 @@ impl Addresses {
         self.places.n_ranks()
     }
 
-    /// The id of a rank's VCQ, along the path that the library prefers.
+    /// The id of a rank's VCQ, with the library's default path.
     ///
     /// # Errors
-    /// What the library says of such an id.
+    /// The library's error for such an id.
     pub(super) fn vcq(&self, rank: Rank) -> Result<VcqId, UtofuError> {
         let place = self.places.place(rank);
         let Queue { tni, cq, extra } =
@@ -176,7 +177,7 @@ impl Addresses {
         VcqId::construct(&self.api, coords, tni, cq, component)?.with_default_path(&self.api)
     }
 
-    /// The rank that a VCQ belongs to.
+    /// The rank whose VCQ has this id.
     pub(super) fn rank(&self, id: &VcqId) -> Option<Rank> {
         let VcqInfo { coords, tni, cq, extra } = id.info();
         let queue = Queue { tni, cq, extra };
@@ -195,8 +196,7 @@ mod tests {
         (0..2).map(|tni| VcqInfo { coords, tni, cq: place, extra: 8 }).collect()
     }
 
-    /// Every rank's place is found from the rank, and the rank from the place; returns how many
-    /// numbers that took.
+    /// Checks that places follow from ranks, and ranks from places; returns the numbers in the tables.
     fn numbers(ids: &[Vec<VcqInfo>]) -> usize {
         let places = Places::new(ids.iter().cloned().map(Ok), 0, 2).unwrap();
         for (rank, ports) in ids.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Posts to the queue: those that go to channels together, others by themselves.
+//! Posts to the TOQ: puts to channels in batches, other posts one by one.
 //!
-//! A library prepares descriptors in memory and then tells the device that they are there, which
-//! takes longer than to prepare them; with one call for several it does so once.
+//! The library prepares descriptors in memory and then notifies the device, which takes longer than the preparation.
+//! A batch needs one notification for several descriptors.
 
 use utofu::handles::{MOST_TOGETHER, Mark, PostError, PostFlags, Put, Source};
 use utofu::{Cookie, Stadd, VcqId};
@@ -10,7 +10,7 @@ use crate::endpoint::WireError;
 
 use super::{UtofuEndpoint, failed};
 
-/// A post that only its target hears of, which will look at it at once.
+/// Mark of a put without a local completion: only the target gets a notice, and the data go to its cache.
 const SILENT: Mark =
     Mark { edata: 0, flags: PostFlags::REMOTE.and(PostFlags::CACHE_INJECTION), cookie: Cookie(0) };
 
@@ -21,17 +21,17 @@ impl UtofuEndpoint {
         self.n_posted
     }
 
-    /// Whether another put can be kept for the next batch, perhaps after posting this one.
+    /// Whether the batch has room for another put; posts a full batch first.
     pub(super) fn has_room(&mut self) -> Result<bool, WireError> {
         Ok(self.batch.len() < MOST_TOGETHER || self.post_batch()?)
     }
 
-    /// Posts `length` bytes of `source` to `remote` with the next batch; false if there is no room
-    /// in that, nor in the queue.
+    /// Adds a put of `length` bytes of `source` to `remote` to the batch. Returns false if the batch and the TOQ are
+    /// full.
     ///
     /// # Safety
-    /// Until the put has arrived, `remote` must be this rank's to write and registered memory must
-    /// stay as it is.
+    /// Until the put has arrived, this rank must have the right to write `remote`, and registered memory must not
+    /// change.
     pub(super) unsafe fn post_soon(
         &mut self,
         to: VcqId,
@@ -46,12 +46,12 @@ impl UtofuEndpoint {
         Ok(true)
     }
 
-    /// Posts what has been kept; false if the queue is full.
+    /// Posts the batch; false if the TOQ is full.
     pub(super) fn post_batch(&mut self) -> Result<bool, WireError> {
         if self.batch.is_empty() {
             return Ok(true);
         }
-        // SAFETY: as `post_soon` was promised for each.
+        // SAFETY: the callers of `post_soon` have promised this for each put.
         let posted = unsafe { self.vcq.put_together(&self.batch) };
         if !self.accepted(posted)? {
             return Ok(false);
@@ -62,9 +62,9 @@ impl UtofuEndpoint {
         Ok(true)
     }
 
-    /// Whether a post went through; a full TOQ is no error. Others are not the peer's fault.
+    /// Whether a post was accepted; a full TOQ is not an error. Errors of posts are not attributed to the peer.
     pub(super) fn accepted(&mut self, posted: Result<(), PostError>) -> Result<bool, WireError> {
-        // Also a refused post asks for the TCQ to be polled: that is what makes room.
+        // A refused post, too, requires polls of the TCQ: they free its entries.
         self.has_posted = true;
         match posted {
             Ok(()) => Ok(true),

@@ -1,4 +1,4 @@
-//! A channel: memory of the receiver that one sender writes to, and how much of it.
+//! The layout of a channel: memory of the receiver that one sender writes to.
 //!
 //! ```text
 //! offset 0     two credit cells of 8 bytes; their content means nothing, their notices do
@@ -6,36 +6,35 @@
 //! behind       eager slots of 32 + 2048 bytes: 8, or 1 in a narrow channel
 //! ```
 //!
-//! Every write has a notice of its own, and its address says what was written; so nothing
-//! depends on the order in which two writes arrive.
+//! Every write has a notice, and the address in the notice identifies what was written, so the protocol does not
+//! depend on the order in which two writes arrive.
 //!
 //! # Addresses
-//! A port numbers its channels in the order of first contact. The number says how wide a
-//! channel is, in which slab of memory it lies and where there; and slabs are registered under
-//! steering tags that follow from their numbers. So a number is all that a peer has to learn, and
-//! a hello says it by where it is written.
+//! A port numbers its channels in the order of first contact. The number determines a channel's width, its slab of
+//! memory and its offset in the slab; the steering tag of a slab follows from the slab's number. So a peer needs only
+//! the number of its channel, and the address to which a hello is written encodes the number.
 
 use crate::endpoint::garbled::{Garbled, at_most};
 
-/// Bytes of a descriptor: what fits in a piggybacked put.
+/// Bytes of a descriptor: the longest payload of a piggybacked put.
 pub(super) const DESCRIPTOR_BYTES: usize = 32;
 pub(super) const TINY_HEADER_BYTES: usize = 16;
-/// The longest message inside a descriptor.
+/// Longest message, in bytes, that fits in a descriptor.
 pub(super) const TINY_BYTES: usize = DESCRIPTOR_BYTES - TINY_HEADER_BYTES;
-/// The longest message that is sent without waiting for its receive. On the emulated device
-/// 1 KiB to 8 KiB make no clear difference, so the memory for each peer decides.
+/// Longest message, in bytes, that is sent before its receive is posted. On the emulated device limits from 1 KiB to
+/// 8 KiB make no clear difference, so memory per peer decides.
 pub(super) const EAGER_BYTES: usize = 2048;
-/// Header of an eager message; what follows is as well aligned.
+/// Bytes of an eager message's header; the payload behind it has the same alignment.
 pub(super) const EAGER_HEADER_BYTES: usize = 32;
 
 const EAGER_SLOT_BYTES: usize = EAGER_HEADER_BYTES + EAGER_BYTES;
 const DESCRIPTORS_AT: usize = 64;
 /// Bytes of a credit cell.
 const CREDIT_BYTES: usize = 8;
-/// Parts of a slab start at cache lines of A64FX.
+/// Alignment of channels and copies in a slab: a cache line of A64FX.
 const LINE: usize = 256;
 
-/// One of a channel's two kinds of slots; its credit cell has the same number.
+/// One of a channel's two kinds of slots. The discriminant is also the index of its credit cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     /// Descriptors.
@@ -44,18 +43,18 @@ pub(super) enum Lane {
     Eager = 1,
 }
 
-/// How many slots a channel has: what its sender may have under way. Each is a notice in the
-/// receiver's MRQ and memory on both sides, so only the first peers have many.
+/// Slots of a channel, hence messages that its sender may have in flight. A slot costs a notice in the receiver's MRQ
+/// and memory on both sides, so only the first peers get a wide window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Window {
-    /// Many slots.
+    /// 64 descriptors, 8 eager slots.
     Wide,
-    /// A few.
+    /// 4 descriptors, 1 eager slot.
     Narrow,
 }
 
 impl Window {
-    /// Slots of a kind, a bit each in a u64, and those of them that one credit notice gives back.
+    /// Slots of a kind (at most 64: one bit each in a u64), and the slots that one credit notice returns.
     const fn sizes(self, lane: Lane) -> (u32, u32) {
         match (self, lane) {
             (Window::Wide, Lane::Descriptors) => (64, 16),
@@ -70,13 +69,13 @@ impl Window {
         self.sizes(lane).0
     }
 
-    /// Slots that one credit notice gives back; divides their number.
+    /// Slots that one credit notice returns; a divisor of [`slots`](Window::slots).
     pub(super) const fn credit(self, lane: Lane) -> u32 {
         self.sizes(lane).1
     }
 
-    /// Slots that are kept for what is no message: as many as may be without credit while all
-    /// others hold theirs.
+    /// Slots reserved for descriptors that are not messages: as many as can lack a credit while all other slots'
+    /// credits are withheld.
     pub(super) const fn kept(self, lane: Lane) -> u32 {
         match lane {
             Lane::Descriptors => self.credit(lane),
@@ -92,7 +91,7 @@ impl Window {
         self.slots(Lane::Eager) as usize * EAGER_SLOT_BYTES
     }
 
-    /// Where in the channel a slot starts.
+    /// Offset of a slot in the channel, in bytes.
     pub(super) const fn offset(self, lane: Lane, slot: u32) -> usize {
         match lane {
             Lane::Descriptors => DESCRIPTORS_AT + slot as usize * DESCRIPTOR_BYTES,
@@ -105,22 +104,22 @@ impl Window {
         (self.eager_at() + self.eager_bytes()).next_multiple_of(LINE)
     }
 
-    /// Bytes of a sender's copies of the eager messages that are under way in a channel.
+    /// Bytes of a sender's copies of the eager messages that are in flight in a channel.
     pub(super) const fn copies_bytes(self) -> usize {
         self.eager_bytes().next_multiple_of(LINE)
     }
 
-    /// Notices that a peer with this window can cause beside those of data: its writes to the
-    /// channel, its credits for writes to its own, and its hello.
+    /// Notices that a peer with this window can cause, apart from puts of data: its writes to this channel, its
+    /// credits for this rank's writes to the peer's channel, and its hello.
     const fn notices(self) -> u32 {
         let credits = most_credits(Lane::Descriptors) + most_credits(Lane::Eager);
         self.slots(Lane::Descriptors) + self.slots(Lane::Eager) + credits + 1
     }
 
-    /// What a write that ended at `end` (offset behind its last byte) has written.
+    /// Identifies what a write has written whose end (the offset behind its last byte) is `end`.
     ///
     /// # Errors
-    /// If there is nothing of the channel that it can have been.
+    /// If no slot or credit cell of the channel can end there.
     #[inline]
     pub(super) fn written(self, end: usize) -> Result<Written, Garbled> {
         const CREDITS: [usize; 2] = [
@@ -132,7 +131,7 @@ impl Window {
                 true => (Lane::Descriptors, end - 1 - DESCRIPTORS_AT, DESCRIPTOR_BYTES),
                 false => (Lane::Eager, end - 1 - self.eager_at(), EAGER_SLOT_BYTES),
             };
-            // Behind the last slot there may be a gap up to the end of the channel.
+            // There may be a gap between the last slot and the end of the channel.
             let most = self.slots(lane) as usize - 1;
             let slot = at_most("the slot that a write has ended in", (at / bytes) as u64, most)?;
             return Ok(Written::Slot(lane, slot as u32));
@@ -149,7 +148,7 @@ impl Window {
     }
 }
 
-/// The most credits that a peer can owe at a time.
+/// Most credit notices of a lane that a peer can have outstanding.
 const fn most_credits(lane: Lane) -> u32 {
     let wide = Window::Wide.slots(lane) / Window::Wide.credit(lane);
     let narrow = Window::Narrow.slots(lane) / Window::Narrow.credit(lane);
@@ -158,24 +157,25 @@ const fn most_credits(lane: Lane) -> u32 {
 
 /// Notices that an MRQ holds (notes on uTofu; an overflow kills the process).
 const MRQ_ENTRIES: u32 = 131_072;
-/// The part of them for the data of announced receives, of all operations together.
+/// MRQ entries reserved for puts into announced receives, of all operations together.
 pub(super) const MRQ_FOR_DATA: u32 = MRQ_ENTRIES / 4;
 /// Peers with wide windows: more than the plans of most collectives have on any torus.
 const WIDE_PEERS: u32 = 32;
-/// The most peers of a port.
+/// Most peers of a port.
 pub(super) const MOST_PEERS: u32 = WIDE_PEERS
     + (MRQ_ENTRIES - MRQ_FOR_DATA - WIDE_PEERS * Window::Wide.notices()) / Window::Narrow.notices();
 
 /// Channels in the first slab.
 const FIRST_SLAB: u32 = 4;
-/// From here on slabs do not grow any more, so that no device pins much more than is used.
+/// Channels in the largest slabs: from this channel number on slabs no longer grow, so that a device does not pin
+/// much more than is used.
 const LARGEST_SLAB: u32 = 256;
 
-/// A number of a channel, and what follows from it.
+/// The window and address that follow from a channel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbered {
     pub(super) window: Window,
-    /// The slab that it lies in, and where there.
+    /// The number of the channel's slab, and the channel's offset in it in bytes.
     pub(super) at: (u32, usize),
 }
 
@@ -207,17 +207,17 @@ impl Numbered {
     }
 }
 
-/// Where an eager message is kept by its sender, from the start of its copies.
+/// Offset of the sender's copy of an eager message, in its memory for copies.
 pub(super) const fn copy_offset(slot: u32) -> usize {
     slot as usize * EAGER_SLOT_BYTES
 }
 
-/// Where in the peer's channel a credit is written.
+/// Offset in the peer's channel of a lane's credit cell.
 pub(super) const fn credit_offset(lane: Lane) -> usize {
     lane as usize * CREDIT_BYTES
 }
 
-/// What was written to a channel.
+/// The part of a channel that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// A credit for a lane.
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!((wide, narrow), (79, 12));
         let most = WIDE_PEERS * wide + (MOST_PEERS - WIDE_PEERS) * narrow;
         assert!(most + MRQ_FOR_DATA <= MRQ_ENTRIES);
-        // Pairwise alltoall on some thousand ranks.
+        // Enough for a pairwise alltoall of some thousand ranks.
         const { assert!(MOST_PEERS > 6000) };
         for window in [Window::Wide, Window::Narrow] {
             for lane in [Lane::Descriptors, Lane::Eager] {
@@ -244,7 +244,7 @@ mod tests {
                 assert!(window.slots(lane) <= u64::BITS);
             }
         }
-        // Four messages under way need no 35 KiB.
+        // Four messages in flight do not need the 18.5 KiB of a wide channel.
         assert_eq!(Window::Narrow.channel_bytes(), 2304);
     }
 
@@ -261,7 +261,7 @@ mod tests {
             let end = offset + window.channel_bytes();
             assert!(end <= slab_bytes);
             next = if end == slab_bytes { (slab + 1, 0) } else { (slab, end) };
-            // As many steering tags as a component id has, and one for the mailbox.
+            // A component id has 256 steering tags: tag 0 for the mailbox, the others for slabs.
             assert!(slab < 255);
         }
     }
@@ -283,7 +283,7 @@ mod tests {
             for lane in [Lane::Descriptors, Lane::Eager] {
                 let end = credit_offset(lane) + 8;
                 assert_eq!(window.written(end), Ok(Written::Credit(lane)));
-                // Only there, and not in the gaps.
+                // A write ends a credit only at this offset; ends inside a credit cell or in the gap are errors.
                 assert!(window.written(end - 1).is_err());
                 assert!(window.written(DESCRIPTORS_AT).is_err());
                 let most = if lane == Lane::Eager { EAGER_SLOT_BYTES } else { DESCRIPTOR_BYTES };

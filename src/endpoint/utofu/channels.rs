@@ -1,8 +1,8 @@
-//! The memory of channels: cut from slabs, each allocated and registered once.
+//! The memory of channels: parts of slabs, each of which is allocated and registered once.
 //!
-//! Slabs are registered under steering tags that follow from their numbers, so that peers can
-//! compute where a channel is ([`channel`](super::channel)); each is as large as all before it, up
-//! to a limit. So a device that pins registered memory pins at most twice what is used.
+//! The steering tag of a slab follows from the slab's number, so peers can compute the STADD of a channel
+//! ([`channel`](super::channel)). Each slab is as large as all earlier slabs together, up to a limit. So a device
+//! that pins registered memory pins at most twice what is used.
 
 use std::ptr::NonNull;
 
@@ -14,32 +14,32 @@ use crate::memory::Pages;
 
 use super::channel::{Numbered, Window};
 
-/// Steering tag of mailboxes; those of slabs follow.
+/// Steering tag of mailboxes; the steering tags of slabs follow it.
 pub(super) const MAILBOX_STAG: u32 = 0;
 
-/// Memory in a slab. Valid as long as the [`Channels`] that gave it out.
+/// Part of a slab. Valid as long as the [`Channels`] that returned it.
 #[derive(Debug)]
 pub(super) struct SlabMemory {
     ptr: NonNull<u8>,
     stadd: Stadd,
 }
 
-// SAFETY: an address of a slab, which is owned by the endpoint that owns this too.
+// SAFETY: an address in a slab; the endpoint that owns the slab owns this value, too.
 unsafe impl Send for SlabMemory {}
 
 impl SlabMemory {
-    /// The first byte.
+    /// The address of the first byte.
     pub(super) fn ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
 
-    /// Where it starts, for the wire.
+    /// The STADD of the first byte.
     pub(super) fn stadd(&self) -> Stadd {
         self.stadd
     }
 }
 
-/// The registration comes before the memory, so that it is dropped first.
+/// A block of registered pages. The registration precedes the memory, so it is dropped first.
 #[derive(Debug)]
 struct Slab {
     registration: Registration,
@@ -51,9 +51,8 @@ impl Slab {
         let pages = Pages::new(bytes as u64);
         let pages = pages.map_err(|_| UtofuError::new("mmap", UTOFU_ERR_OUT_OF_MEMORY))?;
         let (ptr, len) = (pages.ptr(), pages.len());
-        // SAFETY: the pages live beside the registration and longer. Peers write to their
-        // channels only, which are read through raw pointers, and only where a notice has
-        // said that a write is complete.
+        // SAFETY: the pages outlive the registration beside them. Peers write only to their channels. This rank reads
+        // channels through raw pointers, and only after a notice has reported that the write is complete.
         let registration = unsafe {
             match stag {
                 Some(stag) => vcq.register_with_stag(ptr, len, stag, Access::ReadWrite),
@@ -72,22 +71,22 @@ impl Slab {
     }
 }
 
-/// All channels of one endpoint, and the copies of what goes to its channels elsewhere. Nothing
-/// is given back before the endpoint's end.
+/// All channels of one endpoint, and its copies of eager messages to peers. Nothing is freed before the endpoint's
+/// end.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     n_channels: u32,
     slabs: Vec<Slab>,
     copies: Vec<Slab>,
-    /// Bytes of the last slab of copies that are given out.
+    /// Bytes of the last slab of copies that are in use.
     copied: usize,
 }
 
 impl Channels {
-    /// The channel of the next peer.
+    /// Returns the channel of the next peer.
     ///
     /// # Errors
-    /// What the registration returns, `INVALID_STAG` for instance.
+    /// The error of the registration, for instance `INVALID_STAG`.
     pub(super) fn add(&mut self, vcq: &mut Vcq) -> Result<SlabMemory, UtofuError> {
         let (slab, offset) = Numbered::of(self.n_channels).at;
         if slab as usize == self.slabs.len() {
@@ -98,10 +97,11 @@ impl Channels {
         Ok(self.slabs[slab as usize].memory(offset))
     }
 
-    /// Memory for the copies of eager messages to a peer whose channel for this rank is so wide.
+    /// Returns memory for copies of eager messages to a peer. `window`: the width of this rank's channel at that
+    /// peer.
     ///
     /// # Errors
-    /// What the registration returns, `FULL` for instance.
+    /// The error of the registration, for instance `FULL`.
     pub(super) fn add_copies(
         &mut self,
         vcq: &mut Vcq,
@@ -110,7 +110,7 @@ impl Channels {
         let bytes = window.copies_bytes();
         let len = self.copies.last().map_or(0, |slab| slab.pages.len());
         if self.copied + bytes > len {
-            // Twice the last, but no more than 64 wide ones.
+            // Twice the last slab, but at most the copies of 64 wide channels.
             let most = 64 * Window::Wide.copies_bytes();
             self.copies.push(Slab::new(vcq, (2 * len).clamp(bytes, most), None)?);
             self.copied = 0;
@@ -121,16 +121,16 @@ impl Channels {
     }
 
     #[cfg(feature = "internals")]
-    /// Bytes registered.
+    /// Bytes of all slabs.
     pub(super) fn bytes(&self) -> usize {
         self.slabs.iter().chain(&self.copies).map(|slab| slab.pages.len()).sum()
     }
 }
 
-/// Where the channel with that number of another rank's port is.
+/// The STADD of the channel with this number of the port with VCQ `owner`.
 ///
 /// # Errors
-/// What the library says of its steering tag.
+/// The library's error for the slab's steering tag.
 pub(super) fn channel_of(api: &Api, owner: VcqId, number: u32) -> Result<Stadd, UtofuError> {
     let (slab, offset) = Numbered::of(number).at;
     Ok(owner.stadd_of_stag(api, MAILBOX_STAG + 1 + slab)? + offset as u64)

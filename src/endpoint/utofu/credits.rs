@@ -1,33 +1,33 @@
-//! Who may write which slot of a channel.
+//! Flow control of a channel: which slots the sender may write.
 //!
-//! A sender takes slots in ring order as long as it has credits. The receiver is done with
-//! slots in any order, since writes may overtake each other, but gives credit only for slots
-//! that the ring has passed: so a credit always stands for the sender's oldest slots.
+//! A sender takes slots in ring order as long as it has credits. Writes may overtake each other, so the receiver
+//! finishes slots in any order, but it returns credits only for slots that the head of the ring has passed. So a
+//! credit always stands for the sender's oldest slots.
 //!
-//! The receiver holds credits of messages that came too early, if it has no room for more of them. It
-//! may then grant a credit for a message that it waits for. The last credits for descriptors are for
-//! those that are no messages, and are never held.
+//! If the receiver has no memory for further unexpected messages, it withholds the credits of those that arrive. It
+//! may then grant one such credit for a message whose receive is posted. The last credits for descriptors are
+//! reserved for descriptors that are not messages; these credits are never withheld.
 
 use super::channel::{Lane, Window};
 use crate::endpoint::garbled::{Garbled, at_most};
 
-/// The sender's side.
+/// The sender's side of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     lane: Lane,
     next: u32,
     credits: u32,
-    /// Those of the window: none before the peer has said where the channel is.
+    /// The window's limits; all 0 until the peer's hello has arrived.
     limits: Limits,
 }
 
-/// What a window has of a lane, looked up once: every message needs it.
+/// A window's figures for one lane, cached because every message needs them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Limits {
     slots: u32,
-    /// Slots that a credit stands for.
+    /// Slots that one credit notice returns.
     credit: u32,
-    /// Slots that are for no message.
+    /// Slots reserved for descriptors that are not messages.
     kept: u32,
 }
 
@@ -37,7 +37,7 @@ impl Limits {
         Limits { slots, credit, kept: window.kept(lane) }
     }
 
-    /// The slot behind that one.
+    /// The next slot in ring order.
     #[inline]
     fn after(&self, slot: u32) -> u32 {
         if slot + 1 < self.slots { slot + 1 } else { 0 }
@@ -49,25 +49,25 @@ impl Outgoing {
         Outgoing { lane, next: 0, credits: 0, limits: Limits::default() }
     }
 
-    /// The peer has said how much of the channel can be used.
+    /// Starts with all credits of `window`: the peer's hello has arrived.
     pub(super) fn open(&mut self, window: Window) {
         self.limits = Limits::of(window, self.lane);
         self.credits = self.limits.slots;
     }
 
-    /// The slot that the next message goes to, if it is free.
+    /// The slot of the next descriptor that is not a message, if a credit is left.
     #[inline]
     pub(super) fn slot(&self) -> Option<u32> {
         (self.credits > 0).then_some(self.next)
     }
 
-    /// The same for a message that its receiver may hold.
+    /// The slot of the next message, whose credit the receiver may withhold; leaves the reserved slots free.
     #[inline]
     pub(super) fn slot_for_message(&self) -> Option<u32> {
         (self.credits > self.limits.kept).then_some(self.next)
     }
 
-    /// The peer has granted a credit.
+    /// Adds the single credit that the peer has granted for an announced message.
     ///
     /// # Errors
     /// As [`credited`](Outgoing::credited).
@@ -75,19 +75,19 @@ impl Outgoing {
         self.add(1)
     }
 
-    /// The message has gone to the slot.
+    /// Uses the credit of the next slot, to which the caller writes.
     #[inline]
     pub(super) fn used(&mut self) {
         self.credits -= 1;
         self.next = self.limits.after(self.next);
     }
 
-    /// A credit has arrived.
+    /// Adds the credits of one credit notice.
     ///
     /// # Errors
-    /// If it is for slots that nothing has been written to.
+    /// If the slots that the notice returns were not in use.
     pub(super) fn credited(&mut self) -> Result<(), Garbled> {
-        // Also one that comes before the channel is open is too many.
+        // Before the hello `credit` is 0: count at least one, so that an early notice is refused.
         self.add(self.limits.credit.max(1))
     }
 
@@ -98,21 +98,21 @@ impl Outgoing {
     }
 }
 
-/// The receiver's side.
+/// The receiver's side of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     limits: Limits,
     /// The oldest slot that is not done.
     head: u32,
-    /// A bit for each slot that is done.
+    /// One bit for each slot that is done.
     done: u64,
-    /// Slots passed for which no credit has been given.
+    /// Slots that `head` has passed and whose credits have not been returned.
     passed: u32,
-    /// Messages that are kept and hold the credit of their slot.
+    /// Unexpected messages whose credit is withheld.
     held: u32,
-    /// Credits that are granted for messages which have not come.
+    /// Granted credits whose messages have not arrived.
     granted: u32,
-    /// Slots whose messages are still being read.
+    /// Slots whose messages the engine is still reading in place.
     views: u32,
 }
 
@@ -122,7 +122,7 @@ impl Incoming {
         Incoming { limits, head: 0, done: 0, passed: 0, held: 0, granted: 0, views: 0 }
     }
 
-    /// The message in `slot` has been taken.
+    /// Marks a slot as free: its message has been taken.
     #[inline]
     pub(super) fn done(&mut self, slot: u32) {
         self.done |= 1 << slot;
@@ -133,18 +133,18 @@ impl Incoming {
         }
     }
 
-    /// A message is kept that holds its credit.
+    /// Withholds a credit for an unexpected message.
     pub(super) fn hold(&mut self) {
         self.held += 1;
     }
 
-    /// A message that held its credit is not kept any more.
+    /// Stops withholding the credit of a message that has met its receive.
     pub(super) fn let_go(&mut self) {
         self.held -= 1;
     }
 
-    /// Takes a credit to grant for one message, if there is one. The last are for what is no message:
-    /// a grant may itself wait behind that.
+    /// Takes one credit to grant for one message; false if there is none. The reserved credits are never granted: a
+    /// grant may itself wait behind a descriptor that is not a message.
     pub(super) fn grant(&mut self) -> bool {
         let most = self.limits.slots - self.limits.kept;
         let may_grant = self.passed > 0 && self.granted < most;
@@ -154,18 +154,18 @@ impl Incoming {
         may_grant
     }
 
-    /// The message has come for which a credit was granted; `refused`: without that credit, as it was
-    /// on its way already.
+    /// Accounts for the arrival of a message for which a credit was granted. `refused`: the message was sent before
+    /// the grant arrived, so the granted credit is unused.
     pub(super) fn came(&mut self, refused: bool) {
         (self.passed, self.granted) = (self.passed + u32::from(refused), self.granted - 1);
     }
 
-    /// The message in a slot is being read where it is.
+    /// The engine starts to read the message of a slot in place.
     pub(super) fn view(&mut self) {
         self.views += 1;
     }
 
-    /// A message that was viewed has been read: its slot is about to be done.
+    /// The engine has read a message in place; the caller then calls [`done`](Incoming::done).
     pub(super) fn returned(&mut self) {
         self.views -= 1;
     }
@@ -176,19 +176,19 @@ impl Incoming {
         self.views > 0 && self.passed + self.done.count_ones() + self.views >= self.due()
     }
 
-    /// Whether credits are to be sent.
+    /// Whether a credit notice is due.
     #[inline]
     pub(super) fn owes(&self) -> bool {
         self.passed >= self.due()
     }
 
-    /// The slots passed with which credits are to be sent: what is granted are credits that were held.
+    /// Passed slots at which a credit notice is due. Granted credits come out of the withheld ones.
     #[inline]
     fn due(&self) -> u32 {
         self.held.saturating_sub(self.granted) + self.limits.credit
     }
 
-    /// A credit has been sent.
+    /// Accounts for a credit notice that was sent.
     pub(super) fn paid(&mut self) {
         self.passed -= self.limits.credit;
     }
@@ -226,7 +226,7 @@ mod tests {
         out.open(window);
         let mut under_way = Vec::new();
         let mut sent = 0;
-        // Always take the newest first: the worst order for the ring.
+        // Finish the newest slot first: the worst order for the ring.
         for round in 0..200 {
             while let Some(slot) = out.slot() {
                 assert!(!under_way.contains(&slot), "slot {slot} overwritten");

@@ -1,8 +1,8 @@
-//! Making sure that everything written has arrived.
+//! The fence: waits until everything that was written to peers has arrived.
 //!
-//! A completion in the TCQ says that a put has left, not that it has arrived. A local notice of
-//! a strongly ordered put says that it has arrived, and with it all that this VCQ has put to
-//! that target before. So each peer gets one more put: its hello once again.
+//! A completion in the TCQ says that a put has left, not that it has arrived. A local notice of a strongly ordered
+//! put says that the put has arrived, and with it all earlier puts from this VCQ to that target. So the fence sends
+//! each peer one more put: its hello once again.
 
 use utofu::Cookie;
 use utofu::handles::{Mark, PostFlags};
@@ -13,31 +13,32 @@ use super::UtofuEndpoint;
 use super::state::Fence;
 
 impl UtofuEndpoint {
-    /// The peer to which the next put is due, if it has not answered. Otherwise only this rank's device keeps
-    /// the put back.
+    /// The rank whose hello is missing, so that its last put cannot be posted yet. `None` if the fence waits only for
+    /// this rank's device.
     pub(super) fn first_unfenced(&self) -> Option<u32> {
         let next = self.peers.get(self.fence.posted)?;
         next.channel.is_none().then_some(next.rank)
     }
 
-    /// Puts once more to every peer that nothing else will be put to; true if all have answered.
+    /// Posts a last put to each peer that no other write is queued for; true once the notices of all last puts have
+    /// arrived.
     pub(super) fn all_arrived(&mut self) -> Result<bool, WireError> {
-        // The peer does not hear of it.
+        // Without a notice at the peer.
         let flags = PostFlags::STRONG_ORDER | PostFlags::LOCAL;
         let last = Mark { edata: 0, flags, cookie: Cookie(0) };
-        // Behind all else.
+        // The last puts must follow all other posts.
         if !self.post_batch()? {
             return Ok(false);
         }
         while let Some(peer) = self.peers.get(self.fence.posted) {
-            // Every peer that this rank has communicated with has sent its hello. Reading one
-            // that is still unread may send credits.
+            // Every peer that this rank has communicated with sends its hello. When this rank takes a hello from the
+            // MRQ, it may return credits, which are puts, too.
             if peer.channel.is_none() || !peer.is_quiet() {
                 return Ok(false);
             }
             let (vcq, at) = (peer.vcq, peer.hello_at());
-            // SAFETY: the mailbox is the peer's, which frees it only after a barrier that this
-            // rank has yet to enter. What is written there means nothing.
+            // SAFETY: the target is the peer's mailbox, which the peer frees only after a barrier that this rank has
+            // not entered yet. The content of hellos is never read.
             let posted = unsafe { self.vcq.put_piggyback(vcq, &[0], at, last) };
             if !self.accepted(posted)? {
                 return Ok(false);

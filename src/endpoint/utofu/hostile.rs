@@ -1,4 +1,4 @@
-//! A channel whose sender writes what it likes: for fuzzing.
+//! A channel whose sender writes arbitrary bytes: for fuzzing.
 
 use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, Lane, TINY_BYTES, Window, Written,
@@ -6,7 +6,7 @@ use super::channel::{
 use super::credits::Outgoing;
 use super::wire::{self, Descriptor};
 
-/// A channel with these bytes: each write's end, and its slot read as the port would.
+/// Takes from `bytes` the ends of writes and the content of the channel, and handles each write as a port would.
 pub(crate) fn play(bytes: &[u8]) {
     let Some((&first, bytes)) = bytes.split_first() else { return };
     let window = if first & 1 == 0 { Window::Wide } else { Window::Narrow };
@@ -32,7 +32,7 @@ pub(crate) fn play(bytes: &[u8]) {
     }
 }
 
-/// What stands in a slot, which `rest` begins with.
+/// Decodes the slot at the start of `rest`.
 fn read(lane: Lane, rest: &[u8]) {
     match lane {
         Lane::Descriptors => {

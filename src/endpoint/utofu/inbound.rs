@@ -1,4 +1,4 @@
-//! What peers have written: to channels, to announced receives, to the mailbox.
+//! Handling of notices: peers' writes to channels, to announced receives and to the mailbox.
 
 use utofu::handles::{Notice, NoticeError};
 use utofu::{Stadd, VcqId};
@@ -17,7 +17,7 @@ use super::wire::{self, Descriptor, Leave};
 use super::{SPARE_BUFFERS, UtofuEndpoint, deliver, failed};
 
 impl UtofuEndpoint {
-    /// Takes a notice from the MRQ, if there is one, and handles it.
+    /// Takes a notice from the MRQ, if there is one, and handles it. Returns whether there was one.
     pub(super) fn take_notice(&mut self) -> Result<bool, WireError> {
         match self.vcq.poll_mrq() {
             Ok(Some(Notice::RemotePut { peer, remote_end, .. })) => {
@@ -25,12 +25,12 @@ impl UtofuEndpoint {
             }
             Ok(Some(Notice::LocalPut { .. })) => self.fence.passed(),
             Ok(Some(Notice::LocalGet { .. })) => self.answered()?,
-            // No other notices are ever asked for.
+            // Posts never ask for other notices.
             Ok(Some(_)) => {}
             Ok(None) => return Ok(false),
             Err(error) => {
                 let error = self.notice_error(&error);
-                // Whatever it was that failed, a rank that was asked is not reached.
+                // Any failed access to the rank whose status was requested counts as its answer: it is not reachable.
                 if error.peer.is_none() || error.peer != self.asked {
                     return Err(error);
                 }
@@ -47,9 +47,9 @@ impl UtofuEndpoint {
         };
         WireError { call: "utofu_poll_mrq", reason: error.to_string(), peer }
     }
-    /// A write of the VCQ `by` has ended at `end`.
+    /// Handles the notice of a put by VCQ `by` that ended at `end`.
     pub(super) fn noticed(&mut self, by: u64, end: Stadd) -> Result<(), WireError> {
-        // The data of an announced receive?
+        // A put into an announced receive?
         let behind = self.rendezvous_recvs.partition_point(|rendezvous| rendezvous.at < end);
         let index = behind.checked_sub(1).filter(|&index| {
             let RendezvousRecv { at, len, .. } = self.rendezvous_recvs[index];
@@ -66,7 +66,7 @@ impl UtofuEndpoint {
             }
             return Ok(());
         }
-        // Something in a channel?
+        // A write to a channel?
         let after = self.channels.partition_point(|(stadd, _)| *stadd < end);
         if let Some(&(start, index)) = after.checked_sub(1).and_then(|at| self.channels.get(at))
             && let Some(offset) = end.offset_from(start)
@@ -83,7 +83,7 @@ impl UtofuEndpoint {
                 Written::Slot(lane, slot) => self.arrived(index, lane, slot),
             };
         }
-        // A hello? Its place says the number of the channel, its sender whose that is.
+        // A hello? Its address encodes the number of the channel, its sender owns the channel.
         let base = self.mailbox_registration.at(HELLOS_AT + 1);
         match end.offset_from(base) {
             Some(number) if number < u64::from(MOST_PEERS) => {
@@ -108,7 +108,7 @@ impl UtofuEndpoint {
         }
     }
 
-    /// Whose VCQ that is.
+    /// The rank that owns a VCQ.
     fn rank_of(&self, vcq: u64) -> Result<Rank, WireError> {
         let id = VcqId::from_raw(self.addresses.api(), vcq).map_err(|error| failed(error, None))?;
         self.addresses.rank(&id).ok_or_else(|| {
@@ -116,7 +116,7 @@ impl UtofuEndpoint {
         })
     }
 
-    /// A slot of a peer's channel has been written.
+    /// Handles the write of a slot of a peer's channel.
     pub(super) fn arrived(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         let rank = peer.rank;
@@ -124,8 +124,8 @@ impl UtofuEndpoint {
         let ptr = peer.here.slot(lane, slot);
         match lane {
             Lane::Descriptors => {
-                // SAFETY: the slot lies within the channel, and stays as it is until it is credited; any bytes
-                // are valid.
+                // SAFETY: the slot lies within the channel and does not change until its credit is returned; any
+                // bytes are valid.
                 let bytes = unsafe { ptr.cast::<[u8; DESCRIPTOR_BYTES]>().read() };
                 match Descriptor::decode(&bytes).map_err(garbled)? {
                     Descriptor::ClearToSend { tag, at, len } => {
@@ -145,11 +145,11 @@ impl UtofuEndpoint {
                 // SAFETY: as for descriptors.
                 let header = unsafe { ptr.cast::<[u8; EAGER_HEADER_BYTES]>().read() };
                 let (tag, leave, len) = wire::eager_message(&header).map_err(garbled)?;
-                // SAFETY: as above; `len` is at most a slot's room, and the peer does not
-                // write the slot again before it gets the credit for it.
+                // SAFETY: as above; `len` is at most a slot's room, and the peer does not write the slot again before
+                // its credit is returned.
                 let data = unsafe { std::slice::from_raw_parts(ptr.add(EAGER_HEADER_BYTES), len) };
                 if self.received(index, tag, leave, Arrived::Eager(slot, data))? {
-                    // It is being read there.
+                    // The engine reads the message in its slot.
                     return Ok(());
                 }
             }
@@ -157,7 +157,7 @@ impl UtofuEndpoint {
         self.slot_done(index, lane, slot)
     }
 
-    /// Gives a slot back, with a credit for several when it is time, or for one that is wanted.
+    /// Frees a slot; sends a credit notice if one is due, or grants a credit if an announced message waits for one.
     pub(super) fn slot_done(&mut self, index: u32, lane: Lane, slot: u32) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         peer.incoming[lane as usize].done(slot);
@@ -169,7 +169,7 @@ impl UtofuEndpoint {
         self.flush_peer(index)
     }
 
-    /// A whole message has arrived. Returns whether it stays in its slot for now.
+    /// Handles a complete message. Returns whether it stays in its slot for now.
     fn received(
         &mut self,
         index: u32,
@@ -194,17 +194,17 @@ impl UtofuEndpoint {
             self.view_slot(recv.slot, index, place, data);
             return Ok(true);
         }
-        // SAFETY: the receive is posted, so its region is valid and nobody else's; it has the
-        // message's length.
+        // SAFETY: the receive is posted, so no other thread accesses its region, which is valid and has the message's
+        // length.
         unsafe { deliver(data, &recv.region) };
         self.events.push(Event::Received(recv.slot));
         Ok(false)
     }
 
-    /// Keeps a message whose receive is not posted.
+    /// Keeps an unexpected message.
     fn keep(&mut self, index: u32, tag: Tag, leave: Leave, message: &Arrived<'_>) {
         let queue = from_peer(index);
-        // The message takes the place of its announcement.
+        // The message replaces its announcement.
         if leave == Leave::Announced && self.matcher.take_unexpected(queue, tag).is_none() {
             self.overtaken.push((queue, tag));
         }
@@ -226,8 +226,8 @@ impl UtofuEndpoint {
         self.matcher.keep(queue, Unexpected { tag, len, body: Body::Kept(kept) });
     }
 
-    /// A receive is posted whose message, which `fits` or does not, has been kept. That gives the credit
-    /// back that it holds.
+    /// Handles a receive whose message had been kept; releases the message's memory and, if withheld, its credit.
+    /// `fits`: whether length and call agree.
     pub(super) fn received_unexpected(
         &mut self,
         index: u32,
@@ -249,8 +249,8 @@ impl UtofuEndpoint {
                 return Ok(());
             }
             _ if fits => {
-                // SAFETY: the region is valid for writes, and nobody else's, by the contract of the
-                // post; it has the message's length.
+                // SAFETY: by the contract of the post the region is valid for writes and no other thread accesses it;
+                // it has the message's length.
                 unsafe { deliver(kept.data(), &recv.region) };
                 self.events.push(Event::Received(recv.slot));
             }
@@ -262,7 +262,7 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// A peer has posted a receive: a long one, `(tag, len)`, at `at`, or one of a short message.
+    /// Handles a peer's `ClearToSend`: of a long receive, `(tag, len)`, at `at`, or with a short length.
     fn clear_to_send(
         &mut self,
         index: u32,
@@ -285,12 +285,12 @@ impl UtofuEndpoint {
         }
     }
 
-    /// The puts of a message of this length.
+    /// The number of puts that a message of this length needs.
     pub(super) fn n_puts(&self, len: usize) -> u32 {
         len.div_ceil(self.longest_put) as u32
     }
 
-    /// Takes note of an announced receive.
+    /// Records an announced receive.
     pub(super) fn add_rendezvous(&mut self, index: u32, recv: &RecvPost) {
         let &RecvPost { tag, region, .. } = recv;
         let (at, puts_left) = (Stadd(region.key), self.n_puts(region.len));
@@ -300,7 +300,7 @@ impl UtofuEndpoint {
         self.rendezvous_recvs.insert(place, rendezvous);
     }
 
-    /// Nothing is put into a receive any more. Returns whether it was announced.
+    /// Removes an announced receive: no more puts will arrive for it. Returns whether it was announced.
     pub(super) fn remove_rendezvous(&mut self, recv: &RecvPost) -> bool {
         let at = Stadd(recv.region.key);
         let Ok(place) = self.rendezvous_recvs.binary_search_by_key(&at, |rendezvous| rendezvous.at)
@@ -311,7 +311,7 @@ impl UtofuEndpoint {
         true
     }
 
-    /// Keeps a buffer for another message, if it is one of those made in advance.
+    /// Keeps a buffer for another message, if it is as large as those allocated at start-up.
     pub(super) fn recycle(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() >= EAGER_BYTES && self.spare.len() < SPARE_BUFFERS {
             buffer.clear();
@@ -323,9 +323,9 @@ impl UtofuEndpoint {
 /// A short message that has arrived.
 #[derive(Clone, Copy)]
 enum Arrived<'a> {
-    /// Its length and its bytes.
+    /// The length, and the bytes in its first part.
     Tiny(u8, [u8; TINY_BYTES]),
-    /// Its eager slot and its bytes there.
+    /// The eager slot, and the message's bytes in it.
     Eager(u32, &'a [u8]),
 }
 

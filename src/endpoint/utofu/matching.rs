@@ -1,18 +1,18 @@
-//! Messages and receives of which one side has told the other: who sends when, and what becomes of those
-//! that differ in length or call.
+//! Announced messages and receives: which side sends what, and how messages are dropped whose two sides differ in
+//! length or call.
 //!
 //! # Differences
-//! Whoever has both sides of a message compares them, and reports
-//! [`Event::Differs`](crate::endpoint::Event::Differs) if they differ. The other side is done as well:
+//! The side that knows both the send and the receive compares them, and reports
+//! [`Event::Differs`](crate::endpoint::Event::Differs) if they differ. The other side completes, too:
 //!
 //! | send | receive | compared by | the other side |
 //! | --- | --- | --- | --- |
-//! | short | short | the receiver | the sender was done when it sent |
-//! | short | long | the receiver, which sends `Withdrawn` if it has sent `ClearToSend` | likewise |
-//! | long | short | the receiver, once the message is announced | the sender gets the short `ClearToSend` |
+//! | short | short | the receiver | the sender was complete when it had sent the message |
+//! | short | long | the receiver; it sends `Withdrawn` if it has sent `ClearToSend` | the sender was complete |
+//! | long | short | the receiver, once the message is announced | the sender gets a `ClearToSend` with a short length |
 //! | long | long | the sender, when it gets `ClearToSend` | the receiver gets `Refused` |
 //!
-//! A short message travels in any case: it may be on its way already. So no credit is lost.
+//! A short message is sent in any case, since it may already be in flight. So no credit is lost.
 
 use std::time::Duration;
 
@@ -26,22 +26,22 @@ use super::peer::{Announced, Outbound, Waited, from_peer, is_long, to_peer};
 use super::unexpected::{Body, Unexpected};
 use super::wire::Descriptor;
 
-/// Messages that wait for their receives are looked at if so much time has passed.
+/// Time between two checks of the messages that wait for their receives.
 const LOOK_AFTER: Duration = Duration::from_millis(10);
-/// At this look the peer is told of a message.
+/// Checks after which a waiting long message is announced to the peer.
 const SAID_AT_AGE: u32 = 2;
-/// Messages longer than eager ones of which a peer has said that it waits with them, and whose receives
-/// are not posted. Those that are said too late stay for a while: so many are remembered.
+/// Most announcements of long messages that are kept for each peer while the receives are not posted. An announcement
+/// that arrives after its message is kept, too, so beyond this number the oldest one is dropped.
 const MOST_SAID: usize = 16;
 
 impl UtofuEndpoint {
-    /// This rank posts a message.
+    /// Notes that this rank posts a message of the tag's call.
     #[inline]
     pub(super) fn enter_call(&mut self, tag: Tag) -> Result<(), WireError> {
         self.matcher.enter(tag).map_err(|other| self.differs(other))
     }
 
-    /// Takes out the post that what has come from a peer is for.
+    /// Takes out the post that a message or announcement from a peer matches.
     #[inline]
     pub(super) fn meet(&mut self, queue: usize, tag: Tag) -> Result<Option<RecvPost>, WireError> {
         self.matcher.meet(queue, tag).map_err(|other| self.differs(other))
@@ -50,24 +50,24 @@ impl UtofuEndpoint {
     #[cold]
     fn differs(&self, OtherCall { peer }: OtherCall) -> WireError {
         let rank = self.peers[peer / 2].rank;
-        // News to this rank too.
+        // This rank itself must see the failure as news, too.
         self.note(Blame { rank, fault: Fault::Elsewhere, by: self.rank });
         of_another_call(rank)
     }
 
-    /// A post is done whose message differs.
+    /// Reports a post whose message differs in length or call.
     #[cold]
     fn differing(&mut self, index: u32, post: &RecvPost) {
         self.events.push(Event::Differs(post.slot, self.peers[index as usize].rank));
     }
 
-    /// Tells a peer something that is no message.
+    /// Sends a peer a descriptor that is not a message.
     pub(super) fn say(&mut self, index: u32, what: Descriptor) -> Result<(), WireError> {
         self.peers[index as usize].urgent.push_back(Outbound::Plain(what));
         self.flush_peer(index)
     }
 
-    /// A receive is posted that nothing has come for: a long one is announced.
+    /// Queues a receive for which nothing has arrived, and announces it if it is long.
     pub(super) fn awaits(&mut self, index: u32, recv: RecvPost) -> Result<(), WireError> {
         self.matcher.await_message(from_peer(index), recv);
         if !is_long(recv.region.len) {
@@ -78,7 +78,7 @@ impl UtofuEndpoint {
         self.say(index, Descriptor::ClearToSend { tag, at: recv.region.key, len })
     }
 
-    /// A receive is posted whose message the peer has announced.
+    /// Handles a receive whose message the peer has already announced.
     pub(super) fn awaits_announced(
         &mut self,
         index: u32,
@@ -95,8 +95,8 @@ impl UtofuEndpoint {
         }
     }
 
-    /// A peer waits with a message. If that is short, it waits for a credit. If it is long, it may wait for
-    /// a receive that it will never hear of, as that expects a short one.
+    /// Handles a peer's `RequestToSend`. A short message waits for a credit. A long message may wait for a
+    /// `ClearToSend` that never comes, because its receive is short and so not announced.
     pub(super) fn waits(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
         let queue = from_peer(index);
         if self.is_overtaken(queue, tag) {
@@ -106,7 +106,7 @@ impl UtofuEndpoint {
         match recv.map(|recv| is_long(recv.region.len)) {
             None => self.keep_announced(queue, tag, len),
             Some(_) if !is_long(len) => return self.want(index, tag, len),
-            // The receive is announced as well.
+            // The `ClearToSend` for this receive has been sent or queued.
             Some(true) => {}
             Some(false) => {
                 if let Some(recv) = self.meet(queue, tag)? {
@@ -117,7 +117,7 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// A long message has been announced whose receive is a short one.
+    /// Ends a long announced message whose receive is short.
     #[cold]
     fn refuse_long(&mut self, index: u32, recv: &RecvPost, tag: Tag) -> Result<(), WireError> {
         self.differing(index, recv);
@@ -125,8 +125,7 @@ impl UtofuEndpoint {
         self.say(index, Descriptor::ClearToSend { tag, at: 0, len })
     }
 
-    /// A short message has been announced, and its receive is posted: it gets a credit as soon as there is
-    /// one.
+    /// Grants a credit, as soon as one is free, to a short message that is announced and whose receive is posted.
     fn want(&mut self, index: u32, tag: Tag, len: usize) -> Result<(), WireError> {
         let peer = &mut self.peers[index as usize];
         if peer.wanted.iter().any(|wanted| wanted.tag.names_same(tag)) {
@@ -147,7 +146,7 @@ impl UtofuEndpoint {
         self.matcher.keep(queue, Unexpected { tag, len, body: Body::Announced });
     }
 
-    /// A peer's announced receive, `(tag, len)`, has met the send: puts the message there if it fits.
+    /// Handles a peer's announced receive, `(tag, len)`, whose send is posted: puts the message to `at` if it fits.
     pub(super) fn met_clear_to_send(
         &mut self,
         index: u32,
@@ -162,8 +161,8 @@ impl UtofuEndpoint {
         self.say(index, Descriptor::Refused { tag })
     }
 
-    /// A peer's receive is posted and waits for a message that is not longer than eager ones: a grant, or
-    /// the end of a send that is longer.
+    /// Handles a `ClearToSend` with a short length: it grants a credit to a short message, or ends a long send whose
+    /// receive is short.
     pub(super) fn met_short_clear_to_send(
         &mut self,
         index: u32,
@@ -181,7 +180,7 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// A short message has come that differs from its receive.
+    /// Handles a short message that differs from its receive.
     #[cold]
     pub(super) fn refuse_short(&mut self, index: u32, recv: &RecvPost) -> Result<(), WireError> {
         self.differing(index, recv);
@@ -192,7 +191,7 @@ impl UtofuEndpoint {
         self.say(index, Descriptor::Withdrawn { tag: recv.tag })
     }
 
-    /// A peer's message differs from the receive that was announced for it.
+    /// Handles a peer's `Refused`: its message differs from the receive that this rank announced.
     pub(super) fn refused(&mut self, index: u32, tag: Tag) -> Result<(), WireError> {
         if let Some(recv) = self.meet(from_peer(index), tag)?
             && self.remove_rendezvous(&recv)
@@ -205,7 +204,7 @@ impl UtofuEndpoint {
         Err(WireError::new("matching of messages", reason))
     }
 
-    /// A peer's announced receive has been met by a short message.
+    /// Handles a peer's `Withdrawn`: a short message has met the receive that the peer announced.
     pub(super) fn withdrawn(&mut self, index: u32, tag: Tag) {
         let queue = to_peer(index);
         if self.matcher.take_unexpected(queue, tag).is_none() {
@@ -213,15 +212,14 @@ impl UtofuEndpoint {
         }
     }
 
-    /// Whether an announcement comes behind what has made it void.
+    /// Whether an announcement has arrived after the message or withdrawal that makes it void.
     pub(super) fn is_overtaken(&mut self, queue: usize, tag: Tag) -> bool {
         let is_it = |(of, other): &(usize, Tag)| *of == queue && other.names_same(tag);
         let found = self.overtaken.iter().position(is_it);
         found.map(|at| self.overtaken.swap_remove(at)).is_some()
     }
 
-    /// Looks at messages that wait for credits and, if it is time to, at those that wait for their
-    /// receives.
+    /// Checks the messages that wait for credits and, every [`LOOK_AFTER`], those that wait for their receives.
     pub(super) fn look(&mut self) -> Result<(), WireError> {
         if !self.waiting.is_empty() {
             self.announce()?;
@@ -234,9 +232,9 @@ impl UtofuEndpoint {
         self.say_lengths()
     }
 
-    /// Tells peers of long messages that have been waiting for their receives for a while: they
-    /// may expect short ones, and announce nothing. Only what can be written at once: a peer that is
-    /// done with all messages gives no credits, and nobody is to wait for it with this.
+    /// Announces long messages that have waited for their receives for a while, to peers that may expect short
+    /// messages and then send no `ClearToSend`. Sends only what can be written at once: a peer that is done with all
+    /// messages returns no credits, and this rank must not wait for it because of an announcement.
     fn say_lengths(&mut self) -> Result<(), WireError> {
         for index in 0..self.peers.len() as u32 {
             let waited = &mut self.peers[index as usize].waited;

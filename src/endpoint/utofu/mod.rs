@@ -1,52 +1,51 @@
 //! The wire over uTofu: one VCQ per port.
 //!
 //! # Protocol
-//! - *Addresses.* A VCQ's id follows from its rank (`addresses`), where a mailbox or a channel is
-//!   from the id (`channel`): at start-up each rank tells the place of its VCQs on its node, and
-//!   nothing is kept for ranks that are not talked to.
-//! - *First contact.* A rank that wants anything from a peer gives it a channel to write to and says so
-//!   by a put to the peer's mailbox; the peer answers likewise. A channel has 19 KiB for each of the
-//!   first 32 peers and 2 KiB for others. Plans of collectives need O(log p) peers (pairwise alltoall: p).
-//! - *Tiny* messages (up to 16 bytes) travel inside a piggybacked descriptor; *eager* ones (up
-//!   to 2 KiB) are copied and put into an eager slot. Whoever receives either before having
-//!   posted the receive keeps it aside and frees the slot, so no message can block another.
-//!   That memory is bounded ([`unexpected`](super::unexpected)): past the bound a slot's credit is
-//!   held until its message has met its receive. A sender that gets no credits for some polls
-//!   announces its messages, and the receiver grants credits for those that it awaits.
-//! - *Longer* messages wait for their receive: the receiver sends a descriptor with the STADD
-//!   of its region, the sender puts into it (in pieces of at most the TNI's longest put), and
-//!   the notices' addresses tell which receive they belong to. A receiver that expects a short
-//!   message announces nothing: so a sender that has waited for a while says how long its is.
-//!   Where the two sides differ, the message is dropped (`matching`).
+//! - *Addresses.* `addresses` computes a VCQ's id from its rank, `channel` the STADD of a mailbox or channel from
+//!   that id. At start-up each rank publishes which VCQs of its node are its own. An endpoint keeps no state for a
+//!   rank until one of them contacts the other.
+//! - *First contact.* A rank that needs a peer allocates a channel that the peer may write to, and announces the
+//!   channel by a hello: a put to the peer's mailbox. The peer answers with a hello for a channel of its own. A
+//!   channel takes 18.5 KiB for each of the first 32 peers and 2.25 KiB for further peers. Plans of collectives need
+//!   O(log p) peers (pairwise alltoall: p).
+//! - *Tiny* messages (up to 16 bytes) travel inside a piggybacked descriptor; *eager* messages (up to 2 KiB) are
+//!   copied and put into an eager slot. A receiver that has not posted the receive yet copies the message to a buffer
+//!   and frees the slot, so no message can block another. The memory of these buffers is bounded
+//!   ([`unexpected`](super::unexpected)): beyond the bound the receiver withholds the slot's credit until the message
+//!   has met its receive. A sender that gets no credits for some polls announces its messages, and the receiver
+//!   grants credits for those whose receives are posted.
+//! - *Longer* messages use a rendezvous: the receiver sends a clear-to-send descriptor with the STADD of its region,
+//!   the sender puts into the region (in pieces of at most the TNI's longest put), and the address in each notice
+//!   tells which receive the put belongs to. A receiver that expects a short message sends no clear to send, so a
+//!   sender that has waited for a while announces the length of its message. If the lengths or calls of the two sides
+//!   differ, the message is dropped (`matching`).
 //!
 //! # Queues cannot overflow
-//! Writes to a channel are under credits, puts of data are announced, hellos are one per rank.
-//! The number of a channel says how many credits there are: those that come late to a rank with
-//! many peers get a narrow window, and past some thousands there is an error (`channel`). So the MRQ
-//! of a port holds at most 79 notices for each of the first peers, 12 for each of the others, and one
-//! for each put into an announced receive, of which there are never more than the queue has room for:
-//! further receives wait. The TOQ is full at times: then whatever was to be posted waits and
-//! `poll_tcq`, called whenever anything has been posted, makes room.
+//! A write to a channel needs a credit, a put of data follows an announcement, and a rank sends one hello per peer.
+//! The number of a channel determines how many credits its sender has: peers after a port's first 32 get a narrow
+//! window, and beyond some thousands of peers first contact is an error (`channel`). So the MRQ of a port holds at
+//! most 79 notices for each of the first peers, 12 for each further peer, and one for each put into an announced
+//! receive. A port announces no more receives than the MRQ has room for; further receives wait. The TOQ can be full:
+//! then posts wait, and `poll_tcq`, which a port calls whenever it has posted anything, frees entries.
 //!
-//! # Posts together
-//! What goes to channels is posted with one call for all that the engine has for them before it
-//! flushes, or that a poll has. Puts of data are long, and their completions differ; each is posted by
-//! itself.
+//! # Batched posts
+//! Puts to channels are batched: one call of the library posts all that the engine submits before a flush, or all
+//! that one poll produces. Puts of data are long and each has a completion of its own, so each is posted by itself.
 //!
 //! # Order
-//! Nothing relies on the order of two puts; every put has a notice of its own, and its address
-//! says what it was. Notices are never compared by path: what names a peer is which memory it
-//! wrote to.
+//! The protocol does not depend on the order of two puts: every put has a notice, and the remote address in the
+//! notice identifies the put. Notices are never matched by their path; the memory that was written identifies the
+//! peer.
 //!
-//! # Trouble
-//! A mailbox starts with three words: this rank's status, which others read with a get when they wait
-//! for long (it takes no part in that); the news of a failure, which others write; and the place where
-//! the answers to such gets arrive.
+//! # Failure detection
+//! A mailbox starts with three words: this rank's status, which other ranks read with a get after a long wait
+//! (without help from this rank's CPU); news of a failure, which other ranks write; and the destination of this
+//! rank's own status gets.
 //!
-//! # The end
-//! Endpoints of all ranks must be dropped after a barrier that every rank enters when its
-//! [`fence`](crate::endpoint::Registry::fence) has been passed: a last credit may otherwise be written to memory
-//! that is gone.
+//! # Tear-down
+//! All ranks must drop their endpoints after a barrier that every rank enters once its
+//! [`fence`](crate::endpoint::Registry::fence) has returned true. Otherwise a last credit may be written to freed
+//! memory.
 
 mod addresses;
 mod batch;
@@ -100,24 +99,23 @@ use state::{DataPut, Fence, RendezvousRecv, RendezvousSend, Viewed};
 use unexpected::{Body, Kept, Unexpected};
 use wire::Leave;
 
-/// Notices taken from the MRQ in one poll: bounds how long a poll takes.
+/// Most notices taken from the MRQ in one poll: bounds the time of a poll.
 const NOTICES_PER_POLL: u32 = 64;
-/// After so many polls messages that wait for credits are looked at, and, if enough time has passed, those
-/// that wait for their receives.
+/// Polls between two checks of the messages that wait for credits (and for receives: `matching::LOOK_AFTER`).
 const POLLS_PER_LOOK: u32 = 64;
-/// Puts and announced receives for which room is made in advance.
+/// Initial capacity for puts, announced receives and events.
 const USUAL_PUTS: usize = 256;
-/// Messages that are read where they are, at a time.
+/// Initial capacity for views: messages that the engine reads in place.
 const USUAL_VIEWS: usize = 64;
-/// Buffers for messages that come too early, made in advance.
+/// Buffers for unexpected messages that are allocated at start-up.
 const SPARE_BUFFERS: usize = 16;
-/// Between two looks of a wait like that, on a wire's own clock.
+/// Longest pause between two polls of a bounded wait, if the wire has its own clock.
 const SHORT_WAIT: Duration = Duration::from_millis(1);
 
-/// See the module documentation.
+/// The endpoint of one port over uTofu; see the module documentation.
 pub struct UtofuEndpoint {
     rank: Rank,
-    // Fields are dropped in this order: registrations, then the memory, then the VCQ.
+    // Fields are dropped in this order: registrations first, then the memory, then the VCQ.
     registrar: Registrar,
     mailbox_registration: Registration,
     mailbox: Pages,
@@ -126,47 +124,46 @@ pub struct UtofuEndpoint {
     vcq: Vcq,
     addresses: Addresses,
     peer_of_rank: PeerTable,
-    /// STADD of each peer's channel here, with the peer: sorted by STADD.
+    /// STADD of each peer's channel in this rank's memory, and the peer's index; sorted by STADD.
     channels: Vec<(Stadd, u32)>,
-    /// Peers that something is to be written to.
+    /// Peers to flush again: the hello, a credit or a write found no room.
     listed: Vec<u32>,
     /// Peers with messages that wait for credits.
     waiting: Vec<u32>,
     unexpected: UnexpectedBytes,
-    /// Sorted by place.
+    /// Announced receives, sorted by STADD.
     rendezvous_recvs: Vec<RendezvousRecv>,
-    /// Puts into them that have not arrived.
+    /// Puts into `rendezvous_recvs` that have not arrived.
     n_announced: u32,
     rendezvous_sends: Vec<Option<RendezvousSend>>,
     puts: VecDeque<DataPut>,
-    /// Puts to channels and mailboxes that are posted together, at the next flush.
+    /// Puts to channels and mailboxes that the next flush posts together.
     batch: Vec<Put>,
-    /// Such puts, and the calls that have posted them.
+    /// Batched puts posted so far, and the library calls that posted them.
     n_posted: (u64, u64),
     events: Vec<Event>,
     spare: Vec<Vec<u8>>,
     longest_put: usize,
-    /// Of each peer, messages from it and messages to it.
+    /// Two queues for each peer: messages from the peer, and messages to the peer.
     matcher: Matcher<Body>,
-    /// Announcements that are void before they come.
+    /// Announcements that became void before they arrived: the queue in `matcher`, and the tag.
     overtaken: Vec<(usize, Tag)>,
     fence: Fence,
     /// Something has been posted since the TCQ was last found empty.
     has_posted: bool,
-    /// The rank whose status has been asked for and has not come; no other rank is asked meanwhile.
+    /// The rank whose status was requested and has not arrived; one request is outstanding at a time.
     asked: Option<Rank>,
-    /// The answer to the last question.
+    /// The answer to the last status request.
     answer: Option<Status>,
-    /// Messages that are read where they lie: views that the last poll has reported, and those that
-    /// the next one will report.
+    /// Messages that the engine reads in place: those that the last poll reported, those that the next poll will.
     views: Vec<Viewed>,
     due_views: Vec<Viewed>,
-    /// Posts whose completion the TCQ has yet to report.
+    /// Posts whose completion has not been taken from the TCQ.
     n_open: usize,
     is_abandoned: bool,
     n_polls: u32,
     looked: Instant,
-    /// That waits go by.
+    /// The clock for all waits.
     time: Time,
 }
 
@@ -177,7 +174,8 @@ impl Endpoint for UtofuEndpoint {
         let index = self.peer(from)?;
         let len = recv.region.len;
         if is_long(len) && self.n_announced + self.n_puts(len) > MRQ_FOR_DATA {
-            // Those that are announced arrive by themselves.
+            // Puts into the receives announced so far arrive without further posts, so this receive can be posted
+            // later.
             return Ok(Posted::Later);
         }
         match self.matcher.take_unexpected(from_peer(index), recv.tag) {
@@ -204,7 +202,7 @@ impl Endpoint for UtofuEndpoint {
             }
             return Ok(Posted::Accepted);
         }
-        // SAFETY: the region is valid for reads and unchanging by the contract.
+        // SAFETY: by the contract of the post the region is valid for reads and does not change.
         let payload = unsafe { ShortBytes::of(region) };
         self.send_short(index, &Short { tag, slot, leave: Leave::Credit, payload })?;
         Ok(Posted::Accepted)
@@ -214,7 +212,7 @@ impl Endpoint for UtofuEndpoint {
         if self.is_abandoned {
             return Ok(());
         }
-        // Most polls find nothing to do: none of what follows costs more than a look then.
+        // Most polls find no work: each step below first makes a cheap check.
         if !self.views.is_empty() {
             self.take_back()?;
         }
@@ -239,7 +237,7 @@ impl Endpoint for UtofuEndpoint {
                 self.peers[index as usize].is_listed = false;
             }
             let flushed = listed.iter().try_for_each(|&index| self.flush_peer(index));
-            // Flushing has listed the peers with something left anew; keep the larger allocation.
+            // `flush_peer` has listed again the peers with remaining work. Keep the larger allocation.
             if self.listed.is_empty() {
                 listed.clear();
                 self.listed = listed;
@@ -286,10 +284,10 @@ impl Endpoint for UtofuEndpoint {
         if planted::is(Planted::RevokedRead) {
             return;
         }
-        // Posted operations read memory of users, or carry news for other ranks: wait for them.
+        // Posted operations read users' memory, or carry news to other ranks: wait for their completions.
         let start = self.time.now();
         while self.n_open > 0 && self.time.now() - start < LAST_WAIT {
-            // A post that fails now was for a rank that is gone.
+            // A post that fails now was addressed to a rank that is gone.
             let _ = self.poll_completions();
             self.time.yield_now(SHORT_WAIT);
         }
@@ -318,7 +316,7 @@ impl Endpoint for UtofuEndpoint {
 }
 
 impl UtofuEndpoint {
-    /// The peer of a rank; makes first contact if need be.
+    /// The index of a rank's peer; makes first contact if the rank is not a peer yet.
     fn peer(&mut self, rank: Rank) -> Result<u32, WireError> {
         match self.peer_of_rank.get(rank) {
             Some(known) => Ok(known),
@@ -335,7 +333,7 @@ impl UtofuEndpoint {
                     "a port can exchange messages with at most {MOST_PEERS} ranks; choose an \
                      algorithm whose ranks have fewer peers"
                 ),
-                // Nothing is wrong with that rank.
+                // The failure is local: `rank` is not to blame.
                 peer: None,
             });
         }
@@ -356,8 +354,7 @@ impl UtofuEndpoint {
     }
 
     #[cfg(feature = "internals")]
-    /// Bytes of this port's own that are registered, of which a device may pin all, and the number
-    /// of ranks that it has met.
+    /// Bytes that this port has registered for itself, all of which a device may pin, and the number of its peers.
     pub fn footprint(&self) -> (usize, usize) {
         (self.mailbox.len() + self.memory.bytes(), self.peers.len())
     }
@@ -367,14 +364,15 @@ impl UtofuEndpoint {
     }
 }
 
-/// Copies a message to its region.
+/// Copies a message to the region of its receive.
 ///
 /// # Safety
-/// The region must have the message's length, be valid for writes and accessed by nobody else.
+/// The region must have the message's length, be valid for writes and not be accessed by other threads.
 unsafe fn deliver(data: &[u8], region: &WireRegion) {
     debug_assert!(data.len() == region.len);
     if !data.is_empty() {
-        // SAFETY: the caller's promise; `data` is in a channel or a buffer of the endpoint.
+        // SAFETY: the caller's promise; `data` lies in a channel or a buffer of the endpoint, hence outside the
+        // region.
         unsafe { data.as_ptr().copy_to_nonoverlapping(region.ptr, data.len()) };
     }
 }

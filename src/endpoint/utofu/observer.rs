@@ -1,5 +1,5 @@
-//! Status words and the news of failures, in the first words of the mailboxes; see
-//! [`status`](crate::endpoint::status) for what they say.
+//! Status words and the news of failures, in the first words of the mailboxes; for their meaning see
+//! [`status`](crate::endpoint::status).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,29 +15,28 @@ use super::channels::MAILBOX_STAG;
 use super::state::{HELLOS_AT, NEWS_COOKIE};
 use super::{SHORT_WAIT, UtofuEndpoint, failed};
 
-/// This rank's status: written here, read by others.
+/// Word of this rank's status: written by this rank, read by others.
 const STATUS: usize = 0;
-/// The news of a failure, written by others. Any of the news will do, so the last one may replace the
-/// others.
+/// Word of the news of a failure, written by other ranks. One piece of news suffices, so a later one may overwrite an
+/// earlier one.
 const NEWS: usize = 1;
-/// Where answers arrive.
+/// Word that receives the answers to this rank's status gets.
 const ANSWER: usize = 2;
 
-/// How long full queues may keep this rank from telling others something. What keeps them full
-/// may never end.
+/// Longest time for which [`tell`](Observer::tell) waits for entries of a full TOQ, which may never become free.
 const LONGEST_TELLING: Duration = Duration::from_millis(50);
 
 impl UtofuEndpoint {
-    /// A word of the mailbox, which the device may access at any time, by whole words.
+    /// A word of the mailbox. The device may access it at any time, in whole words.
     fn trouble_word(&self, word: usize) -> &AtomicU64 {
         const { assert!(8 * (ANSWER + 1) <= HELLOS_AT) };
         assert!(word <= ANSWER);
-        // SAFETY: the mailbox has this word, aligned, for as long as the endpoint lives, and
-        // nobody on this side accesses it in any other way.
+        // SAFETY: the mailbox has this word, aligned, for as long as the endpoint lives, and this process accesses it
+        // in no other way.
         unsafe { AtomicU64::from_ptr(self.mailbox.ptr().cast::<u64>().add(word)) }
     }
 
-    /// How to reach a rank's mailbox.
+    /// The VCQ of a rank, and the STADD of its mailbox.
     pub(super) fn mailbox_of(&self, rank: Rank) -> Result<(VcqId, Stadd), WireError> {
         let at = self
             .addresses
@@ -46,31 +45,31 @@ impl UtofuEndpoint {
         at.map_err(|error| failed(error, Some(rank)))
     }
 
-    /// The news that others have told this rank.
+    /// The news that other ranks have written to this rank's mailbox.
     #[inline]
     pub(super) fn news(&self) -> Result<Option<Blame>, WireError> {
-        // Relaxed: as above. Should a device write it in parts, half a word is no news.
+        // Relaxed: the word refers to no other memory. If a device writes it in parts, a partial word is not news.
         let word = self.trouble_word(NEWS).load(Ordering::Relaxed);
         if word == 0 { Ok(None) } else { self.told_by(word) }
     }
 
-    /// What another rank has told by this word.
+    /// Decodes the news that another rank has written.
     #[cold]
     fn told_by(&self, word: u64) -> Result<Option<Blame>, WireError> {
         let news = blame_from_word(word, self.addresses.n_ranks());
-        // Any of the others may have told it.
+        // Any other rank may have written the word.
         news.map_err(|garbled| garbled.by_any("reading news"))
     }
 
-    /// Takes note of something that others would otherwise tell.
+    /// Records a failure that this rank has found as if another rank had reported it.
     pub(super) fn note(&self, blame: Blame) {
-        // Relaxed: as above. What others write there would do as well.
+        // Relaxed: the word refers to no other memory. Another rank may overwrite it with other news.
         self.trouble_word(NEWS).store(blame_to_word(blame), Ordering::Relaxed);
     }
 
-    /// The answer to the question has arrived.
+    /// Takes the answer to the status request, which has arrived.
     pub(super) fn answered(&mut self) -> Result<(), WireError> {
-        // Relaxed: the notice says that the answer is there.
+        // Relaxed: the notice reports that the answer is complete.
         let word = self.trouble_word(ANSWER).load(Ordering::Relaxed);
         let asked = self.asked.take();
         let status = Status::from_word(word, self.addresses.n_ranks()).map_err(|garbled| {
@@ -84,14 +83,14 @@ impl UtofuEndpoint {
 
 impl Observer for UtofuEndpoint {
     fn show(&mut self, status: Status) {
-        // Relaxed: a word that says everything by itself.
+        // Relaxed: the word refers to no other memory.
         self.trouble_word(STATUS).store(status.to_word(), Ordering::Relaxed);
     }
 
     fn ask(&mut self, rank: Rank) -> Result<bool, WireError> {
         self.answer = None;
         if rank >= self.addresses.n_ranks() {
-            // Not what a rank of ours would write; its memory may be somebody else's by now.
+            // No rank of this world names such a rank: the word that did may lie in reused memory.
             self.answer = Some(Status::Unknown);
             return Ok(true);
         }
@@ -105,8 +104,8 @@ impl Observer for UtofuEndpoint {
             length: 8,
         };
         let mark = Mark { edata: 0, flags: PostFlags::LOCAL, cookie: Cookie(0) };
-        // SAFETY: both words belong to mailboxes, which are registered; the answer's is used for
-        // one question at a time.
+        // SAFETY: both words belong to mailboxes, which are registered; the word for answers serves one request at a
+        // time.
         let posted = unsafe { self.vcq.get(vcq, what, mark) };
         let posted = self.accepted(posted)?;
         self.asked = posted.then_some(rank);
@@ -123,15 +122,15 @@ impl Observer for UtofuEndpoint {
         let word = blame_to_word(blame);
         let start = self.time.now();
         for rank in gossip_peers(self.rank, self.addresses.n_ranks()) {
-            // A rank that cannot be told is gone.
+            // A rank without an address is gone.
             let Ok((vcq, mailbox)) = self.mailbox_of(rank) else { continue };
             let at = mailbox + 8 * NEWS as u64;
             loop {
-                // SAFETY: the word is there for everybody to write.
+                // SAFETY: any rank may write this word.
                 match unsafe { self.vcq.put_piggyback8(vcq, word, at, mark) } {
                     Err(PostError::Busy) if self.time.now() - start < LONGEST_TELLING => {
                         self.has_posted = true;
-                        // What failed before has been reported, or will not matter any more.
+                        // An earlier failure has been reported, or no longer matters.
                         let _ = self.poll_completions();
                         self.time.yield_now(SHORT_WAIT);
                     }
@@ -146,7 +145,7 @@ impl Observer for UtofuEndpoint {
     }
 
     fn told(&mut self) -> Option<Blame> {
-        // What is none fails the next poll.
+        // A garbled word fails the next poll.
         self.news().ok().flatten()
     }
 }

@@ -11,12 +11,11 @@ use super::state::{DataPut, NEWS_COOKIE, RendezvousSend};
 use super::wire::{self, Descriptor};
 use super::{UtofuEndpoint, failed};
 
-/// Messages that wait for credits are looked at from time to time; at this look they are announced. In
-/// between credits mostly come.
+/// Checks after which messages that wait for credits are announced. Credits mostly arrive between two checks.
 const ANNOUNCED_AT_LOOK: u32 = 2;
 
 impl UtofuEndpoint {
-    /// Puts `region` to `at` in the memory of a peer.
+    /// Puts `region` to `at` in the memory of a peer; `slot` names the send in its event.
     pub(super) fn send_to(
         &mut self,
         index: u32,
@@ -44,9 +43,8 @@ impl UtofuEndpoint {
         self.flush_puts()
     }
 
-    /// Posts puts until the TOQ is full. What was kept for channels goes first: it is short, the TNI
-    /// sends in the order of posts, and a peer that heard of a receive only behind the data would
-    /// send its own only after them.
+    /// Posts puts of data until the TOQ is full. The batch goes first: its puts are short, the TNI sends in the order
+    /// of posts, and a clear to send behind the data would delay the data that the peer sends in return.
     pub(super) fn flush_puts(&mut self) -> Result<(), WireError> {
         if self.puts.is_empty() || !self.post_batch()? {
             return Ok(());
@@ -54,8 +52,8 @@ impl UtofuEndpoint {
         while let Some(&DataPut { to, what, rendezvous }) = self.puts.front() {
             let flags = PostFlags::TCQ | PostFlags::REMOTE;
             let mark = Mark { edata: 0, flags, cookie: Cookie(rendezvous) };
-            // SAFETY: the local bytes are a posted send's, unchanged until it is reported as
-            // sent; the remote bytes are a receive that its rank has announced for this.
+            // SAFETY: the local bytes belong to a posted send and do not change until it is reported as sent; the
+            // remote bytes belong to a receive that its rank has announced for this message.
             let posted = unsafe { self.vcq.put(to, what, mark) };
             if !self.accepted(posted)? {
                 break;
@@ -88,8 +86,8 @@ impl UtofuEndpoint {
                     }
                 }
                 Ok(None) => {
-                    // Everything executed has been taken back. What is still on its way
-                    // without a notice is taken back after the next post.
+                    // All executed TOQ entries are reclaimed. Entries in flight that report no completion are
+                    // reclaimed by polls after the next post.
                     self.has_posted = self.n_open > 0;
                     break;
                 }
@@ -102,7 +100,7 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// Writes to a peer all that credits and the queue allow; lists the peer if something is left.
+    /// Writes to a peer all that credits and the TOQ allow; puts the peer on the list if anything is left.
     pub(super) fn flush_peer(&mut self, index: u32) -> Result<(), WireError> {
         self.greet(index)?;
         let had_room = self.pay(index)? && self.write(index)?;
@@ -119,20 +117,20 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// Tells a peer where its channel is.
+    /// Sends a peer the hello that identifies its channel.
     pub(super) fn greet(&mut self, index: u32) -> Result<(), WireError> {
         let peer = &self.peers[index as usize];
         if peer.greeted {
             return Ok(());
         }
         let (vcq, at) = (peer.vcq, peer.hello_at());
-        // SAFETY: the mailbox is the peer's, and what is written there means nothing.
+        // SAFETY: the target is the peer's mailbox, where the content of hellos is never read.
         let greeted = unsafe { self.post_soon(vcq, Source::Inline([0; 32]), at, 1) }?;
         self.peers[index as usize].greeted = greeted;
         Ok(())
     }
 
-    /// Sends a peer the credits that it is owed; false if there was no room for them.
+    /// Returns to a peer the credits that are due; false if the batch and the TOQ were full.
     fn pay(&mut self, index: u32) -> Result<bool, WireError> {
         let Some((channel, _)) = self.peers[index as usize].channel else { return Ok(true) };
         for lane in [Lane::Descriptors, Lane::Eager] {
@@ -149,7 +147,7 @@ impl UtofuEndpoint {
         Ok(true)
     }
 
-    /// Writes what is in a peer's queues as far as credits allow; false if there was no room for it.
+    /// Writes a peer's queues as far as credits allow; false if the batch and the TOQ were full.
     fn write(&mut self, index: u32) -> Result<bool, WireError> {
         while let Some((lane, channel, window, place)) = self.peers[index as usize].next() {
             if !self.has_room()? {
@@ -165,8 +163,8 @@ impl UtofuEndpoint {
         Ok(true)
     }
 
-    /// Writes a message if nothing waits before it, and credits and the batch have room for it; otherwise
-    /// it waits.
+    /// Writes a message at once if the queues are empty and there are a credit and room in the batch; otherwise
+    /// queues it.
     #[inline]
     pub(super) fn send_short(&mut self, index: u32, short: &Short) -> Result<(), WireError> {
         let (lane, is_full) = (lane_of(short.len()), self.batch.len() == MOST_TOGETHER);
@@ -178,7 +176,7 @@ impl UtofuEndpoint {
         self.flush_peer(index)
     }
 
-    /// Writes a message to slot `place` of a peer's channel, which is at `remote`; there is room for it.
+    /// Writes a message to slot `place` of a peer's channel, whose STADD is `remote`. The batch must have room.
     #[inline]
     fn write_short(
         &mut self,
@@ -199,7 +197,7 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// Writes to a slot of a peer's channel; there is room for it.
+    /// Writes to a slot of a peer's channel. The batch must have room.
     #[inline]
     fn write_to(
         &mut self,
@@ -209,13 +207,14 @@ impl UtofuEndpoint {
     ) -> Result<(), WireError> {
         let (source, length) = from;
         let vcq = self.peers[index as usize].vcq;
-        // SAFETY: the credits make the slot this rank's to write; what is copied stays until then.
+        // SAFETY: by its credit this rank may write the slot; the copy of an eager message stays until the put has
+        // arrived.
         let taken = unsafe { self.post_soon(vcq, source, remote, length) }?;
         debug_assert!(taken, "there was room");
         Ok(())
     }
 
-    /// Announces messages to peers that have given no credits for a while.
+    /// Announces messages to peers that have returned no credits for a while.
     #[cold]
     pub(super) fn announce(&mut self) -> Result<(), WireError> {
         for index in std::mem::take(&mut self.waiting) {
@@ -232,8 +231,8 @@ impl UtofuEndpoint {
         Ok(())
     }
 
-    /// The copy of an eager message with its header that goes to slot `place` of a peer's channel, and
-    /// its length.
+    /// Copies an eager message with its header to registered memory, for slot `place` of a peer's channel. Returns
+    /// the copy and its length.
     fn copied(
         &mut self,
         index: u32,
@@ -251,8 +250,8 @@ impl UtofuEndpoint {
             }
         };
         let offset = copy_offset(place);
-        // SAFETY: the copy's place has the slot's number and room, and was last read for a message
-        // whose slot has been credited, so it has arrived. The region is a posted send's.
+        // SAFETY: `offset` is the place of this slot's copy and has room for a full slot. The slot was credited, so
+        // the last put from this place has arrived. The region is a posted send's.
         unsafe {
             let copy = copies.ptr().add(offset);
             header.as_ptr().copy_to_nonoverlapping(copy, header.len());

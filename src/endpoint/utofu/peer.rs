@@ -1,4 +1,4 @@
-//! What an endpoint keeps for each rank that it has exchanged anything with.
+//! The state of an endpoint for each rank that it communicates with.
 
 use std::collections::VecDeque;
 
@@ -13,26 +13,26 @@ use super::credits::{Incoming, Outgoing};
 use super::state::HELLOS_AT;
 use super::wire::{Descriptor, Leave};
 
-/// Messages of each kind for which room is made at first contact with a peer that has a wide
-/// channel: 3 KiB in all, little beside that. With more messages under way the room grows once.
+/// Messages of each kind for which memory is reserved at first contact with a peer that has a wide channel: 3 KiB in
+/// all, little compared to the channel. With more messages in flight the queues grow once.
 const USUAL_MESSAGES: usize = 16;
 
-/// Messages of each kind for which room is made at first contact.
+/// Messages of each kind for which memory is reserved at first contact.
 pub(super) fn usual_messages(window: Window) -> usize {
     if window == Window::Wide { USUAL_MESSAGES } else { 0 }
 }
 
-/// The number by which the matcher knows messages from a peer.
+/// The matcher's queue for messages from a peer.
 pub(super) const fn from_peer(index: u32) -> usize {
     2 * index as usize
 }
 
-/// The number by which the matcher knows messages to a peer.
+/// The matcher's queue for messages to a peer.
 pub(super) const fn to_peer(index: u32) -> usize {
     2 * index as usize + 1
 }
 
-/// Whether a message waits for the announcement of its receive.
+/// Whether a message of `len` bytes needs a rendezvous.
 pub(super) const fn is_long(len: usize) -> bool {
     len > EAGER_BYTES
 }
@@ -42,22 +42,22 @@ pub(super) const fn is_long(len: usize) -> bool {
 pub(super) struct Announced {
     pub(super) tag: Tag,
     pub(super) len: usize,
-    /// A credit was granted for it.
+    /// A credit was granted for the message.
     pub(super) is_granted: bool,
 }
 
-/// A long message that was found waiting for its receive.
+/// A long send that waits for its receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waited {
     pub(super) send: RecvPost,
-    /// How often it was found waiting, from time to time, until the peer has been told.
+    /// Checks that found the send waiting; no longer counted once the peer has been told.
     pub(super) age: u32,
 }
 
-/// Something for the peer's channel that has not been written yet.
+/// An entry for the peer's channel that has not been written yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outbound {
-    /// What is no message.
+    /// A descriptor that is not a message.
     Plain(Descriptor),
     /// A message.
     Short(Short),
@@ -75,16 +75,15 @@ pub(super) struct Short {
 /// The bytes of a short message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ShortBytes {
-    /// Those that fit in a descriptor.
+    /// The length, and bytes that fit in a descriptor.
     Tiny(u8, [u8; TINY_BYTES]),
-    /// For an eager slot; the region stays valid until the message is reported as sent.
+    /// The region to copy to an eager slot; it stays valid until the message is reported as sent.
     Eager(WireRegion),
 }
 
 impl ShortBytes {
     /// # Safety
-    /// The region must be valid for reads, and nobody may write it, until the message is reported as
-    /// sent.
+    /// The region must be valid for reads, and no thread may write it, until the message is reported as sent.
     #[inline]
     pub(super) unsafe fn of(region: WireRegion) -> Self {
         if region.len > TINY_BYTES {
@@ -109,7 +108,7 @@ impl Short {
     }
 }
 
-/// The lane of a short message.
+/// The lane of a short message of `len` bytes.
 #[inline]
 pub(super) fn lane_of(len: usize) -> Lane {
     if len <= TINY_BYTES { Lane::Descriptors } else { Lane::Eager }
@@ -124,10 +123,10 @@ impl Outbound {
     }
 }
 
-/// A peer's channel here.
+/// A peer's channel in this rank's memory.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// Its number among all of them.
+    /// The channel's number in this port.
     number: u32,
     memory: SlabMemory,
     pub(super) window: Window,
@@ -138,40 +137,40 @@ impl Channel {
         Channel { number, memory, window: Numbered::of(number).window }
     }
 
-    /// Where a slot starts.
+    /// The address of a slot.
     pub(super) fn slot(&self, lane: Lane, slot: u32) -> *mut u8 {
         self.memory.ptr().wrapping_add(self.window.offset(lane, slot))
     }
 }
 
-/// Everything about one peer.
+/// The state of one peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) rank: Rank,
     pub(super) vcq: VcqId,
-    /// The peer's channel here.
+    /// The peer's channel in this rank's memory.
     pub(super) here: Channel,
-    /// Whether it has been told about its channel here.
+    /// Whether the hello for `here` has been sent to the peer.
     pub(super) greeted: bool,
-    /// The peer's mailbox.
+    /// STADD of the peer's mailbox.
     pub(super) mailbox: Stadd,
-    /// This rank's channel at the peer, and how wide that is, once its hello has arrived.
+    /// This rank's channel in the peer's memory and its width, once the peer's hello has arrived.
     pub(super) channel: Option<(Stadd, Window)>,
-    /// The copies of what goes to eager slots there, since the first.
+    /// Copies of eager messages to the peer; allocated for the first such message.
     pub(super) copies: Option<SlabMemory>,
     pub(super) outgoing: [Outgoing; 2],
     pub(super) incoming: [Incoming; 2],
-    /// What waits for nothing but room: what is no message, and messages with granted credits.
+    /// Entries that need only room: descriptors that are not messages, and messages with granted credits.
     pub(super) urgent: VecDeque<Outbound>,
-    /// By lane, messages that wait for credits.
+    /// Messages that wait for credits, by lane.
     pub(super) messages: [VecDeque<Short>; 2],
-    /// How often they were looked at since the last has gone by a credit.
+    /// Checks of `messages` since the last of them was written with an ordinary credit.
     pub(super) looks: u32,
     pub(super) wanted: Vec<Announced>,
     pub(super) waited: Vec<Waited>,
-    /// Whether it is on the endpoint's list of peers with messages that wait for credits.
+    /// Whether the peer is on the endpoint's list of peers with messages that wait for credits.
     pub(super) is_waiting: bool,
-    /// Whether it is on the endpoint's list of peers with something to do.
+    /// Whether the peer is on the endpoint's list of peers to flush again.
     pub(super) is_listed: bool,
 }
 
@@ -200,20 +199,19 @@ impl Peer {
         }
     }
 
-    /// The peer's hello has arrived: it has given this rank a channel, at `channel` and with that
-    /// number.
+    /// Handles the peer's hello: this rank's channel in the peer's memory starts at `channel` and has that number.
     pub(super) fn greeted_by(&mut self, channel: Stadd, number: u32) {
         let window = Numbered::of(number).window;
         self.channel = Some((channel, window));
         self.outgoing.iter_mut().for_each(|lane| lane.open(window));
     }
 
-    /// Where a hello to the peer is written, which says the number of its channel here.
+    /// Where to write the hello to the peer: the offset encodes the number of the peer's channel here.
     pub(super) fn hello_at(&self) -> Stadd {
         self.mailbox + (HELLOS_AT as u64 + u64::from(self.here.number))
     }
 
-    /// Forgets all messages, in either direction.
+    /// Forgets all messages to and from the peer.
     pub(super) fn abandon(&mut self) {
         self.urgent.clear();
         self.messages.iter_mut().for_each(VecDeque::clear);
@@ -221,7 +219,8 @@ impl Peer {
         self.waited.clear();
     }
 
-    /// Where to write next, as far as credits allow: a lane, the peer's channel, and the slot.
+    /// The next write that credits allow: its lane, the start of the peer's channel, the channel's window, and the
+    /// slot.
     #[inline]
     pub(super) fn next(&self) -> Option<(Lane, Stadd, Window, u32)> {
         let (channel, window) = self.channel?;
@@ -235,8 +234,8 @@ impl Peer {
         })
     }
 
-    /// The slot of the peer's channel for a message that nothing in the queues comes before, if credits
-    /// allow: where it is, and its number.
+    /// Takes a slot of the peer's channel for a message, if nothing is queued before it and credits allow. Returns
+    /// the slot's STADD and number.
     #[inline]
     pub(super) fn take_slot(&mut self, lane: Lane) -> Option<(Stadd, u32)> {
         let (channel, window) = self.channel?;
@@ -251,7 +250,7 @@ impl Peer {
         Some((channel + window.offset(lane, place) as u64, place))
     }
 
-    /// Takes out what is to be written to the slot that [`next`](Peer::next) has found in this lane.
+    /// Takes the entry out of the queues that [`next`](Peer::next) has found a slot for in this lane.
     #[inline]
     pub(super) fn take_next(&mut self, lane: Lane) -> Option<Outbound> {
         self.outgoing[lane as usize].used();
@@ -267,7 +266,7 @@ impl Peer {
         self.messages.iter().any(|messages| !messages.is_empty())
     }
 
-    /// Announces the messages that wait.
+    /// Announces the messages that wait for credits.
     pub(super) fn announce(&mut self) {
         let waiting = self.messages.iter_mut().flatten();
         for short in waiting.filter(|short| short.leave == Leave::Credit) {
@@ -277,11 +276,11 @@ impl Peer {
         }
     }
 
-    /// The peer has granted a credit for a short message of this length. It stays there if the message has
-    /// gone without. Returns whether it has not.
+    /// Applies a grant of the peer: moves the short message of this length to `urgent`. Returns false if the message
+    /// no longer waits; the granted credit then stays with the peer.
     ///
     /// # Errors
-    /// If the peer has no such credit.
+    /// If the peer grants more credits than the channel has slots.
     pub(super) fn granted(&mut self, tag: Tag, len: usize) -> Result<bool, Garbled> {
         let lane = lane_of(len) as usize;
         let Some(short) = take(&mut self.messages[lane], |short| short.tag.names_same(tag)) else {
@@ -292,7 +291,7 @@ impl Peer {
         Ok(true)
     }
 
-    /// Grants credits for messages that are announced and awaited, as far as there are some.
+    /// Grants credits to announced messages whose receives are posted, as far as there are credits.
     pub(super) fn grant(&mut self) {
         let Peer { wanted, incoming, urgent, .. } = self;
         for Announced { tag, len, is_granted } in wanted.iter_mut().filter(|it| !it.is_granted) {
@@ -304,14 +303,14 @@ impl Peer {
         }
     }
 
-    /// Whether a credit is to be granted.
+    /// Whether an announced message with a posted receive waits for a grant.
     #[inline]
     pub(super) fn wants(&self) -> bool {
         self.wanted.iter().any(|wanted| !wanted.is_granted)
     }
 
-    /// A message has come by this leave for which a receive is posted. Returns whether its announcement is
-    /// still to come.
+    /// Accounts for a message, sent with this leave, that has met its receive. Returns whether its announcement has
+    /// yet to arrive.
     pub(super) fn met(&mut self, tag: Tag, leave: Leave) -> bool {
         let Some(at) = self.wanted.iter().position(|wanted| wanted.tag.names_same(tag)) else {
             return leave == Leave::Announced;
@@ -321,15 +320,15 @@ impl Peer {
             let refused = leave != Leave::Granted;
             self.incoming[lane_of(len) as usize].came(refused);
             if refused {
-                // A grant that is still here would be written after the end of its operation.
+                // Cancel a grant that is still queued here: it would be written after the end of its operation.
                 self.take_clear_to_send(tag, false);
             }
         }
         false
     }
 
-    /// Takes back a `ClearToSend` for a long message, or for a short one, if it has not been written. Returns
-    /// whether it has not.
+    /// Cancels the `ClearToSend` for a long or for a short message if it has not been written. Returns whether it was
+    /// cancelled.
     pub(super) fn take_clear_to_send(&mut self, tag: Tag, is_long: bool) -> bool {
         let is_it = |outbound: &Outbound| match outbound {
             Outbound::Plain(Descriptor::ClearToSend { tag: of, len, .. }) => {
@@ -340,21 +339,21 @@ impl Peer {
         take(&mut self.urgent, is_it).is_some()
     }
 
-    /// Whether a descriptor can be written, and nothing waits for that.
+    /// Whether a descriptor can be written at once, with nothing queued before it.
     pub(super) fn has_credit_to_spare(&self) -> bool {
         let lane = &self.outgoing[Lane::Descriptors as usize];
         self.channel.is_some() && self.urgent.is_empty() && lane.slot().is_some()
     }
 
-    /// True if nothing waits to be written to the peer but what it has given no credits for.
+    /// True if nothing can be written to the peer now: queued messages, if any, wait for the peer's credits.
     pub(super) fn is_quiet(&self) -> bool {
         let owes = self.incoming.iter().any(Incoming::owes);
         self.greeted && self.next().is_none() && !(owes && self.channel.is_some())
     }
 }
 
-/// Takes the first element that `is_it` accepts. Messages mostly come in the order in which
-/// they are expected, so it is mostly the very first.
+/// Takes out the first element that `is_it` accepts. Messages mostly arrive in the expected order, so this is mostly
+/// the front of the queue.
 pub(super) fn take<T>(queue: &mut VecDeque<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
     let index = queue.iter().position(is_it)?;
     queue.remove(index)

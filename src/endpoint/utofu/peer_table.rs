@@ -1,4 +1,4 @@
-//! Which peer a rank is: a small hash table, since ranks are many and peers are few.
+//! Maps ranks to peer numbers by a small hash table: a world has many ranks, a port few peers.
 
 use crate::endpoint::Rank;
 
@@ -7,7 +7,7 @@ const EMPTY: u32 = u32::MAX;
 /// Peers' numbers by rank; open addressing, at most half full.
 #[derive(Debug)]
 pub(super) struct PeerTable {
-    /// Rank and number; a power of two of them.
+    /// Rank and peer number; the length is a power of two.
     entries: Box<[(Rank, u32)]>,
     n_peers: u32,
 }
@@ -23,7 +23,7 @@ impl PeerTable {
         (number != EMPTY && found == rank).then_some(number)
     }
 
-    /// A rank that is no peer yet becomes the next one.
+    /// Gives the next peer number to a rank that is not in the table.
     pub(super) fn add(&mut self, rank: Rank) -> u32 {
         if self.entries.len() < 2 * (self.n_peers as usize + 1) {
             let larger = vec![(0, EMPTY); 2 * self.entries.len()].into();
@@ -39,11 +39,11 @@ impl PeerTable {
         number
     }
 
-    /// The entry of a rank, or the free one where it would be.
+    /// The index of a rank's entry, or of the free entry where it would be inserted.
     #[inline]
     fn find(&self, rank: Rank) -> usize {
         let mask = self.entries.len() - 1;
-        // Ranks that differ by powers of two, as peers often do, go to different entries.
+        // The multiplication spreads ranks whose distances are powers of two, as peers' often are.
         let mut at = (rank.wrapping_mul(0x9e37_79b9) >> 12) as usize & mask;
         loop {
             let (found, number) = self.entries[at];

@@ -1,10 +1,9 @@
-//! How an endpoint registers memory: the library's own directly, the user's through the cache of its
-//! rank ([`crate::memory`]), if that has one.
+//! Memory registration of an endpoint: the library's memory directly, users' memory through the rank's registration
+//! cache ([`crate::memory`]), if there is one.
 //!
-//! What is registered with a port's VCQ is registered and released within calls for that port,
-//! hence under the port's lock; the cache, which the ports share, has a lock of its own that is
-//! taken within, but not held while the device registers or releases. The thread that reads memory
-//! events works beside it, and only appends to a log.
+//! Memory is registered with a port's VCQ and deregistered within calls for that port, hence under the port's lock.
+//! The ports share the cache, whose own lock is taken within the port's lock, but is not held while the device
+//! registers or deregisters. The thread that reads memory events runs concurrently and only appends to a log.
 
 use std::sync::{Arc, Weak};
 
@@ -19,39 +18,40 @@ use super::{UtofuEndpoint, failed};
 use crate::endpoint::{Access, MemoryRange, Owner, Rank, Registry, WireError};
 use crate::memory::{Cache, CacheConfig, CacheError, CacheStats, Counted, Counts, Keep, Lease};
 
-/// Registrations in use for which room is made in advance.
+/// Initial capacity for registrations in use.
 const USUAL_LEASES: usize = 16;
 
-/// One port's registrations.
+/// The registrations of one port.
 #[derive(Debug, Default)]
 pub struct Registrar {
     cache: Option<PortCache>,
-    /// Leased from the cache, with their STADDs.
+    /// Registrations leased from the cache, with the STADD that was returned for each.
     leases: Vec<(u64, Lease<Registration>)>,
-    /// Made for one owner each.
+    /// Registrations that are not in the cache, each for one owner.
     own: Vec<Counted<Registration>>,
-    /// Of the rank.
+    /// Counters of the rank, shared by its ports.
     counts: Arc<Counts>,
 }
 
-/// One port's part of its rank's cache.
+/// The rank's cache, and the port that uses it.
 #[derive(Debug)]
 struct PortCache {
     cache: Arc<Cache<Registration>>,
     port: PortId,
 }
 
-/// A look at the figures of a cache, as long as one of its ports lives.
+/// Access to a cache's statistics, as long as one of its ports lives.
 #[derive(Clone, Debug)]
 pub struct CacheView(Weak<Cache<Registration>>);
 
 impl Registrar {
-    /// The registrars of `n_ports` ports that share a cache, and a view of that.
+    /// Returns the registrars of `n_ports` ports that share a new cache, and a view of the cache.
     pub fn with_cache(config: CacheConfig, n_ports: usize) -> (Vec<Self>, CacheView) {
         Self::sharing(Cache::with_process_events(config, n_ports), n_ports)
     }
 
-    /// The same with this cache, which is for as many ports.
+    /// Returns the registrars of `n_ports` ports that share `cache`, which was made for that many ports, and a view
+    /// of it.
     pub(crate) fn sharing(cache: Cache<Registration>, n_ports: usize) -> (Vec<Self>, CacheView) {
         let cache = Arc::new(cache);
         let registrar = |port| Registrar {
@@ -66,7 +66,7 @@ impl Registrar {
     /// Registers memory and returns the STADD of its first byte.
     ///
     /// # Errors
-    /// What the library returns, `FULL` for instance.
+    /// The library's error, for instance `FULL`.
     ///
     /// # Safety
     /// As [`Vcq::register`], until a [`release`](Registrar::release) with the STADD.
@@ -93,7 +93,7 @@ impl Registrar {
         Ok(stadd)
     }
 
-    /// A registration from the cache; `None` if the memory is to have one of its own.
+    /// Leases a registration from the cache; `None` if the memory needs a registration outside the cache.
     ///
     /// # Safety
     /// As [`Registrar::register`].
@@ -114,16 +114,15 @@ impl Registrar {
         };
         let register = |addr: usize, len: usize| {
             let addr = std::ptr::with_exposed_provenance_mut(addr);
-            // SAFETY: the memory is valid now, and the cache gives the registration to nobody after
-            // it has gone: events of the memory end it. Peers act on it only while it is leased,
-            // when the caller keeps it valid. It is dropped in calls for this port, hence under the
-            // port's lock, or after the endpoint.
+            // SAFETY: the memory is valid now. Memory events end the registration when the memory is unmapped, so the
+            // cache does not lease it after that. Peers use it only while it is leased, when the caller keeps the
+            // memory valid. It is dropped in calls for this port, hence under the port's lock, or after the endpoint.
             unsafe { vcq.register(addr, len, handles::Access::ReadWrite) }
         };
         match cache.get(keep, *port, range.ptr.expose_provenance(), range.len, register) {
             Ok(lease) => Ok(Some(lease)),
-            // Registrations that are kept serve sending and receiving. Memory that is only sent
-            // from may be read-only: then there is one for this time.
+            // Cached registrations allow remote reads and writes. Memory that is only sent from may be read-only:
+            // then it gets a read-only registration for this use.
             Err(CacheError::Register { .. }) if range.access == Access::Read => Ok(None),
             Err(CacheError::Register { source, .. }) => Err(source),
             Err(CacheError::NoRange { .. }) => {
@@ -132,14 +131,14 @@ impl Registrar {
         }
     }
 
-    /// Takes back one registration that returned `stadd`. No put of a peer may reach the memory
-    /// after that: either peers have no more to put there, or nothing is kept of it
+    /// Releases one registration for which `stadd` was returned. No put of a peer may reach the memory after that:
+    /// either peers have no more puts to it, or the cache keeps no registration of it
     /// ([`forget`](Registrar::forget)).
     ///
     /// # Errors
-    /// What the library returns; `INVALID_STADD` if nothing is registered there.
+    /// The library's error; `INVALID_STADD` if nothing is registered there.
     fn release(&mut self, stadd: u64) -> Result<(), UtofuError> {
-        // Several may have one STADD; registrations are counted, so any of them will do.
+        // Several registrations may have the same STADD; they are counted, so any of them can be released.
         if let Some(index) = self.leases.iter().rposition(|(leased, _)| *leased == stadd) {
             let (_, lease) = self.leases.swap_remove(index);
             self.give_back(lease);
@@ -162,7 +161,7 @@ impl Registrar {
         self.cache.as_ref().and_then(|PortCache { cache, .. }| cache.stage_bytes())
     }
 
-    /// Ends all kept registrations: those in use end with their release.
+    /// Ends all cached registrations that are not in use; those in use end with their release.
     pub(super) fn forget(&mut self) {
         if let Some(PortCache { cache, port }) = &self.cache {
             cache.end_all(*port);
@@ -182,7 +181,7 @@ impl Drop for Registrar {
 }
 
 impl CacheView {
-    /// The figures; `None` after the end of all ports.
+    /// The statistics; `None` once all ports have ended.
     pub fn stats(&self) -> Option<CacheStats> {
         self.0.upgrade().map(|cache| cache.stats())
     }
@@ -190,8 +189,8 @@ impl CacheView {
 
 impl Registry for UtofuEndpoint {
     unsafe fn register(&mut self, range: MemoryRange, owner: Owner<'_>) -> Result<u64, WireError> {
-        // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD
-        // only through posts, whose contract covers their access.
+        // SAFETY: the caller keeps the memory valid until its release. Peers learn its STADD only from posts, whose
+        // contract covers the peers' access.
         let registered = unsafe { self.registrar.register(&mut self.vcq, range, owner) };
         registered.map_err(|error| failed(error, None))
     }

@@ -1,4 +1,4 @@
-//! Start-up: VCQs and mailboxes, and what ranks must tell of them.
+//! Start-up: creates VCQs and mailboxes, and exchanges the ranks' addresses.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::endpoint::meeting::{agree, stamped, unstamped};
 use crate::endpoint::{Rank, Time, UnexpectedBytes, WireError};
 use crate::memory::Pages;
 
-/// What a rank tells about its ports, behind the protocol's number: the node's coordinates, and of each port's VCQ
-/// its TNI and CQ in four bits each, and its extra value. From that, all ranks construct the VCQ's id, which has 8
-/// bytes; where its memory is follows.
+/// Sizes in a rank's card. Behind the protocol's number a card has the coordinates of the node and for each port's
+/// VCQ its TNI and CQ in four bits each, and its extra value in one byte. From these all ranks construct the VCQ's
+/// id, which has 8 bytes; the STADDs of its memory follow from the id.
 const COORDS_BYTES: usize = 6;
 const QUEUE_BYTES: usize = 2;
-/// Puts are cut at a multiple of this, so that pieces start at cache lines.
+/// Puts are split at multiples of this, so that the pieces start at cache lines.
 const PUT_ALIGN: usize = 256;
 
-/// What fails on another rank, in errors.
+/// The call that an error names if opening fails on another rank.
 const CALL: &str = "opening the ports";
 
-/// The part of an endpoint that exists before the others are known.
+/// The part of an endpoint that exists before the addresses are exchanged.
 struct Half {
     // Dropped in this order: see `UtofuEndpoint`.
     mailbox_registration: Registration,
@@ -40,14 +40,13 @@ struct Half {
     vcq: Vcq,
 }
 
-/// Opens a port for each of `registrars`, which it then has, and makes the ports known to all ranks;
-/// collective over `exchange`. The ports of the ranks of a node, among which this one is number
-/// `place`, take the TNIs in turn. Waits go by `time`.
+/// Opens a port for each of `registrars`, which the port then owns, and exchanges the ports' addresses; collective
+/// over `exchange`. The ports of the ranks of a node take the TNIs in turn; this rank is number `place` of its node.
+/// `time` is the clock for all waits.
 ///
 /// # Errors
-/// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open
-/// equally many ports. In the latter cases all ranks get the same error, whose peer is the first
-/// rank that failed.
+/// [`WireError`] if the exchange fails; if uTofu fails on some rank, or if ranks do not open equally many ports. In
+/// the last two cases all ranks get the same error, whose peer is the first rank that failed.
 pub fn connect(
     api: Api,
     exchange: &mut dyn Exchange,
@@ -83,7 +82,7 @@ pub fn connect(
             })
             .collect()
     });
-    // A rank that fails here has peers that have not.
+    // This step may fail on some ranks only: agree on the result.
     agree(
         exchange,
         CALL,
@@ -92,7 +91,7 @@ pub fn connect(
     ports
 }
 
-/// What a rank tells of its ports' VCQs.
+/// Encodes what a rank publishes about its ports' VCQs.
 ///
 /// # Errors
 /// VCQs of several nodes, or with a TNI, CQ or extra value that no device has.
@@ -108,7 +107,7 @@ fn card(vcqs: &[VcqInfo]) -> Result<Vec<u8>, String> {
     Ok(stamped(&bytes))
 }
 
-/// The VCQs of which a rank has sent this [`card`]; `None` if it is none.
+/// Decodes the VCQs of a rank's [`card`]; `None` if the length is not that of a card.
 fn vcqs_of(card: &[u8]) -> Option<Vec<VcqInfo>> {
     let (&coords, queues) = card.split_first_chunk::<COORDS_BYTES>()?;
     let (queues, []) = queues.as_chunks::<QUEUE_BYTES>() else { return None };
@@ -119,7 +118,7 @@ fn vcqs_of(card: &[u8]) -> Option<Vec<VcqInfo>> {
     Some(queues.iter().map(vcq).collect())
 }
 
-/// Where all ranks' ports are, from their cards.
+/// Computes all ranks' addresses from their cards.
 fn places(all: &Records, rank: Rank, n_ports: usize) -> Result<Places, WireError> {
     let ids = all.iter().enumerate().map(|(peer, record)| {
         let peer = peer as Rank;
@@ -141,14 +140,14 @@ fn halves(api: Api, n_ports: usize, place: usize) -> Result<Vec<Half>, WireError
 }
 
 fn half(api: Api, tni: utofu::Tni) -> Result<Half, WireError> {
-    // Each VCQ is used by one thread at a time, but not always the same, and beside VCQs of other
+    // A VCQ is used by one thread at a time, but by different threads over time, and beside VCQs of other
     // communicators on the same CQ. Without the flag uTofu posts to the CQ without a lock.
     let vcq = Vcq::create(api, tni, VcqFlags::THREAD_SAFE);
     let mut vcq = vcq.map_err(|error| failed(error, None))?;
     let mailbox = Pages::new(MAILBOX_BYTES as u64)?;
     let (ptr, len) = (mailbox.ptr(), mailbox.len());
-    // SAFETY: the pages outlive the registration. For the words at their start see `observer`;
-    // what hellos write behind them is never read.
+    // SAFETY: the pages outlive the registration. `observer` accesses the words at their start atomically; the hellos
+    // behind these words are never read.
     let registration = unsafe { vcq.register_with_stag(ptr, len, MAILBOX_STAG, Access::ReadWrite) };
     let mailbox_registration = registration.map_err(|error| failed(error, None))?;
     Ok(Half { mailbox_registration, mailbox, vcq })

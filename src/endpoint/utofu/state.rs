@@ -1,4 +1,4 @@
-//! What an endpoint keeps besides its peers.
+//! The state of an endpoint that does not belong to one peer.
 
 use utofu::handles::Transfer;
 use utofu::{Cookie, Stadd, VcqId};
@@ -7,32 +7,32 @@ use crate::endpoint::{Slot, Tag};
 
 use super::channel::MOST_PEERS;
 
-/// Bytes of a mailbox: words for trouble (`observer`), and behind them an area whose content means
-/// nothing: a hello, of one byte, says the number of a channel by where it is written there.
+/// Bytes of a mailbox: the words for failure detection (`observer`), then an area whose content is never read. A
+/// hello is a put of one byte to this area; its offset encodes the number of a channel.
 pub(super) const MAILBOX_BYTES: usize = HELLOS_AT + MOST_PEERS as usize;
-/// Where the hello of channel 0 starts.
+/// Offset in the mailbox of the hello of channel 0.
 pub(super) const HELLOS_AT: usize = 64;
-/// Of the puts that tell others of a failure.
+/// Cookie of the puts that tell other ranks of a failure.
 pub(super) const NEWS_COOKIE: Cookie = Cookie(usize::MAX);
 
 /// An announced receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RendezvousRecv {
-    /// The peer, and which of its messages.
+    /// The peer's index, and the tag of the message.
     pub(super) of: (u32, Tag),
     pub(super) at: Stadd,
     pub(super) len: u64,
     pub(super) puts_left: u32,
 }
 
-/// A send whose puts have not all been executed.
+/// A rendezvous send with puts that have not completed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RendezvousSend {
     pub(super) slot: Slot,
     pub(super) puts_left: u32,
 }
 
-/// A put of data that has not been posted yet.
+/// A put of data that has not been posted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataPut {
     pub(super) to: VcqId,
@@ -40,26 +40,26 @@ pub(super) struct DataPut {
     pub(super) rendezvous: usize,
 }
 
-/// How far the last puts are.
+/// Progress of the puts of a fence.
 #[derive(Debug, Default)]
 pub(super) struct Fence {
-    /// Peers that have been put to, in order of first contact.
+    /// Peers that a last put has been posted to, in order of first contact.
     pub(super) posted: usize,
-    /// Puts whose notice has not come yet.
+    /// Last puts whose notice has not arrived.
     pub(super) open: usize,
 }
 
 impl Fence {
-    /// A notice has come.
+    /// Accounts for the notice of a last put.
     pub(super) fn passed(&mut self) {
         self.open = self.open.saturating_sub(1);
     }
 }
 
-/// What is being read.
+/// A message that the engine reads in place.
 #[derive(Debug)]
 pub(super) enum Viewed {
-    /// An eager slot of the peer with this index.
+    /// The index of a peer, and an eager slot of its channel.
     Slot(u32, u32),
     /// A buffer of the endpoint.
     Buffer(Vec<u8>),

@@ -1,5 +1,4 @@
-//! The bytes that uTofu endpoints exchange besides the data, in the slots of a channel
-//! ([`channel`](super::channel)).
+//! The encoding of descriptors and eager headers, which travel in the slots of a [`channel`](super::channel).
 
 use crate::endpoint::Tag;
 use crate::endpoint::garbled::{Garbled, at_most};
@@ -8,7 +7,7 @@ use super::channel::{
     DESCRIPTOR_BYTES, EAGER_BYTES, EAGER_HEADER_BYTES, TINY_BYTES, TINY_HEADER_BYTES,
 };
 
-/// The first byte of a descriptor.
+/// The values of a descriptor's first byte.
 mod kind {
     pub(super) const CLEAR_TO_SEND: u8 = 1;
     pub(super) const TINY: u8 = 2;
@@ -17,14 +16,14 @@ mod kind {
     pub(super) const WITHDRAWN: u8 = 5;
 }
 
-/// By what leave a message was sent.
+/// The credit by which a short message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
-    /// A credit.
+    /// An ordinary credit; the message was not announced.
     Credit = 0,
-    /// A credit, after the message had been announced.
+    /// An ordinary credit, after the message had been announced.
     Announced = 1,
-    /// The credit that was granted for it, as it had been announced.
+    /// A credit that the receiver granted for the announced message.
     Granted = 2,
 }
 
@@ -35,57 +34,57 @@ impl Leave {
     }
 }
 
-/// Where a length of a tiny message, and of an eager one, ends and the leave starts.
+/// Bits of the length field of a tiny and of an eager message; the leave starts at the next bit.
 const TINY_LEAVE_AT: u32 = 6;
 const EAGER_LEAVE_AT: u32 = 14;
 
-/// A message in a descriptor.
+/// An entry of the descriptor lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
-    /// The sender of this waits for message `tag`, at STADD `at` of its own memory. If the message is
-    /// short, `at` means nothing: this grants a credit for it. (Or ends a long send, whose receive expects
-    /// a short message.)
+    /// The writer has posted a receive for message `tag`: long messages are put to STADD `at` of its memory. For a
+    /// short length `at` is unused: the descriptor grants a credit for the message, or ends a long send whose receive
+    /// is short.
     ClearToSend {
-        /// Which message.
+        /// The message.
         tag: Tag,
-        /// Where to put it.
+        /// STADD of the receive's region.
         at: u64,
-        /// The length that it must have.
+        /// The length of the receive.
         len: u64,
     },
-    /// The sender of this has message `tag` for whoever reads it, and has waited for a while to
-    /// be told where to put it; or, if the message is short, for a credit.
+    /// The writer has waited for a while with message `tag`: for a clear to send if the message is long, for a credit
+    /// if it is short.
     RequestToSend {
-        /// Which message.
+        /// The message.
         tag: Tag,
-        /// Its length.
+        /// The message's length.
         len: u64,
     },
-    /// The message for which the reader has announced a receive differs from that, and will not come.
+    /// The message does not fit the receive that the reader announced, and will not be sent.
     Refused {
-        /// Which message.
+        /// The message.
         tag: Tag,
     },
-    /// The receive that the sender of this has announced for message `tag` waits no longer.
+    /// The writer's announced receive for message `tag` has ended: a short message has met it.
     Withdrawn {
-        /// Which message.
+        /// The message.
         tag: Tag,
     },
-    /// A short message, here in full.
+    /// A short message, including its payload.
     Tiny {
-        /// Which message.
+        /// The message.
         tag: Tag,
-        /// How it was sent.
+        /// The kind of credit.
         leave: Leave,
-        /// Its length.
+        /// The message's length, up to 16 bytes.
         len: u8,
-        /// Its bytes, and zeros.
+        /// The payload, padded with zeros.
         data: [u8; TINY_BYTES],
     },
 }
 
 impl Descriptor {
-    /// The bytes, and how many of them need to travel.
+    /// The encoding, and the number of its first bytes that need to be sent.
     pub(super) fn encode(&self) -> ([u8; DESCRIPTOR_BYTES], usize) {
         let mut bytes = [0; DESCRIPTOR_BYTES];
         let (first, tag) = match self {
@@ -117,10 +116,10 @@ impl Descriptor {
         (bytes, len)
     }
 
-    /// Reads what `encode` has written.
+    /// Decodes the bytes of [`encode`](Descriptor::encode).
     ///
     /// # Errors
-    /// The field that cannot be.
+    /// The first field with an invalid value.
     pub(super) fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, Garbled> {
         let tag = tag_at(bytes, 2);
         match bytes[0] {
@@ -163,7 +162,7 @@ fn tag_at(bytes: &[u8], at: usize) -> Tag {
     Tag::of_operation(number(bytes, at + 2), number(bytes, at + 10) as u32, call)
 }
 
-/// Header of an eager message.
+/// Encodes the header of an eager message.
 pub(super) fn eager_header(tag: Tag, leave: Leave, len: usize) -> [u8; EAGER_HEADER_BYTES] {
     let mut bytes = [0; EAGER_HEADER_BYTES];
     let word = len as u16 | (leave as u16) << EAGER_LEAVE_AT;
@@ -172,10 +171,10 @@ pub(super) fn eager_header(tag: Tag, leave: Leave, len: usize) -> [u8; EAGER_HEA
     bytes
 }
 
-/// Tag, leave and length of an eager message.
+/// Decodes the tag, leave and length of an eager message.
 ///
 /// # Errors
-/// The field that cannot be.
+/// The first field with an invalid value.
 pub(super) fn eager_message(
     header: &[u8; EAGER_HEADER_BYTES],
 ) -> Result<(Tag, Leave, usize), Garbled> {
@@ -185,7 +184,7 @@ pub(super) fn eager_message(
     Ok((tag_at(header, 2), Leave::of(word >> EAGER_LEAVE_AT)?, len))
 }
 
-/// The number in the (up to) 8 bytes from `at` on.
+/// The little-endian number in the (up to) 8 bytes from `at` on.
 fn number(bytes: &[u8], at: usize) -> u64 {
     let end = bytes.len().min(at + 8);
     bytes[at..end].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
