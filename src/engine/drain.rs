@@ -1,4 +1,4 @@
-//! The end of ports and of an engine: nothing of them on the wire.
+//! Tear-down of ports and of an engine: waits until none of their messages are in flight.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::run::group::{Advanced, Group};
 use super::run::port::{Port, State};
 
 impl Port {
-    /// True if nothing is under way and all that this port has written has arrived. Then
-    /// nothing can be put under way any more. Moves things on towards that.
+    /// Drives the port while a run is under way; then closes it, so that it accepts no further run. Returns true once
+    /// all data that the port has written have arrived.
     pub(super) fn is_drained(&self) -> Result<bool, Error> {
         let mut guard = self.reserve();
         if let Some(reason) = self.failure.reason() {
@@ -29,7 +29,7 @@ impl Port {
         let mut arrived = endpoint.poll(events);
         for event in events.drain(..) {
             if let Event::News(blame) = event {
-                // Of a rank that shares the failure with this one: it has been set since.
+                // A rank that shares `failure` with this one has sent the news: the reason has been set meanwhile.
                 let lost = Error::Lost { rank: self.rank, blame };
                 let reason = self.failure.reason();
                 return Err(reason.map_or(lost, |reason| Error::Poisoned(Arc::new(reason))));
@@ -56,8 +56,8 @@ impl Port {
         }
     }
 
-    /// What the first of the runs under way waits for; if there is none, the peer whose answer
-    /// the port waits for to be fenced, or the port itself.
+    /// Step and item that the first of the runs under way waits for. Without such a run: the peer whose answer the
+    /// port's fence waits for, or the interface.
     pub(super) fn awaited_first(&self) -> (u32, Awaited) {
         self.awaited_by_run().unwrap_or_else(|| {
             let mut state = self.reserve();
@@ -68,7 +68,8 @@ impl Port {
 }
 
 impl Group {
-    /// Waits until nothing is under way that ports do not show.
+    /// Waits until the calls that this rank must advance ([`Advance`](super::Advance)) are idle, or progress by ports
+    /// alone.
     fn have_advanced(&self) -> Result<(), Error> {
         let mut pace = Pace::new(self);
         let mut watchdog = Watchdog::default();
@@ -92,7 +93,7 @@ impl Group {
         Ok(())
     }
 
-    /// Waits until all ports have finished and all that they have written has arrived.
+    /// Waits until the runs of all ports have finished and all data that the ports have written have arrived.
     ///
     /// # Errors
     /// As [`Engine::drain`](super::Engine::drain).
@@ -110,7 +111,7 @@ impl Group {
                 }
                 let awaited = port.awaited_first();
                 if let Err(error) = watchdog.look(self, WaitedFor::Rest(port.id)) {
-                    // What has come while the cause was looked for is no failure.
+                    // Progress during the search for the cause means that nothing has failed.
                     if port.is_drained()? {
                         break;
                     }

@@ -1,12 +1,11 @@
 //! The engine of one rank: its ports, and the threads that drive them.
 //!
-//! With workers, each port has a thread that drives it, alone or with other ports, whenever something is under
-//! way; a thread that waits for an operation drives port 0 itself, and that port's worker stands aside
-//! meanwhile. Without workers, whoever waits or tests drives all ports in turn. Whoever starts
-//! an operation drives once. All run the same code, [`Port::drive`](super::run::port::Port).
+//! With workers, each worker thread drives one or several ports while a run is under way on them. A thread that waits
+//! for an operation drives port 0 itself, and that port's worker stands aside meanwhile. Without workers, a thread
+//! that waits or tests drives all ports in turn. A thread that starts an operation drives its ports once, unless a
+//! running worker does. All run the same code, [`Port::drive`](super::run::port::Port).
 //!
-//! All communicators of a rank use its one engine, and name their operations by context and
-//! number.
+//! All communicators of a rank share its engine. A communicator's context and a number identify an operation.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -39,7 +38,7 @@ pub struct Engine {
     pub(super) workers: Vec<Worker>,
     is_closed: AtomicBool,
     staged_bytes: AtomicU64,
-    /// What records the rank's timeline, if it is wanted.
+    /// The recorder of the rank's timeline, if tracing is enabled.
     tracer: Option<Box<Tracer>>,
 }
 
@@ -120,19 +119,19 @@ impl Engine {
         self.group.ports.len()
     }
 
-    /// What all ports keep of messages that came before their receives.
+    /// Counters of the bytes of unexpected messages, for all ports together.
     pub fn unexpected(&self) -> UnexpectedBytes {
         let of_port = |port: &Arc<Port>| port.reserve().endpoint.unexpected();
         let all = self.group.ports.iter().map(of_port);
         all.reduce(UnexpectedBytes::and).unwrap_or_default()
     }
 
-    /// How it is driven.
+    /// The configuration.
     pub fn config(&self) -> &EngineConfig {
         &self.group.config
     }
 
-    /// True if operations progress without anybody waiting or testing.
+    /// True if workers drive operations, so that they progress while no thread waits or tests.
     pub fn has_workers(&self) -> bool {
         self.group.config.workers > 0
     }
@@ -142,13 +141,13 @@ impl Engine {
         self.workers.get(port.index().checked_rem(self.workers.len())?)
     }
 
-    /// Bytes of the working memory of all operations that there are.
+    /// Bytes of the working memory of all existing operations.
     pub fn operation_bytes(&self) -> u64 {
         self.group.spares.given_bytes()
     }
 
-    /// Which calls leave the user's memory off the wire, all ports being of one kind; with `wanted` bytes in place of
-    /// what the wire says.
+    /// Returns the limits for calls that keep the user's memory off the wire; `wanted` replaces the wire's own limit
+    /// in bytes. All ports have wires of the same kind.
     pub fn staged(&self, wanted: Option<u64>) -> Option<Staged> {
         let port = self.group.ports.first()?;
         let up_to_bytes = wanted.unwrap_or(port.stage_bytes?);
@@ -160,10 +159,10 @@ impl Engine {
         self.staged_bytes.load(Ordering::Relaxed)
     }
 
-    /// Prepares an operation: gives it its working memory, registered.
+    /// Creates an operation with its working memory, registered where the wire needs it.
     ///
     /// # Errors
-    /// [`Error::Wire`] if there is no memory for it, or if registration fails.
+    /// [`Error::Wire`] if allocation or registration of the memory fails.
     pub fn prepare(
         &self,
         program: Arc<Program>,
@@ -173,13 +172,13 @@ impl Engine {
         Ok(Operation::new(program, reducer, memory))
     }
 
-    /// Fails if an earlier operation has.
+    /// Returns an error after an earlier failure or a [`refuse`](Engine::refuse).
     ///
     /// # Errors
     /// [`Error::Poisoned`]; [`Error::Closed`] after [`refuse`](Engine::refuse).
     #[inline]
     pub fn check(&self) -> Result<(), Error> {
-        // Relaxed: an operation that slips by is refused by the ports.
+        // Relaxed: the ports refuse an operation that misses a concurrent failure or `refuse` here.
         if !self.has_failed() && !self.is_closed.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -197,8 +196,8 @@ impl Engine {
         self.group.failure.is_set()
     }
 
-    /// Registers the user's memory wherever `operation` puts it on the wire. `keep` allows the
-    /// wire to remember it for the next time.
+    /// Registers the user's memory at each port where `operation` puts it on the wire in messages that need
+    /// registered memory. `keep` lets the wire cache the registration for later calls.
     ///
     /// # Safety
     /// The memory must stay valid until `keys` have been released.
@@ -221,8 +220,8 @@ impl Engine {
         unsafe { user_memory::register(&self.group.ports, operation, memory, keep, keys) }
     }
 
-    /// Registers the user's memory at all ports until its keys are released: operations on it
-    /// find it registered, also where the system does not tell what memory goes.
+    /// Registers the user's memory at all ports until its keys are released. Operations on it find the registration,
+    /// even if the system does not report which memory is unmapped.
     ///
     /// # Safety
     /// The memory must stay valid until the keys have been released.
@@ -235,8 +234,8 @@ impl Engine {
         unsafe { user_memory::register_explicitly(&self.group.ports, memory) }
     }
 
-    /// Releases what [`register`](Engine::register) or
-    /// [`register_explicitly`](Engine::register_explicitly) has registered; nothing uses it.
+    /// Releases the keys from [`register`](Engine::register) or [`register_explicitly`](Engine::register_explicitly);
+    /// no operation under way may use them.
     #[inline]
     pub fn release(&self, keys: &mut UserKeys) {
         if keys.is_released() {
@@ -245,20 +244,19 @@ impl Engine {
         user_memory::release(&self.group.ports, keys);
     }
 
-    /// Starts `operation` on the user's memory, of which `keys` are the keys, as the operation
-    /// with this context and number. On all ranks of the communicator with that context it must
-    /// be the same; no other under way may have them, and those whose order is kept start in the order of
-    /// their numbers. Drives once. `waiting` says that the
-    /// caller will wait for it at once.
+    /// Starts `operation` on the user's memory, whose keys are `keys`, under context and number `id`. All ranks of
+    /// the communicator with that context must start the same operation under this number. No other operation under
+    /// way may have the same `id`, and operations with [`StartOrder::Kept`] start in the order of their numbers.
+    /// Posts the first messages, unless a running worker is about to. `waiting` says that the caller waits for the
+    /// operation at once.
     ///
     /// # Safety
-    /// Until the operation is done, the first memory must stay valid for reads and unchanged,
-    /// the second valid for reads and writes and used by nobody else. They may not overlap; one
-    /// that the program does not touch may be absent (null, length 0). No other thread starts
-    /// `operation` meanwhile.
+    /// Until the operation is done, the first memory must stay valid for reads and unchanged, the second valid for
+    /// reads and writes and used by nothing else. The two may not overlap. A memory that the program does not touch
+    /// may be absent (null, length 0). No other thread may start `operation` meanwhile.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after the end.
+    /// [`Error::Poisoned`] after an earlier failure; [`Error::Closed`] after [`refuse`](Engine::refuse).
     pub unsafe fn start(
         &self,
         operation: &Arc<Operation>,
@@ -273,7 +271,7 @@ impl Engine {
         let n_ports = operation.program().ports.len();
         operation.begin();
         if operation.program().staged_bytes > 0 {
-            // Relaxed: a figure.
+            // Relaxed: a statistic.
             self.staged_bytes.fetch_add(operation.program().staged_bytes, Ordering::Relaxed);
         }
         for port in &self.group.ports[..n_ports] {
@@ -283,11 +281,11 @@ impl Engine {
                 len: memory[at].len,
                 key: keys[at].unwrap_or(0),
             };
-            // SAFETY: the caller's promise; ports touch disjoint bytes (the compiler's work),
-            // and the keys are those of this port.
+            // SAFETY: the caller's promise; the compiler makes ports touch disjoint bytes, and the keys are this
+            // port's.
             let run = unsafe { operation.take(port.id, id, order, [with_key(0), with_key(1)]) };
             let (is_driven, worker) = (waiting && port.id.0 == 0, self.worker_of(port.id));
-            // A worker that is awake is as fast as this thread.
+            // A running worker posts as soon as this thread would.
             let push = if waiting && n_ports == 1 {
                 Push::AllTheWay
             } else if worker.is_none() || port.hints.is_parked() || is_driven {
@@ -303,18 +301,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Watches over a wait at the barrier gates.
+    /// Returns a watch over a wait at the barrier gates or the flat buffer.
     pub fn at_gates(&self) -> GatesWatch<'_> {
         GatesWatch::new(&self.group)
     }
 
-    /// Makes every operation of this engine fail, as after a failure of its own: when this
-    /// returns the ports have let go of all that were under way.
+    /// Fails every operation of this engine, as after a failure of its own. On return the ports have given back all
+    /// runs that were under way.
     pub fn fail(&self, error: &Error) {
         self.group.fail(error);
     }
 
-    /// From now on a call that others make differently fails alone, where all its messages meet.
+    /// From now on a call that differs from other ranks' call fails alone, if all messages of the two calls match.
     pub fn spare(&self) {
         self.group.failure.spare();
     }
@@ -324,30 +322,30 @@ impl Engine {
         self.group.failure.is_sparing()
     }
 
-    /// Waits that were found too long.
+    /// Number of times that a wait was found too long.
     pub fn n_long_waits(&self) -> u64 {
-        // Relaxed: a figure.
+        // Relaxed: a statistic.
         self.group.n_long_waits.load(Ordering::Relaxed)
     }
 
-    /// Has `on_idle` called now and then while a caller waits, on the caller's thread. The first
-    /// one given stays.
+    /// Sets a function that a waiting caller's thread calls from time to time. Later calls of this method have no
+    /// effect.
     pub fn on_idle(&self, on_idle: OnIdle) {
         let _ = self.group.waits.on_idle.set(on_idle);
     }
 
-    /// From now on whoever waits for anything, or tests it, does what is due of this.
+    /// Adds `call` to those that every thread that waits or tests advances.
     pub fn advances(&self, call: Weak<dyn Advance>) {
         self.group.advances(call);
     }
 
-    /// What records the rank's timeline, if it is wanted.
+    /// The recorder of the rank's timeline, if tracing is enabled.
     #[inline]
     pub(crate) fn tracer(&self) -> Option<&Tracer> {
         self.tracer.as_deref()
     }
 
-    /// Writes the timeline, if one is recorded and has not been written: what happens from now on is not in it.
+    /// Writes the timeline, if one is recorded and has not been written. Later events are not recorded.
     pub fn write_timeline(&self) {
         let Some(tracer) = &self.tracer else { return };
         let rings: Vec<Ring> =
@@ -361,26 +359,26 @@ impl Engine {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Before the end, after [`refuse`](Engine::refuse): waits until nothing is under way and
-    /// all that this engine has written has arrived in its peers' memory.
+    /// Waits at tear-down, after [`refuse`](Engine::refuse), until nothing is under way and all data that this engine
+    /// has written have arrived in its peers' memory.
     ///
     /// # Errors
-    /// [`Error::Timeout`] if nothing moved for too long (a second at least where only the device has still
-    /// something to do), [`Error::Wire`], and [`Error::Poisoned`] after an earlier failure. Peers may then be
-    /// written to at any time.
+    /// [`Error::Timeout`] if nothing moved for the time-out (at least 1 s if only the device has work left),
+    /// [`Error::Wire`], and [`Error::Poisoned`] after an earlier failure. After an error, data may still arrive in
+    /// peers' memory at any time.
     pub fn drain(&self) -> Result<(), Error> {
         self.group.drained().inspect_err(|error| self.group.fail(error))?;
         self.group.show(Status::Left);
         Ok(())
     }
 
-    /// After [`drain`](Engine::drain), of all ranks or in vain: the endpoints give back what is not
-    /// theirs.
+    /// Ends the endpoints, which release resources of other ranks. Call it after [`drain`](Engine::drain) has
+    /// returned on all ranks, or has failed.
     pub fn end(&self) {
         self.group.ports.iter().for_each(|port| port.reserve().endpoint.end());
     }
 
-    /// All ranks have ended, and nothing moves any more: memory that peers were told of can be freed.
+    /// Declares that all ranks have ended and no message is in flight: memory that peers can address may be freed.
     #[cfg(feature = "sim")]
     pub fn all_have_ended(&self) {
         self.group.failure.end();
@@ -389,7 +387,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // Before the ports go: a worker must not be the one that ends an endpoint.
+        // Before the ports are dropped: a worker must not be the thread that drops an endpoint.
         self.workers.clear();
         self.write_timeline();
     }

@@ -1,4 +1,4 @@
-//! A watch over ranks that wait at the barrier gates, or at what stands in for them.
+//! The watch over a wait for other ranks at the barrier gates, or at the flat buffer.
 
 use crate::Rank;
 use crate::error::Error;
@@ -7,10 +7,10 @@ use super::diagnosis::watchdog::{WaitedFor, Watchdog};
 use super::pace::Pace;
 use super::run::group::Group;
 
-/// A wait at the barrier gates; see [`Engine::at_gates`](super::Engine::at_gates).
+/// A wait at the barrier gates or the flat buffer; see [`Engine::at_gates`](super::Engine::at_gates).
 pub struct GatesWatch<'a> {
     group: &'a Group,
-    /// Whom alone it waits for.
+    /// The one rank that is awaited; `None` for all ranks.
     awaited: Option<Rank>,
     pace: Pace,
     watchdog: Watchdog,
@@ -22,16 +22,15 @@ impl<'a> GatesWatch<'a> {
         GatesWatch { group, awaited: None, pace, watchdog }
     }
 
-    /// There is nothing to do at the gates: moves on whatever is under way, or waits a little, for
-    /// this rank or else for all.
+    /// Drives the ports, or backs off, after a poll of the gates that had no result. The wait is for rank `awaited`,
+    /// or for all ranks if that is `None`.
     ///
     /// # Errors
-    /// What has failed meanwhile; [`Error::Lost`] or [`Error::Timeout`] if there is no point in
-    /// waiting any longer.
+    /// The failure that has been set meanwhile; [`Error::Lost`] or [`Error::Timeout`] if waiting longer is pointless.
     pub fn idle(&mut self, awaited: Option<Rank>) -> Result<(), Error> {
         let group = self.group;
         if awaited != self.awaited {
-            // What was awaited before has come.
+            // The rank awaited before has arrived.
             self.watchdog.end(group);
             self.awaited = awaited;
         }

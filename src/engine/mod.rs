@@ -1,44 +1,42 @@
-//! The engine: executes plans.
+//! The engine, which executes plans.
 //!
 //! [`compile()`] turns a plan and the sizes of a call into a [`Program`], a static graph of
 //! sends, receives, copies and folds over regions of four buffers. A [`PortRun`] executes one
 //! port's part of it over an [`Endpoint`](crate::endpoint::Endpoint). [`Engine`] holds the
 //! ports of a rank and the threads that drive them.
 //!
-//! The engine knows no algorithm: whatever order it needs follows from which bytes tasks read
-//! and write. It must not know what an endpoint is made of, nor where buffers come from.
+//! The engine does not depend on algorithms: the order of tasks follows from the bytes that they read and write. Nor
+//! does it depend on the implementation of an endpoint, or on the origin of buffers.
 //!
-//! A wire with registered memory that has to register the user's anew in every call gets the same plans with
-//! working spaces in working memory (`Staged`): messages from the user's input are packed, and the output is
-//! copied at the end.
+//! If a wire would have to register the user's memory anew in every call, the same plans are compiled with their
+//! working spaces in working memory (`Staged`): messages from the user's input are packed, and the output is copied
+//! at the end.
 //!
 //! # Results do not depend on timing
-//! Tasks that touch the same bytes keep the plan's order, and a fold takes its operands in a
-//! fixed order once all have arrived. So one plan gives the same bits in every run.
+//! Tasks that touch the same bytes keep the plan's order, and a fold takes its operands in a fixed order once all
+//! have arrived. So a plan gives the same bits in every run.
 //!
 //! # No deadlock
-//! Give every message the level (step, piece number); it is the same on both sides because
-//! both cut transfers by the same rule. Then
-//! - a send waits for earlier steps, whose results it sends, and, if it is packed, for a slot
-//!   of the pack ring, that is, for a send of lower level (the ring has a slot for each send
-//!   of a step, so messages of one level never wait for one another);
-//! - a receive is posted after receives of its own or lower level have been *posted*, after
-//!   its step's landing slot was given up by a message of lower level, and after enough
-//!   receives of lower level have finished (the window holds a whole step);
-//! - where a lane has a window, both wait for messages of earlier steps of it;
-//! - where ports share lanes, a task waits for the same tasks, some of which are other ports', and a slot is
-//!   given up when the fold of its message has waited for those of the same level before it;
-//! - what has landed leaves staging when the sends that still read its destination have gone.
-//!   A slot of the landing ring is used only if these have its own level or a lower one;
-//!   otherwise the message gets bytes of the exchange area that no other message of the step
-//!   uses. That is why a block that is stored where a block of the same step is still sent
-//!   from (an exchange in place) lands in staging: if it landed at once, it would have to wait
-//!   for that send, the send for the peer's receive, and that one for the peer's send.
+//! Every message has a level (step, piece number), the same on both sides because both cut transfers by the same
+//! rule.
+//! - A send waits for earlier steps, whose results it sends. A packed send also waits for a slot of the pack ring,
+//!   that is, for a send of a lower level: the ring has a slot for each send of a step, so messages of one level
+//!   never wait for each other.
+//! - A receive is posted after receives of its own or a lower level have been *posted*, after a message of a lower
+//!   level has released the landing slot, and after enough receives of lower levels have finished (the receive window
+//!   holds a whole step).
+//! - In a lane with a window, sends and receives also wait for messages of earlier steps of the lane.
+//! - If ports share lanes, a task waits for the same tasks, some of them on other ports. A landing slot is released
+//!   when its message's fold has waited for the folds of the same level before it.
+//! - A message leaves staging when the sends that still read its destination have finished. It lands in a slot of the
+//!   landing ring only if these sends have its own level or a lower one; otherwise in bytes of the exchange area that
+//!   no other message of the step uses. So if a block is stored where a block of the same step is still sent from (an
+//!   exchange in place), it lands in staging: a receive into the destination would have to wait for that send, the
+//!   send for the peer's receive, and that receive for the peer's send.
 //!
-//! So every wait, also one across ranks (a send finishes when the receive has been posted), is
-//! for something of a lower level, or of the same level but an earlier kind in the order
-//! receive posted, send finished, message received, staging left. A cycle cannot exist, as
-//! long as endpoints keep their contract.
+//! So every wait, including one across ranks (a send finishes when the receive has been posted), is for an event of a
+//! lower level, or of the same level but an earlier kind in the order: receive posted, send finished, message
+//! received, staging left. A cycle cannot exist, as long as endpoints fulfil their contract.
 
 mod compile;
 mod diagnosis;

@@ -1,16 +1,17 @@
-//! The rounds of a wait: how a caller spends them, and after which it looks at the clock.
+//! The polling rounds of a wait: when a caller backs off, and when it looks at the clock.
 
 use super::run::backoff::Backoff;
 use super::run::group::Group;
 
-/// After so many rounds a wait looks at the clock whatever has moved: it may all be something else.
+/// A wait looks at the clock after this many rounds even if something has moved: it may all belong to other
+/// operations.
 const ROUNDS_PER_LOOK: u32 = 32;
 
-/// Of one wait.
+/// The pace of one wait.
 #[derive(Debug)]
 pub(super) struct Pace {
     backoff: Backoff,
-    /// Since the last look.
+    /// Rounds since the last look at the clock.
     rounds: u32,
 }
 
@@ -19,8 +20,8 @@ impl Pace {
         Pace { backoff: Backoff::new(group.config.own_cores), rounds: 0 }
     }
 
-    /// A round is over in which something of this rank has moved, or nothing has: waits a little in
-    /// that case. Returns whether it is time to look at the clock.
+    /// Ends a round, in which something of this rank has moved or not; backs off if not. Returns whether to look at
+    /// the clock.
     pub(super) fn round(&mut self, group: &Group, has_moved: bool) -> bool {
         let is_time = if has_moved {
             self.backoff.reset();

@@ -1,4 +1,4 @@
-//! How an operation is waited for, and tested.
+//! Waits for operations, and tests of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,15 @@ use super::engine::Engine;
 use super::pace::Pace;
 use super::run::operation::Operation;
 
-/// What a look at something under way takes at most on a wire's own clock, which stands still while a
-/// rank runs.
+/// Longest pause of one test on a wire with its own clock, which stands still while a rank runs.
 const LOOK: Duration = Duration::from_micros(10);
 
 impl Engine {
-    /// Waits until `operation`, started with this context and number, is done. `watch` is the same
-    /// in all waits for it and tests of it.
+    /// Waits until `operation`, started under context and number `id`, is done. All waits for an operation and tests
+    /// of it use the same `watch`.
     ///
     /// # Errors
-    /// What went wrong with it; [`Error::Timeout`] if nothing moved for too long.
+    /// The operation's failure; [`Error::Timeout`] if nothing moved for the time-out.
     pub fn wait(
         &self,
         operation: &Arc<Operation>,
@@ -34,7 +33,7 @@ impl Engine {
             } else {
                 let n_ports = operation.program().ports.len();
                 self.wait_driving(operation, id, watch, || {
-                    // All ports: other operations may use more of them than this one.
+                    // Also ports that only other operations use.
                     let ports = self.group.ports.iter().enumerate();
                     let driven =
                         ports.filter(|(index, port)| *index < n_ports || port.hints.is_active());
@@ -44,7 +43,7 @@ impl Engine {
         }
         watch.end(&self.group);
         operation.failure().map_or(Ok(()), |failure| {
-            // Unless it has failed alone.
+            // Unless only this operation has failed.
             if self.has_failed() {
                 self.group.fail(&failure);
             }
@@ -63,7 +62,7 @@ impl Engine {
         self.wait_driving(operation, id, watch, || port.hints.is_active() && port.try_drive());
         drop(attending);
         if port.hints.is_active() {
-            // Other operations are under way on it, and its worker may have parked.
+            // Other operations are under way on this port, and its worker may have parked.
             self.workers[0].wake();
         }
     }
@@ -77,7 +76,7 @@ impl Engine {
     ) {
         let group = &self.group;
         let mut moves = group.n_moves();
-        // Workers, or other threads, may have moved something as well.
+        // Workers and other threads may have made progress too.
         let mut moved = || drive() | group.has_moved(&mut moves);
         let mut pace = Pace::new(group);
         while !operation.is_done() {
@@ -92,7 +91,7 @@ impl Engine {
                 continue;
             }
             if let Err(error) = watch.look(group, WaitedFor::Operation(id)) {
-                // What has come while the cause was looked for is no failure.
+                // Progress during the search for the cause means that nothing has failed.
                 moved();
                 if !operation.is_done() && watch.is_still(group, WaitedFor::Operation(id)) {
                     group.fail(&error);
@@ -101,17 +100,17 @@ impl Engine {
         }
     }
 
-    /// Moves on whatever is under way, unless workers do.
+    /// Drives the ports, unless workers do, and advances calls (see [`Advance`](super::Advance)).
     pub fn move_others_on(&self) {
         match self.has_workers() {
             false => _ = self.group.progress(),
-            // Workers drive ports only.
+            // Workers drive ports, but do not advance calls.
             true => _ = self.group.advance(),
         }
     }
 
-    /// Moves on whatever is under way, unless workers do, up to `most` times as long as nothing has moved
-    /// since the number was `seen`. Returns the number, which is another one whenever something has moved.
+    /// Calls [`move_others_on`](Engine::move_others_on) up to `most` times, until the number of moves is not `seen`
+    /// any more. Returns that number, which changes whenever something has moved.
     pub fn progress(&self, most: u32, seen: u64) -> u64 {
         let mut n_rounds = 0;
         loop {
@@ -128,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Moves things on a little, if nobody else does, as long as `operation` is not done.
+    /// Drives the ports and advances calls once, if `operation` is not done and there are no workers.
     pub fn move_on(&self, operation: &Operation) {
         if !operation.is_done() && !self.has_workers() {
             self.group.advance();
@@ -136,28 +135,28 @@ impl Engine {
         }
     }
 
-    /// Something that is tested and has no operation is not done yet, and waits for a rank, if it is known which.
-    /// `watch` is the same in all tests of it that find the same rank.
+    /// Notes a test of something that has no operation and is not done: it waits for rank `awaited`, if that is
+    /// known. All tests that find the same rank use the same `watch`.
     ///
     /// # Errors
-    /// What has failed meanwhile; as [`GatesWatch::idle`](super::gates_watch::GatesWatch::idle).
+    /// The failure that has been set meanwhile; as [`GatesWatch::idle`](super::gates_watch::GatesWatch::idle).
     pub fn tested(&self, awaited: Option<Rank>, watch: &mut OperationWatch) -> Result<(), Error> {
         self.group.failure.reason().map_or(Ok(()), Err)?;
         watch.tested(&self.group, awaited.map_or(WaitedFor::Everybody, WaitedFor::Rank))
     }
 
-    /// A watch is not needed any more.
+    /// Ends a watch that is not needed any more.
     pub fn end_watch(&self, watch: &mut OperationWatch) {
         watch.end(&self.group);
     }
 
-    /// Why everything fails, if it does.
+    /// The reason for which all operations fail, if there is one.
     pub fn failure(&self) -> Option<Error> {
         self.group.failure.reason()
     }
 
-    /// Returns whether `operation`, started with this context and number, is done, if only because it has
-    /// failed: [`wait`](Engine::wait) tells. `watch` is as there.
+    /// Tests whether `operation`, started under context and number `id`, is done or has failed:
+    /// [`wait`](Engine::wait) returns the failure. `watch` is the same as in `wait`.
     pub fn look(
         &self,
         operation: &Arc<Operation>,

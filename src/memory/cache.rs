@@ -1,5 +1,4 @@
-//! The registration cache of a rank: regions sorted by address, each registered at the ports that
-//! have asked for it.
+//! The registration cache of a rank: regions sorted by address, each registered at the ports that have requested it.
 
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex};
@@ -18,30 +17,29 @@ use crate::sync::lock;
 /// Registrations tried for one lookup before it is served without being kept.
 const ATTEMPTS: usize = 3;
 
-/// The answer of [`Cache::settle`]: whether all memory that was unmapped before has been announced.
+/// The result of [`Cache::settle`]: whether all memory that was unmapped before has been announced.
 #[derive(Clone, Copy, Debug)]
 pub struct Settled(bool);
 
-/// How long a registration is to serve.
+/// The lifetime of a registration.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {
-    /// For this lease.
+    /// This lease only.
     Once,
-    /// Until its memory goes or the room is needed. The caller has received the memory before this
-    /// answer.
+    /// Until the memory is taken away or the registration is evicted. The caller has received the memory before this
+    /// [`Settled`] was made.
     UntilEvent(Settled),
-    /// Until the lease is given back, with or without events, and without being evicted: so long the
-    /// caller promises not to take the memory away.
+    /// Until the lease is given back, with or without events, and without eviction: the caller promises not to take
+    /// the memory away until then.
     Explicitly,
 }
 
-/// Keeps registrations of one rank for reuse. `H` stands for a registration at one port, and is
-/// dropped to take it back.
+/// Keeps registrations of one rank for reuse. `H` is a registration at one port; dropping it ends the registration.
 ///
-/// Everything a port's interface does happens within calls for that port: a registration is made
-/// and dropped in a [`get`](Cache::get), [`give_back`](Cache::give_back),
-/// [`end_all`](Cache::end_all) or [`close`](Cache::close) with its port's number, one at a time. A caller that holds
-/// the port's lock in these calls needs no other. Calls for other ports do not wait for what the interface does.
+/// A port's interface acts only within calls for that port: a registration is made and dropped in a
+/// [`get`](Cache::get), [`give_back`](Cache::give_back), [`end_all`](Cache::end_all) or [`close`](Cache::close) with
+/// its port's number, one at a time. A caller that holds the port's lock in these calls needs no other lock. Calls
+/// for other ports do not wait for the interface.
 #[derive(Debug)]
 pub struct Cache<H> {
     events: Option<Arc<Events>>,
@@ -51,12 +49,12 @@ pub struct Cache<H> {
     counts: Arc<Counts>,
 }
 
-/// A new registration, what it covers, and the region that is to end with its lease.
+/// A new registration, its range, and the region that must end with its lease.
 type Made<H> = (Arc<Counted<H>>, Span, Option<Span>);
 
 impl<H> Cache<H> {
-    /// A cache for `n_ports` ports that hears of memory events from `source`. Where there is none,
-    /// for a reason that [`CacheStats::mode`] repeats, only explicit registrations are kept.
+    /// A cache for `n_ports` ports, with memory events from `source`. Without a source, only explicit registrations
+    /// are kept, and [`CacheStats::mode`] has the reason.
     pub fn new(
         config: CacheConfig,
         n_ports: usize,
@@ -78,23 +76,23 @@ impl<H> Cache<H> {
         }
     }
 
-    /// A cache on the events of this process, or without events where the system offers none.
+    /// A cache with the events of this process, or without events if the system offers none.
     pub fn with_process_events(config: CacheConfig, n_ports: usize) -> Self {
         Self::new(config, n_ports, config.keep.source())
     }
 
-    /// Waits until every range that was taken away before this call is announced.
+    /// Waits until every range that was taken away before this call has been announced.
     ///
-    /// A system that announces an unmapping only once it is done leaves a gap in which another
-    /// thread may already have been given the same addresses. One system call closes it. It is
-    /// needed once after the memory was received from the caller, for any number of lookups. If
-    /// the reader of events does not run for too long, on a busy machine, lookups find nothing.
+    /// If the system announces an unmapping only after it, there is a gap in which another thread may already have
+    /// been given the same addresses. One system call closes the gap. It is needed once after the memory was received
+    /// from the caller, for any number of lookups. If the reader of events does not run for too long, on a busy
+    /// machine, lookups find nothing.
     pub fn settle(&self) -> Settled {
         let Some(Events { source, log }) = self.events.as_deref() else { return Settled(true) };
         let mut began = None;
         loop {
             let is_settled = source.settled();
-            // Acquire: the look at the log may not move before the answer.
+            // Acquire: the check of the log may not move before the answer.
             fence(Ordering::Acquire);
             // While the log is busy, the reader is about to post a range.
             if is_settled && !log.is_busy() {
@@ -106,11 +104,11 @@ impl<H> Cache<H> {
         }
     }
 
-    /// A registration of `len` bytes at `addr` at a port, kept or new; `register` makes one of whole
-    /// pages. The caller vouches that the memory stays mapped until the lease is given back.
+    /// A registration of `len` bytes at `addr` at a port, kept or new; `register` makes one of whole pages. The
+    /// caller guarantees that the memory stays mapped until the lease is given back.
     ///
     /// # Errors
-    /// [`CacheError`] when the range is none or the interface refuses it.
+    /// [`CacheError`] if the range is invalid or the interface refuses it.
     pub fn get<E>(
         &self,
         keep: Keep,
@@ -130,8 +128,8 @@ impl<H> Cache<H> {
         let known = self.with(port, |kept| {
             kept.hear();
             if !is_settled {
-                // A kept registration there may lead to unmapped pages, and an interface that shares registrations of
-                // the same pages would not make a new one beside it.
+                // A kept registration of the range may lead to unmapped pages, and while it exists, an interface that
+                // shares registrations of the same pages would not make a new one.
                 kept.end(span, is_explicit);
             }
             if may_keep { kept.hit(port, span) } else { None }
@@ -143,7 +141,7 @@ impl<H> Cache<H> {
         Ok(Lease { handle, offset: (addr - registered.start()) as u64, explicit })
     }
 
-    /// A new registration, what it covers, and the region that is to end with its lease.
+    /// Makes a registration; returns it with its range, and with the region that must end with its lease.
     fn make<E>(
         &self,
         may_keep: bool,
@@ -179,36 +177,36 @@ impl<H> Cache<H> {
         drop(handle);
     }
 
-    /// Ends every kept registration, of all ports; those in use wait for their last lease. Those of
-    /// this port are dropped now, those of others in the others' next calls.
+    /// Ends every kept registration, of all ports; those in use exist until their last lease is given back.
+    /// Registrations at this port are dropped now, others in the next calls for their ports.
     pub fn end_all(&self, port: PortId) {
         self.with(port, |kept| kept.end(Span::EVERYTHING, true));
     }
 
-    /// Forgets what the port has registered, at its end: nothing of it may be in use.
+    /// Drops all registrations of a port, at its end: none may be in use.
     pub fn close(&self, port: PortId) {
         self.with(port, |kept| kept.close(port));
     }
 
-    /// The longest data that are copied rather than registered twice; `None` where registrations are kept.
+    /// Largest number of data bytes for which copies replace two registrations; `None` if registrations are kept.
     pub fn stage_bytes(&self) -> Option<u64> {
         self.stage_bytes
     }
 
-    /// What has happened so far.
+    /// Statistics so far.
     pub fn stats(&self) -> CacheStats {
         let [registrations, deregistrations] = self.counts.so_far();
         let stage_bytes = self.stage_bytes;
         CacheStats { registrations, deregistrations, stage_bytes, ..lock(&self.kept).stats() }
     }
 
-    /// What counts the interface's registrations, for those that are made beside the cache.
+    /// The counter of the interface's registrations, for registrations made outside the cache.
     pub(crate) fn counts(&self) -> &Arc<Counts> {
         &self.counts
     }
 
-    /// Does something under the lock, and then lets go of what has ended of the port's registrations: without the
-    /// lock, since that takes the interface long. It has room for a limited number.
+    /// Calls `act` under the lock, and then drops the port's registrations that have ended: without the lock, since
+    /// that takes the interface long, and at once, since the interface has a limited number of registrations.
     #[inline]
     fn with<R>(&self, port: PortId, act: impl FnOnce(&mut Kept<H>) -> R) -> R {
         let mut kept = lock(&self.kept);
@@ -219,7 +217,7 @@ impl<H> Cache<H> {
         answer
     }
 
-    /// Registers; when the interface refuses, makes room and tries once more.
+    /// Registers; if the interface refuses, evicts idle regions and tries once more.
     fn register<E>(
         &self,
         port: PortId,
@@ -236,7 +234,7 @@ impl<H> Cache<H> {
             .map_err(|source| CacheError::Register { addr, len, source })
     }
 
-    /// Whether events of the pages are announced from now on.
+    /// Watches the pages; returns whether their events are announced from now on.
     fn watch(&self, span: Span) -> bool {
         self.events.as_ref().is_some_and(|events| events.source.watch(span).is_ok())
     }

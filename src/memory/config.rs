@@ -1,4 +1,4 @@
-//! What a cache keeps, and how much.
+//! Configuration of a cache: which registrations it keeps, and how many.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -7,41 +7,41 @@ use super::events::EventSource;
 use super::monitor::ProcessEvents;
 use super::trust;
 
-/// Which registrations a cache keeps by itself, beside those that the user has asked for.
+/// Which registrations a cache keeps, besides those that the user has requested explicitly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepRule {
     /// None: every call registers and releases its memory.
     Off,
-    /// All, where memory that goes is announced.
+    /// All, if an event source announces ranges that lose their memory.
     #[default]
     Events,
-    /// All: where nothing is announced, memory is trusted to stay.
+    /// All: without an event source, memory is trusted to stay mapped.
     Trust,
 }
 
-/// How a registration cache behaves.
+/// Configuration of a registration cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// What is kept.
+    /// Which registrations are kept.
     pub keep: KeepRule,
-    /// Most bytes to keep registered; `None`: as many as the regions have.
+    /// Most bytes to keep registered; `None`: limited by the number of regions only.
     pub max_bytes: Option<u64>,
     /// Most regions to keep registered.
     pub max_regions: NonZeroU32,
-    /// Where nothing is kept: calls whose data have up to this many bytes for each two registrations that they would
-    /// need are copied through memory that stays registered.
+    /// Used if nothing is kept: a call is copied through memory that stays registered if its data have up to this
+    /// many bytes for each two registrations that it would need.
     pub stage_bytes: u64,
 }
 
-/// Two registrations and their ends cost what a core copies in their time: 30 us each, at 12 bytes a ns. Of an allreduce
-/// one and a half times the data are copied (`benches/registration.sh`).
+/// Data bytes for which copies cost as much as two registrations and their ends: 30 us each, at 12 bytes per ns. An
+/// allreduce copies one and a half times its data (`benches/registration.sh`).
 const STAGE_BYTES: u64 = 512 << 10;
 
 impl KeepRule {
-    /// Where a cache of this process hears of memory events.
+    /// The source of memory events for a cache of this process.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why there is none.
     pub(crate) fn source(self) -> Result<Arc<dyn EventSource>, String> {
         match self {
             KeepRule::Off => Err("nothing is kept".to_owned()),
@@ -52,8 +52,8 @@ impl KeepRule {
 }
 
 impl Default for CacheConfig {
-    /// At most 1024 regions: well below the 6144 registrations that one command queue of Tofu hands
-    /// out, as several caches may share a queue.
+    /// At most 1024 regions: well below the 6144 registrations that one Tofu command queue provides, as several
+    /// caches may share a queue.
     fn default() -> Self {
         let max_regions = NonZeroU32::new(1024).expect("not zero");
         Self { keep: KeepRule::default(), max_bytes: None, max_regions, stage_bytes: STAGE_BYTES }

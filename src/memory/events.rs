@@ -1,10 +1,9 @@
-//! Memory events: how caches learn that a range loses its pages.
+//! Memory events: how caches learn that a range has lost its pages.
 //!
-//! An [`EventSource`] appends the ranges to its [`EventLog`], a ring that all caches read, each from
-//! where it stopped last. The announcing thread may be in the midst of anything (`free`, a signal
-//! handler), so it takes no lock, waits for nobody, allocates nothing and releases nothing. A cache
-//! reads the log in its next lookup; if the ring has gone round since, it takes everything for stale,
-//! which is correct and slow.
+//! An [`EventSource`] appends such ranges to its [`EventLog`], a ring that all caches read, each from its own
+//! position. The announcing thread may be inside any code (`free`, a signal handler), so it takes no lock, waits for
+//! no thread, allocates nothing and frees nothing. A cache reads the log in its next lookup; if the ring has wrapped
+//! since, the cache treats all its regions as stale, which is correct and slow.
 
 use std::io;
 use std::sync::Arc;
@@ -14,47 +13,47 @@ use std::time::{Duration, Instant};
 use super::span::Span;
 use super::stats::CacheMode;
 
-/// How long the announcement of an unmapping may take. After that lookups find nothing.
+/// Longest time to wait for the announcement of an unmapping; after that, lookups find nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(200);
-/// Added to the word while an announcement is under way.
+/// Added to the word during an announcement.
 const BUSY: usize = 1;
-/// Added to the word by each posted range.
+/// Added to the word for each posted range.
 const POSTED: usize = 2;
 
 /// Announces when memory loses its pages: unmapped, moved, replaced or discarded.
 ///
-/// A source must announce a range **before the call that takes the memory away returns** to the
-/// thread that made it: either post at once, or call [`EventLog::begin`] before that thread can go
-/// on, and [`EventLog::end`] once the range is posted.
+/// A source must announce a range **before the call that takes the memory away returns** to the thread that made it:
+/// it either posts the range at once, or calls [`EventLog::begin`] before that thread can continue, and
+/// [`EventLog::end`] once the range is posted.
 pub trait EventSource: std::fmt::Debug + Send + Sync {
     /// Name for statistics.
     fn name(&self) -> &'static str;
 
-    /// How caches are said to keep what they keep.
+    /// The mode of caches with this source, for statistics.
     fn mode(&self) -> CacheMode {
         CacheMode::Events { source: self.name() }
     }
 
-    /// The log of all events. Who has it is a listener, until it is dropped.
+    /// The log of all events. The holder of a reference is a listener, until it drops the reference.
     fn log(&self) -> Arc<EventLog>;
 
-    /// From now on events of this range (whole pages) are announced. The caller vouches that the
-    /// memory stays during this call.
+    /// Starts announcing events of this range (whole pages). The caller guarantees that the memory stays mapped
+    /// during this call.
     ///
     /// # Errors
-    /// What the system says of memory that cannot be watched; its registration is then not kept.
+    /// The system's error for memory that cannot be watched; its registration is then not kept.
     fn watch(&self, span: Span) -> io::Result<()>;
 
-    /// The caller, who is one listener, needs no more events of this range. The source may go on
-    /// announcing them, which is harmless. What others watch stays watched.
+    /// Declares that the caller, which is one listener, needs no more events of this range. The source may still
+    /// announce them, which is harmless. Ranges that other listeners watch stay watched.
     fn unwatch(&self, span: Span);
 
-    /// False while memory has been taken away somewhere and that is not announced yet. A source
-    /// that announces *before* the memory goes always says true.
+    /// False while memory has been taken away and its range is not announced yet. A source that announces *before*
+    /// the memory is taken away always returns true.
     fn settled(&self) -> bool;
 
-    /// Whoever needs all announcements waits a little for one that is under way; `began` says since when, once it
-    /// does. False if that takes too long.
+    /// Waits a little for an announcement in progress, for a caller that needs all announcements. The first call
+    /// stores its time in `began`. False if the wait takes too long.
     fn wait(&self, began: &mut Option<Instant>) -> bool {
         if began.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
             return false;
@@ -64,78 +63,77 @@ pub trait EventSource: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// The latest ranges that lost their memory. One thread at a time writes, any number read.
+/// The latest ranges that lost their memory. One thread at a time writes; any number of threads read.
 #[derive(Debug)]
 pub struct EventLog {
-    /// How many ranges were posted so far, and whether an announcement is under way. A lookup that
-    /// finds nothing new reads nothing else.
+    /// Number of ranges posted so far, and whether an announcement is in progress. A lookup without news reads
+    /// nothing else.
     word: AtomicUsize,
-    /// Start and end of range `n` are at `n` modulo the length.
+    /// Start and end of range `n`, at index `n` modulo the length.
     ring: Box<[[AtomicUsize; 2]]>,
 }
 
-/// How far a cache has read the log.
+/// The position up to which a cache has read the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position(usize);
 
 impl EventLog {
-    /// A log of which the latest `capacity` ranges can be read.
+    /// A log that keeps the latest `capacity` ranges.
     pub fn new(capacity: usize) -> Self {
         // One more: the slot that is written next cannot be read.
         let ring = (0..=capacity).map(|_| Default::default()).collect();
         EventLog { word: AtomicUsize::new(0), ring }
     }
 
-    /// Announces that ranges are about to be posted, until [`EventLog::end`]: who settles waits. One announcement is
-    /// under way at a time, of any number of ranges.
+    /// Announces that ranges will be posted before [`EventLog::end`]; threads that settle wait for that. One
+    /// announcement is in progress at a time, of any number of ranges.
     pub fn begin(&self) {
-        // AcqRel: release, so that this precedes whatever lets the unmapping thread go on; partner
-        // is the acquire in `has_news`.
+        // AcqRel: release, so that this precedes the action that lets the unmapping thread continue; pairs with the
+        // acquire in `has_news`.
         self.word.fetch_add(BUSY, Ordering::AcqRel);
     }
 
-    /// Ends what [`EventLog::begin`] began.
+    /// Ends the announcement that [`EventLog::begin`] began.
     pub fn end(&self) {
-        // Release: who sees the word go down sees the posts before; partner is the acquire in
-        // `is_busy`.
+        // Release: a thread that sees the new word also sees the posts before; pairs with the acquire in `is_busy`.
         self.word.fetch_sub(BUSY, Ordering::Release);
     }
 
     /// Posts a range that has lost its memory. Never blocks and never allocates.
     pub fn post(&self, span: Span) {
         let [start, end] = &self.ring[self.n_posted() % self.ring.len()];
-        // Release: who reads the new range sees that its place was due; partners are the acquires
-        // in `read`.
+        // Release: a reader of the new range also sees that the slot was due to be overwritten; pairs with the
+        // acquires in `read`.
         start.store(span.start(), Ordering::Release);
         end.store(span.end(), Ordering::Release);
-        // Release: publishes the range; partners are the acquires in `has_news` and `read`.
+        // Release: publishes the range; pairs with the acquires in `has_news` and `read`.
         self.word.fetch_add(POSTED, Ordering::Release);
     }
 
-    /// Where those read on who want only what comes from now on.
+    /// The position after all ranges that have been posted.
     pub(super) fn position(&self) -> Position {
         Position(self.n_posted())
     }
 
-    /// Whether ranges were posted behind a position, or are about to be. After false the caller
-    /// sees the effects of every event that happened before this call.
+    /// Whether ranges were posted after a position, or are about to be. If false, the caller sees the effects of
+    /// every event that happened before this call.
     pub(super) fn has_news(&self, position: Position) -> bool {
-        // Acquire: partner is the release in `begin` and `post`.
+        // Acquire: pairs with the release in `begin` and `post`.
         self.word.load(Ordering::Acquire) != position.0 * POSTED
     }
 
-    /// Whether an announcement is under way: its range may not be posted yet.
+    /// Whether an announcement is in progress, whose range may not be posted yet.
     pub(super) fn is_busy(&self) -> bool {
-        // Acquire: partner is the release in `end`.
+        // Acquire: pairs with the release in `end`.
         self.word.load(Ordering::Acquire) & BUSY != 0
     }
 
-    /// Gives `apply` the ranges posted behind a position, and moves that to their end. Everything,
-    /// if some of them have been overwritten.
+    /// Calls `apply` with each range posted after `position`, and moves `position` to the end. If some of the ranges
+    /// have been overwritten, calls it with [`Span::EVERYTHING`].
     pub(super) fn read(&self, position: &mut Position, mut apply: impl FnMut(Span)) {
         while position.0 != self.n_posted() {
             let slot = &self.ring[position.0 % self.ring.len()];
-            // Acquire: if a later range is read here, its turn is seen below.
+            // Acquire: if this reads a later range, the number of posts below includes it.
             let [start, end] = slot.each_ref().map(|at| at.load(Ordering::Acquire));
             let n_posted = self.n_posted();
             if n_posted - position.0 >= self.ring.len() {
@@ -149,7 +147,7 @@ impl EventLog {
     }
 
     fn n_posted(&self) -> usize {
-        // Acquire: partner is the release in `post`.
+        // Acquire: pairs with the release in `post`.
         self.word.load(Ordering::Acquire) / POSTED
     }
 }
@@ -194,7 +192,7 @@ mod tests {
         assert_eq!(read(&log, &mut position), [Span::raw(1, 2)]);
     }
 
-    /// Beside the writer, a reader gets whole ranges in order, and learns that it missed some.
+    /// Concurrently with the writer, a reader gets whole ranges in order, and learns that it has missed some.
     #[test]
     fn nothing_is_torn_or_lost_beside_the_writer() {
         const N: usize = 50_000;

@@ -1,8 +1,8 @@
-//! What a cache knows under its lock: its regions, and what the ports register at the moment.
+//! The state of a cache under its lock: its regions, and the registrations that its ports are making.
 //!
-//! A registration is made and watched without the lock. What happens meanwhile to its pages reaches the lookup of
-//! whichever port reads the log next, so every port's pages are written down while it registers them, and marked when
-//! they can no longer become a region.
+//! A registration is made and watched without the lock. Meanwhile the lookup of any port may read events of its
+//! pages. So every port's pages are noted while the port registers them, and marked when they can no longer become a
+//! region.
 
 use std::sync::Arc;
 
@@ -16,51 +16,51 @@ use super::span::Span;
 use super::stats::{CacheMode, CacheStats, Counted};
 use crate::planted::{self, Planted};
 
-/// Where a cache hears of memory events. It is one listener, and has the log once.
+/// The event source of a cache. The cache is one listener, and holds one reference to the log.
 #[derive(Debug)]
 pub(super) struct Events {
     pub(super) source: Arc<dyn EventSource>,
     pub(super) log: Arc<EventLog>,
 }
 
-/// The regions of a cache, and what it has heard.
+/// The regions of a cache, and its position in the event log.
 #[derive(Debug)]
 pub(super) struct Kept<H> {
     events: Option<(Arc<Events>, Position)>,
     config: CacheConfig,
     regions: Regions<Counted<H>>,
-    /// By port.
+    /// By port, the registration that it is making.
     making: Box<[Option<Making>]>,
     forks: usize,
     stats: CacheStats,
 }
 
-/// Pages that a port registers at the moment, or has failed to.
+/// Pages that a port is registering, or has failed to register.
 #[derive(Clone, Copy, Debug)]
 struct Making {
     whole: Span,
-    /// The registration may lead to other pages than the memory has now, or its watch may have ended.
+    /// The registration may lead to pages that the memory no longer has, or its watch may have ended.
     is_stale: bool,
 }
 
-/// What is to be registered for a lookup that has found nothing.
+/// The registration to make for a lookup that is no hit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Missing {
-    /// The pages: those of a region that other ports have, or those that were asked for.
+    /// The pages: those of a region that other ports have registered, or those of the lookup.
     pub(super) whole: Span,
-    /// Events of them must be announced before they become a region.
+    /// Events of the pages must be announced before they become a region.
     pub(super) needs_watch: bool,
     is_known: bool,
 }
 
-/// What has become of a registration.
+/// What becomes of a new registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
-    /// It is kept; the first one makes the region.
+    /// The registration is kept; the first one of a region makes the region.
     Kept { is_first: bool },
-    /// It serves one lease.
+    /// The registration serves one lease.
     NotKept,
-    /// It serves nobody.
+    /// The registration is useless; the port registers again.
     Again,
 }
 
@@ -85,7 +85,7 @@ impl<H> Kept<H> {
         }
     }
 
-    /// The registration at the port that has these pages, and what it covers.
+    /// The registration at the port that covers these pages, and its range.
     #[inline]
     pub(super) fn hit(&mut self, port: PortId, span: Span) -> Option<(Arc<Counted<H>>, Span)> {
         let found = self.regions.find(port, span)?;
@@ -93,7 +93,7 @@ impl<H> Kept<H> {
         Some(found)
     }
 
-    /// The port is about to register pages for a range; `None` if there is no room to keep them.
+    /// Notes that the port is about to register pages for a range; `None` if there is no room to keep them.
     pub(super) fn begin(&mut self, port: PortId, span: Span, is_explicit: bool) -> Option<Missing> {
         let known = self.regions.covering(span);
         let needs_watch = known.is_none() && !is_explicit;
@@ -105,8 +105,8 @@ impl<H> Kept<H> {
         Some(Missing { whole, needs_watch, is_known: known.is_some() })
     }
 
-    /// The port has registered them; keeps that if they are still what the memory has, and the region still is the one
-    /// that the range has.
+    /// Notes that the port has registered the pages. Keeps the registration if the memory still has these pages, and
+    /// they still are the region of the range.
     pub(super) fn put(
         &mut self,
         port: PortId,
@@ -118,7 +118,7 @@ impl<H> Kept<H> {
         let Missing { whole, needs_watch, is_known } = plan;
         self.hear();
         let now = self.regions.covering(span);
-        // Other ports may have made regions meanwhile, this one among them.
+        // Other ports may have made regions meanwhile, perhaps this one.
         let fits = is_watched && (now.is_some() || !needs_watch || self.make_room(whole));
         let is_sound = self.making[port.index()].take().is_some_and(|making| !making.is_stale);
         if is_watched && (!is_sound || now.map_or(is_known, |now| now != whole)) {
@@ -137,7 +137,7 @@ impl<H> Kept<H> {
         self.stats.uncached += 1;
     }
 
-    /// Ends the regions that overlap a range, or those of them that are idle.
+    /// Ends the regions that overlap a range: all of them, or only those that are idle.
     pub(super) fn end(&mut self, of: Span, also_leased: bool) {
         self.stats.invalidations += match also_leased {
             true => {
@@ -158,19 +158,19 @@ impl<H> Kept<H> {
         self.regions.close(port);
     }
 
-    /// What has ended of a port's registrations.
+    /// A port's registrations that have ended.
     #[inline]
     pub(super) fn take_ended(&mut self, port: PortId) -> Vec<Arc<Counted<H>>> {
         self.regions.take_ended(port)
     }
 
-    /// What has happened, but for what the interface and calls do.
+    /// Statistics, without those of the interface and of calls.
     pub(super) fn stats(&self) -> CacheStats {
         let (n_regions, registered_bytes) = self.regions.size();
         CacheStats { registered_regions: n_regions as u64, registered_bytes, ..self.stats.clone() }
     }
 
-    /// Ends all that is idle, for a port whose interface refuses to register. What it registers now it tries again.
+    /// Ends all idle regions, for a port whose interface refuses to register. The port tries its registration again.
     pub(super) fn evict_all(&mut self, port: PortId) {
         while self.evict() {}
         if let Some(making) = &mut self.making[port.index()] {
@@ -178,8 +178,8 @@ impl<H> Kept<H> {
         }
     }
 
-    /// Makes room for a region within the limits, evicting what was not used for longest. False if
-    /// too much is in use, or there are no events; then nothing is evicted.
+    /// Makes room for a region within the limits, by evicting the least recently used ones. False if too much is in
+    /// use, or there are no events; then nothing is evicted.
     fn make_room(&mut self, span: Span) -> bool {
         let most = self.config.max_bytes.unwrap_or(u64::MAX);
         let n_most = self.config.max_regions.get() as usize;
@@ -197,8 +197,8 @@ impl<H> Kept<H> {
         true
     }
 
-    /// Ends the idle region that was not used for longest, and its watch where no other region has
-    /// the pages. False if there is none.
+    /// Ends the least recently used idle region, and its watch on pages that no other region covers. False if there
+    /// is no idle region.
     fn evict(&mut self) -> bool {
         let Some(bare) = self.regions.evict() else { return false };
         self.stats.evictions += 1;
@@ -211,7 +211,7 @@ impl<H> Kept<H> {
         true
     }
 
-    /// What is registered of these pages at the moment cannot become a region.
+    /// Marks registrations of these pages that are being made: they cannot become regions.
     fn spoil(&mut self, pages: Span) {
         for making in self.making.iter_mut().flatten() {
             making.is_stale |= making.whole.overlaps(pages);
@@ -223,8 +223,7 @@ impl<H> Kept<H> {
     pub(super) fn hear(&mut self) {
         let forks = forks::state();
         if forks != self.forks {
-            // The parent's next write gives it new pages, and leaves the registered ones to the
-            // child.
+            // The parent's next write gives it new pages; the registered pages stay with the child.
             self.forks = forks;
             self.end(Span::EVERYTHING, true);
         }

@@ -1,4 +1,4 @@
-//! The use of a registration, and why there is none.
+//! The use of a registration, and the reasons why there is none.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use thiserror::Error;
 use super::span::Span;
 use super::stats::Counted;
 
-/// A range that cannot be registered.
+/// The reason why a range cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CacheError<E> {
-    /// It is no range of addresses.
+    /// It is not a valid range of addresses.
     #[error(
         "{len} bytes at {addr:#x} are not a valid range of addresses: it is empty or leaves the address space"
     )]
@@ -20,19 +20,19 @@ pub enum CacheError<E> {
         /// Its length in bytes.
         len: usize,
     },
-    /// The interface refuses it, also after idle registrations have made room.
+    /// The interface refuses the range, even after idle registrations have been evicted.
     #[error("{len} bytes at {addr:#x} cannot be registered: {source}")]
     Register {
         /// First address, of a page.
         addr: usize,
         /// Length in bytes, of whole pages.
         len: usize,
-        /// What the interface says.
+        /// The interface's error.
         source: E,
     },
 }
 
-/// The use of a registration, to be given back with [`Cache::give_back`](super::Cache::give_back).
+/// The use of a registration; [`Cache::give_back`](super::Cache::give_back) ends it.
 #[must_use = "memory whose lease is not given back stays registered"]
 #[derive(Debug)]
 pub struct Lease<H> {
@@ -43,13 +43,12 @@ pub struct Lease<H> {
 }
 
 impl<H> Lease<H> {
-    /// The registration, at the port that asked for it.
+    /// The registration at the port that requested it.
     pub fn handle(&self) -> &H {
         &self.handle
     }
 
-    /// Distance of the requested address from the start of the registered range, in bytes: what to
-    /// add to a STADD.
+    /// Distance of the requested address from the start of the registered range, in bytes, to be added to a STADD.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,23 +1,21 @@
-//! The memory events of this process, read from the kernel by one thread and
-//! announced in a log that every cache reads.
+//! The memory events of this process: one thread reads them from the kernel and announces them in a log that every
+//! cache reads.
 //!
 //! # Why userfaultfd
-//! The kernel misses nothing. What there is where it may not be used ([`hooks`]) reaches into code which is not
-//! ours, for each processor anew, and misses direct system calls.
+//! The kernel misses no event. The alternative where userfaultfd is not available ([`hooks`]) changes code of the C
+//! library, separately for each kind of processor, and misses direct system calls.
 //!
 //! # Order
-//! The reader, woken by a report it has not read yet, first marks the log busy
-//! ([`EventLog::begin`]), then reads, which lets the unmapping thread go on, then
-//! posts, then ends. So once `munmap` has returned, a lookup finds the log busy or
-//! the range posted. *Another* thread may be given the same addresses while `munmap`
-//! is still waiting; for it there is [`EventSource::settled`].
+//! The reader, woken by a report that it has not read yet, first marks the log busy ([`EventLog::begin`]), then
+//! reads, which lets the unmapping thread continue, then posts, then ends. So once `munmap` has returned, a lookup
+//! finds the log busy or the range posted. *Another* thread may be given the same addresses while `munmap` is still
+//! waiting; [`EventSource::settled`] covers this case.
 //!
 //! # Cost and limits
-//! Taking watched memory away waits for the reader to wake. Memory of files
-//! (initialised static data among it) cannot be watched, nor, in write-protect
-//! mode, shared memory and hugetlbfs pages; its registrations are not kept. In missing
-//! mode they can, although the truncation of a shared object by another process is
-//! not announced. The reader takes no lock, allocates nothing and frees nothing.
+//! A thread that takes watched memory away waits for the reader to wake. Memory of files (including initialised
+//! static data) cannot be watched, nor, in write-protect mode, shared memory and hugetlbfs pages; registrations of
+//! such memory are not kept. Missing mode can watch shared memory and hugetlbfs pages, but does not report the
+//! truncation of a shared object by another process. The reader takes no lock, allocates nothing and frees nothing.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,12 +28,12 @@ use super::pages::Pages;
 use super::span::Span;
 use super::uffd::{Report, Uffd, UffdMessage, WatchMode};
 
-/// Ranges that may wait for a cache.
+/// Ranges that the log keeps for caches to read.
 const LATEST: usize = 4096;
 /// Messages read at once.
 const BATCH: usize = 16;
-/// Sizes of pages to try after the base page, in bytes: all that AArch64 and x86-64
-/// kernels offer for 4 KiB and 64 KiB base pages.
+/// Page sizes to try after the base page, in bytes: all that AArch64 and x86-64 kernels offer for 4 KiB and 64 KiB
+/// base pages.
 const HUGE_PAGES: [usize; 6] = [64 << 10, 2 << 20, 32 << 20, 512 << 20, 1 << 30, 16 << 30];
 
 /// Events of the whole process, shared by all caches.
@@ -43,19 +41,19 @@ const HUGE_PAGES: [usize; 6] = [64 << 10, 2 << 20, 32 << 20, 512 << 20, 1 << 30,
 pub struct ProcessEvents {
     uffd: Uffd,
     page: usize,
-    /// Set when the reader had to give up: nothing more is watched.
+    /// Set when the reader has given up: nothing more is watched.
     broken: AtomicBool,
-    /// Shared with every listener.
+    /// Every listener holds a reference.
     log: Arc<EventLog>,
-    /// Held where the number of listeners grows, or has to stay. The reader never takes it.
+    /// Held while the number of listeners grows, or must not grow. The reader never takes it.
     listening: Mutex<()>,
 }
 
 impl ProcessEvents {
-    /// The events of this process; the first call probes the system.
+    /// The event source of this process; the first call probes the system.
     ///
     /// # Errors
-    /// What was tried, the same at every call.
+    /// What was tried and why it failed; the same at every call.
     pub fn shared() -> Result<Arc<dyn EventSource>, String> {
         static SHARED: OnceLock<Result<Arc<dyn EventSource>, String>> = OnceLock::new();
         let by_kernel = |mode| Self::start(mode).map(|events| events as Arc<dyn EventSource>);
@@ -78,8 +76,7 @@ impl ProcessEvents {
         SHARED.get_or_init(probe).clone()
     }
 
-    /// Opens, starts the reader, and tries it on a page. The reader lives as long as
-    /// the process.
+    /// Opens the descriptor, starts the reader, and tests it on a page. The reader lives as long as the process.
     fn start(mode: WatchMode) -> Result<Arc<Self>, String> {
         let uffd = Uffd::open(mode).map_err(|error| format!("cannot be opened: {error}"))?;
         let events = Arc::new(Self {
@@ -103,7 +100,7 @@ impl ProcessEvents {
         }
     }
 
-    /// Maps a page, watches it, unmaps it: is there a report?
+    /// Maps a page, watches it and unmaps it; returns whether that was reported.
     fn reports_an_unmapping(&self) -> io::Result<bool> {
         let before = self.log.position();
         let page = Pages::new(1).map_err(io::Error::other)?;
@@ -125,18 +122,18 @@ impl ProcessEvents {
         self.give_up();
     }
 
-    /// The kernel refuses to report. From now on nothing is watched, all regions end, and no
-    /// thread waits for the reader.
+    /// Ends reporting after an error of the kernel: from now on nothing is watched, all regions end, and no thread
+    /// waits for the reader.
     fn give_up(&self) {
         self.log.begin();
-        // Release: partner is the acquire in `watch`.
+        // Release: pairs with the acquire in `watch`.
         self.broken.store(true, Ordering::Release);
         self.uffd.abandon();
         self.log.post(Span::EVERYTHING);
         self.log.end();
     }
 
-    /// Reads until nothing waits, and posts what has gone.
+    /// Reads until no report waits, and posts the ranges that have lost their pages.
     fn announce_waiting(&self, buffer: &mut [UffdMessage]) -> io::Result<()> {
         loop {
             let messages = self.uffd.read(buffer)?;
@@ -154,24 +151,23 @@ impl ProcessEvents {
         }
     }
 
-    /// A page that is not there cannot be part of a sound registration: its watch
-    /// ends, the kernel serves the fault, and whatever was registered there ends too.
-    /// The watch goes before the post, so that a registration which was watched in
-    /// between notices the post.
+    /// Resolves a fault. A missing page cannot be part of a sound registration: its watch ends, the kernel serves the
+    /// fault, and registrations of the page end too. The watch ends before the post, so that a registration which was
+    /// watched in between sees the post.
     fn let_fault(&self, addr: usize) -> Span {
         let aligned = |size: usize| Span::raw(addr & !(size - 1), (addr & !(size - 1)) + size);
         let mut sizes = std::iter::once(self.page).chain(HUGE_PAGES);
         let ended = sizes.find(|size| self.uffd.unwatch(aligned(*size)).is_ok());
         let span = aligned(ended.unwrap_or(self.page));
         if ended.is_none() {
-            // The mapping has gone meanwhile: the waiting thread faults again and finds that out.
+            // The mapping no longer exists: the waiting thread faults again and detects that.
             self.uffd.wake(span);
         }
         span
     }
 
-    /// Watches the range; where that is refused, perhaps because it cuts huge pages
-    /// apart, the same range in whole huge pages. Only missing mode knows those.
+    /// Watches the range; if that is refused, perhaps because the range cuts huge pages, watches the same range in
+    /// whole huge pages, which only missing mode supports.
     fn watch_pages(&self, span: Span) -> io::Result<()> {
         let refused = match self.uffd.watch(span) {
             Err(refused) if self.uffd.mode() == WatchMode::Missing => refused,
@@ -201,21 +197,21 @@ impl EventSource for ProcessEvents {
 
     fn watch(&self, span: Span) -> io::Result<()> {
         self.watch_pages(span)?;
-        // Acquire: partner is the release in `give_up`. Asked after the watch: a reader that
-        // gives up later ends this registration too.
+        // Acquire: pairs with the release in `give_up`. Checked after the watch: a reader that gives up later ends
+        // this registration too.
         if self.broken.load(Ordering::Acquire) {
             return Err(io::Error::other("the reader of memory events has ended"));
         }
         Ok(())
     }
 
-    /// Ends the watch only while there is one listener: regions of another may share the pages.
+    /// Ends the watch only while there is one listener: regions of another listener may share the pages.
     fn unwatch(&self, span: Span) {
-        // Who becomes a listener later watches its ranges later.
+        // A thread that becomes a listener later also watches its ranges later.
         let _guard = self.fixed_listeners();
         let n_listeners = Arc::strong_count(&self.log) - 1;
         if n_listeners == 1 {
-            // The kernel refuses, for instance, where the mapping has gone meanwhile.
+            // The kernel refuses, for instance, if the mapping no longer exists.
             let _ = self.uffd.unwatch(span);
         }
     }
@@ -225,9 +221,8 @@ impl EventSource for ProcessEvents {
     }
 }
 
-/// Runs `spawn` with all signals blocked, which the new thread inherits: a handler
-/// of the application on the reader's thread could unmap memory and so wait for
-/// the reader itself.
+/// Runs `spawn` with all signals blocked, which the new thread inherits: a signal handler of the application on the
+/// reader's thread could unmap memory, and would then wait for the reader itself.
 fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets are initialised before use, the first by sigfillset and the
     // second by pthread_sigmask, and live through the calls.
@@ -249,7 +244,7 @@ mod tests {
     use hopbine_testing::huge::HugePages;
     use hopbine_testing::skip;
 
-    /// Events in the other mode than the one this machine prefers.
+    /// Events in the mode that this machine does not prefer.
     #[track_caller]
     fn missing() -> Option<Arc<ProcessEvents>> {
         match ProcessEvents::start(WatchMode::Missing) {
@@ -264,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Waits until what has happened so far is announced: the trial at the start, for instance.
+    /// Waits until everything that has happened so far is announced, such as the test at the start.
     fn settle(log: &EventLog) {
         while log.is_busy() {
             thread::yield_now();
@@ -278,7 +273,7 @@ mod tests {
         gone
     }
 
-    /// A page that is touched only after it is watched ends the watch, and its toucher goes on.
+    /// A page that is first touched after it is watched ends the watch, and the touching thread continues.
     #[test]
     fn a_missing_page_is_let_go_and_announced() {
         let Some(events) = missing() else { return };
@@ -301,7 +296,7 @@ mod tests {
         assert!(gone.iter().any(|span| span.covers(first)), "{gone:?}");
     }
 
-    /// A range inside a huge page is watched as the whole of it.
+    /// A watch on a range inside a huge page covers the whole huge page.
     #[test]
     fn huge_pages_are_watched_whole() {
         let Some(pages) = HugePages::map() else { return };

@@ -1,23 +1,23 @@
-//! The library's own memory that wires read and write: whole pages from the operating system, to
-//! which no Rust reference exists.
+//! Memory of the library that wires read and write: whole pages from the operating system, to which no Rust reference
+//! exists.
 
 use hopbine_meet::Mapping;
 
 use super::span::Span;
 use crate::error::WireError;
 
-/// Zeroed bytes in pages of their own, accessed through raw pointers only. Registration works
-/// on whole pages; sharing one with other memory would register that too.
+/// Zeroed bytes in pages of their own, accessed through raw pointers only. Registration covers whole pages; if other
+/// memory shared one of them, it would be registered too.
 ///
-/// The pages come straight from `mmap`: none takes memory before it is touched (or pinned by a
-/// registration on real hardware). An allocator's zeroed memory with the alignment of a page
-/// would be written, and so touched, at once.
+/// The pages come straight from `mmap`: a page takes no memory before it is touched (or pinned by a registration on
+/// real hardware). An allocator's zeroed memory with the alignment of a page would be written, and so touched, at
+/// once.
 #[derive(Debug)]
 pub(crate) struct Pages(Mapping);
 
 impl Pages {
-    /// At least `len` bytes, in whole pages. A child of this process does not get them: a fork
-    /// would otherwise leave the registered pages to whoever writes last.
+    /// At least `len` bytes, in whole pages. A child process does not inherit them: after a fork the registered pages
+    /// would otherwise belong to the process that writes last.
     ///
     /// # Errors
     /// [`WireError`] if the operating system has no room for `len` bytes.
@@ -43,7 +43,7 @@ impl Pages {
         self.0.n_bytes()
     }
 
-    /// Where they are.
+    /// The range of addresses.
     pub(super) fn span(&self) -> Span {
         let start = self.ptr().addr();
         Span::raw(start, start + self.len())

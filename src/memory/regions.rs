@@ -1,7 +1,7 @@
 //! The regions that a cache keeps, sorted by address.
 //!
-//! No region contains another. So they are sorted by start *and* by end, and if any of them covers a
-//! range, the last one that starts at or before it does.
+//! No region contains another. So regions are sorted by start *and* by end, and if any region covers a range, it is
+//! the last region that starts at or before the range.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::span::Span;
 pub(super) struct Regions<H> {
     n_ports: usize,
     live: Vec<Region<H>>,
-    /// By port: registrations of regions that have ended, to be let go in the port's call.
+    /// By port: registrations of regions that have ended, to be dropped in the port's next call.
     ended: Vec<Vec<Arc<H>>>,
-    /// Counts lookups: the time in `Region::used`.
+    /// Counts lookups; the unit of time in `Region::used`.
     clock: u64,
 }
 
 #[derive(Debug)]
 struct Region<H> {
     span: Span,
-    /// By port. Each lease has one of these, too.
+    /// By port. Each lease holds another reference.
     handles: Box<[Option<Arc<H>>]>,
-    /// When it was asked for last.
+    /// Time of the last lookup.
     used: u64,
 }
 
@@ -58,7 +58,7 @@ impl<H> Regions<H> {
         regions.fold((0, 0), |(n, bytes), region| (n + 1, bytes + region.span.len() as u64))
     }
 
-    /// The region that covers all of a range.
+    /// The region that covers the whole range.
     pub(super) fn covering(&self, span: Span) -> Option<Span> {
         self.index_covering(span).map(|at| self.live[at].span)
     }
@@ -69,7 +69,7 @@ impl<H> Regions<H> {
         self.live[at].span.covers(span).then_some(at)
     }
 
-    /// The registration at a port that covers all of a range, and its region.
+    /// The registration at a port that covers the whole range, and its region.
     #[inline]
     pub(super) fn find(&mut self, port: PortId, span: Span) -> Option<(Arc<H>, Span)> {
         let at = self.index_covering(span)?;
@@ -80,8 +80,8 @@ impl<H> Regions<H> {
         Some((handle, region.span))
     }
 
-    /// Adds a registration of a region, or of a range that no region covers: that becomes one, and
-    /// ends those that it contains.
+    /// Adds a registration of a region, or of a range that no region covers: this range becomes a region, and ends
+    /// the regions that it contains.
     pub(super) fn put(&mut self, span: Span, port: PortId, handle: Arc<H>) {
         self.clock += 1;
         let at = match self.index_covering(span) {
@@ -98,12 +98,12 @@ impl<H> Regions<H> {
         self.live[at].handles[port.index()] = Some(handle);
     }
 
-    /// Ends the regions that overlap a range; how many.
+    /// Ends the regions that overlap a range; returns their number.
     pub(super) fn end(&mut self, of: Span) -> u64 {
         self.take(of, |_| true)
     }
 
-    /// Ends those of them that are not leased; how many.
+    /// Ends the regions that overlap a range and are not leased; returns their number.
     pub(super) fn end_idle(&mut self, of: Span) -> u64 {
         self.take(of, |live| !live.is_leased())
     }
@@ -113,13 +113,13 @@ impl<H> Regions<H> {
         self.take(span, |live| live.span == span);
     }
 
-    /// Ends the region that was not used for longest of those that are not leased. Returns the parts
-    /// of its range that no other region has; `None` if all are leased.
+    /// Ends the least recently used region that is not leased. Returns the parts of its range that no other region
+    /// covers; `None` if all regions are leased.
     pub(super) fn evict(&mut self) -> Option<Vec<Span>> {
         let idle = self.live.iter().filter(|region| !region.is_leased());
         let span = idle.min_by_key(|region| region.used)?.span;
         self.end_one(span);
-        // The others are in the order of their starts, and so of their ends.
+        // The other regions are sorted by start, and so by end.
         let others = self.live.iter().map(|other| other.span).filter(|other| other.overlaps(span));
         let mut from = span.start();
         let mut bare = Vec::new();
@@ -130,7 +130,7 @@ impl<H> Regions<H> {
         Some(bare)
     }
 
-    /// What has ended of a port's registrations; leases may have it, too.
+    /// A port's registrations that have ended; leases may still hold references to them.
     #[inline]
     pub(super) fn take_ended(&mut self, port: PortId) -> Vec<Arc<H>> {
         std::mem::take(&mut self.ended[port.index()])
@@ -142,9 +142,9 @@ impl<H> Regions<H> {
         self.ended[port.index()].extend(handles);
     }
 
-    /// Ends the regions that overlap a range and are wanted; how many.
+    /// Ends the regions that overlap a range and are wanted; returns their number.
     fn take(&mut self, of: Span, wanted: impl Fn(&Region<H>) -> bool) -> u64 {
-        // They are neighbours, since both ends are sorted.
+        // They are neighbours in the list, since both ends are sorted.
         let from = self.live.partition_point(|live| live.span.end() <= of.start());
         let to = self.live.partition_point(|live| live.span.start() < of.end());
         let mut n = 0;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// Regions in no order, of which those that a new one covers go, find the same.
+        /// An unsorted list, from which a new region removes those that it covers, gives the same results.
         #[test]
         fn behaves_like_a_plain_list(ops in prop::collection::vec(op(), 1..80)) {
             let mut regions = Regions::<()>::new(1);

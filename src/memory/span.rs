@@ -8,19 +8,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// Overlaps every other.
+    /// The range that overlaps every other.
     pub const EVERYTHING: Span = Span { start: 0, end: usize::MAX };
 
-    /// The range of `len` bytes at `addr`, widened to whole pages of `page` bytes (a power of two):
-    /// interfaces pin pages, and memory comes and goes by pages. `None` if `len` is zero or the
-    /// range leaves the address space.
+    /// The range of `len` bytes at `addr`, widened to whole pages of `page` bytes (a power of two), since interfaces
+    /// pin, and the system maps and unmaps, whole pages. `None` if `len` is zero or the range leaves the address
+    /// space.
     pub fn of_pages(addr: usize, len: usize, page: usize) -> Option<Self> {
         debug_assert!(page.is_power_of_two());
         let end = addr.checked_add(len)?.checked_next_multiple_of(page)?;
         (len > 0).then_some(Self { start: addr & !(page - 1), end })
     }
 
-    /// `[start, end)` as it stands.
+    /// The range `[start, end)`, not widened.
     ///
     /// # Panics
     /// When the range is empty or reversed, which is a defect of the caller.
@@ -34,7 +34,7 @@ impl Span {
         self.start
     }
 
-    /// First address behind the range.
+    /// First address after the range.
     pub fn end(self) -> usize {
         self.end
     }

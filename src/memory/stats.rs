@@ -1,4 +1,4 @@
-//! The figures of a registration cache.
+//! Statistics of a registration cache.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// They are: an event source announces ranges that lose their memory.
+    /// Kept: an event source announces ranges that lose their memory.
     Events {
         /// Name of the source.
         source: &'static str,
     },
-    /// They are, although no event source works here: the program is trusted to unmap nothing.
+    /// Kept, although no event source works here: the program is trusted to unmap nothing.
     Trusted {
-        /// What was tried.
+        /// Why no event source works.
         reason: String,
     },
-    /// No event source works here: memory is registered for each call and released after it,
-    /// except by persistent collectives, which register once.
+    /// Not kept, since no event source works here: memory is registered for each call and released after it, except
+    /// by persistent collectives, which register once.
     NoEvents {
-        /// What was tried.
+        /// Why no event source works.
         reason: String,
     },
-    /// Switched off: as without events.
+    /// Not kept, as without events: caching is switched off.
     #[default]
     Off,
 }
@@ -48,43 +48,43 @@ impl Display for CacheMode {
     }
 }
 
-/// Figures of one cache. Counters grow from its creation on.
+/// Statistics of one cache. Counters start at its creation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CacheStats {
     /// Whether registrations are kept.
     pub mode: CacheMode,
-    /// Up to how many bytes a call copies for each two registrations that it saves (`HOPBINE_STAGE_BYTES`, else the
-    /// decision table); `None` where registrations are kept.
+    /// Most bytes that a call copies for each two registrations that it saves (`HOPBINE_STAGE_BYTES`, else the
+    /// decision table); `None` if registrations are kept.
     pub stage_bytes: Option<u64>,
-    /// Registrations that the interface has made, of the user's memory and the library's.
+    /// Registrations that the interface has made, of the user's memory and of the library's.
     pub registrations: u64,
-    /// Registrations that it has ended.
+    /// Registrations that the interface has ended.
     pub deregistrations: u64,
-    /// Bytes copied in calls that go through memory of the library's, so that the user's needs no registration.
+    /// Bytes copied in calls that use the library's memory, so that the user's needs no registration.
     pub staged_bytes: u64,
-    /// Lookups of a port served by a kept registration.
+    /// Lookups of a port that found a kept registration.
     pub hits: u64,
-    /// Lookups of a port that led to a registration which was then kept.
+    /// Lookups of a port that made a registration which was then kept.
     pub misses: u64,
-    /// Registrations made for one call only: asked for, or not to be kept because of
-    /// the mode, the limits, or memory that no event source can watch.
+    /// Registrations for one call only: by request, or not kept because of the mode, the limits, or memory that no
+    /// event source can watch.
     pub uncached: u64,
     /// Regions released to keep the limits.
     pub evictions: u64,
-    /// Regions ended because their memory went.
+    /// Regions ended because they lost their memory.
     pub invalidations: u64,
-    /// Times that every region was ended because events were lost: too many came at once, or their
+    /// Number of times that all regions were ended because events were lost: too many arrived at once, or their
     /// source ended.
     pub overflows: u64,
-    /// Regions registered at present, at one port or several, without those for one call only.
+    /// Regions registered now, at one port or several, without those for one call only.
     pub registered_regions: u64,
-    /// Their bytes, in whole pages; overlapping regions count twice.
+    /// Bytes of these regions, in whole pages; overlapping regions count twice.
     pub registered_bytes: u64,
 }
 
 impl CacheStats {
-    /// Whether registrations are kept, and what calls do where they are not.
+    /// Whether registrations are kept, and what calls do if not.
     pub fn policy(&self) -> String {
         match self.stage_bytes {
             Some(bytes) => format!(
@@ -96,7 +96,7 @@ impl CacheStats {
     }
 }
 
-/// Counts what an interface registers.
+/// Counts an interface's registrations.
 #[derive(Debug, Default)]
 pub struct Counts {
     made: AtomicU64,
@@ -104,13 +104,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Registrations so far, and ends of them.
+    /// Registrations made so far, and registrations ended.
     pub(super) fn so_far(&self) -> [u64; 2] {
-        // Relaxed: figures.
+        // Relaxed: statistics.
         [&self.made, &self.ended].map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// A registration that has been made; its end counts when it is dropped.
+    /// Counts a registration that has been made; its end is counted when it is dropped.
     pub(crate) fn made<H>(self: &Arc<Self>, handle: H) -> Counted<H> {
         self.made.fetch_add(1, Ordering::Relaxed);
         Counted { handle, _end: End(self.clone()) }
@@ -125,7 +125,7 @@ pub struct Counted<H> {
 }
 
 impl<H> Counted<H> {
-    /// The registration, for who ends it himself.
+    /// The registration, for a caller that ends it itself.
     pub(crate) fn into_inner(self) -> H {
         self.handle
     }
@@ -139,7 +139,7 @@ impl<H> std::ops::Deref for Counted<H> {
     }
 }
 
-/// Counts an end.
+/// Counts the end of a registration when it is dropped.
 #[derive(Debug)]
 struct End(Arc<Counts>);
 

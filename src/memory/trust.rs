@@ -1,14 +1,15 @@
-//! Keeping registrations although nothing announces memory that goes: the program has promised to unmap none, and
-//! the allocator, which unmaps behind its back, is told not to.
+//! Keeps registrations without an event source: the program has promised to unmap no memory, and the allocator, which
+//! would unmap memory on its own, is configured not to.
 //!
-//! # What the allocator is told
-//! glibc's `mallopt`: that no block has a mapping of its own, which `free` would unmap and `realloc` move; that heaps
-//! never shrink; that threads which come have no heaps of their own, which go when they are empty. `malloc_info` says
-//! whether there were such blocks and heaps before, and a trial whether it obeys.
+//! # Configuration of glibc
+//! `mallopt` sets that no block has a mapping of its own, which `free` would unmap and `realloc` move; that heaps
+//! never shrink; and that new threads have no heaps of their own, which are unmapped when they are empty.
+//! `malloc_info` says whether there were such blocks and heaps before, and a trial whether the allocator obeys.
 //!
 //! # Other allocators
-//! They give memory back when they see fit, by threads of their own or after a time, which no trial shows. They are
-//! refused. Of Fujitsu's library for large pages its users' guide says what keeps memory.
+//! Other allocators return memory to the system at any time, by threads of their own or after a delay, which no trial
+//! shows. They are refused, except Fujitsu's library for large pages, whose users' guide names a setting that keeps
+//! memory.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
@@ -21,20 +22,20 @@ use super::span::Span;
 use super::stats::CacheMode;
 use crate::symbols::{file_of, symbol};
 
-/// What an allocator gives back if it gives anything back: glibc's largest threshold is 32 MiB.
+/// A block size that an allocator returns to the system if it returns any: glibc's largest threshold is 32 MiB.
 const TRIAL_BYTES: usize = 64 << 20;
-/// Fujitsu's library for large pages, and its setting by which `free` keeps memory.
+/// Fujitsu's library for large pages, and its setting with which `free` keeps memory.
 const LARGE_PAGES: (&str, &str, &str) = ("libmpg.so", "XOS_MMM_L_ARENA_FREE", "2");
 
-/// A source of no events.
+/// An event source without events.
 #[derive(Debug)]
 struct Trusted {
     log: Arc<EventLog>,
-    /// Why there is no better one.
+    /// Why there is no better source.
     reason: String,
 }
 
-/// The source of this process, where there is no other for this `reason`; the first call changes the allocator.
+/// The source for this process if `reason` excludes all others; the first call configures the allocator.
 ///
 /// # Errors
 /// The reason, and why the allocator cannot be trusted; the same at every call.
@@ -70,10 +71,10 @@ impl EventSource for Trusted {
     }
 }
 
-/// Has the allocator keep all memory.
+/// Configures the allocator to keep all memory.
 ///
 /// # Errors
-/// Why that cannot be relied on.
+/// Why it may still return memory.
 fn keep_all() -> Result<(), String> {
     let file = file_of_malloc().ok_or("the file of malloc is not known")?;
     let is_the_c_librarys = is_known(&file, &|name| std::env::var(name).ok())?;
@@ -87,7 +88,7 @@ fn keep_all() -> Result<(), String> {
     }
 }
 
-/// Which object has the `malloc` that programs call.
+/// The object that contains the `malloc` that programs call.
 fn file_of_malloc() -> Option<String> {
     let malloc: unsafe extern "C" fn(usize) -> *mut c_void = libc::malloc;
     file_of(malloc as *const c_void).map(|file| file.to_string_lossy().into_owned())
@@ -96,7 +97,7 @@ fn file_of_malloc() -> Option<String> {
 /// Whether an allocator is the C library's.
 ///
 /// # Errors
-/// If it cannot be told to keep memory.
+/// If the allocator cannot be configured to keep memory.
 fn is_known(file: &str, get: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
     let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
     let (large_pages, variable, keeps) = LARGE_PAGES;
@@ -136,14 +137,14 @@ fn function(name: &CStr) -> Result<*mut c_void, String> {
     symbol(name).ok_or_else(|| format!("the C library has no {}", name.to_string_lossy()))
 }
 
-/// What the C library says of its heaps, as XML.
+/// The C library's report on its heaps, as XML.
 fn info() -> Result<String, String> {
     type MallocInfo = extern "C" fn(c_int, *mut libc::FILE) -> c_int;
     // SAFETY: as above.
     let write =
         unsafe { std::mem::transmute::<*mut c_void, MallocInfo>(function(c"malloc_info")?) };
     let (mut text, mut len) = (std::ptr::null_mut(), 0);
-    // SAFETY: the stream's text and length are set when it is closed, and the text is ours then.
+    // SAFETY: closing the stream sets the text and its length; the text then belongs to this function.
     unsafe {
         let stream = libc::open_memstream(&raw mut text, &raw mut len);
         if stream.is_null() {
@@ -157,7 +158,7 @@ fn info() -> Result<String, String> {
     }
 }
 
-/// Whether nothing was allocated that goes when it is freed.
+/// Checks that no block or heap exists that is returned to the system when it is freed.
 fn starts_clean(info: &str) -> Result<(), String> {
     let n_heaps = info.matches("<heap nr=").count();
     let mapped = info.split_once("<total type=\"mmap\" count=\"").map(|(_, rest)| rest);
@@ -173,11 +174,11 @@ fn starts_clean(info: &str) -> Result<(), String> {
     }
 }
 
-/// Allocates a block, frees it, and looks whether its pages have gone.
+/// Allocates a block, frees it, and checks whether its pages have been unmapped.
 fn gives_back() -> bool {
     let page = page_bytes();
-    // SAFETY: a byte within a block that is this function's. Of its page, once freed, only the number is used: mincore
-    // reads and writes nothing there.
+    // SAFETY: a byte within a block that belongs to this function. After the block is freed, only the address of its
+    // page is used: mincore reads and writes nothing there.
     unsafe {
         let block = libc::malloc(TRIAL_BYTES).cast::<u8>();
         if block.is_null() {
@@ -197,19 +198,19 @@ fn gives_back() -> bool {
 mod tests {
     use super::*;
 
-    /// In a process of its own: others want memory to go.
+    /// In a process of its own: other tests need memory to be returned.
     #[test]
     fn the_allocator_can_be_told() {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let name = "memory::trust::tests::the_c_library_keeps_memory_when_it_is_told_to";
-        // The C library reads this at the start: all threads have one heap, those of the test, too.
+        // The C library reads this when it starts: all threads have one heap, including those of the test.
         command.args(["--exact", "--ignored", name]).env("MALLOC_ARENA_MAX", "1");
         let ended = hopbine_testing::processes::run(&mut command);
         let text = ended.text();
         assert!(ended.status.success() && text.contains("1 passed"), "{text}");
     }
 
-    /// By default glibc gives a large block back at once.
+    /// By default glibc returns a large block at once.
     #[test]
     #[ignore = "run by the_allocator_can_be_told"]
     fn the_c_library_keeps_memory_when_it_is_told_to() {

@@ -1,11 +1,9 @@
-//! The kernel's userfaultfd, as far as memory events need it. Knows nothing of
-//! caches, queues or threads.
+//! The kernel's userfaultfd, as far as memory events need it; independent of caches, queues and threads.
 //!
-//! Source: the kernel's `Documentation/admin-guide/mm/userfaultfd.rst` ("Non-cooperative
-//! userfaultfd") and `include/uapi/linux/userfaultfd.h`. The descriptor reports
-//! the unmapping, moving and discarding of the ranges registered with it, whoever
-//! asks for it, so also the C library's own `free` and `realloc`. The thread that
-//! takes memory away sleeps until the report is read.
+//! Source: the kernel's `Documentation/admin-guide/mm/userfaultfd.rst` ("Non-cooperative userfaultfd") and
+//! `include/uapi/linux/userfaultfd.h`. The descriptor reports the unmapping, moving and discarding of the ranges
+//! registered with it, by any code, including the C library's own `free` and `realloc`. The thread that takes memory
+//! away sleeps until the report is read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,7 +32,7 @@ const MSG_REMAP: u8 = 0x14;
 const MSG_REMOVE: u8 = 0x15;
 const MSG_UNMAP: u8 = 0x16;
 
-/// An ioctl with a structure of so many 64-bit words.
+/// An ioctl with a structure of `WORDS` 64-bit words.
 struct Ioctl<const WORDS: usize>(u64);
 
 /// The kernel reads and writes the structure, or only reads it.
@@ -58,7 +56,7 @@ const IOC_WAKE: Ioctl<2> = Ioctl::new(READ, 0x02);
 /// start, length, mode, bytes zeroed
 const IOC_ZEROPAGE: Ioctl<4> = Ioctl::new(BOTH, 0x04);
 
-/// `struct uffd_msg`: the kind, then up to three words that depend on it.
+/// `struct uffd_msg`: the kind, then up to three words that depend on the kind.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub(super) struct UffdMessage {
@@ -67,14 +65,14 @@ pub(super) struct UffdMessage {
     args: [u64; 3],
 }
 
-/// What a message says.
+/// The contents of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The range lost its pages or its mapping.
     Gone(Span),
     /// A thread waits for the page at this address.
     Fault(usize),
-    /// A kind that was not asked for.
+    /// A kind that was not requested.
     Other,
 }
 
@@ -91,20 +89,19 @@ impl UffdMessage {
     }
 }
 
-/// How ranges are registered with the kernel; events are the same.
+/// How ranges are registered with the kernel; both modes report the same events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WatchMode {
-    /// As write-protectable, with nothing ever protected: no page fault is delayed,
-    /// and no privilege is needed. x86-64 since Linux 5.7, AArch64 since 6.10.
+    /// As write-protectable, with nothing ever protected: no page fault is delayed, and no privilege is needed.
+    /// x86-64 since Linux 5.7, AArch64 since 6.10.
     WriteProtect,
-    /// For missing pages: a touched page that is not there waits for the reader of
-    /// the descriptor. Since Linux 4.11; where
-    /// `vm.unprivileged_userfaultfd` exists and is 0, for privileged processes only.
+    /// For missing pages: a thread that touches a missing page waits for the reader of the descriptor. Since Linux
+    /// 4.11; where `vm.unprivileged_userfaultfd` exists and is 0, for privileged processes only.
     Missing,
 }
 
 impl WatchMode {
-    /// The name under which statistics show it.
+    /// The mode's name in statistics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::WriteProtect => "userfaultfd write-protect",
@@ -124,14 +121,14 @@ impl Uffd {
     /// Opens a descriptor that reports events.
     ///
     /// # Errors
-    /// What the kernel says when it lacks the call, the features or the permission.
+    /// The kernel's error if it lacks the call, the features or the permission.
     pub(super) fn open(mode: WatchMode) -> io::Result<Self> {
         let (flags, wanted) = match mode {
             WatchMode::WriteProtect => (USER_MODE_ONLY, FEATURE_WRITE_PROTECT),
             WatchMode::Missing => (UserfaultfdFlags::empty(), 0),
         };
         let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK | flags;
-        // SAFETY: the call makes a descriptor and touches no memory of ours.
+        // SAFETY: the call makes a descriptor and touches no memory of this process.
         let uffd = Self { file: File::from(unsafe { userfaultfd(flags)? }), mode };
         let features = FEATURE_UNMAP | FEATURE_REMAP | FEATURE_REMOVE | wanted;
         uffd.ioctl(IOC_API, [API, features, 0])?;
@@ -142,11 +139,11 @@ impl Uffd {
         self.mode
     }
 
-    /// Has events of the range (whole pages) reported.
+    /// Requests reports of events of the range (whole pages).
     ///
     /// # Errors
-    /// What the kernel says of memory that cannot be watched, such as files, or
-    /// memory that another descriptor watches.
+    /// The kernel's error for memory that cannot be watched, such as files, or memory that another descriptor
+    /// watches.
     pub(super) fn watch(&self, span: Span) -> io::Result<()> {
         let mode = match self.mode {
             WatchMode::WriteProtect => MODE_WRITE_PROTECT,
@@ -155,27 +152,25 @@ impl Uffd {
         self.ioctl(IOC_REGISTER, [span.start() as u64, span.len() as u64, mode, 0])
     }
 
-    /// Ends the watch of a range and lets those go on who wait for its pages.
+    /// Ends the watch of a range and wakes the threads that wait for its pages.
     ///
     /// # Errors
-    /// What the kernel says, in particular of a range that is not whole pages of
-    /// its mapping.
+    /// The kernel's error, in particular for a range that is not whole pages of its mapping.
     pub(super) fn unwatch(&self, span: Span) -> io::Result<()> {
         self.ioctl(IOC_UNREGISTER, [span.start() as u64, span.len() as u64])
     }
 
-    /// Lets those who wait for pages of the range try again.
+    /// Wakes the threads that wait for pages of the range, so that they try again.
     pub(super) fn wake(&self, span: Span) {
-        // A refusal means that nobody waits.
+        // An error means that no thread waits.
         let _ = self.ioctl(IOC_WAKE, [span.start() as u64, span.len() as u64]);
     }
 
-    /// Closes the descriptor, which ends every watch and wakes every thread that waits for a
-    /// report to be read. Its number then leads to /dev/null, so that threads which go on
-    /// using it do no harm.
+    /// Closes the descriptor, which ends every watch and wakes every thread that waits for a report to be read. The
+    /// descriptor's number then refers to /dev/null, so that threads which still use it do no harm.
     pub(super) fn abandon(&self) {
-        // SAFETY: the path is a C string. If the file cannot be opened, dup2 refuses
-        // -1 and nothing happens; the descriptor is ours, and replacing it is the purpose.
+        // SAFETY: the path is a C string. If the file cannot be opened, dup2 refuses -1 and nothing happens; the
+        // descriptor belongs to this value, and its replacement is intended.
         unsafe {
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             libc::dup2(null, self.file.as_raw_fd());
@@ -185,10 +180,9 @@ impl Uffd {
         }
     }
 
-    /// False while the kernel has taken watched memory away and the report has not
-    /// been read. The kernel answers every request to fill pages with EAGAIN
-    /// during that time, before it looks at the range; ours is empty and so is
-    /// refused otherwise.
+    /// False while the kernel has taken watched memory away and the report has not been read. During that time the
+    /// kernel answers every request to fill pages with EAGAIN, before it checks the range; the range of this request
+    /// is empty, and so gets another error otherwise.
     pub(super) fn settled(&self) -> bool {
         let answer = self.ioctl(IOC_ZEROPAGE, [0; 4]);
         !matches!(answer, Err(error) if error.raw_os_error() == Some(libc::EAGAIN))
@@ -197,7 +191,7 @@ impl Uffd {
     /// Sleeps until there is something to read.
     ///
     /// # Errors
-    /// What the kernel says; an interruption by a signal is none.
+    /// The kernel's error; an interruption by a signal is no error.
     pub(super) fn wait(&self) -> io::Result<()> {
         let mut entry = [PollFd::new(&self.file, PollFlags::IN)];
         match poll(&mut entry, None) {
@@ -208,10 +202,10 @@ impl Uffd {
         }
     }
 
-    /// Reads waiting messages; fewer than there is room for, or none, is no error.
+    /// Reads waiting messages; fewer than fit in `buffer`, or none, is no error.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub(super) fn read<'b>(&self, buffer: &'b mut [UffdMessage]) -> io::Result<&'b [UffdMessage]> {
         match (&self.file).read(bytemuck::cast_slice_mut(buffer)) {
             Ok(bytes) => Ok(&buffer[..bytes / size_of::<UffdMessage>()]),
@@ -223,9 +217,9 @@ impl Uffd {
     }
 
     fn ioctl<const N: usize>(&self, request: Ioctl<N>, mut args: [u64; N]) -> io::Result<()> {
-        // SAFETY: the structure is as long as the request says and lives through the call. The
-        // requests of this file mark mappings and change no content: only an empty range is filled.
-        // The cast suits both C libraries, whose request types differ in sign.
+        // SAFETY: the structure has the length that the request states and lives through the call. The requests of
+        // this file mark mappings and change no content: only an empty range is filled. The cast suits both C
+        // libraries, whose request types differ in sign.
         let answer =
             unsafe { libc::ioctl(self.file.as_raw_fd(), request.0 as _, args.as_mut_ptr()) };
         if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -248,8 +242,8 @@ mod tests {
         assert_eq!(size_of::<UffdMessage>(), 32);
     }
 
-    /// While a thread sleeps in `munmap` because nobody has read the report, the
-    /// descriptor is not settled; `give_up` relies on the second half.
+    /// While a thread sleeps in `munmap` because the report has not been read, the descriptor is not settled.
+    /// `give_up` relies on `abandon` waking that thread.
     #[test]
     fn unread_reports_are_not_settled_and_abandoning_frees_the_waiting() {
         for abandon in [false, true] {

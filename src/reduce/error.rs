@@ -1,28 +1,28 @@
-//! What can be wrong with a request for a reduction.
+//! Errors in requests for a reduction.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use super::{Dtype, Op};
 
-/// An element type or operator that does not exist, or a pair that does not go together.
+/// An element type or operator that does not exist, or a combination of both that is not defined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceError {
-    /// The text names no element type.
+    /// The text is not the name of an element type.
     #[error("unknown element type {0:?}; valid are: {valid}", valid = list(Dtype::ALL))]
     UnknownDtype(String),
-    /// The text names no operator.
+    /// The text is not the name of an operator.
     #[error("unknown operator {0:?}; valid are: {valid}", valid = list(Op::ALL))]
     UnknownOp(String),
-    /// The operator has no meaning for elements of this type.
+    /// The operator is not defined for elements of this type.
     #[error(
         "operator {op} is not defined for elements of type {dtype}; defined are: {valid}",
         valid = list(Op::ALL.into_iter().chain(Op::LOCATIONS).filter(|op| op.defined_for(*dtype)))
     )]
     Undefined {
-        /// The operator asked for.
+        /// The requested operator.
         op: Op,
-        /// The element type it was asked for.
+        /// The element type of the request.
         dtype: Dtype,
     },
 }
@@ -35,7 +35,7 @@ fn list(names: impl IntoIterator<Item = impl Display>) -> String {
 impl FromStr for Dtype {
     type Err = ReduceError;
 
-    /// Reads a [`name`](Dtype::name) of a number's type, exactly as written there.
+    /// Parses the [`name`](Dtype::name) of a number's type, exactly as written there.
     ///
     /// # Errors
     /// [`ReduceError::UnknownDtype`], which lists the valid names.
@@ -48,7 +48,7 @@ impl FromStr for Dtype {
 impl FromStr for Op {
     type Err = ReduceError;
 
-    /// Reads a [`name`](Op::name) of an operator on numbers, exactly as written there.
+    /// Parses the [`name`](Op::name) of an operator on numbers, exactly as written there.
     ///
     /// # Errors
     /// [`ReduceError::UnknownOp`], which lists the valid names.

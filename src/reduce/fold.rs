@@ -2,17 +2,18 @@
 
 use super::{Operand, Reducer};
 
-/// Bytes of a chunk: it, its copy of the result and the next operand fit in any first-level cache in use.
-/// A multiple of every element's size.
+/// Bytes of a chunk: the chunk, its copy of the result and the next operand fit together in any first-level cache in
+/// use. A multiple of every element's size.
 const CHUNK: usize = 8192;
-/// Up to this length the scratch is small, since a scratch of [`CHUNK`] bytes takes longer to set up than to use.
+/// Longest result, in bytes, for which the scratch is small: setting up a scratch of [`CHUNK`] bytes takes longer
+/// than using it.
 const SHORT: usize = 256;
 
-/// Scratch for the operands before `dst`'s own, when there are two or more.
+/// Scratch for the result of two or more operands before the value of `dst`.
 #[repr(C, align(64))]
 struct Scratch<const N: usize>([u8; N]);
 
-/// See [`Reducer::fold`], which has checked the lengths.
+/// Performs [`Reducer::fold`], which has checked the lengths.
 pub(super) fn fold(reducer: &Reducer, dst: &mut [u8], srcs: &[&[u8]], own_at: usize) {
     let (before, after) = srcs.split_at(own_at);
     match before {
@@ -26,7 +27,7 @@ pub(super) fn fold(reducer: &Reducer, dst: &mut [u8], srcs: &[&[u8]], own_at: us
     }
 }
 
-/// At most one operand stands before `dst`'s own: no scratch is needed.
+/// Folds with at most one operand before the value of `dst`: no scratch is needed.
 fn fold_beside(reducer: &Reducer, dst: &mut [u8], before: &[&[u8]], after: &[&[u8]]) {
     for (at, dst) in chunks(dst, CHUNK) {
         let here = at..at + dst.len();
@@ -39,7 +40,7 @@ fn fold_beside(reducer: &Reducer, dst: &mut [u8], before: &[&[u8]], after: &[&[u
     }
 }
 
-/// Two or more operands stand before `dst`'s own: they meet in the scratch first.
+/// Folds with two or more operands before the value of `dst`: combines these in the scratch first.
 fn fold_around<const N: usize>(
     reducer: &Reducer,
     dst: &mut [u8],

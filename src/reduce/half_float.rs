@@ -1,13 +1,13 @@
-//! The 16-bit floats on their way to `f32` and back, written without branches so that loops over them vectorise: all
-//! cases are computed, wrapping where they do not apply, and one is selected.
+//! Conversion of the 16-bit floats to `f32` and back. The code has no branches, so that loops over it vectorise: all
+//! cases are computed, with wrapping arithmetic where they do not apply, and one is selected.
 //!
-//! Not the `half` crate's conversions: those are as exact, but go through a call for a handful of elements at a time
-//! (F16C, fp16) or through branches (everywhere else). No step here takes or makes a subnormal `f32` on behalf of an
-//! f16, so f16 results do not change when a program runs with subnormals flushed to zero.
+//! The `half` crate's conversions are as exact, but call a function for a handful of elements at a time (F16C, fp16)
+//! or branch (on other processors). No step here reads or yields a subnormal `f32` on behalf of an f16, so f16
+//! results do not change if a program runs with subnormals flushed to zero.
 
 use half::{bf16, f16};
 
-/// A 16-bit float that is computed with as an `f32`.
+/// A 16-bit float that is computed as an `f32`.
 pub(super) trait HalfFloat: bytemuck::Pod {
     /// The same value as an `f32`; exact.
     fn widen(self) -> f32;
@@ -26,15 +26,15 @@ impl HalfFloat for bf16 {
     #[inline(always)]
     fn narrow(wide: f32) -> bf16 {
         let bits = wide.to_bits();
-        // Half of the last kept place, less one when that place is even: the carry rounds ties to even and turns
-        // the largest finite numbers into infinity, as it should.
+        // Half of the last kept place, less one if that place is even: the carry rounds ties to even, and turns the
+        // largest finite numbers into infinity as required.
         let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
         let bits = if wide.is_nan() { 0x7fc0 } else { rounded };
         bf16::from_bits(bits as u16)
     }
 }
 
-/// Exponent bias of binary32 less that of binary16, in place in a binary32.
+/// Difference of the exponent biases of binary32 and binary16, at the exponent's place in a binary32.
 const REBIAS: u32 = (127 - 15) << 23;
 /// 2^-14, the smallest normal f16, as binary32.
 const SMALLEST_NORMAL: u32 = (127 - 14) << 23;
@@ -48,7 +48,7 @@ impl HalfFloat for f16 {
         let normal = shifted + REBIAS;
         // The exponent of infinity and NaN must become all ones: rebias once more.
         let special = normal + REBIAS;
-        // A subnormal f16 is m x 2^-24: set m behind the leading one of 2^-14 and take that one off again.
+        // A subnormal f16 is m x 2^-24: put m behind the leading one of 2^-14, and subtract 2^-14 again.
         let subnormal =
             (f32::from_bits(shifted + SMALLEST_NORMAL) - f32::from_bits(SMALLEST_NORMAL)).to_bits();
         let finite = if magnitude < 0x0400 { subnormal } else { normal };
@@ -60,14 +60,14 @@ impl HalfFloat for f16 {
     fn narrow(wide: f32) -> f16 {
         let bits = wide.to_bits();
         let magnitude = bits & !SIGN;
-        // Normal results: round in the integer, see bf16; the carry may reach infinity.
+        // Normal results: round the integer, as for bf16; the carry may reach infinity.
         let normal =
             magnitude.wrapping_sub(REBIAS).wrapping_add(0x0fff + ((magnitude >> 13) & 1)) >> 13;
-        // Below 2^-14 one f16 step is 2^-24, the step of binary32 between 0.5 and 1: adding 0.5 rounds there.
+        // Below 2^-14 a step of f16 is 2^-24, the step of binary32 between 0.5 and 1: adding 0.5 rounds to it.
         let half = 0.5_f32;
         let subnormal = (f32::from_bits(magnitude) + half).to_bits().wrapping_sub(half.to_bits());
         let finite = if magnitude < SMALLEST_NORMAL { subnormal } else { normal };
-        // 65520 is halfway between the largest f16 and the next power of two, and ties go to that.
+        // 65520 is halfway between the largest f16 and the next power of two, to which ties round.
         let large = if magnitude > 0x7f80_0000 { 0x7e00 } else { 0x7c00 };
         let result = if magnitude >= 65520_f32.to_bits() { large } else { finite };
         let sign = if wide.is_nan() { 0 } else { (bits & SIGN) >> 16 };

@@ -1,4 +1,4 @@
-//! The loops for one element type and operator, and the versions of them: one for each set of vector instructions.
+//! The loops for one element type and operator, and their versions: one for each set of vector instructions.
 
 use half::f16;
 
@@ -19,32 +19,32 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// # Safety
-    /// The processor has the instructions these functions were compiled for.
+    /// The processor must have the instructions that these functions were compiled for.
     pub(super) unsafe fn new(left: Into, right: Into, three: Three) -> Kernels {
         Kernels { left, right, three }
     }
 
     /// `dst = dst op src`
     pub(super) fn left(&self, dst: &mut [u8], src: &[u8]) {
-        // SAFETY: the promise of `new`; the loops ask for nothing else.
+        // SAFETY: the promise of `new`; the loops have no other requirement.
         unsafe { (self.left)(dst, src) }
     }
 
     /// `dst = src op dst`
     pub(super) fn right(&self, dst: &mut [u8], src: &[u8]) {
-        // SAFETY: the promise of `new`; the loops ask for nothing else.
+        // SAFETY: the promise of `new`; the loops have no other requirement.
         unsafe { (self.right)(dst, src) }
     }
 
     /// `dst = a op b`
     pub(super) fn three(&self, dst: &mut [u8], a: &[u8], b: &[u8]) {
-        // SAFETY: the promise of `new`; the loops ask for nothing else.
+        // SAFETY: the promise of `new`; the loops have no other requirement.
         unsafe { (self.three)(dst, a, b) }
     }
 }
 
-/// The loops compiled for one set of vector instructions. A value of such a type exists only on a processor that
-/// has them.
+/// The loops compiled for one set of vector instructions. A value of such a type exists only on a processor that has
+/// these instructions.
 pub(super) trait Version: Copy {
     /// The loops for `T` and `O`, where `B` is `block_lanes::<T>()`.
     fn kernels<T: Element, O: Operator<T>, const B: usize>(self) -> Kernels;

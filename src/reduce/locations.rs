@@ -1,4 +1,4 @@
-//! The operators on pairs of a value and its location, by the same order as everywhere in this room.
+//! The operators on pairs of a value and its location, by the orders of [`order`](super::order).
 
 use super::Dtype;
 use super::operators::{Element, Operator};
@@ -47,7 +47,7 @@ impl<V: Number, L: Number> Element for Pair<V, L> where Pair<V, L>: bytemuck::Po
 fn one_of<V: Number, L: Number>(a: Pair<V, L>, b: Pair<V, L>, is_min: bool) -> Pair<V, L> {
     let (values, locations): (Order, Order) = of_pair(V::DTYPE, L::DTYPE, is_min);
     let places = |pair: Pair<V, L>| {
-        // The lowest location is the furthest.
+        // The place of the location is inverted, so that of equal values the lowest location has the maximum.
         (values.place_of(pair.value.bits()), !locations.place_of(pair.location.bits()))
     };
     let (value, location) = places(a).max(places(b));

@@ -1,8 +1,8 @@
-//! Loops over bytes, for any element and operator, to be compiled once for every set of vector instructions.
+//! Loops over bytes, generic in element and operator; compiled once for every set of vector instructions.
 //!
-//! They read and write elements as packed, alignment-free lanes: the vector instructions of x86-64 and aarch64 for
-//! unaligned data cost nothing extra on aligned data, so one loop serves every address. The compiler vectorises
-//! them. All slices of one call have the same length, a multiple of the element's size.
+//! The loops access elements as packed lanes without alignment: on x86-64 and aarch64 the vector instructions for
+//! unaligned data cost nothing extra on aligned data, so one loop serves every address. The compiler vectorises the
+//! loops. All slices of one call have the same length, a multiple of the element's size.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -13,8 +13,8 @@ use super::operators::{Element, Operator};
 #[repr(C, packed)]
 pub(super) struct Unaligned<T>(pub(super) T);
 
-/// Bytes of the results that are searched for NaN at once: few enough to stay in registers or nearly so, enough to
-/// hide the branch. 128 and 512 were slower.
+/// Bytes of a block of results that is searched for NaN at once: small enough to stay mostly in registers, large
+/// enough to hide the branch. 128 and 512 were slower.
 const BLOCK_BYTES: usize = 256;
 
 /// Elements of type `T` in a block of results.
@@ -72,7 +72,7 @@ pub(super) fn three<T: Element, O: Operator<T>, const B: usize>(
     }
 }
 
-/// The operator with its operands the other way round.
+/// The operator with its operands exchanged.
 pub(super) struct Swapped<O>(O);
 
 impl<T, O: Operator<T>> Operator<T> for Swapped<O> {
@@ -90,7 +90,7 @@ fn one<T: Element, O: Operator<T>>(a: T, b: T) -> T {
     if O::LOOSE_NAN { result.canonical() } else { result }
 }
 
-/// A block of results, NaNs as they fell.
+/// A block of results, before NaNs are made canonical.
 #[inline(always)]
 fn block<T: Element, O: Operator<T>, const B: usize>(
     a: &[Unaligned<T>; B],
@@ -108,7 +108,7 @@ fn block<T: Element, O: Operator<T>, const B: usize>(
 fn store<T: Element, const B: usize>(dst: &mut [Unaligned<T>; B], results: [T; B]) {
     let mut nan = false;
     for i in 0..B / 2 {
-        // In pairs: one comparison says whether either of two floats is NaN.
+        // In pairs: one comparison finds a NaN in either of two floats.
         nan |= results[i].has_nan() | results[i + B / 2].has_nan();
     }
     for i in 0..B {

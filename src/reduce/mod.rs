@@ -1,20 +1,22 @@
 //! Element types x operators: the arithmetic of reductions on raw bytes.
 //!
-//! A [`Reducer`] is chosen once for an element type and an operator; afterwards it only loops over slices. This room
-//! knows nothing of ranks, plans, buffers' owners or the wire, keeps no state and allocates nothing.
+//! A [`Reducer`] is chosen once for an element type and an operator; afterwards it only loops over slices. This
+//! module does not depend on ranks, plans, the owners of buffers or the wire; it keeps no state and allocates
+//! nothing.
 //!
 //! # Semantics
 //! - Integers wrap around. Logical operators take any nonzero value for true and yield 1 or 0.
 //! - Minimum and maximum of floats are NaN if either operand is NaN, and order -0 before +0.
-//! - Of pairs the one with the smallest or largest value wins, NaN before all, and of equal values (-0 equals +0, which is
-//!   the result) the lowest location, where -0 is before +0 and NaN last.
+//! - Minimum and maximum with location select the pair with the smallest or largest value; a NaN value takes
+//!   precedence over any other. Values -0 and +0 count as equal, and the result is +0. Of pairs with equal values the
+//!   pair with the lowest location is selected; among locations -0 is before +0, and NaN is last.
 //! - 16-bit floats: each operation is computed in `f32` and rounded once, to nearest, ties to even.
 //! - Complex product: `(ac - bd) + (ad + bc)i`, each product rounded on its own.
-//! - No result is fused, reassociated or dependent on the vector width, the alignment or the position in the slice.
-//!   A NaN that an operation yields is always the canonical one (quiet, positive, no payload), so operators are
-//!   commutative to the last bit and ranks that combine the same operands in the same nesting hold the same bits.
-//!   (They need not be associative: [`Reducer::fold`] keeps the order it is given.)
-//! - All this holds for the floating-point environment a program starts with: nearest rounding, subnormals kept.
+//! - Results do not depend on the vector width, the alignment or the position in the slice; no operation is fused or
+//!   reassociated. A NaN that an operation yields is always the canonical one (quiet, positive, no payload), so
+//!   operators are commutative to the last bit, and ranks that combine the same operands in the same nesting get the
+//!   same bits. (Operators need not be associative: [`Reducer::fold`] keeps the given order.)
+//! - All this holds in a program's initial floating-point environment: rounding to nearest, subnormals kept.
 
 mod dtype;
 mod error;
@@ -43,7 +45,7 @@ pub use pair::Pair;
 
 use kernels::Kernels;
 
-/// On which side of the operator `dst`'s own value stands.
+/// The side of the operator on which the value of `dst` stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// `dst = dst op src`
@@ -54,8 +56,8 @@ pub enum Operand {
 
 /// The loops for one element type and operator.
 ///
-/// All methods take slices of bytes at any address; all slices of one call have one length, a multiple of
-/// [`Dtype::size_bytes`]. Another length is the caller's mistake and panics, as in [`slice::copy_from_slice`].
+/// All methods take slices of bytes at any address; all slices of one call have the same length, a multiple of
+/// [`Dtype::size_bytes`]. Any other length is an error of the caller and panics, as in [`slice::copy_from_slice`].
 #[derive(Clone, Copy)]
 pub struct Reducer {
     dtype: Dtype,
@@ -64,10 +66,10 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// Finds the loops for elements of type `dtype` under `op`.
+    /// Selects the loops for elements of type `dtype` under `op`.
     ///
     /// # Errors
-    /// [`ReduceError::Undefined`] where [`Op::defined_for`] says no.
+    /// [`ReduceError::Undefined`] if [`Op::defined_for`] is false.
     pub fn new(dtype: Dtype, op: Op) -> Result<Reducer, ReduceError> {
         let kernels = table::find(dtype, op).ok_or(ReduceError::Undefined { op, dtype })?;
         Ok(Reducer { dtype, op, kernels })
@@ -83,10 +85,10 @@ impl Reducer {
         self.op
     }
 
-    /// Combines `src` into `dst`; `own` says on which side of the operator `dst` stands.
+    /// Combines `src` into `dst`; `own` is the side of the operator on which `dst` stands.
     ///
     /// # Panics
-    /// If the lengths differ or are no multiple of the element's size.
+    /// If the lengths differ or are not a multiple of the element's size.
     pub fn reduce_into(&self, dst: &mut [u8], src: &[u8], own: Operand) {
         self.check(dst.len(), &[src]);
         match own {
@@ -98,22 +100,22 @@ impl Reducer {
     /// Writes `a op b` to `dst`.
     ///
     /// # Panics
-    /// If the lengths differ or are no multiple of the element's size.
+    /// If the lengths differ or are not a multiple of the element's size.
     #[inline]
     pub fn reduce3(&self, dst: &mut [u8], a: &[u8], b: &[u8]) {
         self.check(dst.len(), &[a, b]);
         self.kernels.three(dst, a, b);
     }
 
-    /// Combines `srcs` and `dst`'s own value, inserted among them at index `own_at`, from left to right:
+    /// Combines `srcs` and the value of `dst`, inserted among them at index `own_at`, from left to right:
     /// `((v0 op v1) op v2) op ...`, and leaves the result in `dst`. Without `srcs`, `dst` stays as it is.
     ///
-    /// Works through the vectors once, in chunks that stay in the first-level cache, and allocates nothing. The
-    /// result has the bits that [`reduce3`](Reducer::reduce3) and [`reduce_into`](Reducer::reduce_into) over whole
-    /// vectors would have in that order.
+    /// Goes through the vectors once, in chunks that stay in the first-level cache, and allocates nothing. The result
+    /// has the same bits as [`reduce3`](Reducer::reduce3) and [`reduce_into`](Reducer::reduce_into) over whole
+    /// vectors in that order.
     ///
     /// # Panics
-    /// If `own_at > srcs.len()`, or if the lengths differ or are no multiple of the element's size.
+    /// If `own_at > srcs.len()`, or if the lengths differ or are not a multiple of the element's size.
     pub fn fold(&self, dst: &mut [u8], srcs: &[&[u8]], own_at: usize) {
         assert!(
             own_at <= srcs.len(),
@@ -126,8 +128,8 @@ impl Reducer {
 
     fn check(&self, len: usize, srcs: &[&[u8]]) {
         let size = self.dtype.size_bytes();
-        // Sizes are powers of two, which the compiler cannot know: a division would take longer than
-        // combining a few elements.
+        // Sizes are powers of two, which the compiler cannot know: a division would take longer than combining a few
+        // elements.
         assert!(
             len & (size - 1) == 0,
             "{len} bytes are no whole number of {} elements of {size} bytes",

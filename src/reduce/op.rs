@@ -3,8 +3,8 @@
 use super::Dtype;
 
 hopbine_torus::named! {
-    /// How two elements become one. The same set as MPI's predefined operators without REPLACE. A name
-    /// is that of the MPI constant without its prefix, in lower case.
+    /// The operation that combines two elements: MPI's predefined operators without REPLACE. A name is that of the
+    /// MPI constant without its prefix, in lower case.
     pub enum Op {
         /// Every operator on numbers, in the order in which lists and errors name them.
         ALL: {
@@ -31,10 +31,10 @@ hopbine_torus::named! {
         }
         /// The operators on pairs of a value and its location.
         LOCATIONS: {
-            /// Of pairs the one with the smaller value; of equal values, with the lower location. A value that is NaN
-            /// wins; -0 equals +0, which is the result.
+            /// The pair with the smaller value; of equal values, the pair with the lower location. A NaN value takes
+            /// precedence; -0 equals +0, and the result is +0.
             MinLoc = "minloc",
-            /// Of pairs the one with the larger value; the rest as with `MinLoc`.
+            /// The pair with the larger value; otherwise as `MinLoc`.
             MaxLoc = "maxloc",
         }
     }
@@ -42,8 +42,9 @@ hopbine_torus::named! {
 
 impl Op {
     /// Whether the operator is defined for elements of this type, after MPI's table (MPI 4.1, section 6.9.2
-    /// "Predefined Reduction Operations"): sum and product for every type, minimum and maximum for every type
-    /// with an order (not complex), logical and bitwise operators for integers only, those of locations for pairs only.
+    /// "Predefined Reduction Operations"): sum and product for every type but pairs, minimum and maximum for every
+    /// ordered type but pairs (complex types have no order), logical and bitwise operators for integers only,
+    /// `MinLoc` and `MaxLoc` for pairs only.
     ///
     /// Fortran's LOGICAL and C's `_Bool` are reduced as the integer of their size.
     pub const fn defined_for(self, dtype: Dtype) -> bool {

@@ -1,10 +1,10 @@
-//! What each operator does to two elements. No loops here, and no bytes: values in, a value out.
+//! The operators on two elements: functions of values, without loops or bytes.
 //!
 //! Every operator is commutative to the last bit, and no result depends on the width of the vectors the compiler
-//! chose: nothing is fused, reassociated or approximated, and a NaN result ends as the one canonical NaN (quiet,
-//! positive, no payload), since which operand's payload survives an addition is otherwise up to the instruction.
-//! Putting every sum right on its own costs a fifth of the speed and more, so loose NaNs are left to the loops,
-//! which look at a block of results at once.
+//! chose: nothing is fused, reassociated or approximated. A NaN result always becomes the canonical NaN (quiet,
+//! positive, no payload), since otherwise the instruction decides which operand's payload survives an addition.
+//! Correcting every sum on its own costs a fifth of the speed and more, so the loops correct non-canonical NaNs, a
+//! block of results at once.
 
 use bytemuck::Pod;
 use half::{bf16, f16};
@@ -12,7 +12,7 @@ use num_complex::Complex;
 
 use super::half_float::HalfFloat;
 
-/// What a loop can ask an element about NaNs left in it: integers have none, 16-bit floats come out canonical.
+/// What a loop needs to know of NaNs in an element. Integers have none, and 16-bit floats are canonical already.
 pub(super) trait Element: Pod {
     /// Whether the element holds a NaN, canonical or not.
     #[inline(always)]
@@ -20,7 +20,7 @@ pub(super) trait Element: Pod {
         false
     }
 
-    /// The element with any NaN in it made canonical.
+    /// The element with each NaN in it made canonical.
     #[inline(always)]
     fn canonical(self) -> Self {
         self
@@ -29,7 +29,7 @@ pub(super) trait Element: Pod {
 
 /// An operator on elements of type `T`.
 pub(super) trait Operator<T> {
-    /// Whether `apply` may yield a NaN that is not the canonical one, which the loop must then put right.
+    /// Whether `apply` may yield a NaN that is not canonical, which the loop must then correct.
     const LOOSE_NAN: bool = false;
 
     fn apply(a: T, b: T) -> T;
@@ -76,7 +76,7 @@ macro_rules! integers {
 }
 integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// The order of the floats with NaN above all and -0 before +0.
+/// Minimum and maximum of floats: NaN takes precedence over all numbers, and -0 is before +0.
 trait Real: Copy {
     fn smaller(self, other: Self) -> Self;
     fn larger(self, other: Self) -> Self;
@@ -111,8 +111,8 @@ macro_rules! reals {
         impl Real for $t {
             #[inline(always)]
             fn smaller(self, other: $t) -> $t {
-                // Equal values differ at most as -0 and +0: the sign decides. `|` and `&`, not `||` and `&&`:
-                // no branches.
+                // Equal values differ at most as -0 and +0: then the sign decides. `|` and `&` instead of `||` and
+                // `&&` avoid branches.
                 let first = (self < other) | ((self == other) & self.is_sign_negative());
                 let smaller = if first { self } else { other };
                 if self.is_nan() | other.is_nan() { <$t>::from_bits($nan) } else { smaller }
@@ -131,8 +131,8 @@ macro_rules! reals {
         operator!($t, Min, |a, b| a.smaller(b));
         operator!($t, Max, |a, b| a.larger(b));
 
-        // The textbook formula, each product rounded on its own. C's Annex G recovery of infinities is not part of
-        // it. The complex sum is the sum of the parts, taken as twice as many reals.
+        // The textbook formula, each product rounded on its own, without the recovery of infinities of C's Annex G.
+        // The complex sum is the sum of the parts, computed as a sum of twice as many reals.
         operator!(Complex<$t>, Product, |a, b| {
             Complex::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
         }, loose_nan: true);
@@ -143,7 +143,7 @@ reals! {
     f64, 0x7ff8_0000_0000_0000;
 }
 
-/// Computed in `f32`, rounded once on the way back, which also makes NaN canonical.
+/// 16-bit floats: computed in `f32` and rounded once on the way back, which also makes NaN canonical.
 macro_rules! halves {
     ($($t:ty)*) => {$(
         impl Element for $t {}

@@ -1,16 +1,16 @@
-//! Places of numbers in the order that minimum and maximum have, as unsigned integers of the numbers' width: -0 before
-//! +0, and NaN, which wins in both, last in both.
+//! The orders of minimum and maximum: maps numbers to their places in the order, unsigned integers of the numbers'
+//! width. -0 is before +0. NaN has the last place in both orders, since it is the result of both.
 
 use super::Dtype;
 
-/// The order of the numbers of a type, or for a minimum its inverse.
+/// The order of a type's numbers, inverted for a minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order {
     kind: Kind,
     /// The highest bit of a number.
     sign: u64,
     is_inverted: bool,
-    /// -0 is taken for +0.
+    /// Whether -0 counts as +0.
     has_one_zero: bool,
 }
 
@@ -26,7 +26,7 @@ enum Kind {
 }
 
 impl Order {
-    /// That of a type which has one, from the lowest up or inverted.
+    /// The order of a type of ordered numbers, from the lowest up or inverted.
     #[inline(always)]
     pub(super) fn of(dtype: Dtype, is_inverted: bool) -> Order {
         let float = |width: u32, fraction: u32| {
@@ -45,12 +45,12 @@ impl Order {
         Order { kind, sign: 1 << (8 * dtype.size_bytes() - 1), is_inverted, has_one_zero: false }
     }
 
-    /// All bits of a number.
+    /// The mask of a number's bits.
     fn all(self) -> u64 {
         self.sign | (self.sign - 1)
     }
 
-    /// A number's place, from its bits.
+    /// The place of a number that is given by its bits.
     #[inline(always)]
     pub(super) fn place_of(self, bits: u64) -> u64 {
         let is_zero = self.has_one_zero && bits == self.sign;
@@ -58,9 +58,9 @@ impl Order {
             Kind::Float { .. } if is_zero => self.sign,
             Kind::Unsigned => bits,
             Kind::Signed => bits ^ self.sign,
-            // No infinity, inverted or not, has this place.
+            // NaN: no infinity has this place, whether inverted or not.
             Kind::Float { infinity, .. } if bits & !self.sign > infinity => return self.all(),
-            // The negative ones are the longer the lower.
+            // Negative numbers are lower the larger their magnitude.
             Kind::Float { .. } if bits & self.sign != 0 => bits ^ self.all(),
             Kind::Float { .. } => bits | self.sign,
         };
@@ -81,7 +81,8 @@ impl Order {
     }
 }
 
-/// The orders of the values and of the locations of pairs: the furthest value is sought, and of those the lowest location.
+/// The orders of the values and the locations of pairs. The result is the pair with the last value, and of such pairs
+/// the one with the lowest location.
 #[inline(always)]
 pub(super) fn of_pair(value: Dtype, location: Dtype, is_min: bool) -> (Order, Order) {
     let values = Order { has_one_zero: true, ..Order::of(value, is_min) };

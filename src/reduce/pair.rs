@@ -8,15 +8,15 @@ use bytemuck::{Pod, Zeroable};
 pub struct Pair<V, L> {
     /// The value.
     pub value: V,
-    /// Where it is; of equal values the one with the lowest location wins.
+    /// The location of the value; of pairs with equal values the one with the lowest location is selected.
     pub location: L,
 }
 
 macro_rules! pairs {
     ($($value:ident $location:ident;)*) => {$(
-        // SAFETY: two numbers of one size, so that nothing lies between them or behind.
+        // SAFETY: two numbers of one size, so that there is no padding.
         unsafe impl Zeroable for Pair<$value, $location> {}
-        // SAFETY: as above; any bits are numbers.
+        // SAFETY: as above; any bits are valid numbers.
         unsafe impl Pod for Pair<$value, $location> {}
         const _: () = assert!(size_of::<$value>() == size_of::<$location>());
     )*};

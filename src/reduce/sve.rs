@@ -1,7 +1,7 @@
-//! The loops in SVE, whose vectors are as long as the processor's: 512 bits on an A64FX, where NEON's have 128.
-//! The compiler makes scalable vectors of plain loops over elements, but not of loops over blocks of fixed size; so
-//! NaNs are looked for here while a segment of any length is computed, and put right in a second pass where there are
-//! some. The arithmetic is that of the other versions, element by element.
+//! The loops in SVE, whose vectors are as long as the processor's: 512 bits on an A64FX, where NEON's have 128 bits.
+//! The compiler makes scalable vectors of plain loops over elements, but not of loops over blocks of fixed size. So
+//! these loops check for NaNs while they compute a segment of any length, and correct the NaNs, if any, in a second
+//! pass. The arithmetic is that of the other versions, element by element.
 
 use bytemuck::cast_slice;
 use half::f16;
@@ -10,7 +10,7 @@ use super::kernels::{Kernels, Version};
 use super::loops::{self, Unaligned, block_lanes};
 use super::operators::{Element, Operator};
 
-/// Elements whose NaNs are looked for at once: the second pass finds them in the first-level cache.
+/// Elements that are checked for NaNs at once: the second pass finds them in the first-level cache.
 const SEGMENT: usize = 1024;
 
 /// Proof that this processor has SVE.

@@ -1,8 +1,8 @@
-//! The table of loops: which loop serves an element type and an operator on the machine at hand.
+//! The table of loops: selects the loops for an element type and an operator on this processor.
 //!
-//! On x86-64 every loop exists twice: in the instructions all such processors have, and in those of AVX2 and F16C
-//! (module `x86`); on aarch64 likewise, in NEON and in SVE (module `sve`). All yield the same bits. Elsewhere there
-//! is one version, for the target's baseline.
+//! On x86-64 every loop is compiled twice: for the instructions of all such processors, and for AVX2 and F16C (module
+//! `x86`). On aarch64 it is compiled for NEON and for SVE (module `sve`). All versions yield the same bits. Other
+//! targets have one version, for the target's baseline.
 
 use half::bf16;
 use num_complex::Complex;
@@ -18,7 +18,7 @@ use super::sve::Sve;
 use super::x86::Avx2;
 use super::{Dtype, Op};
 
-/// The loops for a pair on this processor, or none where the operator is not defined for the type.
+/// The loops for this type and operator on this processor; `None` if the operator is not defined for the type.
 pub(super) fn find(dtype: Dtype, op: Op) -> Option<Kernels> {
     #[cfg(target_arch = "x86_64")]
     if let Some(version) = Avx2::detect() {
@@ -31,7 +31,7 @@ pub(super) fn find(dtype: Dtype, op: Op) -> Option<Kernels> {
     find_in(Baseline, dtype, op)
 }
 
-/// The loops for a pair in one version, or none where the operator is not defined for the type.
+/// The loops for this type and operator in one version; `None` if the operator is not defined for the type.
 pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Kernels> {
     macro_rules! select {
         ($t:ty: $($name:ident)*) => {
@@ -79,7 +79,7 @@ pub(super) fn find_in<V: Version>(version: V, dtype: Dtype, op: Op) -> Option<Ke
         Dtype::Bf16 => select!(bf16: Sum Product Min Max),
         Dtype::F32 => select!(f32: Sum Product Min Max),
         Dtype::F64 => select!(f64: Sum Product Min Max),
-        // A complex sum is a real sum of twice the length.
+        // A complex sum is a real sum of twice as many elements.
         Dtype::ComplexF32 if op == Op::Sum => select!(f32: Sum),
         Dtype::ComplexF64 if op == Op::Sum => select!(f64: Sum),
         Dtype::ComplexF32 => select!(Complex<f32>: Product),

@@ -1,5 +1,5 @@
-//! The loops in AVX2 and F16C. Measured reasons: 16-bit floats are fifteen times as fast when the processor converts
-//! them, and sums of vectors beyond the cache come a tenth nearer to the memory's speed.
+//! The loops in AVX2 and F16C. Measured reasons: 16-bit floats are fifteen times as fast if the processor converts
+//! them, and sums of vectors larger than the cache come a tenth nearer to the memory's speed.
 
 use std::arch::x86_64::{
     __m128i, __m256, _MM_FROUND_TO_NEAREST_INT, _mm256_cvtph_ps, _mm256_cvtps_ph,
@@ -48,7 +48,7 @@ fn three<T: Element, O: Operator<T>, const B: usize>(dst: &mut [u8], a: &[u8], b
     loops::three::<T, O, B>(dst, a, b);
 }
 
-/// Eight f16 as they lie in memory, at any address.
+/// Eight f16 as stored in memory, at any address.
 type Eight = [u8; 16];
 
 const F16_LANES: usize = block_lanes::<f16>();
@@ -79,7 +79,7 @@ fn f16_three<O: Operator<f16> + Operator<f32>>(dst: &mut [u8], a: &[u8], b: &[u8
     loops::three::<f16, O, F16_LANES>(dst_rest, a_rest, b_rest);
 }
 
-/// Eight results, rounded to nearest, ties to even: the same bits that `HalfFloat::narrow` gives.
+/// Eight results, rounded to nearest, ties to even: the same bits as `HalfFloat::narrow`.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 fn f16_eight<O: Operator<f32>>(a: &Eight, b: &Eight) -> Eight {

@@ -1,5 +1,4 @@
-//! Plans as the compiler takes them: checked, and with what it needs to know of them at every call found out
-//! once.
+//! Checked plans, with facts about them that the compiler needs in every call.
 
 use std::collections::HashSet;
 use std::ops::{Deref, Range};
@@ -14,7 +13,7 @@ use super::geometry::CompileFailure;
 use super::intervals::Intervals;
 use super::passing::positions;
 
-/// Spaces with up to this many positions are known by lists, which are quicker to look up: 16 bytes each.
+/// Spaces of up to this many positions are stored as lists, which are faster to look up: 16 bytes per position.
 const MOST_LISTED: u32 = 1024;
 
 /// A plan that has been checked.
@@ -25,14 +24,14 @@ pub struct CheckedPlan {
     straight: OnceLock<Result<(), CompileFailure>>,
 }
 
-/// What follows from the plan for one lane.
+/// The facts about one lane.
 #[derive(Debug)]
 pub(crate) struct LaneFacts {
-    /// Other lanes move other positions of the same part.
+    /// Whether other lanes move other positions of the same part.
     pub(crate) is_shared: bool,
-    /// The positions that this lane gives to the user.
+    /// The positions that this lane delivers to the user.
     pub(crate) owned: Vec<Range<u32>>,
-    /// The positions of what the rank has in the end.
+    /// The positions of the data that the rank has in the end.
     pub(crate) gets: SmallVec<[Range<u32>; 1]>,
 }
 
@@ -40,7 +39,7 @@ impl CheckedPlan {
     /// Checks a plan.
     ///
     /// # Errors
-    /// [`CompileFailure`] with the first thing that is wrong.
+    /// [`CompileFailure`] with the first defect.
     pub fn new(plan: Plan) -> Result<Self, CompileFailure> {
         if let Err(found) = plan.validate()
             && let Some(Invalid { lane, step, defect }) = found.into_iter().next()
@@ -57,8 +56,8 @@ impl CheckedPlan {
         &self.lanes[lane]
     }
 
-    /// A rank that knows the sizes of its own blocks alone can send what it gives, and receive what
-    /// it gets, and nothing in between.
+    /// Checks that the plan suits ranks that know only the sizes of their own blocks: such a rank can send the blocks
+    /// that it gives, and receive the blocks that it gets, but not forward blocks.
     pub(crate) fn check_straight(&self) -> Result<(), CompileFailure> {
         self.straight.get_or_init(|| self.find_forwarding()).clone()
     }
@@ -119,8 +118,8 @@ impl LaneFacts {
     }
 }
 
-/// The positions that lane `index` gives to the user, when several lanes share a part: those
-/// that it is the first to touch; the first lane of the part also those that none touches.
+/// The positions that lane `index` delivers to the user if several lanes share its part: those that it touches and no
+/// lane before it; for the first lane of the part, also those that no lane touches.
 fn owned(plan: &Plan, index: usize) -> Vec<Range<u32>> {
     let mut owner = Intervals::new();
     let sharing = (0..plan.lanes.len()).filter(|&at| plan.lanes[at].part == plan.lanes[index].part);

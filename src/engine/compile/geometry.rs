@@ -1,4 +1,4 @@
-//! What the compiler of programs is told, and where it fails.
+//! The parameters of a compilation, and its failure.
 
 use std::sync::Arc;
 
@@ -8,34 +8,33 @@ use hopbine_torus::{Block, Collective};
 use super::program::{Buffer, Program, Region};
 use crate::error::CompileError;
 
-/// What a program needs to know of a call besides the plan.
+/// Properties of a call, besides its plan, that a program depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    /// How many elements, and where.
+    /// Numbers and places of elements.
     pub sizes: Sizes,
     /// Bytes of one element.
     pub elem_bytes: u64,
-    /// The input is in the receive buffer (for a scatter's root: its output stays in the
-    /// send buffer).
+    /// The input is in the receive buffer. (For a scatter's root: its output stays in the send buffer.)
     pub in_place: bool,
-    /// The longest message, in bytes; `None` leaves transfers whole.
+    /// The longest message in bytes; with `None`, transfers are not cut.
     pub segment_bytes: Option<u64>,
-    /// Which calls leave the user's memory off the wire; `None`: none.
+    /// Limits for calls that keep the user's memory off the wire; with `None`, no call does.
     pub staged: Option<Staged>,
 }
 
-/// Calls whose messages go from and into working memory, which is registered once, for a wire that would have to
-/// register the user's memory anew in every call.
+/// Limits for staged calls, whose messages go from and into working memory that is registered once. They serve wires
+/// that would have to register the user's memory anew in every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Staged {
-    /// Longer messages need registered memory, in bytes.
+    /// Longest message in bytes that needs no registered memory.
     pub keyless_bytes: u64,
-    /// The most bytes of the longer of the user's buffers for which copies cost less than two registrations.
+    /// Largest size in bytes, of the longer of the user's buffers, at which copies cost less than two registrations.
     pub up_to_bytes: u64,
 }
 
 impl Staged {
-    /// Whether a program that works on the user's memory is one of them.
+    /// Whether a call is staged whose program on the user's memory is `direct`.
     pub(crate) fn is_for(self, direct: &Program) -> bool {
         const USERS: [usize; 2] = [Buffer::Send as usize, Buffer::Recv as usize];
         let uses = direct.ports.iter().flat_map(|port| USERS.map(|buffer| (port, buffer)));
@@ -44,12 +43,12 @@ impl Staged {
             n_registrations += u64::from(port.wire_bytes[buffer] > self.keyless_bytes);
             longest = port.needs[buffer].max(longest);
         }
-        // Each port has registrations of its own, whatever it sends; a call is copied once.
+        // Each port has its own registrations, however much it sends; a call is copied once.
         n_registrations > 0
             && longest <= self.up_to_bytes.saturating_mul(n_registrations.div_ceil(2))
     }
 
-    /// Whether a message from there would need registered memory of the user's.
+    /// Whether a message from `from` would need the user's memory to be registered.
     pub(crate) fn packs(self, from: Region) -> bool {
         matches!(from.buffer, Buffer::Send | Buffer::Recv) && from.len > self.keyless_bytes
     }
@@ -58,56 +57,55 @@ impl Staged {
 /// The sizes of a call's data, and where the user has them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Sizes {
-    /// Elements of the vector, or of every block; blocks lie one after the other.
+    /// Number of elements of the vector, or of every block; the blocks are adjacent.
     Equal(u64),
     /// Blocks of any size at any place.
     PerBlock {
-        /// The blocks that a rank gives, if it gives all; in place, as `recv`.
+        /// The blocks that a rank gives, if it gives all; in place, the same as `recv`.
         send: BlockSizes,
         /// The blocks that it gets, if it gets all.
         recv: BlockSizes,
-        /// Who knows them.
+        /// The ranks that know these sizes.
         known: Known,
     },
 }
 
-/// Who knows how long a block is.
+/// The ranks that know the length of a block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Known {
     /// Every rank.
     ByAll,
-    /// The rank that gives it and the one that gets it. So nobody can forward anything, and a
-    /// transfer is one message, be it empty: both sides find out if they do not agree.
+    /// The rank that gives the block, and the rank that gets it. So no rank can forward blocks, and a transfer is one
+    /// message, even if it is empty: both sides detect a disagreement.
     ByEnds,
-    /// Everyone through whom it passes: [`compile_sizes`](crate::engine::compile_sizes). So a transfer is
-    /// a message also if it is empty: nobody is done before those who may have failed.
+    /// All ranks through which the block passes: [`compile_sizes`](crate::engine::compile_sizes). So an empty
+    /// transfer is a message too: no rank is done before other ranks that may have failed.
     Learnt(Arc<Learnt>),
-    /// The same, where blocks have one number for all ranks: the counts say it, and are 0 for what
-    /// does not pass here.
+    /// The same ranks, if a block has the same number on all of them: the counts contain its size, and 0 for blocks
+    /// that do not pass through this rank.
     Told,
 }
 
-/// What ranks have told each other about the blocks that the messages of a plan carry.
+/// What ranks have told each other about the sizes of the blocks in a plan's messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Learnt {
-    /// By lane, the elements of what is received: position by position, in the order of steps,
-    /// receives and runs.
+    /// By lane, the elements of each position that is received, in the order of steps, receives and runs.
     pub received: Vec<Box<[u64]>>,
-    /// The longest block of all ranks whose messages lead here, directly or through others.
+    /// The longest block, in elements, of all ranks from which messages reach this rank, directly or through others.
     pub longest: u64,
 }
 
 /// Sizes and places of the blocks of all ranks in a user's buffer, in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockSizes {
-    /// By block, how many elements it has.
+    /// By block, its number of elements.
     pub counts: Arc<[u64]>,
-    /// By block, where it starts.
+    /// By block, its start.
     pub offsets: Arc<[u64]>,
 }
 
 impl BlockSizes {
-    /// Blocks one after the other.
+    /// Adjacent blocks of the given sizes.
     pub fn adjacent(counts: &[u64]) -> Self {
         let mut at = 0;
         let offsets = counts.iter().map(|count| (at, at += count).0).collect();
@@ -144,7 +142,7 @@ impl Sizes {
         }
     }
 
-    /// Elements of a block, in the words of one of the user's buffers, and where it starts there.
+    /// Elements of a block, and its start, in one of the user's buffers.
     pub(crate) fn block(&self, buffer: Buffer, block: Block) -> (u64, u64) {
         match (self, self.blocks(buffer)) {
             (Sizes::Equal(count), _) => (*count, u64::from(block.0) * count),
@@ -153,7 +151,7 @@ impl Sizes {
         }
     }
 
-    /// Whether blocks lie one after the other in one of the user's buffers.
+    /// Whether the blocks are adjacent in one of the user's buffers.
     pub(crate) fn are_adjacent(&self, buffer: Buffer) -> bool {
         self.blocks(buffer).is_none_or(BlockSizes::are_adjacent)
     }
@@ -168,12 +166,12 @@ impl Sizes {
         !matches!(self, Sizes::PerBlock { known: Known::ByEnds, .. })
     }
 
-    /// Whether ranks had to tell each other.
+    /// Whether ranks had to tell each other the sizes.
     pub(crate) fn are_learnt(&self) -> bool {
         matches!(self, Sizes::PerBlock { known: Known::Learnt(_) | Known::Told, .. })
     }
 
-    /// What had to be learnt, lane by lane.
+    /// The sizes that had to be learnt, by lane.
     pub(crate) fn learnt(&self) -> Option<&Learnt> {
         match self {
             Sizes::PerBlock { known: Known::Learnt(learnt), .. } => Some(learnt),
@@ -181,7 +179,7 @@ impl Sizes {
         }
     }
 
-    /// Whether these are sizes by block that a call of `collective` can have.
+    /// Whether a call of `collective` can have these sizes by block.
     pub(crate) fn fit(&self, collective: Collective, n_ranks: u32) -> bool {
         use hopbine_torus::collectives::Payload;
         let is_long = |blocks: &BlockSizes| {
@@ -202,7 +200,7 @@ impl Sizes {
     }
 }
 
-/// Where in a plan compilation failed.
+/// Place in a plan at which compilation failed, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileFailure {
     /// The lane.

@@ -1,8 +1,7 @@
-//! The task graph under construction: tasks in plan order, dependencies from memory hazards.
+//! The task graph under construction: tasks in plan order, with dependencies from memory hazards.
 //!
-//! A task waits for the last writer of every byte it reads (read after write), and for the
-//! last writer and all readers since of every byte it writes (write after write, write after
-//! read). Nothing else orders tasks: what may overlap, does.
+//! A task waits for the last writer of every byte that it reads (read after write), and for the last writer and all
+//! readers since of every byte that it writes (write after write, write after read). No other rule orders tasks.
 
 use std::ops::Range;
 
@@ -17,7 +16,7 @@ use super::program::{Buffer, Task};
 pub(crate) enum Tracked {
     /// One of the buffers.
     In(Buffer),
-    /// Positions that have no bytes: each counts as one virtual byte.
+    /// Positions without bytes; each counts as one virtual byte.
     Tokens,
 }
 
@@ -30,10 +29,10 @@ impl Tracked {
     }
 }
 
-/// A range of a place.
+/// A range of a tracked memory.
 pub(crate) type TrackedRange = (Tracked, Range<u64>);
 
-/// Who touched a byte last.
+/// The last accesses to a byte.
 #[derive(Clone, Debug, Default)]
 struct Touched {
     writer: Option<u32>,
@@ -41,14 +40,14 @@ struct Touched {
     readers: SmallVec<[u32; 4]>,
 }
 
-/// Where a task belongs.
+/// The place of a task in the plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskAt {
     /// The plan's step.
     pub(crate) step: u32,
     /// The piece of a message.
     pub(crate) piece: u32,
-    /// The port that does it.
+    /// The port that executes the task.
     pub(crate) port: PortId,
 }
 
@@ -57,9 +56,9 @@ pub(crate) struct TaskAt {
 pub(crate) struct Graph {
     pub(crate) tasks: Vec<Task>,
     pub(crate) at: Vec<TaskAt>,
-    /// The tasks that each task waits for, one after the other,
+    /// The tasks that each task waits for, task after task.
     deps: Vec<u32>,
-    /// and where those of each task end.
+    /// For each task, the end of its entries in `deps`.
     deps_end: Vec<u32>,
     accesses: [Intervals<Touched>; Buffer::COUNT + 1],
 }
@@ -75,12 +74,12 @@ impl Graph {
         }
     }
 
-    /// Number of tasks so far: the number of the next one.
+    /// Number of tasks so far, which is the number of the next task.
     pub(crate) fn len(&self) -> u32 {
         self.tasks.len() as u32
     }
 
-    /// Adds a task that touches what is listed.
+    /// Adds a task with the ranges that it reads and writes.
     pub(crate) fn emit(
         &mut self,
         at: TaskAt,
@@ -91,7 +90,7 @@ impl Graph {
         let id = self.len();
         let mut deps: SmallVec<[u32; 16]> = SmallVec::new();
         for (place, range) in reads {
-            // Nobody writes the user's input: no hazards, and no list of readers that grows.
+            // No task writes the user's input: no hazards, and no list of readers that grows.
             if *place == Tracked::In(Buffer::Send) {
                 continue;
             }
@@ -115,8 +114,8 @@ impl Graph {
         self.at.push(at);
     }
 
-    /// The highest piece number among the tasks numbered `tasks` that read `range` after it
-    /// was last written; `None` if none does.
+    /// The highest piece number among tasks numbered `tasks` that read `range` after its last write; `None` if no
+    /// task does.
     pub(crate) fn last_piece_reading(
         &self,
         (place, range): TrackedRange,
@@ -137,7 +136,7 @@ impl Graph {
         &self.deps[start..self.deps_end[task] as usize]
     }
 
-    /// Whether two tasks are different ports'.
+    /// Whether two tasks belong to different ports.
     pub(crate) fn crosses(&self, a: u32, b: u32) -> bool {
         self.at[a as usize].port != self.at[b as usize].port
     }

@@ -1,7 +1,7 @@
 //! A map from byte ranges to values, for the compiler of programs.
 //!
-//! Ranges that were never set have no value. Setting a range cuts the ranges it meets, so
-//! what lies inside a query's bounds can always be visited as whole intervals.
+//! Ranges that were never set have no value. Setting a range splits the ranges that it overlaps, so the contents of a
+//! queried range are whole intervals.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,10 +15,10 @@ pub(crate) struct Intervals<V> {
     ranges: BTreeMap<u64, (u64, V)>,
 }
 
-/// What there is of a range that is asked for.
+/// The entries that overlap a queried range.
 enum Found<'a, V> {
     Nothing,
-    /// The beginning of one range, or all of it: its end and its value.
+    /// The queried range is the beginning of one entry, or all of it: the entry's end and value.
     Front(&'a mut (u64, V)),
     Parts,
 }
@@ -29,7 +29,7 @@ impl<V: Clone> Intervals<V> {
         Intervals { ranges: BTreeMap::new() }
     }
 
-    /// What there is of `range`, which is not empty: by one search, where it is no parts.
+    /// The entries that overlap `range`, which is not empty. One search suffices unless the result is `Parts`.
     fn find(&mut self, range: &Range<u64>) -> Found<'_, V> {
         match self.ranges.range_mut(..range.end).next_back() {
             Some((&start, found)) if start == range.start && found.0 >= range.end => {
@@ -40,7 +40,7 @@ impl<V: Clone> Intervals<V> {
         }
     }
 
-    /// Makes `at` a boundary: a range that spans it becomes two with the same value.
+    /// Makes `at` a boundary: splits an entry that spans it.
     fn cut(&mut self, at: u64) {
         let Some((_, (end, value))) = self.ranges.range_mut(..at).next_back() else { return };
         if *end > at {
@@ -50,12 +50,12 @@ impl<V: Clone> Intervals<V> {
         }
     }
 
-    /// Gives the whole of `range` the value `value`.
+    /// Sets the whole of `range` to `value`.
     pub(crate) fn set(&mut self, range: Range<u64>, value: V) {
         self.replace(range, value, |_| {});
     }
 
-    /// Gives the whole of `range` the value `value`; `visit` sees those that it had.
+    /// Sets the whole of `range` to `value`; calls `visit` with each previous value.
     pub(crate) fn replace(&mut self, range: Range<u64>, value: V, mut visit: impl FnMut(&V)) {
         if range.is_empty() {
             return;
@@ -82,7 +82,7 @@ impl<V: Clone> Intervals<V> {
         self.ranges.insert(range.start, (range.end, value));
     }
 
-    /// Takes every value within `range` away.
+    /// Removes the values within `range`.
     pub(crate) fn clear(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -97,12 +97,11 @@ impl<V: Clone> Intervals<V> {
         }
     }
 
-    /// The ranges within `range` that have a value, in order; those that cross its bounds
-    /// are shown clipped.
+    /// The entries within `range`, in order; entries that cross its bounds are clipped.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, &V)> {
         let last = self.ranges.range(..range.end).next_back();
         let last = last.filter(|(_, (end, _))| *end > range.start && !range.is_empty());
-        // Mostly one, at most.
+        // Mostly there is at most one entry.
         let others = last.filter(|(start, _)| **start > range.start).map(|(&last, _)| {
             let first = self.ranges.range(..=range.start).next_back();
             let first = first.filter(|(_, (end, _))| *end > range.start);
@@ -113,8 +112,8 @@ impl<V: Clone> Intervals<V> {
         })
     }
 
-    /// Calls `change` for every part of `range`, with the value it has or, where it has none,
-    /// with a default one, which is kept.
+    /// Calls `change` for every part of `range` with the part's value; a part without a value first gets the default
+    /// one.
     pub(crate) fn update(&mut self, range: Range<u64>, mut change: impl FnMut(&mut V))
     where
         V: Default,

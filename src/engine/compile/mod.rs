@@ -1,8 +1,8 @@
-//! From a plan to a program.
+//! Compiles a plan to a program.
 //!
-//! Step by step and lane by lane, transfers become messages, and messages become tasks with
-//! the ranges of bytes they read and write; [`Graph`](self::graph::Graph) derives from these
-//! who waits for whom. Nothing here depends on which algorithm made the plan.
+//! Step by step and lane by lane, transfers become messages, and messages become tasks with the ranges of bytes that
+//! they read and write; [`Graph`](self::graph::Graph) derives the dependencies between tasks from these ranges. The
+//! compiler does not depend on the algorithm that made the plan.
 
 pub(super) mod checked;
 pub(super) mod emit;
@@ -28,10 +28,10 @@ use self::geometry::{CompileFailure, Geometry};
 use self::program::{Buffer, PortProgram, Program};
 use self::space::{Home, WorkingSpace};
 
-/// Makes the program of `plan` for a call of the given geometry.
+/// Compiles `plan` for a call of the given geometry.
 ///
 /// # Errors
-/// [`CompileFailure`] if the plan asks for something that the engine does not do.
+/// [`CompileFailure`] if the plan needs something that the engine does not support.
 pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, CompileFailure> {
     if !geometry.sizes.fit(plan.collective, plan.n_ranks) {
         return Err(CompileFailure { lane: 0, step: 0, error: CompileError::Sizes });
@@ -50,7 +50,7 @@ pub fn compile(plan: &CheckedPlan, geometry: &Geometry) -> Result<Program, Compi
     }
 }
 
-/// The program whose working spaces lie there.
+/// The program whose working spaces lie in `home`.
 fn program(plan: &CheckedPlan, geometry: &Geometry, home: Home) -> Result<Program, CompileFailure> {
     let (mut spaces, work_bytes) = spaces(plan, geometry, home);
     let mut common = Common { work_bytes, n_flags: 0 };
@@ -76,7 +76,7 @@ fn program(plan: &CheckedPlan, geometry: &Geometry, home: Home) -> Result<Progra
     })
 }
 
-/// All ports, those together that share lanes.
+/// All ports, as sets of ports that share lanes.
 fn sharing_ports(plan: &CheckedPlan) -> Vec<Vec<PortId>> {
     let mut sets: Vec<Vec<PortId>> =
         PortId::first(plan.n_ports() as u16).map(|port| vec![port]).collect();
@@ -96,8 +96,8 @@ fn sharing_ports(plan: &CheckedPlan) -> Vec<Vec<PortId>> {
     sets
 }
 
-/// The working spaces of the lanes, at their places in the working buffer, which some have in common, and where the
-/// last ends.
+/// The working spaces of the lanes, each at its place in the working buffer, and the end of the last one. Some lanes
+/// have the same place.
 fn spaces<'a>(
     plan: &'a CheckedPlan,
     geometry: &'a Geometry,

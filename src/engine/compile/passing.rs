@@ -1,34 +1,32 @@
-//! Blocks that pass through a rank on their way from others to others: how long they are, and
-//! where they stand meanwhile.
+//! Blocks that pass through a rank on their way between other ranks: their lengths, and their places meanwhile.
 //!
-//! Only those need memory here. What the rank gives it reads from the user's input, and what it
-//! gets it stores in the user's output; a position has room for the longest that passes through
-//! it. Of Bruck's all-to-all with radix r over p ranks, in K rounds, p - 1 - K positions have any
-//! (Fan et al. 2025, section 3.3).
+//! Only these blocks need memory here. The rank reads blocks that it gives from the user's input, and stores blocks
+//! that it gets in the user's output. A position has room for the longest block that passes through it. In Bruck's
+//! all-to-all with radix r over p ranks, in K rounds, p - 1 - K positions have room (Fan et al. 2025, section 3.3).
 
 use hopbine_torus::plan::{Lane, Transfer};
 
-/// What passes through a lane.
+/// The blocks that pass through a lane.
 #[derive(Debug)]
 pub(crate) struct Passing<'a> {
-    /// What the lane receives, position by position in the order of its steps: length in
-    /// elements, and whether it needs room here.
+    /// The blocks that the lane receives, position by position in the order of its steps: length in elements, and
+    /// whether the block needs room here.
     received: Vec<(u64, bool)>,
     next: usize,
-    /// By position where its room starts, in elements, and where the last one ends.
+    /// By position, the start of its room in elements; the last entry is the end of the last room.
     rooms: Box<[u64]>,
-    /// By position, whether what stands there does so in its room.
+    /// By position, whether the block there is in the position's room.
     is_here: Vec<bool>,
     lane: &'a Lane,
 }
 
 impl<'a> Passing<'a> {
-    /// What passes through `lane`, which receives blocks of `lens` elements. With `keeps` there
-    /// is room also for what stays.
+    /// The blocks that pass through `lane`, which receives blocks of `lens` elements. With `keeps`, blocks that stay
+    /// have room too.
     pub(crate) fn new(lane: &'a Lane, lens: impl Iterator<Item = u64>, keeps: bool) -> Self {
         let n_positions = lane.space.n_positions as usize;
         let mut received: Vec<(u64, bool)> = lens.map(|len| (len, keeps)).collect();
-        // Backwards: what is received is sent on if its position is sent later.
+        // Backwards: a received block is sent on if its position is sent later.
         let mut is_sent = vec![false; n_positions];
         let mut most = vec![0; n_positions];
         let mut at = received.len();
@@ -55,12 +53,12 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Elements that there is room for.
+    /// Elements of all rooms together.
     pub(crate) fn room(&self) -> u64 {
         self.rooms[self.lane.space.n_positions as usize]
     }
 
-    /// The next block arrives, in `position`: its length.
+    /// Notes that the next block arrives, in `position`. Returns its length.
     pub(crate) fn receive(&mut self, position: u32) -> u64 {
         let (len, is_here) = self.received[self.next];
         self.next += 1;
@@ -68,8 +66,7 @@ impl<'a> Passing<'a> {
         len
     }
 
-    /// The longest that ever stands in each position, which starts with blocks of `lens`
-    /// elements.
+    /// The length of the longest block ever in each position; at the start the blocks have `lens` elements.
     pub(crate) fn longest(&self, mut lens: Vec<u64>) -> Vec<u64> {
         let all = self.lane.steps.iter().flat_map(|step| positions(&step.recvs));
         for (position, (len, _)) in all.zip(&self.received) {
@@ -79,7 +76,7 @@ impl<'a> Passing<'a> {
         lens
     }
 
-    /// Where the room of what stands in `position` starts, if it stands there.
+    /// The start of the room of `position`, if the block there is in its room.
     pub(crate) fn place(&self, position: u32) -> Option<u64> {
         self.is_here[position as usize].then(|| self.rooms[position as usize])
     }
@@ -97,8 +94,8 @@ mod tests {
     use hopbine_torus::plan::Flow;
     use hopbine_torus::{Collective, Position, Rank, Request, registry};
 
-    /// Fan et al. 2025, section 3.3: room for p - (K + 1) blocks, the block at displacement o in
-    /// place o - 1 - dx (r - 1) - dz, dx and dz being the place and the value of o's first digit.
+    /// Fan et al. 2025, section 3.3: room for p - (K + 1) blocks. The block at displacement o is in place o - 1 - dx
+    /// (r - 1) - dz, where dx and dz are the place and the value of o's first digit.
     #[test]
     fn room_is_that_of_the_papers_formula() {
         for p in 2..40u32 {
@@ -120,7 +117,7 @@ mod tests {
                 assert_eq!(passing.room(), u64::from(p - (n_rounds + 1)), "{what}");
                 let messages: usize = lane.steps.iter().map(|step| step.sends.len()).sum();
                 assert_eq!(messages, n_rounds as usize, "{what}");
-                // In the order of displacements, those that have room.
+                // The displacements of positions with room, in order.
                 let displaced = |position| lane.space.block_at_start(Rank(0), position).unwrap().0;
                 let has_room =
                     |at: u32| passing.rooms[at as usize + 1] > passing.rooms[at as usize];

@@ -1,7 +1,8 @@
-//! A finished graph as the programs of its ports.
+//! Divides a finished graph into the programs of its ports.
 //!
-//! Mostly a graph is one port's. Where ports share lanes, a task may wait for one of another port: that port says
-//! when it has ended ([`PortProgram::tells`]), and this one looks whether it has ([`PortProgram::hears`]).
+//! Mostly a graph belongs to one port. If ports share lanes, a task may wait for a task of another port: that port
+//! sets a flag when its task has ended ([`PortProgram::tells`]), and the waiting port polls the flag
+//! ([`PortProgram::hears`]).
 
 use hopbine_torus::PortId;
 
@@ -9,7 +10,7 @@ use super::graph::Graph;
 use super::program::{Buffer, Fold, Heard, ListRange, Move, NO_FLAG, PortProgram, Region, Task};
 use super::readers::readers;
 
-/// What tasks refer to.
+/// The lists that tasks refer to.
 #[derive(Default)]
 pub(crate) struct TaskLists {
     pub(crate) moves: Vec<Move>,
@@ -17,7 +18,7 @@ pub(crate) struct TaskLists {
     pub(crate) operands: Vec<Region>,
 }
 
-/// The programs of `ports`, with numbers of flags from `n_flags` on, which is counted on.
+/// The programs of `ports`. Flags are numbered from `n_flags`, which is increased by their number.
 pub(crate) fn programs(
     graph: &Graph,
     lists: TaskLists,
@@ -40,7 +41,7 @@ pub(crate) fn programs(
     ports.iter().map(of_port).collect()
 }
 
-/// By task its flag, if one of another port waits for it.
+/// By task, its flag, if a task of another port waits for it.
 fn flags(graph: &Graph, n_flags: &mut u32) -> Vec<u32> {
     let mut flags = vec![NO_FLAG; graph.tasks.len()];
     for task in 0..graph.len() {
@@ -57,7 +58,8 @@ fn flags(graph: &Graph, n_flags: &mut u32) -> Vec<u32> {
     flags
 }
 
-/// The program of the port that has some tasks of a graph, in order: they refer to `lists` as `own_tasks`.
+/// The program of a port that has some of a graph's tasks, in order; `own_tasks` are these tasks, and refer to
+/// `lists`.
 fn program(
     graph: &Graph,
     tasks: &[u32],
@@ -84,7 +86,7 @@ fn program(
             }
         }
     }
-    // In the order in which the other port does them.
+    // In the order in which the other port executes them.
     hears.iter_mut().for_each(|(_, of_port)| of_port.sort_unstable_by_key(|heard| heard.flag));
     let has_flags =
         tasks.iter().any(|&task| flags.get(task as usize).is_some_and(|&f| f != NO_FLAG));
@@ -110,7 +112,7 @@ fn program(
     program
 }
 
-/// "Waits for" turned into "is waited for by": by task where its successors start, and these.
+/// Inverts dependencies: by task, the start of its successors, and all successors.
 fn successors<I: Iterator<Item = (u32, u32)>>(
     n_tasks: usize,
     waits: impl Fn() -> I,
@@ -129,7 +131,7 @@ fn successors<I: Iterator<Item = (u32, u32)>>(
     (start.into(), tasks.into())
 }
 
-/// The longest message from and into each buffer.
+/// For each buffer, the longest message in bytes that is sent from it or received into it.
 fn wire_bytes(tasks: &[Task]) -> [u64; Buffer::COUNT] {
     let mut bytes = [0; Buffer::COUNT];
     for region in tasks.iter().copied().filter_map(Task::on_wire) {
@@ -140,7 +142,7 @@ fn wire_bytes(tasks: &[Task]) -> [u64; Buffer::COUNT] {
 }
 
 impl TaskLists {
-    /// Takes over what a task of `all` refers to: the task that refers to it here.
+    /// Copies the entries that a task of `all` refers to. Returns the task with references to the copies.
     fn take(&mut self, task: Task, all: &TaskLists) -> Task {
         let range = |start: usize, len: usize| ListRange { start: start as u32, len: len as u32 };
         match task {
@@ -162,7 +164,7 @@ impl TaskLists {
         }
     }
 
-    /// How far into each buffer tasks reach. The folds' targets are never in staging.
+    /// For each buffer, the end of the bytes that tasks touch. The folds' targets are never in staging.
     fn needs(&self, tasks: &[Task]) -> [u64; Buffer::COUNT] {
         let mut needs = [0; Buffer::COUNT];
         let mut note = |region: Region| {

@@ -1,9 +1,9 @@
 //! Programs: what one rank executes, independent of addresses.
 //!
-//! A [`Program`] holds for each port a static graph of tasks over regions of four buffers. It
-//! is made once by [`crate::engine::compile`](fn@crate::engine::compile) and run any number of times, on any
-//! buffers of the right size, by [`PortRun`](crate::engine::PortRun). It knows no algorithm, no
-//! element type (only the element's size) and no endpoint.
+//! A [`Program`] holds, for each port, a static graph of tasks over regions of four buffers.
+//! [`crate::engine::compile`](fn@crate::engine::compile) creates it once, and [`PortRun`](crate::engine::PortRun)
+//! executes it any number of times, on any buffers of the right size. It does not depend on the algorithm, the
+//! element type (only the element's size) or the endpoint.
 
 use crate::Rank;
 
@@ -14,9 +14,9 @@ pub enum Buffer {
     Send = 0,
     /// The user's output; in place, also the input.
     Recv = 1,
-    /// Working space of the request, shared by its ports.
+    /// Working space of the operation, shared by its ports.
     Work = 2,
-    /// Staging of the request, one for each port.
+    /// Staging of the operation, one for each port.
     Staging = 3,
 }
 
@@ -60,7 +60,7 @@ impl ListRange {
 /// One unit of work. A task may start when all tasks it depends on have finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Give `from` to the wire.
+    /// Send `from` as a message.
     Send {
         /// Receiving rank.
         to: Rank,
@@ -69,23 +69,23 @@ pub enum Task {
         /// What to send.
         from: Region,
     },
-    /// Take a message from the wire.
+    /// Receive a message.
     Recv {
         /// Sending rank.
         from: Rank,
         /// Number of the message among all that `from` sends to this rank through this port.
         message: u32,
-        /// Where it lands.
+        /// Region to receive into.
         into: Region,
     },
-    /// Copy each of some [`Move`]s.
+    /// Perform a range of the program's [`Move`]s.
     Copy(ListRange),
-    /// Combine each of some [`Fold`]s.
+    /// Perform a range of the program's [`Fold`]s.
     Fold(ListRange),
 }
 
 impl Task {
-    /// What a message is sent from or received into.
+    /// The region that a message is sent from or received into.
     pub(crate) fn on_wire(self) -> Option<Region> {
         let mut task = self;
         task.on_wire_mut().copied()
@@ -108,66 +108,65 @@ pub struct Move {
     pub into: Region,
 }
 
-/// One reduction: the operands, from left to right, into a region of the same length.
+/// One reduction of operands, from left to right, into a region of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fold {
-    /// Where the result goes.
+    /// Destination.
     pub into: Region,
     /// The operands outside of `into`; entries of the program's operand list.
     pub operands: ListRange,
-    /// If what `into` holds is an operand too: before which of the others it stands.
-    /// Otherwise there are at least two others.
+    /// If the contents of `into` are an operand too: the index of the other operand that they precede. Otherwise
+    /// there are at least two other operands.
     pub own_at: Option<u32>,
 }
 
-/// A task waits for one of another port.
+/// A dependency on a task of another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard {
-    /// That one's flag, which says that it has ended.
+    /// Flag of the other port's task, set when that task has ended.
     pub flag: u32,
-    /// The one that waits.
+    /// The task that waits.
     pub task: u32,
 }
 
-/// In place of a flag, for tasks that no other port waits for.
+/// The flag of a task that no other port waits for.
 pub const NO_FLAG: u32 = u32::MAX;
 
 /// The tasks of one port.
 #[derive(Clone, Debug, Default)]
 pub struct PortProgram {
-    /// The tasks, in plan order: an order in which they could be executed one by one.
+    /// The tasks in plan order, in which they could be executed one by one.
     pub tasks: Box<[Task]>,
-    /// For each task, the plan's step it belongs to; one past the last for the final copies.
+    /// For each task, its step of the plan; one past the last step for the final copies.
     pub steps: Box<[u32]>,
-    /// For each task, the number of tasks it waits for, of other ports, too.
+    /// For each task, the number of tasks that it waits for, including those of other ports.
     pub n_deps: Box<[u32]>,
-    /// For each task, where its successors start in `successors`; one entry more than tasks.
+    /// For each task, the start of its successors in `successors`; one more entry than tasks.
     pub successor_start: Box<[u32]>,
-    /// The tasks that wait for a task, task after task.
+    /// The successors of each task (the tasks that wait for it), task after task.
     pub successors: Box<[u32]>,
     /// The receives, in plan order.
     pub recvs: Box<[u32]>,
-    /// What copies copy.
+    /// The entries that copies refer to.
     pub moves: Box<[Move]>,
-    /// What folds combine.
+    /// The entries that folds refer to.
     pub folds: Box<[Fold]>,
     /// Operands of folds.
     pub operands: Box<[Region]>,
-    /// How many bytes of each buffer the tasks may touch, from its start.
+    /// For each buffer, the length in bytes, from its start, that tasks may touch.
     pub needs: [u64; Buffer::COUNT],
-    /// The longest message sent from or received into each buffer: 0 if the wire does not
-    /// touch it.
+    /// For each buffer, the longest message in bytes that is sent from it or received into it; 0 if there is none.
     pub wire_bytes: [u64; Buffer::COUNT],
-    /// How many receives may be posted and unfinished at a time.
+    /// Most receives that may be posted and unfinished at a time.
     pub recv_window: u32,
-    /// The most receives of one step: so many must be possible at a time.
+    /// Most receives of one step, all of which must be possible at a time.
     pub step_window: u32,
-    /// For each receive the one local task that reads its message, if that may be elsewhere than
-    /// in the receive's region; no task (`u32::MAX`) otherwise, and for other tasks.
+    /// For each receive, the only local task that reads its message, if the message may be in a view; `u32::MAX`
+    /// otherwise, and for other tasks.
     pub readers: Box<[u32]>,
-    /// For each task its flag, if a task of another port waits for it, or [`NO_FLAG`]. Empty if none has one.
+    /// For each task, its flag, or [`NO_FLAG`] if no task of another port waits for it. Empty if no task has a flag.
     pub tells: Box<[u32]>,
-    /// What tasks wait for, port by other port, in the order of that port's tasks.
+    /// Dependencies on tasks of other ports: a list for each such port, in the order of that port's tasks.
     pub hears: Box<[Box<[Heard]>]>,
 }
 
@@ -192,22 +191,22 @@ pub struct Program {
     pub rank: Rank,
     /// One entry per port.
     pub ports: Vec<PortProgram>,
-    /// Copies from the working space to the user's output for which all ports must be done:
-    /// until then what is there may be another port's input.
+    /// Copies from the working space to the user's output that must wait for all ports: until then the output may
+    /// hold another port's input.
     pub closing: Box<[Move]>,
-    /// Bytes that are copied so that the user's memory need not be registered.
+    /// Bytes copied so that the user's memory need not be registered.
     pub staged_bytes: u64,
     /// Bytes of working space needed.
     pub work_bytes: u64,
-    /// Flags of tasks that other ports wait for.
+    /// Number of flags of tasks that other ports wait for.
     pub n_flags: u32,
-    /// Stands for the call on the wire; see [`Tag::call`](crate::endpoint::Tag). 0 as compiled:
-    /// what makes calls equal is for those to say who know the call.
+    /// Signature of the call on the wire; see [`Tag::call`](crate::endpoint::Tag). The compiler sets 0; code that
+    /// knows the call sets the value.
     pub call: u16,
 }
 
 impl Program {
-    /// The same program among other ranks: what was rank r is now `rank_of(r)`.
+    /// The same program with other ranks: rank r becomes `rank_of(r)`.
     #[must_use]
     pub fn renumbered(mut self, rank_of: impl Fn(Rank) -> Rank) -> Self {
         self.rank = rank_of(self.rank);
@@ -222,7 +221,7 @@ impl Program {
         self
     }
 
-    /// Bytes that its copies copy.
+    /// Bytes that the program copies.
     pub(crate) fn copied_bytes(&self) -> u64 {
         let moves = self.ports.iter().flat_map(|port| &port.moves).chain(&self.closing);
         moves.map(|copy| copy.from.len).sum()

@@ -1,13 +1,13 @@
-//! Which messages may be read where the wire has them: those that one local task reads, and
-//! nobody else, and that land in staging or where this task puts what it makes of them.
+//! Selects the messages that may be read in the wire's memory (a view): only one local task reads the message, and
+//! its region is in staging, or is where that task stores its result.
 
 use super::program::{Buffer, Fold, PortProgram, Region, Task};
 
-/// For each task: of a receive the one local task that reads what it has received, and may read
-/// it elsewhere; [`NOBODY`] for all others.
+/// For each receive, the only local task that reads its message, if that may be in a view; [`NOBODY`] otherwise, and
+/// for other tasks.
 pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     let reader = |(index, task): (usize, &Task)| match *task {
-        // Another port reads where the message belongs.
+        // A task of another port reads the message in its region.
         Task::Recv { into, .. } if into.len > 0 && code.flag(index as u32).is_none() => {
             let reader = only_reader(code, index as u32, into);
             let stays = into.buffer != Buffer::Staging
@@ -20,7 +20,7 @@ pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     code.tasks.iter().enumerate().map(reader).collect()
 }
 
-/// Whether a task does nothing but combine what is in the region with something else, there.
+/// Whether the task only combines the contents of `region` with something else, in place.
 fn replaces(code: &PortProgram, task: Task, region: Region) -> bool {
     let Task::Fold(span) = task else { return false };
     matches!(code.folds[span.range()], [Fold { into, own_at: Some(_), .. }] if into == region)
@@ -29,7 +29,7 @@ fn replaces(code: &PortProgram, task: Task, region: Region) -> bool {
 /// No task.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// Whoever reads the region after the receive waits for it directly: it is the last writer.
+/// The only reader of the region after the receive, which is its last writer, so that readers directly wait for it.
 fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
     let mut reader = NOBODY;
     for &next in code.successors(recv) {
@@ -47,7 +47,7 @@ fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
                 note(from);
                 crosses |= reads;
             }
-            // Another message for the same place, later.
+            // A later message to the same place.
             Task::Recv { .. } => {}
             Task::Copy(span) => {
                 code.moves[span.range()].iter().for_each(|copy| note(copy.from));

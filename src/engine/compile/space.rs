@@ -1,10 +1,9 @@
-//! Where the positions of a port's working space lie in memory.
+//! The places in memory of the positions of a lane's working space.
 //!
-//! A vector is worked on in the user's receive buffer, and so are blocks if the plan's
-//! positions are the user's blocks in order; everything else lives in a working buffer of the
-//! request. Nothing is copied in advance: until a position is first written, its value stays
-//! at its *origin*, the user's input, and whoever reads the position reads there. So the
-//! first reduction into a position also moves it, and an exchange of blocks needs no copy.
+//! The working space of a vector is in the user's receive buffer. So is that of blocks, if the plan's positions are
+//! the user's blocks in order. All other working spaces are in a working buffer of the operation. Nothing is copied
+//! in advance: until a position is first written, its value stays at its *origin*, the user's input, where tasks read
+//! it. So the first reduction into a position also moves it, and an exchange of blocks needs no copy.
 
 mod outputs;
 
@@ -25,12 +24,12 @@ use super::passing::{Passing, positions};
 use super::program::{Buffer, Region};
 use super::regions::{Regions, push_joined};
 
-/// Where working spaces lie.
+/// The memory for working spaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Home {
-    /// In the user's output where its order is the space's, else in working memory.
+    /// The user's output if its order is that of the space, else working memory.
     Output,
-    /// In working memory: no message that needs registered memory is of the user's.
+    /// Working memory: no message that needs registered memory is in the user's memory.
     Work(Staged),
 }
 
@@ -42,17 +41,16 @@ pub(crate) struct WorkingSpace<'a> {
     geometry: &'a Geometry,
     home: Home,
     extent: Extent,
-    /// Where the space lies; `None` for tokens, which lie nowhere.
+    /// Start of the space; `None` for tokens, which take no memory.
     base: Option<(Buffer, u64)>,
-    /// For bytes of the space not written yet: the buffer their value is in, and what to add
-    /// to the offset in the space (modulo 2^64) to get the offset there.
+    /// For bytes of the space that have not been written: the buffer with their value, and the difference (modulo
+    /// 2^64) between the offset in that buffer and the offset in the space.
     origin: Intervals<(Buffer, u64)>,
-    /// What follows from the plan for the lane.
+    /// Facts about the lane that follow from the plan.
     facts: &'a LaneFacts,
-    /// By position, the elements of what stands there now, where that may be less than there is
-    /// room for.
+    /// By position, the elements of the block that is there now, if that may be shorter than the position's room.
     lens: Vec<u64>,
-    /// Blocks on their way between others, if it had to be learnt how long they are.
+    /// The blocks that pass through this rank, if their lengths had to be learnt.
     passing: Option<Passing<'a>>,
 }
 
@@ -110,26 +108,26 @@ impl<'a> WorkingSpace<'a> {
         space
     }
 
-    /// Bytes of working memory that the space takes, unless the user's memory serves.
+    /// Bytes of working memory for the space, unless it is in the user's memory.
     pub(crate) fn work_bytes(&self) -> u64 {
         let elements = self.passing.as_ref().map_or_else(|| self.extent.len(), Passing::room);
         elements * self.geometry.elem_bytes
     }
 
-    /// Lanes that have their working memory in common have the same part; of blocks that pass,
-    /// every lane has its own.
+    /// Identifies the working memory of the space: lanes with the same part share it, except that every lane has its
+    /// own for blocks that pass.
     pub(crate) fn memory(&self, index: usize) -> usize {
         if self.passing.is_some() { index } else { self.lane.part.start as usize }
     }
 
-    /// Gives the space its place in the working buffer, if it needs one.
+    /// Sets the start of the space in the working buffer, if it is there.
     pub(crate) fn place_at(&mut self, work_base: u64) {
         if let Some((Buffer::Work, base)) = &mut self.base {
             *base = work_base;
         }
     }
 
-    /// What a step receives stands in its positions from now on.
+    /// Notes that the data which a step receives are in their positions.
     pub(crate) fn receive(&mut self, step: &Step) {
         if self.lens.is_empty() {
             return;
@@ -143,7 +141,7 @@ impl<'a> WorkingSpace<'a> {
         }
     }
 
-    /// Bytes of the space that `run` has room for; for tokens, one virtual byte per position.
+    /// The bytes of the space in which `run` has its room; for tokens, one virtual byte per position.
     pub(crate) fn bytes(&self, run: Run) -> Range<u64> {
         match self.base {
             None => u64::from(run.start)..u64::from(run.end()),
@@ -156,7 +154,7 @@ impl<'a> WorkingSpace<'a> {
         elements.start * size..elements.end * size
     }
 
-    /// Bytes of the space that what stands in `run` fills.
+    /// The bytes of the space that the data in `run` fill.
     pub(crate) fn filled(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
         match self.base {
             None => SmallVec::from_elem(self.bytes(run), 1),
@@ -167,7 +165,7 @@ impl<'a> WorkingSpace<'a> {
         }
     }
 
-    /// What stands in `run`, cut into what may travel apart
+    /// The bytes that the data in `run` fill, cut into units for messages
     /// ([`Space::travels_apart`](hopbine_torus::plan::Space::travels_apart)).
     pub(crate) fn units(&self, run: Run) -> SmallVec<[Range<u64>; 1]> {
         let Lane { space, part, .. } = self.lane;
@@ -177,7 +175,7 @@ impl<'a> WorkingSpace<'a> {
         }
     }
 
-    /// Whether a message from there is packed first, although it is one region.
+    /// Whether a message from one region is packed nevertheless.
     pub(crate) fn packs(&self, from: Region) -> bool {
         matches!(self.home, Home::Work(staged) if staged.packs(from))
     }
@@ -187,7 +185,7 @@ impl<'a> WorkingSpace<'a> {
         self.base.is_none()
     }
 
-    /// The place in which conflicts over bytes of the space show.
+    /// The range in which hazards on bytes of the space are tracked.
     pub(crate) fn place(&self, range: &Range<u64>) -> (Tracked, Range<u64>) {
         match self.base {
             None => (Tracked::Tokens, range.clone()),
@@ -201,7 +199,7 @@ impl<'a> WorkingSpace<'a> {
         Region { buffer, offset: base + range.start, len: range.end - range.start }
     }
 
-    /// Where the value of `range` is now: regions in order.
+    /// The regions that hold the value of `range` now, in order.
     pub(crate) fn sources(&self, range: &Range<u64>) -> Regions {
         let mut regions = Regions::new();
         let mut at = range.start;
@@ -224,8 +222,8 @@ impl<'a> WorkingSpace<'a> {
         self.origin.clear(range.clone());
     }
 
-    /// Where to store `range`: where the user wants it in the end, if that is one place that
-    /// holds no input.
+    /// The region to store `range` in: the room of a block that passes, or its place in the user's output if that is
+    /// contiguous and holds no input, or its place in the space.
     pub(crate) fn target(&self, range: &Range<u64>) -> Region {
         let len = range.end - range.start;
         match (self.room(range), self.final_offset(range)) {
@@ -235,7 +233,7 @@ impl<'a> WorkingSpace<'a> {
         }
     }
 
-    /// Where in the working buffer bytes of a block that passes stand.
+    /// Offset in the working buffer of bytes of a block that passes.
     fn room(&self, range: &Range<u64>) -> Option<u64> {
         let (passing, (_, base)) = (self.passing.as_ref()?, self.base?);
         let size = self.geometry.elem_bytes;
@@ -244,8 +242,8 @@ impl<'a> WorkingSpace<'a> {
         Some(base + passing.place(position)? * size + within)
     }
 
-    /// Notes that `range` has been stored in `target`, which is its [`target`](WorkingSpace::target):
-    /// whoever reads it finds it there from now on.
+    /// Notes that `range` has been stored in `target`, which [`target`](WorkingSpace::target) has returned: later
+    /// tasks read it there.
     pub(crate) fn stored(&mut self, range: &Range<u64>, target: Region) {
         if target == self.region(range) {
             return self.written(range);
@@ -254,8 +252,9 @@ impl<'a> WorkingSpace<'a> {
         self.origin.set(range.clone(), (target.buffer, delta));
     }
 
-    /// Where in the user's output all of `range` belongs, one position after the other, if the
-    /// space lies elsewhere and the output is no input: of one's own block alone, nobody receives any.
+    /// Offset in the user's output of `range`, if its positions are adjacent there, the space is elsewhere, and the
+    /// output holds no input. (Input that is only the rank's own block is allowed: the rank does not receive that
+    /// block.)
     fn final_offset(&self, range: &Range<u64>) -> Option<u64> {
         let Lane { space, .. } = self.lane;
         let is_apart = matches!(self.home, Home::Output)
@@ -271,7 +270,7 @@ impl<'a> WorkingSpace<'a> {
             return None;
         }
         let size = self.geometry.elem_bytes;
-        // From the element that the first byte is in to the one that the last byte is in.
+        // From the element of the first byte to that of the last byte.
         let elements = range.start / size..range.end.div_ceil(size);
         let positions = self.extent.positions(&elements);
         let owns =
@@ -290,13 +289,13 @@ impl<'a> WorkingSpace<'a> {
         in_order.then(|| start + (range.start - first.start))
     }
 
-    /// This lane's part of a block of one of the user's buffers, in bytes from its start.
+    /// Offset in bytes of this lane's part of a block, from the start of one of the user's buffers.
     fn block_offset(&self, buffer: Buffer, block: Block) -> u64 {
         let (count, offset) = self.geometry.sizes.block(buffer, block);
         (offset + self.extent.part_of(count).start) * self.geometry.elem_bytes
     }
 
-    /// This lane's part of the user's vector, in bytes from its start.
+    /// Offset in bytes of this lane's part of the user's vector.
     fn part_offset(&self) -> u64 {
         self.block_offset(Buffer::Recv, Block(0))
     }
@@ -332,7 +331,7 @@ impl<'a> WorkingSpace<'a> {
             Share::Own => {
                 let range = self.bytes(Run::single(space.position_of(rank)));
                 let offset = self.block_offset(input, Block(rank.0));
-                // In place, the caller's own block stands in its place among the others.
+                // In place, the rank's own block is at its place among the other blocks.
                 let first = self.geometry.sizes.block(input, Block(rank.0)).1;
                 let apart = if input == Buffer::Recv { 0 } else { first };
                 origins.push((range, offset - apart * self.geometry.elem_bytes));
@@ -347,13 +346,13 @@ impl<'a> WorkingSpace<'a> {
     }
 }
 
-/// The elements of the lane's part of what stands in a position at the start, or in the end.
+/// Elements of the lane's part of the block in a position, at the start or in the end.
 fn len_at(lane: &Lane, rank: Rank, extent: &Extent, counts: &Counts, at: u32, at_end: bool) -> u64 {
     let block = match at_end {
         false => lane.space.block_at_start(rank, Position(at)),
         true => lane.space.block_at_end(rank, Position(at)),
     };
-    // Nothing of this rank's stands where a leader has others' blocks.
+    // A position for which this rank has no block, as in a leader's space of other ranks' blocks.
     let Some(block) = block else { return 0 };
     let part = extent.part_of(counts.of(block));
     part.end - part.start
@@ -369,7 +368,7 @@ fn gets(plan: &Plan) -> Share {
     plan.collective.gets(plan.rank, plan.root, plan.n_ranks)
 }
 
-/// Where the user's input is.
+/// The buffer with the user's input.
 fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
     match plan.collective {
         Collective::Bcast => Buffer::Recv,
@@ -380,7 +379,7 @@ fn input_buffer(plan: &Plan, geometry: &Geometry) -> Buffer {
     }
 }
 
-/// The place in the user's output that can serve as working space, if there is one.
+/// The place in the user's output that can be the working space, if there is one.
 fn in_output(
     plan: &Plan,
     lane: &Lane,

@@ -1,38 +1,36 @@
-//! Where messages are packed and where they land: the layout of one lane's staging.
+//! The layout of one lane's staging, in which messages are packed and land.
 //!
 //! Three areas, assigned at compile time:
 //! - a ring of slots from which packed messages are sent,
-//! - a ring of slots in which messages land that are to be reduced or unpacked,
-//! - the exchange area, whose bytes are handed out once per step, for messages that cannot
-//!   leave staging before a later message of the same step was sent (see the module
-//!   documentation of the engine, "No deadlock").
+//! - a ring of slots for received messages that are reduced or unpacked,
+//! - the exchange area, whose bytes are allocated once per step, for messages that cannot leave staging before a
+//!   later message of the same step has been sent (see the module documentation of the engine, "No deadlock").
 //!
-//! Reuse of a slot is ordered like every other conflict, by the hazards of the compiler.
+//! The hazards of the compiler order the reuse of a slot, like every other conflict.
 
 use super::program::{Buffer, Region};
 
-/// Slots of a ring unless a step needs more at once: enough that some messages are under way
-/// while one is reduced, and no more than these bytes, which stay in a core's cache, unless that
-/// were one only.
+/// Least and most slots of a ring, unless a step needs more at once: enough that some messages are in flight while
+/// one is reduced, but at most [`RING_BYTES`], which stay in a core's cache, unless fewer than the least would fit.
 const SLOTS: (u64, u64) = (2, 8);
 const RING_BYTES: u64 = 512 * 1024;
-/// Slots and exchange bytes start at cache lines.
+/// Alignment of slots and exchange bytes: a cache line.
 const ALIGN: u64 = 64;
-/// While tasks are emitted the sizes of the areas are not known yet: their offsets carry the
-/// number of the area in these bits.
+/// While tasks are emitted, the sizes of the areas are unknown: the bits of an offset from this one on hold the
+/// number of the area.
 const AREA_SHIFT: u32 = 44;
-/// Areas of each staging.
+/// Areas per staging.
 const AREAS: u64 = 3;
 
-/// Hands out staging regions.
+/// Allocates staging regions.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// The number of its first area.
+    /// The number of this staging's first area.
     first: u64,
     slot_bytes: u64,
     rings: [Ring; 2],
     exchange_at: u64,
-    /// Of all steps.
+    /// Largest `exchange_at` of all steps.
     exchange_end: u64,
 }
 
@@ -49,9 +47,9 @@ impl Ring {
 }
 
 impl Staging {
-    /// Staging number `number` for messages of at most `slot_bytes`, of which no step sends more than
-    /// `sends` or receives more than `recvs` with the same piece number. With `abreast` these arrive
-    /// at the same time, through different ports.
+    /// Staging number `number` for messages of at most `slot_bytes` bytes. No step sends more than `sends`, or
+    /// receives more than `recvs`, with the same piece number. With `abreast` these arrive at the same time, through
+    /// different ports.
     pub(crate) fn new(
         number: u64,
         slot_bytes: u64,
@@ -69,12 +67,12 @@ impl Staging {
         Staging { first: number * AREAS, slot_bytes, rings, exchange_at: 0, exchange_end: 0 }
     }
 
-    /// A slot to pack a message in.
+    /// Allocates a slot to pack a message in.
     pub(crate) fn pack(&mut self, len: u64) -> Region {
         self.slot(0, len)
     }
 
-    /// A slot for a message to land in.
+    /// Allocates a slot for a message to land in.
     pub(crate) fn land(&mut self, len: u64) -> Region {
         self.slot(1, len)
     }
@@ -88,7 +86,7 @@ impl Staging {
         Region { buffer: Buffer::Staging, offset, len }
     }
 
-    /// Bytes that no other message of this step uses.
+    /// Allocates bytes that no other message of this step uses.
     pub(crate) fn exchange(&mut self, len: u64) -> Region {
         let offset = (self.first + 2) << AREA_SHIFT | self.exchange_at;
         self.exchange_at += len.next_multiple_of(ALIGN);
@@ -101,7 +99,7 @@ impl Staging {
         self.exchange_at = 0;
     }
 
-    /// Which staging has handed out an offset.
+    /// Number of the staging that has allocated an offset.
     pub(crate) fn number(offset: u64) -> usize {
         ((offset >> AREA_SHIFT) / AREAS) as usize
     }
@@ -110,12 +108,12 @@ impl Staging {
         self.rings.map(|ring| ring.used_slots() * self.slot_bytes)
     }
 
-    /// Bytes of the finished staging.
+    /// Bytes of the staging, once all regions have been allocated.
     pub(crate) fn len(&self) -> u64 {
         self.ring_bytes().into_iter().sum::<u64>() + self.exchange_end
     }
 
-    /// The offset in the finished staging of an offset handed out.
+    /// The final offset, within the staging, of an allocated offset.
     pub(crate) fn place(&self, offset: u64) -> u64 {
         let within = offset & ((1 << AREA_SHIFT) - 1);
         let [pack, land] = self.ring_bytes();

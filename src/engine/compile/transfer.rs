@@ -1,4 +1,4 @@
-//! Transfers: cut into messages, and grouped by what becomes of them.
+//! Transfers, cut into messages and grouped by use.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use super::program::Region;
 
-/// Ranges of a space in order: mostly one.
+/// Ranges of a space in order; mostly one.
 pub(crate) type Ranges = SmallVec<[Range<u64>; 2]>;
 
-/// Regions from which something comes, with those of the same length where it goes.
+/// Pairs of source and destination, of equal lengths.
 pub(crate) type Pairs = SmallVec<[(Region, Region); 2]>;
 
 /// A transfer cut into messages.
@@ -27,7 +27,7 @@ pub(crate) struct CutTransfer {
 }
 
 impl CutTransfer {
-    /// The ranges of the space that piece `index` consists of, adjacent ones joined.
+    /// The ranges of the space that make up piece `index`; adjacent ranges are joined.
     pub(crate) fn ranges(&self, index: usize) -> Ranges {
         let piece = &self.pieces[index];
         let first =
@@ -52,7 +52,7 @@ impl CutTransfer {
     }
 }
 
-/// All pieces of some transfers, ordered by piece number first.
+/// All pieces of the transfers, in the order of piece numbers.
 pub(crate) fn by_piece(transfers: &[CutTransfer]) -> impl Iterator<Item = (usize, &CutTransfer)> {
     let most = transfers.iter().map(|transfer| transfer.pieces.len()).max().unwrap_or(0);
     (0..most).flat_map(move |piece| {
@@ -61,8 +61,8 @@ pub(crate) fn by_piece(transfers: &[CutTransfer]) -> impl Iterator<Item = (usize
     })
 }
 
-/// The receives of a step, in groups: those that reduce and have the same runs are operands
-/// of one fold; a receive that stores is a group of its own.
+/// The receives of a step in groups: receives that reduce and have the same runs are operands of one fold; a receive
+/// that stores is a group of its own.
 pub(crate) fn groups(step: &Step) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut of_runs: HashMap<&[Run], usize> = HashMap::new();
@@ -80,7 +80,7 @@ pub(crate) fn groups(step: &Step) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Splits two lists of regions of equal total length so that they correspond one by one.
+/// Splits two lists of regions of equal total length into pairs of regions of equal length.
 pub(crate) fn pair_up(from: &[Region], into: &[Region]) -> Pairs {
     let mut pairs = Pairs::new();
     let (mut from, mut into) = (from.iter().copied(), into.iter().copied());

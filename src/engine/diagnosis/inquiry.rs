@@ -1,5 +1,5 @@
-//! What a port waits for, and what it can learn about other ranks while messages do not come;
-//! see [`Observer`](crate::endpoint::Observer).
+//! The item that a port waits for, and what it learns about other ranks while messages do not arrive; see
+//! [`Observer`](crate::endpoint::Observer).
 
 use std::sync::TryLockError;
 use std::time::Duration;
@@ -11,31 +11,31 @@ use crate::error::{Awaited, Blame, Error};
 
 use crate::engine::run::port::Port;
 
-/// How long news may take to reach everybody, if all ranks are waiting.
+/// Longest time for news of a failure to reach all ranks, if all of them are waiting.
 const NEWS_TAKE: Duration = Duration::from_millis(250);
-/// The most that counts between two polls: time in which this thread had no core is not the
-/// other's fault.
+/// Longest time counted between two polls: if this thread had no core, the peer is not at fault.
 const LONGEST_GAP: Duration = Duration::from_millis(10);
 
 impl Port {
-    /// What an operation waits for on this port, if it is under way here and does not only wait for other ports.
+    /// Step and item that `operation` waits for on this port, if it is under way here and does not only wait for
+    /// other ports.
     pub(crate) fn awaited(&self, operation: (u64, u32)) -> Option<(u32, Awaited)> {
         let state = self.reserve();
         let mut active = state.runs.values();
         let run = &active.find(|active| active.run.operation() == operation)?.run;
         match run.awaited() {
-            // All tasks finished, but something is still to go out.
+            // All tasks have finished, but the endpoint has not sent everything.
             None if run.is_finished() => Some((0, Awaited::Interface)),
             awaited => awaited,
         }
     }
 
-    /// What the first of the runs under way waits for that waits for anything.
+    /// Step and item that the first run with a pending wait, of those under way, waits for.
     pub(crate) fn awaited_by_run(&self) -> Option<(u32, Awaited)> {
         self.reserve().runs.values().find_map(|active| active.run.awaited())
     }
 
-    /// Shows what this rank is doing to whoever asks.
+    /// Publishes this rank's status for other ranks.
     pub(crate) fn show(&self, status: Status) {
         let state = &mut *self.reserve();
         if let Some(observer) = state.endpoint.observer().filter(|_| !state.has_given_up) {
@@ -43,13 +43,12 @@ impl Port {
         }
     }
 
-    /// Asks what another rank is doing, and waits for the answer at most for `patience`. The
-    /// port can be driven meanwhile.
+    /// Requests another rank's status, and waits at most `patience` for the answer. The port can be driven meanwhile.
     pub(crate) fn ask(&self, rank: Rank, patience: Duration) -> Result<Status, Error> {
         let _asking = match self.asking.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
-            // Another thread finds out.
+            // Another thread is asking.
             Err(TryLockError::WouldBlock) => return Ok(Status::Unknown),
         };
         let (mut polled, mut last) = (Duration::ZERO, self.time.now());
@@ -66,7 +65,7 @@ impl Port {
                     is_asked = asked.map_err(|source| self.wire_error(None, source))?;
                 }
                 match observer.answer().filter(|_| is_asked) {
-                    // As if it had told this rank.
+                    // Equivalent to news from that rank.
                     Some(Status::GivenUp(blame)) => {
                         self.failure.set(&Error::Lost { rank: self.rank, blame });
                         return Ok(Status::Unknown);
@@ -85,14 +84,13 @@ impl Port {
         }
     }
 
-    /// Why another rank has given up, if one has said so.
+    /// The reason for which another rank has given up, if news of that have arrived.
     pub(crate) fn told(&self) -> Option<Blame> {
         self.reserve().endpoint.observer()?.told()
     }
 
-    /// Waits a little for the news of a failure, at most for `patience`. A rank that cannot be
-    /// reached may have given up, told others, and ended: then its news are on their way, and
-    /// say whose fault it was.
+    /// Waits for news of a failure, at most [`NEWS_TAKE`] and at most `patience`. An unreachable rank may have given
+    /// up, told others, and exited: then news that name the rank at fault are on their way.
     pub(crate) fn news(&self, patience: Duration) -> Option<Blame> {
         let end = self.time.now() + NEWS_TAKE.min(patience);
         loop {
@@ -103,8 +101,7 @@ impl Port {
         }
     }
 
-    /// What is behind a failure: a peer that cannot be reached may have given up for reasons of
-    /// its own, and told others.
+    /// Replaces an error by its cause: an unreachable peer may have given up for another reason, and told others.
     pub(crate) fn explained(&self, error: Error) -> Error {
         match &error {
             Error::Wire { source: WireError { peer: Some(_), .. }, .. } => {

@@ -1,5 +1,5 @@
-//! Why an operation does not go on: the watchdog, its search along the ranks that wait for each other, and
-//! what ranks ask and tell one another.
+//! Failure detection and its messages: the watchdog of a wait, its search along the chain of waiting ranks, and the
+//! status words that ranks publish.
 
 mod inquiry;
 pub(super) mod operation;

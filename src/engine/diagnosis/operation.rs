@@ -1,4 +1,4 @@
-//! The watch over an operation that is tested now and then, or waited for, or both.
+//! The watchdog of an operation for which the caller tests from time to time, waits, or both.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use super::watchdog::{WaitedFor, Watchdog};
 use crate::engine::run::group::Group;
 use crate::error::Error;
 
-/// The most that counts between two tests, which is mostly the caller's own computing.
+/// Longest time counted between two tests; most of it is the caller's own computation.
 const LONGEST_TEST_GAP: Duration = Duration::from_millis(10);
-/// How many tests pass between two looks at the clock.
+/// Tests between two looks at the clock.
 const TESTS_PER_LOOK: u32 = 16;
 
 /// See the module documentation.
@@ -19,7 +19,7 @@ pub struct OperationWatch {
 }
 
 impl OperationWatch {
-    /// An operation is started.
+    /// Resets the watch when an operation starts.
     #[inline]
     pub fn begin(&mut self) {
         if self.n_tests != 0 {
@@ -27,12 +27,12 @@ impl OperationWatch {
         }
     }
 
-    /// As [`Watchdog::look`], by a caller who waits for the operation.
+    /// As [`Watchdog::look`], for a caller that waits for the operation.
     pub(crate) fn look(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
         self.watchdog.look(group, wanted)
     }
 
-    /// The operation is not done yet.
+    /// Notes a test that found the operation not done.
     ///
     /// # Errors
     /// As [`Watchdog::look`].
@@ -44,12 +44,12 @@ impl OperationWatch {
         self.watchdog.look_after(group, wanted, TESTS_PER_LOOK * LONGEST_TEST_GAP)
     }
 
-    /// Whether nothing has moved since the last test.
+    /// Whether nothing has moved since the last look.
     pub(crate) fn is_still(&self, group: &Group, wanted: WaitedFor) -> bool {
         self.watchdog.is_still(group, wanted)
     }
 
-    /// The operation is done.
+    /// Ends the watch when the operation is done.
     pub(crate) fn end(&mut self, group: &Group) {
         self.watchdog.end(group);
     }

@@ -1,4 +1,4 @@
-//! The search for the rank that keeps this one waiting, by what ranks show of themselves.
+//! The search for the rank that blocks this one, by the status words of ranks.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use crate::engine::run::port::Port;
 pub(crate) struct Search<'a> {
     pub(crate) rank: Rank,
     pub(crate) port: &'a Port,
-    /// Whether this rank waits at the gates or the flat buffer, or else for a message.
+    /// Whether this rank waits at the gates or the flat buffer, and not for a message.
     pub(crate) is_at_hardware: bool,
-    /// For one answer.
+    /// Longest wait for one answer.
     pub(crate) patience: Duration,
-    /// Nobody is asked after this.
+    /// No rank is asked after this time.
     pub(crate) end: Instant,
 }
 
-/// Waits from one rank to the next.
+/// A chain of ranks, each of which waits for the next.
 struct Chain {
-    /// The ranks that wait, and what they show.
+    /// The waiting ranks in order, with their statuses.
     shown: Vec<(Rank, Status)>,
-    /// Where they end; of a circle the lowest rank.
+    /// The last rank; if the chain is a circle, the lowest rank of the circle.
     end: Rank,
     cause: Option<Blame>,
 }
@@ -42,7 +42,7 @@ impl Search<'_> {
         self.port.ask(rank, self.patience).map_err(|error| error.blame(self.rank))
     }
 
-    /// Follows the waits from `first`, for whom this rank waits.
+    /// Follows the chain of waits from `first`, the rank that this rank waits for.
     pub(crate) fn chain(&self, first: Rank) -> Option<Blame> {
         self.follow(first).cause
     }
@@ -66,21 +66,22 @@ impl Search<'_> {
                 }
                 Status::AtGates(None, _) => self.found(at, Fault::Elsewhere),
                 Status::Busy => self.found(at, Fault::Absent),
-                // A rank that waits for it may have got all from it by now, or else finds this out.
+                // The rank before it may have all its messages by now, or else detects the departure itself.
                 Status::Left => {
                     let left = || self.found(at, Fault::Left);
                     before.map_or_else(left, |before| self.found(before, Fault::Absent))
                 }
                 Status::Silent => self.found(at, Fault::Unreachable),
-                // Who has given up has failed this rank as well.
+                // If the rank has given up, `ask` has set this rank's failure.
                 Status::Unknown | Status::GivenUp(_) => None,
             };
             return Chain { shown, end: at, cause };
         }
-        // Ranks of both kinds make different calls: then whoever does not wait as this one is named.
+        // Waits for messages and waits at hardware in one circle belong to different calls: name a rank whose wait is
+        // of the other kind than this rank's.
         let is_elsewhere = |(_, status): &&(Rank, Status)| match status {
             Status::AtGates(..) => !self.is_at_hardware,
-            // As far as this status tells, it may make the same call.
+            // The status does not exclude that the rank makes the same call.
             Status::AtHardware(..) => false,
             _ => self.is_at_hardware,
         };
@@ -93,9 +94,9 @@ impl Search<'_> {
         Chain { shown, end, cause }
     }
 
-    /// The rank that is to say that waits take too long which end where this rank's ends, that for `first`, and what it
-    /// shows; `None` if this rank is to. Of all these ranks it is one of those that wait for the end itself, and of
-    /// these the first of the end's gossip peers, if it is waited for by any of these.
+    /// The rank that should report the waits that end at the same rank as this rank's wait for `first`, and its
+    /// status; `None` if this rank should. It is one of the ranks that wait for the end itself, and of these the
+    /// first in the order of the end's gossip peers, if one of the gossip peers waits for the end.
     pub(super) fn nearer(
         &self,
         first: Rank,
@@ -108,7 +109,7 @@ impl Search<'_> {
             | Status::AtHardware(rank, _) => rank == end,
             _ => false,
         };
-        // What that one shows may be old.
+        // The status of an absent `first` may be stale: do not follow it.
         let is_next = |blame: Blame| (blame.rank, blame.fault) == (first, Fault::Absent);
         if !cause.is_some_and(is_next) {
             let Chain { shown, end, .. } = self.follow(first);
@@ -123,7 +124,8 @@ impl Search<'_> {
         })
     }
 
-    /// The same if this rank waits for all ranks at the gates, of which each may find somebody else to be at fault.
+    /// The same for a wait for all ranks at the gates, where each rank may blame a different one: the first of rank 0
+    /// and its gossip peers that is at the gates.
     pub(super) fn nearer_at_gates(&self, n_ranks: u32) -> Option<(Rank, Status)> {
         let first = [0].into_iter().chain(gossip_peers(0, n_ranks));
         first.take_while(|&at| at != self.rank).find_map(|at| {
@@ -132,10 +134,10 @@ impl Search<'_> {
         })
     }
 
-    /// What those of `ranks` show that have not left; `meanwhile` is called before each question.
+    /// Statuses of those `ranks` that have not left; calls `meanwhile` before each question.
     ///
     /// # Errors
-    /// A rank that is gone, or nothing if not all can be asked.
+    /// The rank that is gone; `None` if a rank's status is unknown.
     pub(super) fn survey(
         &self,
         ranks: impl Iterator<Item = Rank>,
@@ -154,7 +156,7 @@ impl Search<'_> {
         Ok(shown)
     }
 
-    /// Looks for somebody among `ranks` who is not at the gates, and for what keeps it.
+    /// Searches `ranks` for one that is not at the gates, and for the rank that blocks it.
     pub(crate) fn among(&self, ranks: impl Iterator<Item = Rank>) -> Option<Blame> {
         let mut elsewhere = None;
         let mut absent = None;
@@ -169,17 +171,17 @@ impl Search<'_> {
                 Ok(Status::Silent) => return self.found(at, Fault::Unreachable),
                 Ok(Status::Unknown | Status::GivenUp(_)) => break,
                 Ok(Status::Busy) => absent = absent.or(self.found(at, Fault::Absent)),
-                // On its way to the gates, if it is not this rank that it waits for.
+                // On its way to the gates, unless it waits for this rank.
                 Ok(Status::WaitsFor(..) | Status::AtHardware(..)) => match self.chain(at) {
                     Some(blame) if blame.fault == Fault::Unreachable => return Some(blame),
                     Some(blame) if blame.fault == Fault::Absent => absent = absent.or(Some(blame)),
                     Some(_) => elsewhere = elsewhere.or(self.found(at, Fault::Elsewhere)),
-                    // The end of its chain could not be seen.
+                    // The end of the chain is unknown.
                     None => {}
                 },
             }
         }
-        // There may have been worse to come.
+        // Only after all ranks: an unreachable rank takes precedence.
         absent.or(elsewhere)
     }
 }

@@ -1,13 +1,13 @@
-//! What a rank does as a wait of its own becomes long: it shows whom it waits for, looks for a
-//! rank that is gone, and in the end gives up, naming whoever is at fault.
+//! The watchdog of one wait. When the wait becomes long, the watchdog publishes the awaited rank, searches for a rank
+//! that is gone, and finally gives up and names the rank at fault.
 //!
-//! A rank that waits can see only its neighbour in the plan, which may itself wait for another.
-//! So it follows the chain of waits by reading the status words of the ranks on it, which
-//! works whatever those ranks do, and ends at a rank that is gone or waits for nobody.
+//! A waiting rank sees only its neighbour in the plan, which may itself wait for another rank. So the search follows
+//! the chain of waits by reading status words, which needs no help of the ranks on the chain. The chain ends at a
+//! rank that is gone or does not wait.
 //!
-//! A word may be old: its rank has been stopped, or has only tested and computes by now. So a rank
-//! that waits goes on showing that, with another number each time ([`Beat`](crate::endpoint::Beat)),
-//! and what seems to be a circle is looked at twice.
+//! A status word may be stale: its rank has been stopped, or has only tested and computes now. So a waiting rank
+//! keeps publishing its status, with another number each time ([`Beat`](crate::endpoint::Beat)), and the search
+//! checks an apparent circle twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,56 +24,55 @@ use super::search::Search;
 use crate::engine::run::group::{Group, OnTimeout};
 use crate::engine::run::port::Port;
 
-/// A wait this long is shown to others. Much longer than most waits, much shorter than any
-/// time-out.
+/// Age of a wait at which it is published: much more than most waits take, much less than any time-out.
 const SHOWN_AFTER: Duration = Duration::from_millis(20);
-/// When a rank that is gone is looked for first; then again whenever the wait has become twice
-/// as long.
+/// Age of a wait at the first search for a rank that is gone; each later search is at twice the age of the one
+/// before.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// How long a search may take at least, so that a slow wire makes nobody unreachable, and at
-/// most, whatever the time-out.
+/// Least and most time for a search: the least because a slow wire must make no rank unreachable, the most for any
+/// time-out.
 const SEARCH: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// How long the device may take at the end for what it still carries, however short the time-out is: that
-/// is meant for other ranks.
+/// Least time-out at tear-down for the device to finish, however short the configured time-out, which is meant for
+/// other ranks.
 const DEVICE_TAKES: Duration = Duration::from_secs(1);
-/// How long it takes to see which ranks go on showing that they wait, and how often one does so meanwhile.
+/// Time to see which ranks keep publishing that they wait, and the number of times that this rank publishes
+/// meanwhile.
 const BEATS_TAKE: Duration = Duration::from_millis(250);
 const BEATS: u32 = 25;
-/// The most that counts between two looks at the clock: in a longer time this process was
-/// stopped, or had no core, and has not seen what came meanwhile.
+/// Longest time counted between two looks at the clock: in a longer interval this process was stopped, or had no
+/// core, and has not seen what arrived.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
 
-/// What is waited for.
+/// The subject of a wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WaitedFor {
     /// The operation with this context and number.
     Operation((u64, u32)),
     /// All ranks, at the barrier gates.
     Everybody,
-    /// All ranks of a communicator, of which this one is known to be missing at the flat buffer, or is the next at the
-    /// gates.
+    /// All ranks of a communicator: the given rank has not arrived at the flat buffer, or is the next at the gates.
     Rank(Rank),
-    /// Whatever is left on the port with this number.
+    /// All that is left to do on this port at tear-down.
     Rest(PortId),
 }
 
-/// How much is asked.
+/// How many ranks a search asks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Care {
-    /// What can be asked again and again.
+    /// The gossip peers; may be repeated often.
     Quick,
-    /// Everything that may help.
+    /// All ranks.
     Thorough,
 }
 
 impl Care {
-    /// Those who are asked where no one rank is in question.
+    /// The ranks to ask if no particular rank is suspected.
     fn asked(self, group: &Group) -> Box<dyn Iterator<Item = Rank>> {
         let (rank, n_ranks) = (group.rank, group.n_ranks);
         match self {
             Care::Quick => Box::new(gossip_peers(rank, n_ranks)),
-            // Beginning with the next one, so that different ranks ask different ones first:
-            // whoever finds the cause tells the others.
+            // From the next rank on, so that ranks begin with different ones: the rank that finds the cause tells the
+            // others.
             Care::Thorough => Box::new((rank + 1..n_ranks).chain(0..rank)),
         }
     }
@@ -83,19 +82,19 @@ impl Care {
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     last_look: Option<Instant>,
-    /// For how long nothing has moved of what is waited for.
+    /// Time without progress of the subject.
     idle: Duration,
-    /// What was left of it at the last look.
+    /// [`WaitedFor::rest`] at the last look.
     rest: u64,
     shown: bool,
-    /// How long the wait was when a rank that is gone was looked for last.
+    /// Age of the wait at the last search for a rank that is gone.
     looked: Option<Duration>,
-    /// How long it was when it was last found too long.
+    /// Age of the wait when it was last found too long.
     warned: Option<Duration>,
 }
 
 impl Watchdog {
-    /// The wait is over.
+    /// Ends the watch over a wait that is over.
     #[inline]
     pub(crate) fn end(&mut self, group: &Group) {
         if self.last_look.is_some() {
@@ -111,10 +110,10 @@ impl Watchdog {
         *self = Watchdog::default();
     }
 
-    /// A look at the clock, and at what is waited for.
+    /// Looks at the clock, and at the progress of the subject.
     ///
     /// # Errors
-    /// [`Error::Lost`] or [`Error::Timeout`] if there is no point in waiting any longer.
+    /// [`Error::Lost`] or [`Error::Timeout`] if waiting longer is pointless.
     pub(crate) fn look(&mut self, group: &Group, wanted: WaitedFor) -> Result<(), Error> {
         self.look_after(group, wanted, LONGEST_GAP)
     }
@@ -132,7 +131,7 @@ impl Watchdog {
         if self.idle < SHOWN_AFTER.min(timeout / 8) {
             return Ok(());
         }
-        // Other operations may have moved all the while.
+        // The moves since the last look may all belong to other operations.
         let rest = wanted.rest(group);
         if std::mem::replace(&mut self.rest, rest) != rest {
             self.end(group);
@@ -153,10 +152,10 @@ impl Watchdog {
             let cause = wanted.cause(group, patience, Care::Thorough);
             let is_witness = wanted.is_witness(group, patience, cause);
             if let Some(reason) = group.failure.reason() {
-                // Somebody else was faster, and nobody was asked to the end.
+                // Another rank has found a failure first, and this rank's search is incomplete.
                 return Err(reason);
             }
-            // Relaxed: a figure.
+            // Relaxed: a statistic.
             group.n_long_waits.fetch_add(1, Ordering::Relaxed);
             let waited = timeout;
             let error = Error::Timeout {
@@ -176,7 +175,7 @@ impl Watchdog {
                 (OnTimeout::Warn, _) if is_witness => {
                     group.waits.time.warn(&format!("hopbine: {error}; waiting on"))
                 }
-                // Another rank says so.
+                // Another rank prints the warning.
                 (OnTimeout::Warn, _) => {}
             }
         }
@@ -197,32 +196,32 @@ impl Watchdog {
     }
 }
 
-/// Whether waiting on is in vain.
+/// Whether waiting longer is certainly in vain.
 fn is_certain(group: &Group, blame: Blame) -> bool {
     match blame.fault {
         Fault::Unreachable | Fault::Failed | Fault::Left | Fault::Disagrees => true,
-        // It may still come.
+        // The rank may still arrive.
         Fault::Absent => false,
-        // A rank shows one of its waits. Where its threads wait for different things, what
-        // looks like a circle need not be one.
+        // A rank publishes one of its waits. If its threads wait for different things, an apparent circle need not be
+        // one.
         Fault::Elsewhere | Fault::Circle => !group.has_several(),
     }
 }
 
 impl WaitedFor {
-    /// A number that changes when something of it has moved.
+    /// A number that changes when the subject makes progress.
     fn rest(self, group: &Group) -> u64 {
         match self {
             WaitedFor::Operation(operation) => {
                 group.ports.iter().map(|port| port.unfinished(operation) as u64).sum()
             }
-            // Nothing shows until it is over.
+            // Progress is invisible before the end.
             WaitedFor::Everybody | WaitedFor::Rank(_) => 0,
             WaitedFor::Rest(_) => group.n_moves(),
         }
     }
 
-    /// How long nothing of it may move.
+    /// Longest time without progress.
     fn timeout(self, group: &Group) -> Duration {
         let timeout = group.config.timeout;
         match self {
@@ -268,14 +267,14 @@ impl WaitedFor {
         }
     }
 
-    /// Who is at fault, as far as can be found out within `patience`.
+    /// The rank at fault, if a search of at most `patience` finds it.
     fn cause(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
         let is_shown = |found: &Option<Blame>| {
             found.is_some_and(|blame| matches!(blame.fault, Fault::Circle | Fault::Elsewhere))
         };
         let mut found = self.search(group, patience, care);
         if is_shown(&found) {
-            // Each rank shows one of its waits; others may be for a rank that is gone or late. So a
+            // A rank publishes one of its waits; another of its waits may be for a rank that is gone or late. So a
             // circle counts only if all ranks wait.
             match self.survey(group, patience, care) {
                 Err(gone) => found = gone,
@@ -300,7 +299,7 @@ impl WaitedFor {
         }
     }
 
-    /// Whether this rank is the one, of all that may wait for the same, to say that it takes too long.
+    /// Whether this rank, of all ranks with possibly the same cause, should report that its wait takes too long.
     fn is_witness(self, group: &Group, patience: Duration, cause: Option<Blame>) -> bool {
         let search = self.begin_search(group, patience);
         let nearer = match (self, self.awaited(group).2) {
@@ -311,12 +310,12 @@ impl WaitedFor {
             (_, Awaited::AllRanks | Awaited::Interface) => None,
         };
         let Some((rank, shown)) = nearer else { return true };
-        // One that has been stopped, or hardly ever tests, says nothing.
+        // A rank that was stopped, or hardly ever tests, reports nothing, and does not update its status either.
         self.go_on(group);
         self.begin_search(group, patience).ask(rank) == Ok(shown)
     }
 
-    /// Shows for a while that this rank still waits.
+    /// Publishes for [`BEATS_TAKE`] that this rank still waits.
     fn go_on(self, group: &Group) {
         for _ in 0..BEATS {
             group.waits.time.sleep(BEATS_TAKE / BEATS);
@@ -325,7 +324,7 @@ impl WaitedFor {
         }
     }
 
-    /// A search of `patience` at most, on a port of what is waited for.
+    /// A search of at most `patience`, on the port that the wait is for.
     fn begin_search(self, group: &Group, patience: Duration) -> Search<'_> {
         Search {
             rank: group.rank,
@@ -336,8 +335,8 @@ impl WaitedFor {
         }
     }
 
-    /// What ranks show, whether or not a chain of waits leads to them: see [`Search::survey`]. This
-    /// rank goes on showing that it waits, since others may look twice meanwhile.
+    /// Statuses of the ranks, even if no chain of waits leads to them: see [`Search::survey`]. This rank keeps
+    /// publishing that it waits, since other ranks may check twice meanwhile.
     fn survey(
         self,
         group: &Group,
@@ -348,8 +347,8 @@ impl WaitedFor {
         self.begin_search(group, patience).survey(care.asked(group), show)
     }
 
-    /// A rank that does not wait, by what all have shown, and show now. What one shows may be old: who
-    /// waits shows it anew.
+    /// A rank that does not wait, by an earlier survey `shown` and one of `now`: it is busy, or has not updated its
+    /// status, as a waiting rank would.
     fn absent(
         self,
         group: &Group,
@@ -364,7 +363,7 @@ impl WaitedFor {
         Some(Blame { rank, fault: Fault::Absent, by: group.rank })
     }
 
-    /// Who is at fault, by the chain of waits.
+    /// The rank at fault, by the chain of waits.
     fn search(self, group: &Group, patience: Duration, care: Care) -> Option<Blame> {
         let search = self.begin_search(group, patience);
         match (self, self.awaited(group).2) {

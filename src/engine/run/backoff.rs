@@ -1,18 +1,17 @@
-//! How to wait: spin, yield, sleep.
+//! How a thread waits: it spins, yields, or sleeps.
 //!
-//! A waiter with a core of its own spins, then yields, and never naps: a nap costs more than
-//! most waits. Where ranks outnumber cores, spinning keeps the awaited rank from running, and
-//! yielding at once is four to twelve times faster than sleeping in the kernel; only a wait that
-//! has become long ends in sleep, so that idle ranks leave the cores to busy ones.
+//! A waiter with a core of its own spins, then yields, and never naps: a nap costs more than most waits. If ranks
+//! outnumber cores, spinning keeps the awaited rank from running, and yielding at once is 4 to 12 times faster than
+//! sleeping in the kernel. Only long waits sleep, so that idle ranks leave the cores to busy ones.
 //!
-//! All that holds among programs that yield too. A program that computes takes the whole time
-//! slice that a yield offers it, milliseconds each, while a thread that is woken runs at once. So
-//! whoever finds that its yields take that long, and that more threads than the ranks want cores,
-//! sleeps instead, if there is a bell to wake it ([`Bell`]), for this wait and for some that follow.
+//! This assumes that other programs yield too. A program that computes uses the whole time slice that a yield gives
+//! it, several milliseconds, whereas a thread that is woken runs at once. So if yields take that long, and more
+//! threads than the ranks want cores, this wait and some following ones sleep instead, if there is a bell to wake the
+//! thread ([`Bell`]).
 //!
-//! A library beside this one may make progress only when it is called, as MPI does ([`OnIdle`]): then peers
-//! may wait for this rank's thread though no bell rings. It is called more often where the core is given away
-//! anyway, and no nap is long.
+//! Another library may make progress only when it is called, as MPI does ([`OnIdle`]): peers may then wait for this
+//! rank's thread although no bell rings. The library is called more often if the core is given away anyway, and naps
+//! are short.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,58 +21,57 @@ use std::time::{Duration, Instant};
 
 use crate::endpoint::{Bell, Clock, Time};
 
-/// Rounds of polling before a waiter with its own core first gives it away. Longer would not
-/// help it much (a yield on a core of its own costs a microsecond) and hurt a rank whose core is
-/// busy with something else after all.
+/// Polling rounds before a waiter with its own core first yields. More rounds would help it little (a yield on a core
+/// of its own costs 1 us), and would hurt a rank whose core turns out to be busy with something else.
 const SPIN_ROUNDS: u32 = 300;
-/// As many where others are known to compute on the same cores.
+/// The same if other programs are known to compute on the same cores.
 const SPIN_ROUNDS_BESIDE_OTHERS: u32 = 30;
-/// After this long without progress, nap.
+/// Time without progress after which a waiter without its own core naps.
 const YIELD_TIME: Duration = Duration::from_millis(10);
-/// A yield that takes as long has let a program run that does not yield.
+/// A yield that takes longer has let a program run that does not yield.
 const SLOW_YIELD: Duration = Duration::from_millis(1);
-/// The first and the longest nap, if nothing wakes this thread,
+/// First and longest nap if no bell wakes the thread.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(1));
-/// and if something does: it may come from where no bell is rung, or be about other ranks.
+/// First and longest sleep if a bell wakes the thread: the awaited event may come without a ring, or concern other
+/// ranks.
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
-/// So many waits sleep at first before one tries to yield again, and at most.
+/// Number of waits that sleep before one tries to yield again: at first, and at most.
 const SLEEPY_WAITS: (u32, u32) = (256, 2048);
-/// So many slow yields beside others, with no more than a few quick ones between two of them, are no
-/// accident: a thread of the system's may be about for a moment. The second number holds where waits
-/// have slept lately.
+/// Number of slow yields beside other programs, with at most [`FEW_YIELDS`] quick ones between two of them, that
+/// count as contention; fewer may be an accident, such as a short-lived system thread. The second number applies if
+/// waits have slept lately.
 const SLOW_YIELDS: (u32, u32) = (8, 3);
 const FEW_YIELDS: u32 = 8;
-/// After so many quick ones the cores are free again.
+/// After this many quick yields the cores count as free again.
 const MANY_YIELDS: u32 = 1000;
-/// So many rounds pass before the first call to whoever else wants to move on meanwhile, so that short waits cost
-/// nothing, and between two calls while a waiter spins.
+/// Rounds before the first call of [`OnIdle`], so that short waits cost nothing, and rounds between two calls while a
+/// waiter spins.
 const ROUNDS_PER_CALL: (u32, u32) = (32, 8);
-/// The longest nap where there is somebody else.
+/// Longest nap if there is an [`OnIdle`].
 const LONGEST_NAP_BESIDE: Duration = Duration::from_micros(250);
-/// How many yields pass between two looks at the clock.
+/// Yields between two looks at the clock.
 const YIELDS_PER_LOOK: u32 = 8;
-/// The first and the longest pause on a wire's own clock: short enough that the watchdog counts all of
-/// it.
+/// First and longest pause on a wire's own clock; short enough that the watchdog counts all of it.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
 
-/// Called now and then by a thread that waits.
+/// A function that a waiting thread calls from time to time.
 pub type OnIdle = Box<dyn Fn() + Send + Sync>;
 
-/// What the waits of a rank have in common.
+/// State that the waits of a rank share.
 pub struct Waits {
     bell: Option<Arc<dyn Bell>>,
-    /// Whoever else moves on while a caller waits.
+    /// Progress function of another library.
     pub(crate) on_idle: OnceLock<OnIdle>,
     pub(crate) time: Time,
-    /// That this process may use.
+    /// Cores that this process may use.
     n_cores: usize,
-    /// Waits that will sleep before one yields again.
+    /// Number of further waits that sleep before one yields again.
     sleepy: AtomicU32,
-    /// How many they were the last time.
+    /// Initial value of `sleepy` the last time.
     last_sleepy: AtomicU32,
-    /// Quick yields since the last one that was slow beside others,
+    /// Quick yields since the last slow one beside other programs.
     quick: AtomicU32,
-    /// and how many of those there have been in a row.
+    /// Slow yields beside other programs in a row.
     slow: AtomicU32,
 }
 
@@ -84,7 +82,7 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// `bell` is rung whenever something may have come; waits go by `time`.
+    /// `bell` rings whenever something may have arrived; `time` is the clock for waits.
     pub(crate) fn new(bell: Option<Arc<dyn Bell>>, time: Time) -> Self {
         let quick = AtomicU32::new(MANY_YIELDS);
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -92,13 +90,13 @@ impl Waits {
         Waits { bell, on_idle, time, n_cores, sleepy, last_sleepy, quick, slow }
     }
 
-    // Relaxed, all of them: waits that are counted wrongly only wait in the other way.
+    // All of the atomics are Relaxed: a miscounted wait only waits in the other way.
 
     fn are_sleepy(&self) -> bool {
         self.sleepy.load(Ordering::Relaxed) != 0
     }
 
-    /// How long a nap may be that would be so long without anybody else.
+    /// Longest nap, which without [`OnIdle`] is `longest`.
     fn nap(&self, longest: Duration) -> Duration {
         match self.on_idle.get() {
             Some(_) => longest.min(LONGEST_NAP_BESIDE),
@@ -106,9 +104,9 @@ impl Waits {
         }
     }
 
-    /// Whether more threads want a core than there are cores, and than there are ranks here: a
-    /// yield may take long as well while other ranks move long messages, and then it pays. What
-    /// wants a core, but never gets one before this thread does, does not count.
+    /// Whether more threads want a core than there are cores, and than there are ranks here. (A yield may also take
+    /// long while other ranks move long messages, but then it is worth its time.) At real-time priority this is
+    /// false: other programs never get a core before this thread.
     #[cold]
     fn others_compute(&self) -> bool {
         let Some(bell) = &self.bell else { return false };
@@ -118,7 +116,7 @@ impl Waits {
         runnable().is_some_and(|runnable| runnable > self.n_cores.max(bell.n_ranks()))
     }
 
-    /// A yield did not take long.
+    /// Notes a quick yield.
     fn yielded_quickly(&self) {
         let quick = self.quick.load(Ordering::Relaxed);
         if quick < MANY_YIELDS {
@@ -129,7 +127,7 @@ impl Waits {
         }
     }
 
-    /// A yield took long; `beside_others` if not only other ranks have made use of it.
+    /// Notes a slow yield; `beside_others` if not only other ranks have used it.
     #[cold]
     fn yielded_slowly(&self, beside_others: bool) {
         if !beside_others {
@@ -150,15 +148,14 @@ impl Waits {
         self.sleepy.store(waits, Ordering::Relaxed);
     }
 
-    /// A wait has slept.
+    /// Notes that a wait has slept.
     fn slept(&self) {
         let sleepy = self.sleepy.load(Ordering::Relaxed);
         self.sleepy.store(sleepy.saturating_sub(1), Ordering::Relaxed);
     }
 }
 
-/// Threads that run or could run now, of all programs; `None` if the system does not tell. Allocates
-/// nothing, as waiting never does.
+/// Runnable threads of all programs; `None` if the system does not report them. Does not allocate, as no wait does.
 fn runnable() -> Option<usize> {
     let mut text = [0; 128];
     let len = File::open("/proc/loadavg").ok()?.read(&mut text).ok()?;
@@ -166,31 +163,30 @@ fn runnable() -> Option<usize> {
     text.split_ascii_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
-/// A clock that goes by the system's ticks, of 1 to 10 ms: a fifth of the price of the exact one.
+/// Time of the clock that advances by system ticks, of 1 to 10 ms; it costs a fifth of the exact clock.
 fn coarse_now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Whether this thread runs before all that is not at real-time priority, and so yields to ranks
-/// alone.
+/// Whether this thread has real-time priority, so that it runs before threads without, and yields only to ranks.
 fn is_realtime() -> bool {
     // SAFETY: no memory is involved.
     let policy = unsafe { libc::sched_getscheduler(0) };
     policy == libc::SCHED_FIFO || policy == libc::SCHED_RR
 }
 
-/// One wait.
+/// The state of one wait.
 #[derive(Debug)]
 pub struct Backoff {
     own_core: bool,
     rounds: u32,
-    /// When this wait first looked at the clock.
+    /// Time of this wait's first look at the clock.
     start: Option<Instant>,
-    /// When its last yield ended, by the coarse clock.
+    /// End of this wait's last yield, by the coarse clock.
     yielded: Option<Duration>,
     nap: Option<Duration>,
-    /// The bell that rings if something comes, and its number.
+    /// The armed bell, and its number when it was last read.
     armed: Option<(Arc<dyn Bell>, u32)>,
 }
 
@@ -206,7 +202,7 @@ impl Backoff {
         Backoff { own_core, rounds: 0, start: None, yielded: None, nap: None, armed: None }
     }
 
-    /// Something has happened.
+    /// Resets the wait after something has happened.
     #[inline]
     pub fn reset(&mut self) {
         if self.rounds != 0 {
@@ -217,7 +213,7 @@ impl Backoff {
         }
     }
 
-    /// Calls whoever else wants to move on while this rank waits, if it is time.
+    /// Calls the [`OnIdle`], if it is due.
     fn call_others(&self, waits: &Waits, spins: bool) {
         let (first, every) = ROUNDS_PER_CALL;
         let is_due = self.rounds >= first && (!spins || self.rounds.is_multiple_of(every));
@@ -228,12 +224,12 @@ impl Backoff {
         }
     }
 
-    /// Nothing has happened: waits a little, as long as seems right; `waits` are those of this
-    /// rank. Returns whether it is time to look at the clock: not each time.
+    /// Waits a little, after nothing has happened; `waits` is the rank's shared state. Returns whether to look at the
+    /// clock, which is not due each time.
     #[inline]
     pub fn idle(&mut self, waits: &Waits) -> bool {
         self.rounds = self.rounds.wrapping_add(1).max(1);
-        // Short waits on a core of their own do nothing else.
+        // Short waits on a core of their own only spin.
         if self.own_core
             && self.rounds < SPIN_ROUNDS_BESIDE_OTHERS
             && waits.time.of_wire().is_none()
@@ -264,7 +260,7 @@ impl Backoff {
             return true;
         }
         if let Some(bell) = waits.bell.as_ref().filter(|_| sleepy || self.nap.is_some()) {
-            // Another poll comes before it sleeps.
+            // The caller polls once more before this thread sleeps.
             self.armed = Some((bell.clone(), bell.arm()));
             self.nap = None;
             waits.slept();
@@ -278,7 +274,7 @@ impl Backoff {
         self.give_way(waits)
     }
 
-    /// The wire has a clock of its own.
+    /// Pauses on the wire's own clock.
     #[cold]
     fn pause(&mut self, clock: &dyn Clock) -> bool {
         let longest = self.nap.unwrap_or(PAUSES.0);
@@ -348,7 +344,7 @@ mod tests {
         }
     }
 
-    /// A bell that counts its armed threads and those that slept, for so many ranks.
+    /// A bell that counts armed threads and sleeps, for the number of ranks in the last field.
     #[derive(Debug, Default)]
     struct Counter(AtomicU32, AtomicU32, usize);
 
@@ -382,7 +378,7 @@ mod tests {
         let are_sleepy = |n_cores, n_ranks, n_quick| {
             let bell = Arc::new(Counter(0.into(), 0.into(), n_ranks));
             let waits = Waits { n_cores, ..Waits::new(Some(bell), Time::default()) };
-            // Waits whose last yields ended so early that the next one takes long, or no time at all.
+            // Waits whose last yield seems to have ended so early, or so late, that the next one is slow, or quick.
             let yields = |n, ended| {
                 for _ in 0..n {
                     let mut backoff = Backoff::new(false);
@@ -396,7 +392,7 @@ mod tests {
             yields(1, Duration::ZERO);
             waits.are_sleepy()
         };
-        // One thread runs at least, this one. At real-time priority only ranks are yielded to.
+        // At least this thread runs. At real-time priority it yields only to ranks.
         assert_eq!(are_sleepy(0, 0, FEW_YIELDS), !is_realtime());
         assert!(!are_sleepy(0, 0, FEW_YIELDS + 1), "accidents");
         assert!(!are_sleepy(usize::MAX, 0, 0) && !are_sleepy(0, usize::MAX, 0));
@@ -406,7 +402,7 @@ mod tests {
     fn waits_sleep_after_slow_yields_and_try_again_later() {
         let bell = Arc::new(Counter::default());
         let waits = Waits::new(Some(bell.clone()), Time::default());
-        // A few slow yields may be an accident, and many if only ranks make use of them.
+        // A few slow yields may be an accident, and so may many if only ranks use them.
         let (enough, enough_later) = SLOW_YIELDS;
         (1..enough).for_each(|_| waits.yielded_slowly(true));
         waits.yielded_slowly(false);
@@ -433,7 +429,7 @@ mod tests {
             assert_eq!(n_waits, if own_core { 2 } else { 1 } * SLEEPY_WAITS.0);
             (0..enough_later).for_each(|_| waits.yielded_slowly(true));
         }
-        // Once the others are gone, all starts anew.
+        // After many quick yields the cores are free, and everything starts anew.
         waits.sleepy.store(0, Ordering::Relaxed);
         (0..MANY_YIELDS).for_each(|_| waits.yielded_quickly());
         (0..enough_later).for_each(|_| waits.yielded_slowly(true));

@@ -1,7 +1,7 @@
-//! Tasks that tasks of other ports wait for.
+//! Dependencies between tasks of different ports.
 //!
-//! Ports of one rank share an operation's lanes where a lane's messages go through several of them. The port that has
-//! done a task sets its flag, and the ports with tasks that wait for it look.
+//! Ports of one rank share an operation's lanes if a lane's messages go through several ports. A port that has
+//! executed a task sets the task's flag, and ports with tasks that wait for it poll the flag.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use crate::engine::compile::program::Program;
 /// See the module documentation.
 #[derive(Debug)]
 pub struct Crossings {
-    /// Counts executions: flags of earlier ones mean nothing.
+    /// Counts executions: a flag of an earlier one does not count.
     round: AtomicU32,
     /// By flag, the last execution in which its task has ended.
     ended: Box<[AtomicU32]>,
@@ -20,7 +20,7 @@ pub struct Crossings {
 }
 
 impl Crossings {
-    /// Those of a program, at its first execution.
+    /// The flags of a program at its first execution.
     pub fn of(program: &Program) -> Self {
         Crossings {
             round: AtomicU32::new(1),
@@ -29,12 +29,12 @@ impl Crossings {
         }
     }
 
-    /// Another execution begins. No port is under way.
+    /// Begins another execution, while no port is under way.
     pub(super) fn begin(&self) {
         if self.ended.is_empty() {
             return;
         }
-        // Relaxed: ports learn of it through their mutexes.
+        // Relaxed: the ports' mutexes order these stores.
         self.round.store(self.round().wrapping_add(1), Ordering::Relaxed);
         self.differing.store(0, Ordering::Relaxed);
     }
@@ -44,13 +44,13 @@ impl Crossings {
         self.round.load(Ordering::Relaxed)
     }
 
-    /// The task of a flag has ended; what it has received is worth nothing if a peer differs.
+    /// Sets the flag of a task that has ended; if a peer differs, the data that the task has received are invalid.
     pub(super) fn tell(&self, flag: u32, round: u32, differing: Option<Rank>) {
         if let Some(peer) = differing {
             // Relaxed: ordered by the flag.
             self.differing.store(peer + 1, Ordering::Relaxed);
         }
-        // Release: whoever sees the flag sees what the task has written.
+        // Release: a thread that sees the flag also sees the task's writes.
         self.ended[flag as usize].store(round, Ordering::Release);
     }
 

@@ -1,17 +1,16 @@
-//! Failing together: after a failure ranks no longer agree where they are, so that nothing that
-//! shares it can be used any more.
+//! A failure that ports or ranks share: after it ranks no longer agree on their state, so nothing that shares it can
+//! be used any more.
 //!
-//! # Failing alone
-//! Where [`Failure::spare`] was said, a call that another rank makes differently fails alone, and no
-//! rank has to be told before the next call. That is sound because nobody stops: the two calls have the
-//! same messages by their numbers' upper halves ([`Tag::call`](crate::endpoint::Tag)), so every message
-//! meets its receive, which takes it or drops it; either way both tasks finish, and every run comes
-//! to its end as if all had agreed ([`PortRun::note_differing`](super::port_run::PortRun)). What a rank sends after it
-//! has found out carries a number that nobody expects, so whoever gets data that depend on the
-//! difference finds out as well. At the end of a run nothing of the operation is left on the wire
-//! for it, and the next operation has another number. (Agreeing on a way to go on *after* ranks have stopped
-//! cannot be had: a broadcast's root is done before others have begun, may then wait for one of them
-//! in a call that is not ours, and learns of nothing meanwhile.)
+//! # Calls that fail alone
+//! After [`Failure::spare`], a call that differs between ranks fails alone, and no rank has to be told before the
+//! next call. This is sound because no rank stops. If the upper halves of two calls' numbers
+//! ([`Tag::call`](crate::endpoint::Tag)) are equal, the calls have the same messages, and every message matches a
+//! receive, which takes it or drops it. In either case both tasks finish, and every run completes as if all ranks had
+//! agreed ([`PortRun::note_differing`](super::port_run::PortRun)). A rank that has detected the difference sends with
+//! a number that no rank expects, so every rank detects it that gets data which depend on the difference. At the end
+//! of a run no message of the operation is left on the wire for it, and the next operation has another number.
+//! (Agreement *after* ranks have stopped is impossible: a broadcast's root is done before others have begun, may then
+//! wait for one of them in a call outside hopbine, and learns of nothing meanwhile.)
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +24,7 @@ use crate::sync::lock;
 pub struct Failure {
     is_set: AtomicBool,
     reason: Mutex<Option<Error>>,
-    /// Whether a call that others make differently fails alone.
+    /// Whether a call that differs between ranks fails alone.
     spares: AtomicBool,
     /// Whether all ranks have ended.
     #[cfg(feature = "sim")]
@@ -39,9 +38,9 @@ impl Failure {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// From now on a call that others make differently fails alone, where all its messages meet.
+    /// From now on a call that differs from other ranks' call fails alone, if all messages of the two calls match.
     pub fn spare(&self) {
-        // Relaxed: said before there are any calls.
+        // Relaxed: called before the first collective.
         self.spares.store(true, Ordering::Relaxed);
     }
 
@@ -51,14 +50,14 @@ impl Failure {
         self.spares.load(Ordering::Relaxed)
     }
 
-    /// All ranks have ended, and nothing moves any more: memory that peers were told of can be freed.
+    /// Declares that all ranks have ended and no message is in flight: memory that peers can address may be freed.
     #[cfg(feature = "sim")]
     pub fn end(&self) {
-        // Relaxed: said by the thread that frees.
+        // Relaxed: called by the thread that frees the memory.
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a peer may still write to memory that it was told of.
+    /// Whether a peer may still write to memory whose address it knows.
     pub fn may_be_written(&self) -> bool {
         #[cfg(feature = "sim")]
         if self.is_over.load(Ordering::Relaxed) {

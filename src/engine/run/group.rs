@@ -1,4 +1,4 @@
-//! The ports of a rank, taken together.
+//! The ports of a rank, with the state that they share.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -16,30 +16,30 @@ use super::failure::Failure;
 use super::port::Port;
 use super::work_memory::Spares;
 
-/// What goes on only when somebody sees to it: a call of several operations, one after the other, each of which starts
-/// when the one before is done; or calls that have no operations at all.
+/// A call that makes progress only when a thread advances it: several operations in sequence, each of which starts
+/// when the one before is done; or a call without operations.
 pub trait Advance: Send + Sync {
     /// Does what is due, without waiting.
     fn advance(&self) -> Advanced;
 }
 
-/// What [`Advance::advance`] has found to do.
+/// The result of [`Advance::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Advanced {
-    /// There is nothing under way: it is added again when something is.
+    /// Nothing is under way; the call must be added again when something is.
     Idle,
-    /// What it does, ports show.
+    /// All that is under way are runs on ports.
     ByPorts,
-    /// Something is under way, and waits for others.
+    /// Something is under way that waits for other ranks.
     Waits,
-    /// Something has moved that no port shows.
+    /// Something has moved that ports do not count.
     Moved,
 }
 
-/// What a rank does when nothing has moved for too long.
+/// The action of a rank when nothing has moved for the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTimeout {
-    /// It says so, and waits on, unless somebody is gone or makes another call.
+    /// It prints a warning and waits on, unless a rank is gone or makes another call.
     Warn,
     /// It fails.
     Fail,
@@ -48,38 +48,38 @@ pub enum OnTimeout {
 /// How the ports of a rank are driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Worker threads, at most one for each port: worker w drives ports w, w + workers, and so on. With
-    /// none, whoever waits or tests drives all ports.
+    /// Worker threads, at most one per port: worker w drives ports w, w + `workers`, and so on. Without workers, each
+    /// thread that waits or tests drives all ports.
     pub workers: usize,
-    /// The cores for the workers, one by one; workers beyond the list are not pinned.
+    /// Cores of the workers, in order; workers beyond the end of the list are not pinned.
     pub cores: Vec<usize>,
-    /// Waiting threads may keep a core busy: there is one for each.
+    /// Waiting threads may keep a core busy: each has one of its own.
     pub own_cores: bool,
-    /// How long nothing may move of what a wait is for before it is too long.
+    /// Time-out: the longest time without progress of the operation that is waited for.
     pub timeout: Duration,
-    /// What becomes of it then.
+    /// Action after the time-out.
     pub on_timeout: OnTimeout,
-    /// The timeline that is wanted, if one is.
+    /// Configuration of the timeline, if one is recorded.
     pub trace: Option<TraceConfig>,
 }
 
 /// See the module documentation.
 pub(crate) struct Group {
     pub(crate) rank: Rank,
-    /// All ranks that there are.
+    /// Ranks of the world communicator.
     pub(crate) n_ranks: u32,
     pub(crate) ports: Arc<[Arc<Port>]>,
     pub(crate) spares: Arc<Spares>,
     pub(crate) failure: Arc<Failure>,
     pub(crate) config: EngineConfig,
-    /// Operations of several communicators have been started.
+    /// Whether operations of several communicators have been started.
     pub(crate) several: AtomicBool,
-    /// Counts what this rank has shown of its waits.
+    /// Counts the statuses that waits of this rank have published.
     pub(crate) beat: AtomicU32,
-    /// Waits that were found too long.
+    /// Number of times that a wait was found too long.
     pub(crate) n_long_waits: AtomicU64,
     pub(crate) waits: Waits,
-    /// What goes on when somebody sees to it, how much that is, and how often something of it has moved.
+    /// The calls to advance; the next two fields are their number and the count of their moves.
     pub(crate) advancing: Mutex<Vec<Weak<dyn Advance>>>,
     pub(crate) n_advancing: AtomicU32,
     pub(crate) n_advanced: AtomicU64,
@@ -93,46 +93,46 @@ impl Group {
         self.several.load(Ordering::Relaxed)
     }
 
-    /// An operation of the communicator with this context is started.
+    /// Notes that an operation of the communicator with this context starts.
     pub(crate) fn note_context(&self, context: u64) {
         if context != 0 && !self.has_several() {
             self.several.store(true, Ordering::Relaxed);
         }
     }
 
-    /// What the next status of a rank that waits carries.
+    /// The number for the next status of a waiting rank.
     pub(crate) fn next_beat(&self) -> Beat {
         // Relaxed: only has to change.
         self.beat.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Shows what this rank is doing to whoever asks.
+    /// Publishes this rank's status for other ranks.
     pub(crate) fn show(&self, status: Status) {
         self.ports.iter().for_each(|port| port.show(status));
     }
 
     /// A number that changes whenever something moves.
     pub(crate) fn n_moves(&self) -> u64 {
-        // Relaxed: as the ports' numbers.
+        // Relaxed: only has to change.
         let advanced = self.n_advanced.load(Ordering::Relaxed);
         self.ports.iter().fold(advanced, |sum, port| sum.wrapping_add(port.n_moves()))
     }
 
-    /// True if something has moved since the last time, when `moves` was the number.
+    /// True if something has moved since the last call, which stored the number of moves in `moves`.
     pub(crate) fn has_moved(&self, moves: &mut u64) -> bool {
         let sum = self.n_moves();
         std::mem::replace(moves, sum) != sum
     }
 
-    /// There is more that goes on when somebody sees to it.
+    /// Adds a call to advance.
     pub(crate) fn advances(&self, call: Weak<dyn Advance>) {
         let calls = &mut *lock(&self.advancing);
         calls.push(call);
-        // Relaxed: whoever does not see it yet looks again.
+        // Relaxed: a thread that does not see the new number yet looks again.
         self.n_advancing.store(calls.len() as u32, Ordering::Relaxed);
     }
 
-    /// Does what is due of all that goes on only when somebody sees to it.
+    /// Advances all calls that need it.
     #[inline]
     pub(crate) fn advance(&self) -> Advanced {
         // Relaxed: see `advances`.
@@ -144,7 +144,7 @@ impl Group {
 
     #[cold]
     fn advance_calls(&self) -> Advanced {
-        // Another thread does it, or this one, which has come here from there.
+        // Another thread advances the calls, or a caller of this function on the same thread does.
         let Ok(mut calls) = self.advancing.try_lock() else { return Advanced::Waits };
         let mut all = Advanced::Idle;
         calls.retain(|call| {
@@ -160,16 +160,15 @@ impl Group {
         all
     }
 
-    /// Moves on whatever is under way. Returns whether anything happened.
+    /// Drives all active ports and advances calls. Returns whether anything moved.
     pub(crate) fn progress(&self) -> bool {
         let moved = self.advance() == Advanced::Moved;
         let active = self.ports.iter().filter(|port| port.hints.is_active());
         active.fold(moved, |moved, port| moved | port.try_drive())
     }
 
-    /// After a failure, of which `error` is the reason unless there is one already: ends
-    /// everything under way and tells others. When this returns the ports touch no memory of
-    /// users any more, nor will.
+    /// Fails everything under way and tells other ranks; `error` is the reason, unless one is set already. When this
+    /// returns the ports do not touch users' memory any more, and never will.
     pub(crate) fn fail(&self, error: &Error) {
         if !matches!(error, Error::Poisoned(_) | Error::Closed) {
             self.failure.set(error);

@@ -1,25 +1,25 @@
-//! What is known of a port without its mutex: who drives it, and whether anything is under way.
+//! The state of a port that threads read without its mutex: its runs, and the threads that drive it or want to.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// See the module documentation.
 #[derive(Default)]
 pub(crate) struct Hints {
-    /// Runs under way. Written under the port's mutex only, so that it can be written in two steps.
+    /// Runs under way. Written under the port's mutex only, so that a load and a store suffice.
     n_active: AtomicU32,
     /// Threads that drive this port while they wait: its worker stands aside.
     n_callers: AtomicU32,
-    /// Threads that want the mutex but do not drive: a worker lets them go first, since it
-    /// would otherwise take the mutex again as soon as it has given it up.
+    /// Threads that want the mutex but do not drive: a worker lets them go first, since it would otherwise take the
+    /// mutex again right after releasing it.
     n_wanted: AtomicU32,
     /// The worker sleeps.
     is_parked: AtomicBool,
 }
 
 impl Hints {
-    /// Takes the mutex, by `lock`, while a worker lets this thread go first.
+    /// Takes the mutex, by `lock`; meanwhile a worker lets this thread go first.
     pub(super) fn wanting<G>(&self, lock: impl FnOnce() -> G) -> G {
-        // Relaxed: a wish, not a promise.
+        // Relaxed: only a hint.
         self.n_wanted.fetch_add(1, Ordering::Relaxed);
         let guard = lock();
         self.n_wanted.fetch_sub(1, Ordering::Relaxed);
@@ -32,23 +32,23 @@ impl Hints {
         self.n_wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Another run is under way. Returns whether others were.
+    /// Notes that another run is under way. Returns whether there were others.
     #[inline]
     pub(super) fn add_run(&self, has_worker: bool) -> bool {
-        // The mutex orders the data; this is for those who look without it. SeqCst: a worker
-        // that is unparked after this looks at `n_callers`, a caller that leaves lowers that
-        // and then looks here. One of the two must see what the other has written, or the
-        // worker would park and the caller leave.
+        // The mutex orders the data; this number is for threads without the mutex. SeqCst: a worker that is unparked
+        // after this store reads `n_callers`; a caller that stops driving decrements `n_callers` and then reads this
+        // number. One of the two must see the other's write, or the worker would park although the caller has
+        // stopped.
         let n_others = self.n_active.load(Ordering::Relaxed);
         let ordering = if has_worker { Ordering::SeqCst } else { Ordering::Relaxed };
         self.n_active.store(n_others + 1, ordering);
         n_others > 0
     }
 
-    /// A run has ended.
+    /// Notes that a run has ended.
     #[inline]
     pub(super) fn remove_run(&self) {
-        // Relaxed: seeing a run that is gone costs a worker one more round.
+        // Relaxed: a worker that still sees the run takes one more round.
         let n_active = self.n_active.load(Ordering::Relaxed);
         self.n_active.store(n_active - 1, Ordering::Relaxed);
     }
@@ -59,9 +59,9 @@ impl Hints {
         self.n_active.load(Ordering::SeqCst) > 0
     }
 
-    /// A thread drives the port as long as the value lives; its worker stands aside.
+    /// Notes that a thread drives the port, until the value is dropped; the port's worker stands aside.
     pub(crate) fn attend(&self) -> Attending<'_> {
-        // Relaxed: only tells the worker to stand aside; the port's mutex does the rest.
+        // Relaxed: only makes the worker stand aside; the port's mutex orders the data.
         self.n_callers.fetch_add(1, Ordering::Relaxed);
         Attending(self)
     }
@@ -72,13 +72,13 @@ impl Hints {
         self.n_callers.load(Ordering::SeqCst) > 0
     }
 
-    /// The worker is about to sleep, or awake again.
+    /// Notes whether the worker is about to sleep, or awake.
     pub(crate) fn set_parked(&self, is_parked: bool) {
-        // Relaxed: a hint about who is faster.
+        // Relaxed: only a hint which thread is faster.
         self.is_parked.store(is_parked, Ordering::Relaxed);
     }
 
-    /// Whether it takes the worker long to come.
+    /// Whether the worker sleeps, and so takes long to react.
     pub(crate) fn is_parked(&self) -> bool {
         // Relaxed: see `set_parked`.
         self.is_parked.load(Ordering::Relaxed)

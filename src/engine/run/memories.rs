@@ -1,4 +1,4 @@
-//! The memory of a run: its buffers, and the messages that it reads where the wire has them.
+//! The memory of a run: its buffers, and received messages in the wire's memory (views).
 
 use crate::endpoint::{View, WireRegion};
 use crate::reduce::{Operand, Reducer};
@@ -21,11 +21,11 @@ impl Memory {
     pub const NONE: Memory = Memory { ptr: std::ptr::null_mut(), len: 0, key: 0 };
 }
 
-/// A message that is where the wire has it, in place of a region of staging.
+/// A message in the wire's memory, in place of a region of the receive.
 struct Viewed {
     instead_of: Region,
     view: View,
-    /// The one task that reads it.
+    /// The only task that reads the message.
     reader: u32,
 }
 
@@ -33,12 +33,12 @@ struct Viewed {
 pub(crate) struct Memories {
     buffers: [Memory; Buffer::COUNT],
     views: Vec<Viewed>,
-    /// The operands of the fold at hand; empty otherwise. Kept for its capacity.
+    /// The operands of the current fold; empty otherwise. Kept for its capacity.
     operands: Vec<&'static [u8]>,
 }
 
 impl Memories {
-    /// None yet, with room for folds of so many operands, and so many views.
+    /// No memory yet; reserves memory for folds of `operands` operands, and for `views` views.
     pub(crate) fn with_room(operands: usize, views: usize) -> Self {
         Memories {
             buffers: [Memory::NONE; Buffer::COUNT],
@@ -53,13 +53,12 @@ impl Memories {
     }
 
     fn ptr(&self, region: Region) -> *mut u8 {
-        // `start` has checked that all regions of the program lie within their memory, so the
-        // offset stays inside of it, and fits a usize. A wrapping add because a region of no
-        // bytes may belong to a buffer that is absent.
+        // `start` has checked that all regions of the program lie within their memory, so the offset stays inside,
+        // and fits a usize. The add wraps because an empty region may belong to an absent buffer.
         self.buffers[region.buffer as usize].ptr.wrapping_add(region.offset as usize)
     }
 
-    /// Where `region` can be read.
+    /// The address at which `region` can be read.
     fn source(&self, region: Region) -> *const u8 {
         let within = |viewed: &&Viewed| {
             let Region { buffer, offset, len } = viewed.instead_of;
@@ -81,32 +80,31 @@ impl Memories {
         }
     }
 
-    /// A message has arrived that only task `reader` reads; not in `instead_of`.
+    /// Notes that a message has arrived in `view`, and not in `instead_of`; only task `reader` reads it.
     pub(crate) fn viewed(&mut self, instead_of: Region, view: View, reader: u32) {
         debug_assert!(view.len as u64 == instead_of.len);
         self.views.push(Viewed { instead_of, view, reader });
     }
 
-    /// Task `reader` has finished.
+    /// Drops the views of task `reader`, which has finished.
     pub(crate) fn read(&mut self, reader: u32) {
         self.views.retain(|viewed| viewed.reader != reader);
     }
 
-    /// Before the next poll: what has not been read goes where it belongs.
+    /// Copies messages that have not been read to their regions, before the next poll.
     pub(crate) fn settle(&mut self) {
         while let Some(Viewed { instead_of, view, .. }) = self.views.pop() {
-            // SAFETY: the view is valid until the next poll. The region lies within memory that
-            // is valid by `PortRun::start`'s contract; it was the receive's alone, and nobody
-            // reads it before the reader does.
+            // SAFETY: the view is valid until the next poll. The region lies within memory that is valid by
+            // `PortRun::start`'s contract; it belonged to the receive alone, and no task reads it before the reader.
             unsafe { view.ptr.copy_to_nonoverlapping(self.ptr(instead_of), view.len) };
         }
     }
 
     pub(crate) fn copy(&self, Move { from, into }: Move) {
         debug_assert!(from.len == into.len);
-        // SAFETY: both regions lie within memory that is valid by `start`'s contract, or a view
-        // that is, and the task's hazards keep writers from `from` and everybody from `into`.
-        // They do not overlap by `Move`'s contract.
+        // SAFETY: both regions lie within memory that is valid by `start`'s contract, or in a valid view. The task's
+        // hazards keep writers from `from`, and other tasks from `into`. The regions do not overlap by `Move`'s
+        // contract.
         unsafe {
             std::ptr::copy_nonoverlapping(self.source(from), self.ptr(into), into.len as usize);
         }
@@ -115,12 +113,12 @@ impl Memories {
     /// Combines `operands` into the fold's region.
     pub(crate) fn fold(&mut self, reducer: &Reducer, fold: &Fold, operands: &[Region]) {
         let len = fold.into.len as usize;
-        // SAFETY: as in `copy`, and `into` is none of the operands by `Fold`'s contract.
+        // SAFETY: as in `copy`; `into` is none of the operands by `Fold`'s contract.
         let target = unsafe { std::slice::from_raw_parts_mut(self.ptr(fold.into), len) };
         for &operand in operands {
             debug_assert!(operand.len == fold.into.len);
-            // SAFETY: as in `copy`. The slices live in `self.operands` only until the end of
-            // this call, during which the memory stays valid.
+            // SAFETY: as in `copy`. The slices stay in `self.operands` only until the end of this call, during which
+            // the memory stays valid.
             let slice = unsafe { std::slice::from_raw_parts(self.source(operand), len) };
             self.operands.push(slice);
         }
@@ -128,7 +126,7 @@ impl Memories {
         if let Some(at) = own_at
             && let Some(landed) = self.views.iter().find(|viewed| viewed.instead_of == fold.into)
         {
-            // A message that has not landed where it is folded is an operand like the others.
+            // A message in a view is not in the fold's region, and so an operand like the others.
             // SAFETY: the view is valid until the next poll.
             let slice = unsafe { std::slice::from_raw_parts(landed.view.ptr, len) };
             self.operands.insert(at as usize, slice);

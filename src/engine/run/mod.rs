@@ -1,5 +1,5 @@
-//! What runs programs: ports with their endpoints and the runs of operations on them, the threads that
-//! drive them, and the memory that they use.
+//! Execution of programs: ports with their endpoints and the runs of operations on them, the threads that drive
+//! ports, and their memory.
 
 pub(super) mod backoff;
 pub(super) mod crossings;

@@ -1,8 +1,7 @@
-//! One operation that can be executed again and again: its runs, one for each port, and its
-//! working memory.
+//! An operation that can be executed repeatedly: one run for each port, and its working memory.
 //!
-//! While an operation is under way its runs belong to the ports; a port that has finished (or
-//! failed) gives its run back and counts down. The count is what everybody waits for.
+//! While an operation is under way its runs belong to the ports. A port that has finished or failed gives its run
+//! back and decrements a count, which all threads that wait for the operation read.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,9 +23,9 @@ use crate::engine::compile::program::{Buffer, Program};
 /// See the module documentation.
 pub struct Operation {
     program: Arc<Program>,
-    /// The runs of ports that are not under way. While `busy_ports` is 0 they are the starter's, of
-    /// whom there is one at a time; from [`take`](Operation::take) to the end of
-    /// [`give_back`](Completion::give_back) the port's.
+    /// The runs of ports that are not under way. A cell belongs to the starting thread, of which there is one at a
+    /// time, while `busy_ports` is 0, and to the port from [`take`](Operation::take) to the end of
+    /// [`give_back`](Completion::give_back).
     idle: Box<[UnsafeCell<Option<Box<PortRun>>>]>,
     /// Ports that have not finished.
     unfinished_ports: AtomicU32,
@@ -35,12 +34,12 @@ pub struct Operation {
     has_failed: AtomicBool,
     failure: Mutex<Option<Error>>,
     crossings: Arc<Crossings>,
-    /// Working memory and, per port, staging with their keys.
+    /// The working space and, for each port, its staging, with their keys.
     memory: WorkMemory,
 }
 
-// SAFETY: `idle` says who uses its cells when; runs may go from thread to thread. The ports' mutexes
-// order a start before what ports do, and `busy_ports` what ports do before the next start.
+// SAFETY: the comment of `idle` says which thread uses a cell; runs may move between threads. The ports' mutexes
+// order a start before the ports' accesses, and `busy_ports` orders these before the next start.
 unsafe impl Sync for Operation {}
 
 impl Operation {
@@ -72,15 +71,15 @@ impl Operation {
         &self.program
     }
 
-    /// True if no port is under way: the buffers are the caller's again.
+    /// True if no port is under way: the caller may use the buffers again.
     pub fn is_done(&self) -> bool {
-        // Acquire: pairs with the Release in `give_back`, so that what the ports wrote is seen.
+        // Acquire: pairs with the Release in `give_back`, so that the ports' writes are visible.
         self.busy_ports.load(Ordering::Acquire) == 0
     }
 
-    /// What went wrong, if anything did.
+    /// The failure of the operation, if it has failed.
     pub fn failure(&self) -> Option<Error> {
-        // Relaxed: `is_done` comes before, and orders this too.
+        // Relaxed: `is_done`, which is called before, orders this too.
         if !self.has_failed.load(Ordering::Relaxed) {
             return None;
         }
@@ -95,12 +94,12 @@ impl Operation {
             *lock(&self.failure) = None;
         }
         self.crossings.begin();
-        // Relaxed: the ports learn of the operation through their mutexes.
+        // Relaxed: the ports' mutexes order these stores.
         self.unfinished_ports.store(self.idle.len() as u32, Ordering::Relaxed);
         self.busy_ports.store(self.idle.len() as u32, Ordering::Relaxed);
     }
 
-    /// Takes the run of `port`, made ready for the operation with this context and number.
+    /// Takes the run of `port`, prepared for the operation with this context and number.
     ///
     /// # Safety
     /// See [`PortRun::start`]; `send` and `recv` are the user's memory. The thread has called
@@ -112,7 +111,7 @@ impl Operation {
         order: StartOrder,
         [send, recv]: [Memory; 2],
     ) -> Box<PortRun> {
-        // SAFETY: from `begin` on the cell is this thread's, until it launches the run.
+        // SAFETY: from `begin` until this thread launches the run, the cell belongs to it.
         let Some(mut run) = (unsafe { &mut *self.idle[port.index()].get() }).take() else {
             unreachable!("`begin` has checked that the port is idle");
         };
@@ -122,8 +121,8 @@ impl Operation {
         memories[Buffer::Recv as usize] = recv;
         memories[Buffer::Work as usize] = work;
         memories[Buffer::Staging as usize] = staging;
-        // SAFETY: the user's memory is the caller's promise; work and staging belong to this
-        // operation, which outlives the run's execution, and of which there is one at a time.
+        // SAFETY: the caller guarantees the user's memory. Work and staging belong to this operation, which outlives
+        // the execution of the run, and whose executions do not overlap.
         unsafe { run.start(operation, order, memories) };
         run
     }
@@ -133,23 +132,23 @@ impl Completion for Operation {
     fn give_back(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>) {
         if let Some(error) = failure {
             lock(&self.failure).get_or_insert_with(|| error.clone());
-            // Relaxed: ordered by the count.
+            // Relaxed: the count orders it.
             self.has_failed.store(true, Ordering::Relaxed);
         }
         let is_only = self.idle.len() == 1;
-        // AcqRel: the last one sees what the others have written, and whether they failed.
+        // AcqRel: the last port sees the other ports' writes, and whether they failed.
         let is_last = is_only || self.unfinished_ports.fetch_sub(1, Ordering::AcqRel) == 1;
         // After a failure the user's memory is not touched.
         if is_last && !self.has_failed.load(Ordering::Relaxed) {
             run.close();
         }
-        // SAFETY: the cell is the port's until the store below, and the port is done with the run.
+        // SAFETY: the cell belongs to the port until the store below, and the port does not use the run any more.
         unsafe { *self.idle[port.index()].get() = Some(run) };
         if is_only {
             // Release: pairs with the Acquire in `is_done`.
             return self.busy_ports.store(0, Ordering::Release);
         }
-        // Release: as above. It is a decrement, so it also carries on what earlier ports released.
+        // Release: as above. A decrement also continues the release sequence of earlier ports.
         self.busy_ports.fetch_sub(1, Ordering::Release);
     }
 }

@@ -1,7 +1,7 @@
 //! A port: an endpoint and the runs under way on it.
 //!
-//! Whoever holds the port's mutex drives it: a worker, or a thread that starts an operation or
-//! waits for one. All of them do the same, [`Port::drive`].
+//! The thread that holds the port's mutex drives the port: a worker, or a thread that starts an operation or waits
+//! for one. All of them run the code of [`Port::drive`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -24,28 +24,28 @@ use super::port_run::PortRun;
 use super::records;
 use super::window::Windows;
 
-/// Runs under way for which room is made in advance.
+/// Runs under way for which memory is reserved.
 const USUAL_RUNS: usize = 16;
-/// Events of one poll for which room is made in advance.
+/// Events of one poll for which memory is reserved.
 const USUAL_EVENTS: usize = 256;
-/// Receives of all runs that are posted and unfinished: further ones only as far as a step of
-/// their run needs them, so that what a wire keeps for receives does not grow without end.
+/// Posted and unfinished receives of all runs beyond which a run posts only the receives that its step needs, so that
+/// a wire's memory for receives stays bounded.
 const USUAL_RECVS: u32 = 4096;
 
-/// Who is told when a port is done with a run.
+/// The owner of a run, to which the port returns it.
 pub(crate) trait Completion: Send + Sync {
-    /// The port is done with the run; `failure` says why, if it has not finished.
+    /// Takes a run back; `failure` is the reason if the run has not finished.
     fn give_back(&self, port: PortId, run: Box<PortRun>, failure: Option<&Error>);
 }
 
-/// How far a run is moved on by whoever puts it under way.
+/// How far the thread that starts a run drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Push {
     /// Not at all: the port's worker is about to.
     Nowhere,
-    /// To its first messages.
+    /// Until its first messages are posted.
     Posts,
-    /// As far as it goes at once, with messages that have come before it.
+    /// As far as possible without waiting, with messages that have arrived before.
     AllTheWay,
 }
 
@@ -61,50 +61,49 @@ pub struct Port {
     has_worker: bool,
     state: CachePadded<Mutex<State>>,
     pub(crate) hints: CachePadded<Hints>,
-    /// Counts drives that achieved something. Written under the mutex.
+    /// Counts drives that moved something. Written under the mutex.
     n_moves: CachePadded<AtomicU64>,
-    /// Wakes threads of this rank that sleep while others drive this port.
+    /// Wakes threads of this rank that sleep while other threads drive this port.
     pub(crate) bell: Option<Arc<dyn Bell>>,
-    /// What waits on this port go by.
+    /// The clock for waits on this port.
     pub(crate) time: Time,
-    /// Held by a thread that asks another rank something.
+    /// Held by a thread that asks another rank for its status.
     pub(crate) asking: Mutex<()>,
 }
 
 pub(crate) struct State {
     pub(crate) endpoint: Box<dyn Endpoint>,
-    /// Whether everything of users has been given up and others have been told.
+    /// Whether the endpoint has been abandoned and other ranks have been told.
     pub(crate) has_given_up: bool,
-    /// Everything written has arrived, and nothing is to be written any more: peers may free
-    /// their memory.
+    /// All writes have arrived and no more will follow: peers may free their memory.
     pub(crate) is_fenced: bool,
-    /// By the number that their slots name.
+    /// The runs under way, by the number in their slots.
     pub(crate) runs: Numbered<Active>,
-    /// Numbers of runs that do not only wait for the wire to bring something.
+    /// Numbers of runs that may have something to do before the wire reports an event.
     pub(super) due: Vec<u32>,
     pub(super) windows: Windows,
     /// Receives of all runs that are posted and unfinished.
     pub(super) n_recvs: u32,
     pub(crate) events: Vec<Event>,
-    /// What happens here, if it is recorded.
+    /// The port's records of the timeline, if one is recorded.
     pub(crate) ring: Option<Ring>,
-    /// Nothing is put under way any more.
+    /// The port accepts no further runs.
     pub(crate) is_closed: bool,
 }
 
 pub(crate) struct Active {
     pub(crate) run: Box<PortRun>,
     owner: Arc<dyn Completion>,
-    /// It is on the list of those that are due.
+    /// The run's number is in `due`.
     is_due: bool,
 }
 
-/// Owners of runs that have ended. The last reference to one may go with this, and then its
-/// memory, for which the port's mutex is needed: so it is dropped without that.
+/// Owners of runs that have ended. If the last reference to an owner is dropped, its memory is released, which takes
+/// the port's mutex. So the list is dropped without the mutex.
 pub(super) type Ended = SmallVec<[Arc<dyn Completion>; 8]>;
 
 impl State {
-    /// Takes a run, which posts when it may: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
+    /// Adds a run, which posts as soon as its window allows: see [`Tag::WINDOW`](crate::endpoint::Tag::WINDOW).
     #[inline]
     fn put<const RECORDED: bool>(&mut self, run: Box<PortRun>, owner: Arc<dyn Completion>) {
         let State { runs, due, windows, ring, .. } = self;
@@ -112,7 +111,7 @@ impl State {
         if RECORDED && let Some(ring) = ring {
             records::begun(ring, number, &run);
         }
-        // One that may not is on the list as soon as it may.
+        // Otherwise the run becomes due when its window allows.
         if run.ordered().is_none_or(|id| windows.enter(id, number)) {
             due.push(number);
         }
@@ -170,12 +169,12 @@ impl Port {
         })
     }
 
-    /// Takes the mutex for something else than driving.
+    /// Takes the mutex for a purpose other than driving.
     pub(crate) fn reserve(&self) -> MutexGuard<'_, State> {
         self.hints.wanting(|| lock(&self.state))
     }
 
-    /// Puts a run under way and moves things on; after the port's end, gives it back as failed.
+    /// Starts a run and drives it as far as `push` says; if the port is closed, gives the run back as failed.
     #[inline]
     pub(crate) fn launch(&self, run: Box<PortRun>, owner: Arc<dyn Completion>, push: Push) {
         let drives = push != Push::Nowhere;
@@ -202,7 +201,7 @@ impl Port {
         state.put::<RECORDED>(run, owner);
         let has_others = self.hints.add_run(self.has_worker);
         if push != Push::Nowhere {
-            // Nothing has come for a run that has posted nothing.
+            // A run that has posted nothing has no events to poll for.
             let polls = has_others && !self.failure.is_set();
             let polled = if polls { state.poll::<RECORDED>() } else { Ok(()) };
             self.move_on::<RECORDED>(state, polled, push == Push::AllTheWay);
@@ -211,12 +210,11 @@ impl Port {
 
     /// A number that changes whenever something moves on this port.
     pub(crate) fn n_moves(&self) -> u64 {
-        // Acquire: whoever sees that something has moved sees what.
+        // Acquire: a thread that sees the new number also sees what has moved.
         self.n_moves.load(Ordering::Acquire)
     }
 
-    /// Moves every run on, unless another thread is doing so right now. Returns whether
-    /// anything happened.
+    /// Drives all runs, unless another thread is doing so. Returns whether anything moved.
     pub(crate) fn try_drive(&self) -> bool {
         match self.state.try_lock() {
             Ok(state) => self.drive_locked(state),
@@ -225,13 +223,13 @@ impl Port {
         }
     }
 
-    /// Moves every run on. Returns whether anything happened.
+    /// Drives all runs. Returns whether anything moved.
     pub(crate) fn drive(&self) -> bool {
         self.drive_locked(lock(&self.state))
     }
 
-    /// Whether a timeline is recorded is asked once, here and in [`launch`](Port::launch): without one, what follows
-    /// has no part of it.
+    /// Drives all runs. Only this function and [`launch`](Port::launch) check whether a timeline is recorded: without
+    /// one, the code that they call contains no part of it.
     pub(crate) fn drive_locked(&self, guard: MutexGuard<'_, State>) -> bool {
         match guard.ring {
             None => self.drive_in::<false>(guard),
@@ -249,7 +247,7 @@ impl Port {
         self.move_on::<RECORDED>(guard, polled, false)
     }
 
-    /// Moves every run on after a poll, and once more after another one if `again`.
+    /// Advances all runs after a poll, and once more after another poll if `again`.
     fn move_on<const RECORDED: bool>(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -281,7 +279,7 @@ impl Port {
             polled = state.poll::<RECORDED>();
         }
         if moved {
-            // Release: see `n_moves`; nobody else writes it meanwhile.
+            // Release: see `n_moves`. No other thread writes it under this mutex.
             self.n_moves.store(self.n_moves() + 1, Ordering::Release);
         }
         drop(state);
@@ -307,7 +305,7 @@ impl Port {
         }
         let State { endpoint, runs, due, windows, n_recvs, ring, .. } = state;
         let (mut at, mut n_kept) = (0, 0);
-        // Runs that end may add others.
+        // A run that ends may append others to `due`.
         while let Some(&number) = due.get(at) {
             at += 1;
             let Some(Active { run, is_due, .. }) = runs.get_mut(number) else {
@@ -346,7 +344,7 @@ impl Port {
         Ok(moved)
     }
 
-    /// Tells the runs what has happened to their messages.
+    /// Passes the events of a poll to their runs.
     #[inline]
     fn heard<const RECORDED: bool>(&self, state: &mut State) -> Result<(), Error> {
         let State { runs, due, n_recvs, events, ring, .. } = state;
@@ -390,11 +388,11 @@ impl Port {
         ended.push(owner);
     }
 
-    /// Tasks of an operation that have not finished on this port.
+    /// Unfinished tasks of an operation on this port, plus 1 if its run is under way here.
     pub(crate) fn unfinished(&self, operation: (u64, u32)) -> usize {
         let state = self.reserve();
         let found = state.runs.values().find(|active| active.run.operation() == operation);
-        // A run that has finished, but not gone yet, counts as well.
+        // The 1 is for a run that has finished, but has not ended yet.
         found.map_or(0, |active| 1 + active.run.unfinished())
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of a port when something has failed, here or elsewhere.
+//! The failure of a port, after an error here or on another rank.
 
 use crate::Rank;
 use crate::endpoint::{Status, WireError};
@@ -8,7 +8,7 @@ use crate::planted::{self, Planted};
 use super::port::{Ended, Port, State};
 
 impl Port {
-    /// Ends all runs if something has failed, and lets go of their memory. Returns whether there were some.
+    /// After a failure, ends all runs and releases their memory. Returns whether there were any.
     pub(super) fn fail_all(&self, state: &mut State, ended: &mut Ended) -> bool {
         let Some(reason) = self.failure.reason() else { return false };
         if !std::mem::replace(&mut state.has_given_up, true) {
@@ -17,10 +17,10 @@ impl Port {
             if let Some(observer) = state.endpoint.observer().filter(|_| tells) {
                 let blame = reason.blame(self.rank);
                 observer.tell(blame);
-                // Those who are told may have left, and tell nobody.
+                // The ranks that are told may have left, and then forward nothing.
                 observer.show(Status::GivenUp(blame));
             }
-            // Before anybody gets memory back.
+            // Before any owner gets its memory back.
             state.endpoint.abandon();
             state.events.clear();
         }
@@ -35,7 +35,7 @@ impl Port {
         failed
     }
 
-    /// The worker has panicked, perhaps in the middle of something.
+    /// Fails the rank after a panic of the worker, which may have left its work half done.
     pub(crate) fn worker_panicked(&self) {
         let (rank, message) = (self.rank, format!("in the worker of port {}", self.id));
         self.failure.set(&Error::RankPanicked { rank, message });
@@ -46,12 +46,12 @@ impl Port {
         self.failure.is_set()
     }
 
-    /// Whether a peer may still write to memory that it was told of.
+    /// Whether a peer may still write to memory whose address it knows.
     pub(crate) fn may_be_written(&self) -> bool {
         self.failure.may_be_written()
     }
 
-    /// A peer has made another call.
+    /// The error for a peer that has made another call.
     pub(super) fn elsewhere(&self, peer: Rank) -> Error {
         let (rank, fault) = (self.rank, Fault::Elsewhere);
         Error::Lost { rank, blame: Blame { rank: peer, fault, by: rank } }

@@ -1,4 +1,4 @@
-//! Driving a port where a timeline is wanted.
+//! Drives a port that records a timeline.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -6,7 +6,7 @@ use super::port::{Completion, Port, Push, State};
 use super::port_run::PortRun;
 
 impl Port {
-    /// [`launch`](Port::launch) with records. Apart, so that the other way is inlined.
+    /// [`launch`](Port::launch) with records; not inlined, so that the version without records is.
     #[cold]
     #[inline(never)]
     pub(super) fn launch_recorded(

@@ -1,8 +1,8 @@
-//! Running a port's program over an endpoint.
+//! The execution of a port's program over an endpoint.
 //!
-//! A [`PortRun`] holds the counters of one execution. It allocates when it is made, never
-//! afterwards. Receives are posted in plan order, a bounded number at a time; sends and local
-//! tasks in plan order among those that are ready.
+//! A [`PortRun`] holds the counters of one execution. It allocates memory only when it is created. Receives are
+//! posted in plan order, a bounded number at a time; sends and local tasks run in plan order among those that are
+//! ready.
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
 use crate::engine::compile::readers::NOBODY;
 
-/// Bytes that local tasks of a run read and write before its port polls again.
+/// Bytes that local tasks of a run write before its port polls again.
 const WORK_BYTES: u64 = 64 * 1024;
 
-/// The longest message that is sent before receives are posted.
+/// Longest message in bytes that is sent before receives are posted.
 const SHORT_BYTES: u64 = 4096;
 
 /// When an operation starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartOrder {
-    /// After all earlier ones of its communicator, on all ranks.
+    /// After all earlier operations of its communicator, on all ranks.
     Kept,
-    /// When another operation has brought what it needs, perhaps after later ones.
+    /// When another operation has delivered what it needs, perhaps after later operations.
     Late,
 }
 
@@ -48,21 +48,20 @@ pub struct PortRun {
     /// Receives posted so far.
     recvs_posted: usize,
     recvs_open: u32,
-    /// Something may be left to be posted: the wire could not take it, it was time to poll, or
-    /// something has happened since.
+    /// Something may be left to post: the wire did not take it, a poll was due, or an event has come since.
     has_more: bool,
-    /// A peer that makes another call. The run goes on to its end, so that nobody waits for this
-    /// rank in vain, and what it sends from then on says that it is worth nothing.
+    /// A peer that makes another call. The run continues to its end, so that no rank waits for this one in vain, and
+    /// marks its further messages as invalid.
     differing: Option<Rank>,
 }
 
-// SAFETY: the pointers in `memories` are only used by `start`'s contract: whoever runs the
-// program has exclusive use of that memory until it has finished, on whatever thread.
+// SAFETY: the pointers in `memories` are only used under `start`'s contract: the thread that runs the program has
+// exclusive use of that memory until the run has finished.
 unsafe impl Send for PortRun {}
 
 impl PortRun {
-    /// A run of port `port` of `program`, which has `crossings` in common with those of the other ports. A program
-    /// with folds needs a reducer.
+    /// A run of port `port` of `program`; the runs of all ports share `crossings`. A program with folds needs a
+    /// reducer.
     pub fn new(
         program: Arc<Program>,
         port: PortId,
@@ -94,14 +93,13 @@ impl PortRun {
         &self.program.ports[self.port.index()]
     }
 
-    /// Makes ready for an execution as operation `operation` of the communicator with the given
-    /// context, on the given memory.
+    /// Prepares an execution on the given memory, as operation `operation` of the communicator with context
+    /// `context`.
     ///
     /// # Safety
-    /// Until the run has finished or is dropped, the memories must stay valid, the send
-    /// buffer for reads and the others for reads and writes; no other program or thread may
-    /// use what this port's program touches. Their keys must be those of the endpoint that
-    /// the run will be driven with.
+    /// Until the run has finished or is dropped, the memories must stay valid, the send buffer for reads and the
+    /// others for reads and writes. No other program or thread may use bytes that this port's program touches. The
+    /// keys must be from the endpoint that the run will be driven with.
     ///
     /// # Panics
     /// If a memory is smaller than the program needs.
@@ -124,7 +122,7 @@ impl PortRun {
         self.differing = None;
     }
 
-    /// Context and number of the operation, if it is one whose order is kept.
+    /// Context and number of the operation, if its order is kept.
     #[inline]
     pub(crate) fn ordered(&self) -> Option<(u64, u32)> {
         (self.order == StartOrder::Kept).then_some((self.context, self.operation))
@@ -136,7 +134,7 @@ impl PortRun {
         Tag { context, operation, message: 0, call: 0 }.operation_id()
     }
 
-    /// True if nothing can be done until the wire reports something, of this run or of another.
+    /// True if nothing can be done before the wire reports an event, for this run or for another.
     pub(crate) fn waits_for_wire(&self) -> bool {
         let Progress { sends, locals, unheard, .. } = &self.progress;
         !self.has_more && *unheard == 0 && sends.is_empty() && locals.is_empty()
@@ -157,10 +155,9 @@ impl PortRun {
         self.code().steps[task as usize]
     }
 
-    /// Posts what can be posted, and does the local tasks that are ready, until neither moves
-    /// anything or so much was done that the wire should be polled. `run` is the number by which
-    /// events will name this run; `room` bounds the receives posted and unfinished, unless the
-    /// step needs more; `sink` is told what is done. Returns whether anything was.
+    /// Posts what can be posted and executes the local tasks that are ready, until nothing moves or the wire should
+    /// be polled again. `run` is the number of this run in events. `room` bounds the posted and unfinished receives,
+    /// unless the step needs more. `sink` records what is done. Returns whether anything was done.
     ///
     /// # Errors
     /// The wire's failure, with the task that was posted.
@@ -192,7 +189,7 @@ impl PortRun {
         Ok(moved)
     }
 
-    /// Looks what other ports of the rank have done for this one. Returns whether they have done anything.
+    /// Checks which tasks of other ports have ended that tasks of this run wait for. Returns whether any has.
     #[cold]
     pub fn hear(&mut self) -> bool {
         let code = &self.program.ports[self.port.index()];
@@ -218,11 +215,11 @@ impl PortRun {
         let code = &program.ports[self.port.index()];
         let (context, operation, call) = (self.context, self.operation, program.call);
         let late = if self.order == StartOrder::Late { Tag::LATE } else { 0 };
-        // The last that was posted.
+        // The last task that was posted.
         let mut posted = None;
         let window = code.recv_window.min(room.max(code.step_window));
-        // Short messages go first: peers wait for them. Long ones take long, and a peer may wait to
-        // learn that it can send one here.
+        // Short sends go first: peers wait for them. Receives go before long sends, which take long: a peer may wait
+        // to learn that it can send a long message here.
         let mut longest = SHORT_BYTES;
         let id = Tag { context, operation, message: 0, call }.operation_id();
         let mut start = sink.since();
@@ -246,8 +243,8 @@ impl PortRun {
                 let call = if self.differing.is_some() { Tag::not(call) } else { call };
                 let tag = Tag { context, operation, message: message | late, call };
                 let region = memories.wire(from);
-                // SAFETY: `start`'s caller keeps the memory valid until the run has finished, and
-                // it has not before this send has. The task's hazards keep writers away until then.
+                // SAFETY: `start`'s caller keeps the memory valid until the run has finished, which includes this
+                // send. The task's hazards keep writers away until then.
                 let taken = unsafe {
                     endpoint.post_send(to, SendPost { slot: Slot { run, task }, tag, region })
                 };
@@ -293,7 +290,7 @@ impl PortRun {
                 self.recvs_posted += 1;
                 posted = Some(task);
             }
-            // A message that was there already may have made sends ready.
+            // A receive of a message that had arrived before may have made sends ready.
             if is_full || progress.sends.is_empty() {
                 break;
             }
@@ -306,8 +303,8 @@ impl PortRun {
         Ok(posted.is_some())
     }
 
-    /// Does the first of the local tasks that are ready, of the run with this number; returns how many
-    /// bytes it has written, if there was one.
+    /// Executes the first local task that is ready; `run` is the number of this run. Returns the number of bytes that
+    /// the task has written, if there was one.
     #[inline]
     pub fn work(&mut self, run: u32, sink: &mut impl Sink) -> Option<u64> {
         let task = self.progress.locals.pop()?;
@@ -342,18 +339,18 @@ impl PortRun {
         Some(bytes)
     }
 
-    /// When the runs of all ports have finished: what only one of them does, for all.
+    /// Performs the closing copies, once, when the runs of all ports have finished.
     pub fn close(&self) {
         self.program.closing.iter().for_each(|&copy| self.memories.copy(copy));
     }
 
-    /// Before the next poll: puts messages that are still to be read in views where they belong.
+    /// Copies messages in views that have not been read yet to their regions, before the next poll.
     #[inline]
     pub fn settle(&mut self) {
         self.memories.settle();
     }
 
-    /// Notes that a posted receive has brought its message, which can be read in `view`.
+    /// Notes that a posted receive has got its message, in `view`.
     #[inline]
     pub fn viewed(&mut self, task: u32, view: View) {
         let code = &self.program.ports[self.port.index()];
@@ -363,7 +360,7 @@ impl PortRun {
         self.finished(task);
     }
 
-    /// Notes that a message of this run has met one of another call, of this peer.
+    /// Notes that a message of this run has matched one of another call, of rank `peer`.
     pub fn note_differing(&mut self, peer: Rank) {
         self.differing.get_or_insert(peer);
     }
@@ -394,8 +391,8 @@ impl PortRun {
         self.progress.finish(code, task, self.differing);
     }
 
-    /// What an unfinished run waits for: the first unfinished task whose predecessors have all finished.
-    /// `None` if only other ports can go on.
+    /// Step and item that an unfinished run waits for, by the first unfinished task without unfinished predecessors.
+    /// `None` if all unfinished tasks depend on other ports.
     pub fn awaited(&self) -> Option<(u32, Awaited)> {
         let task = self.progress.first_awaited()?;
         let awaited = match self.code().tasks[task] {

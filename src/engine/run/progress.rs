@@ -1,4 +1,4 @@
-//! How far a run is.
+//! The progress of a run.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ const DONE: u32 = u32::MAX;
 
 /// Which tasks have finished, and which may start.
 pub(super) struct Progress {
-    /// For each task how many predecessors are unfinished, or [`DONE`].
+    /// For each task, the number of its unfinished predecessors, or [`DONE`].
     pub(super) waiting: Box<[u32]>,
     pub(super) sends: ReadySet,
     pub(super) locals: ReadySet,
-    /// What the sets are at the start.
+    /// The ready sets at the start.
     first_sends: ReadySet,
     first_locals: ReadySet,
     pub(super) unfinished: usize,
     crossings: Arc<Crossings>,
     round: u32,
-    /// For each of the port's lists of what tasks of other ports it waits for, how many have ended.
+    /// For each list in the port's `hears`, the number of entries whose tasks have ended.
     heard: Box<[u32]>,
-    /// Of all lists, how many have not.
+    /// Entries of all these lists whose tasks have not ended.
     pub(super) unheard: u32,
 }
 
-/// What a port waits for of others.
+/// Number of dependencies of a port on tasks of other ports.
 fn n_heard(code: &PortProgram) -> u32 {
     code.hears.iter().map(|of_port| of_port.len() as u32).sum()
 }
 
 impl Progress {
-    /// At the start of a port's program, which has flags in common with others.
+    /// The start of a port's program; `crossings` has the flags that it shares with other ports.
     pub(super) fn new(code: &PortProgram, crossings: Arc<Crossings>) -> Self {
         let n_tasks = code.tasks.len();
         let (mut first_sends, mut first_locals) = (ReadySet::new(n_tasks), ReadySet::new(n_tasks));
@@ -63,7 +63,7 @@ impl Progress {
         }
     }
 
-    /// Back to the start of the same program.
+    /// Returns to the start of the same program.
     pub(super) fn start(&mut self, code: &PortProgram) {
         self.waiting.copy_from_slice(&code.n_deps);
         self.sends.copy_from(&self.first_sends);
@@ -76,12 +76,13 @@ impl Progress {
         }
     }
 
-    /// The first task that has not finished and waits for no other. None if all that has not waits for other ports.
+    /// The first unfinished task without unfinished predecessors; `None` if all unfinished tasks depend on other
+    /// ports.
     pub(super) fn first_awaited(&self) -> Option<usize> {
         self.waiting.iter().position(|&waiting| waiting == 0)
     }
 
-    /// A task has finished; `differing` is a peer that makes another call.
+    /// Notes that a task has finished; `differing` is a peer that makes another call.
     #[inline]
     pub(super) fn finish(&mut self, code: &PortProgram, task: u32, differing: Option<Rank>) {
         self.waiting[task as usize] = DONE;
@@ -94,7 +95,7 @@ impl Progress {
         }
     }
 
-    /// Says to other ports that a task has finished, if they wait for it.
+    /// Sets the flag of a finished task, if a task of another port waits for it.
     #[cold]
     fn tell(&self, code: &PortProgram, task: u32, differing: Option<Rank>) {
         if let Some(flag) = code.flag(task) {
@@ -102,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Looks which tasks of other ports have ended. Returns whether any has, and a peer that makes another call.
+    /// Polls the flags of other ports' tasks. Returns whether any task has ended, and a peer that makes another call.
     pub(super) fn hear(&mut self, code: &PortProgram) -> (bool, Option<Rank>) {
         let before = self.unheard;
         for (list, of_port) in code.hears.iter().enumerate() {
@@ -117,7 +118,7 @@ impl Progress {
         (self.unheard < before, self.crossings.differing())
     }
 
-    /// One of the tasks that a task waits for has finished.
+    /// Notes that a predecessor of a task has finished.
     #[inline(always)]
     fn release(&mut self, code: &PortProgram, task: u32) {
         let waiting = &mut self.waiting[task as usize];
@@ -129,7 +130,7 @@ impl Progress {
             match code.tasks[task as usize] {
                 Task::Send { .. } => self.sends.insert(task),
                 Task::Copy(_) | Task::Fold(_) => self.locals.insert(task),
-                // Found by `post`, in plan order.
+                // `post` finds receives, in plan order.
                 Task::Recv { .. } => {}
             }
         }

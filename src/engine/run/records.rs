@@ -1,18 +1,18 @@
-//! What a port records of its runs, where a timeline is wanted: apart from the port, whose own way stays short.
+//! The timeline records of a port, separate from the port so that its code without a timeline stays short.
 
 use crate::endpoint::{Endpoint, Event, Slot, WireError};
 use crate::timeline::{Kind, Record, Ring, Sink};
 
 use super::port_run::PortRun;
 
-/// A run is under way.
+/// Records that a run is under way.
 #[cold]
 pub(super) fn begun(ring: &mut Ring, number: u32, run: &PortRun) {
     let id = run.id();
     ring.note(|start| Record { start, id, run: number, ..Record::default() });
 }
 
-/// Polls the endpoint, with a record if that brings something.
+/// Polls the endpoint, and records the poll if it brings events.
 #[cold]
 pub(super) fn polled(
     ring: &mut Ring,
@@ -28,14 +28,14 @@ pub(super) fn polled(
     polled
 }
 
-/// A run has ended.
+/// Records that a run has ended.
 #[cold]
 pub(super) fn ended(ring: &mut Ring, run: u32) {
     let start = ring.since();
     ring.push(Record { start, run, kind: Kind::Ended, ..Record::default() });
 }
 
-/// A poll has brought these events.
+/// Records the events of a poll.
 #[cold]
 pub(super) fn done(ring: &mut Ring, events: &[Event]) {
     let start = ring.since();

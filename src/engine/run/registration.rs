@@ -1,4 +1,4 @@
-//! Registering memory at a port, where its wire needs that.
+//! Registration of memory at a port, if its wire needs it.
 
 use crate::endpoint::{MemoryRange, Owner};
 use crate::error::Error;
@@ -31,8 +31,7 @@ impl Port {
         key.map(Some).map_err(|source| self.wire_error(None, source))
     }
 
-    /// Releases a registration. If that fails everything does, since there is nobody to tell it
-    /// to.
+    /// Releases a registration. An error fails the rank, since no caller could handle it.
     pub(crate) fn release(&self, key: u64) {
         let released = self.reserve().endpoint.registry().map_or(Ok(()), |r| r.release(key));
         if let Err(source) = released {

@@ -25,16 +25,16 @@ impl UserMemory {
     }
 }
 
-/// The keys of the user's memory at every port of an operation.
+/// Keys of the user's memory at every port of an operation.
 ///
-/// Made by [`Engine::register`](crate::engine::Engine::register), used by [`Engine::start`](crate::engine::Engine::start), given back to
-/// [`Engine::release`](crate::engine::Engine::release)
-/// when the operation is done. Keeps its capacity.
+/// [`Engine::register`](crate::engine::Engine::register) creates keys,
+/// [`Engine::start`](crate::engine::Engine::start) uses them, and [`Engine::release`](crate::engine::Engine::release)
+/// releases them when the operation is done. Keeps its capacity.
 #[derive(Default, Debug)]
 pub struct UserKeys(pub(crate) Vec<[Option<u64>; 2]>);
 
 impl UserKeys {
-    /// True if nothing is registered: there is no operation to be waited for.
+    /// True if nothing is registered, so that there is no operation to wait for.
     #[inline]
     pub fn is_released(&self) -> bool {
         self.0.is_empty()
@@ -47,16 +47,16 @@ impl UserKeys {
     }
 }
 
-/// Whether `operation` puts any of the user's memory on the wire so that it must be registered.
+/// Whether `operation` sends from or receives into the user's memory in messages that need registered memory.
 #[inline]
 pub(crate) fn needs_keys(ports: &[Arc<Port>], operation: &Operation) -> bool {
     let mut programs = operation.program().ports.iter().zip(ports);
     programs.any(|(code, port)| code.wire_bytes[..2].iter().any(|&bytes| port.needs_key(bytes)))
 }
 
-/// Registers the user's memory wherever `operation` puts it on the wire: all of it, since a port's part of it is another
-/// one in a shorter call, which would find nothing. By the caller, who can make a call that finds no room again: no peer
-/// has heard of it.
+/// Registers the user's memory at each port where `operation` puts it on the wire: all of it, since a port's part
+/// would be another one in a shorter call, which would not find the registration. The caller's thread does this: if
+/// there is no room, the call can be made again, since no peer knows of it yet.
 ///
 /// # Safety
 /// See [`Engine::register`](crate::engine::Engine::register).
@@ -67,7 +67,7 @@ pub(crate) unsafe fn register(
     keep: bool,
     keys: &mut UserKeys,
 ) -> Result<(), Error> {
-    // One proof for all ports: they were all asked after the memory was handed over.
+    // One proof for all ports: each port registers after the memory was handed over.
     let mut settled = None;
     for (code, port) in operation.program().ports.iter().zip(ports) {
         let mut of_port = [None; 2];
@@ -94,7 +94,7 @@ pub(crate) unsafe fn register(
     Ok(())
 }
 
-/// Registers memory at all ports, for operations to find.
+/// Registers memory at all ports, for later operations to find.
 ///
 /// # Safety
 /// See [`Engine::register_explicitly`](crate::engine::Engine::register_explicitly).
@@ -117,7 +117,7 @@ pub(crate) unsafe fn register_explicitly(
     Ok(keys)
 }
 
-/// Releases what [`register`] or [`register_explicitly`] has registered; nothing uses it.
+/// Releases the keys from [`register`] or [`register_explicitly`]; no operation under way may use them.
 pub(crate) fn release(ports: &[Arc<Port>], keys: &mut UserKeys) {
     for (keys, port) in keys.0.drain(..).zip(ports) {
         keys.into_iter().flatten().for_each(|key| port.release(key));

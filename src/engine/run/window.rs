@@ -1,12 +1,12 @@
-//! Which operations may post: of one communicator, none whose number is ahead by [`Tag::WINDOW`] or more
-//! of one that is under way. They come in the order of their numbers: see [`Engine::start`](crate::engine::Engine::start).
+//! The window of a communicator's operations: none posts whose number is ahead by [`Tag::WINDOW`] or more of one that
+//! is under way. Operations start in the order of their numbers: see [`Engine::start`](crate::engine::Engine::start).
 
 use std::collections::VecDeque;
 
 use crate::endpoint::Tag;
 use crate::planted::{self, Planted};
 
-/// Those of one communicator.
+/// The window of one communicator.
 #[derive(Debug)]
 struct Window {
     context: u64,
@@ -14,7 +14,7 @@ struct Window {
     first: u32,
     /// Bit `i`: number `first + i` is under way and may post.
     active: u64,
-    /// Numbers that may not post yet, in the order in which they came, with what they were held as.
+    /// Numbers that may not post yet, in order of arrival, each with its `held_as`.
     held: VecDeque<(u32, u32)>,
 }
 
@@ -25,12 +25,12 @@ const _: () = assert!(Tag::WINDOW == u64::BITS);
 pub(crate) struct Windows(Vec<Window>);
 
 impl Window {
-    /// How far a number is ahead of the first.
+    /// Distance of a number ahead of `first`, modulo the number of operations.
     fn ahead(&self, number: u32) -> u32 {
         number.wrapping_sub(self.first) % Tag::OPERATIONS
     }
 
-    /// Takes note of a number that is under way from now on; false if it may not post yet.
+    /// Adds a number that is under way; false if it may not post yet.
     #[inline]
     fn enter(&mut self, number: u32) -> bool {
         if self.active == 0 {
@@ -47,8 +47,8 @@ impl Window {
 }
 
 impl Windows {
-    /// The operation with this context and number is under way from now on. Returns whether it may post;
-    /// if not, [`leave`](Windows::leave) gives out `held_as` when it may.
+    /// Adds an operation that is under way. Returns whether it may post; if not, [`leave`](Windows::leave) passes
+    /// `held_as` on as soon as it may.
     #[inline]
     pub(crate) fn enter(&mut self, (context, number): (u64, u32), held_as: u32) -> bool {
         if let Some(window) = self.0.iter_mut().find(|window| window.context == context) {
@@ -62,7 +62,7 @@ impl Windows {
         true
     }
 
-    /// A communicator of which nothing is under way gets the place of another one, if there is one.
+    /// Adds the window of a communicator, in place of one without operations if possible.
     #[cold]
     fn open(&mut self, context: u64, first: u32) {
         let window = Window { context, first, active: 1, held: VecDeque::new() };
@@ -72,8 +72,7 @@ impl Windows {
         }
     }
 
-    /// The operation with this context and number, which could post, has ended: gives out what those are
-    /// held as that may post now.
+    /// Removes an operation that could post, and calls `give` with `held_as` of each operation that may post now.
     #[inline]
     pub(crate) fn leave(&mut self, (context, number): (u64, u32), mut give: impl FnMut(u32)) {
         let of = |window: &&mut Window| window.context == context;
@@ -96,7 +95,7 @@ impl Windows {
         }
     }
 
-    /// Nothing is under way any more.
+    /// Removes all operations.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
@@ -108,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// A number that does not come in order is held like one that is far ahead.
+    /// A number out of order is held like one that is far ahead.
     #[test]
     fn what_is_behind_does_not_post_unrecorded() {
         for first in [200, 5, Tag::OPERATIONS - 1] {
@@ -119,7 +118,7 @@ mod tests {
             let mut given = Vec::new();
             windows.leave(behind(0), |held_as| given.push(held_as));
             assert_eq!(given, [1]);
-            // It is under way: what is far ahead of it waits.
+            // The number that was held is under way: one that is far ahead of it waits.
             assert!(!windows.enter(behind(1), 2));
             windows.leave(behind(Tag::WINDOW + 1), |held_as| given.push(held_as));
             assert_eq!(given, [1, 2]);
@@ -127,12 +126,12 @@ mod tests {
     }
 
     proptest! {
-        /// Against the rule in its own words: nothing posts while one is under way that is so far behind.
+        /// Compares with the definition: no operation posts while one is under way that is far behind it.
         #[test]
         fn none_posts_that_is_far_ahead(
             first in prop_oneof![0..300u32, Tag::OPERATIONS - 300..Tag::OPERATIONS],
-            // Of which communicator the next operation starts and how many numbers it leaves out, or which
-            // one of those that may post ends.
+            // Whether an operation starts, of which communicator, and how many numbers it leaves out; or which of the
+            // operations that may post ends.
             steps in prop::collection::vec(
                 (any::<bool>(), 0..3u64, 0..3u32, any::<prop::sample::Index>()),
                 1..400,
@@ -140,14 +139,14 @@ mod tests {
         ) {
             let mut windows = Windows::default();
             let mut next = [first; 3];
-            // Those under way, with what they were held as and whether they may post.
+            // The operations under way, each with its `held_as` and whether it may post.
             let mut under_way: Vec<((u64, u32), u32, bool)> = Vec::new();
             let far = |(context, number): (u64, u32), (of, behind): (u64, u32)| {
                 let ahead = number.wrapping_sub(behind) % Tag::OPERATIONS;
                 context == of && (Tag::WINDOW..Tag::OPERATIONS / 2).contains(&ahead)
             };
             for (at, (starts, context, left_out, which)) in steps.into_iter().enumerate() {
-                // Those that start outnumber those that end.
+                // More operations start than end.
                 let may_post: Vec<usize> =
                     (0..under_way.len()).filter(|&index| under_way[index].2).collect();
                 if starts || at % 3 == 0 || may_post.is_empty() {

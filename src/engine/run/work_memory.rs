@@ -1,7 +1,7 @@
-//! Working memory of operations: taken when an operation is made, given back with it.
+//! Working memory of operations: allocated with an operation, and released with it.
 //!
-//! What is given back is kept, registered as it is, for the next that it fits: calls whose sizes change
-//! every time make an operation each, and fresh memory costs more than most of what they do with it.
+//! Released memory is kept, with its registrations, for the next operation that it fits: calls whose sizes change
+//! every time create an operation each, and fresh memory costs more than most of the work that they do with it.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,18 +18,18 @@ use super::memories::Memory;
 use super::port::Port;
 use crate::engine::compile::program::{Buffer, PortProgram, Program};
 
-/// Blocks kept that no operation has, and their bytes.
+/// Limits of the blocks kept without an operation: their number, and their bytes in all.
 const KEPT_BLOCKS: usize = 16;
 const KEPT_BYTES: u64 = 32 << 20;
-/// An operation gets at most twice what it needs, and so much more.
+/// An operation gets at most twice the bytes that it needs, plus this many.
 const SMALL_BYTES: u64 = 64 * 1024;
-/// A new block is up to an eighth longer than what it is made for: the next may need a little more.
+/// A new block is up to an eighth longer than needed: the next operation may need a little more.
 const SLACK: u64 = 8;
 
-/// Memory of several buffers, on pages of its own: pages are registered as a whole.
+/// Memory for several buffers, on pages of its own: registration covers whole pages.
 struct Block {
     ports: Arc<[Arc<Port>]>,
-    /// The key at each port where it is registered.
+    /// By port, the key, if the block is registered there.
     keys: Box<[Option<u64>]>,
     /// Freed after all registrations have been released.
     pages: ManuallyDrop<Pages>,
@@ -46,7 +46,7 @@ impl Block {
         self.pages.len() as u64
     }
 
-    /// The memory as `port` sees it, where its part of a program is `code`.
+    /// The memory with its key at `port`, where `code` is the port's part of a program; registers it if necessary.
     fn at_port(&mut self, port: PortId, code: &PortProgram) -> Result<Memory, Error> {
         let (ptr, len) = (self.pages.ptr(), self.pages.len());
         let range = MemoryRange { ptr, len, access: Access::Write };
@@ -65,7 +65,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // After a failure a late message may still be written to what peers were told of.
+        // After a failure a late message may still be written to memory that peers can address.
         if self.ports.iter().any(|port| port.may_be_written()) {
             return;
         }
@@ -74,17 +74,17 @@ impl Drop for Block {
                 key.iter().for_each(|&key| port.release(key));
             }
         }
-        // SAFETY: once, at the end; nothing addresses the memory any more.
+        // SAFETY: dropped once; nothing addresses the memory any more.
         unsafe { ManuallyDrop::drop(&mut self.pages) };
     }
 }
 
-/// The working memory of a rank that no operation has.
+/// The working memory of a rank that no operation uses.
 pub(crate) struct Spares {
     ports: Arc<[Arc<Port>]>,
-    /// In the order in which they were given back.
+    /// In order of release.
     blocks: Mutex<Vec<Block>>,
-    /// Bytes of the blocks that operations have.
+    /// Bytes of the blocks that operations use.
     given_bytes: AtomicU64,
 }
 
@@ -93,13 +93,13 @@ impl Spares {
         Arc::new(Spares { ports, blocks: Mutex::default(), given_bytes: AtomicU64::new(0) })
     }
 
-    /// Bytes of the working memory that operations have.
+    /// Bytes of the working memory that operations use.
     pub(crate) fn given_bytes(&self) -> u64 {
-        // Relaxed: a figure, which others change meanwhile.
+        // Relaxed: a statistic, which other threads change meanwhile.
         self.given_bytes.load(Ordering::Relaxed)
     }
 
-    /// The shortest block that fits, or a new one.
+    /// Takes the shortest block that fits, or allocates a new one.
     fn take(&self, len: u64) -> Result<Block, Error> {
         let fits = |block: &Block| {
             (len..=len.saturating_mul(2).saturating_add(SMALL_BYTES)).contains(&block.len())
@@ -114,7 +114,7 @@ impl Spares {
         Block::new(&self.ports, len.checked_next_multiple_of(slack).unwrap_or(len))
     }
 
-    /// Keeps a block that nothing addresses any more, in place of the oldest ones if they are too many.
+    /// Keeps a block that nothing addresses any more, and frees the oldest blocks beyond the limits.
     fn give(&self, block: Block) {
         let mut blocks = lock(&self.blocks);
         blocks.push(block);
@@ -125,7 +125,7 @@ impl Spares {
             n_old += 1;
         }
         let old: Vec<Block> = blocks.drain(..n_old).collect();
-        // They take ports' mutexes when they go.
+        // Dropping a block takes the ports' mutexes.
         drop(blocks);
         drop(old);
     }
@@ -134,7 +134,7 @@ impl Spares {
 /// Working space and staging of one operation, with their keys at every port.
 pub struct WorkMemory {
     spares: Arc<Spares>,
-    /// The working space, which the ports share, and behind it the staging of each.
+    /// The working space, which the ports share, followed by the staging of each port.
     block: Option<Block>,
     ports: Box<[[Memory; 2]]>,
 }
@@ -145,10 +145,10 @@ unsafe impl Send for WorkMemory {}
 unsafe impl Sync for WorkMemory {}
 
 impl WorkMemory {
-    /// The memory that `program` needs, registered where the wire wants it.
+    /// Allocates the memory that `program` needs, registered where the wire needs it.
     pub(crate) fn new(program: &Program, spares: &Arc<Spares>) -> Result<Self, Error> {
         WorkMemory::of(program, spares).or_else(|_| {
-            // What is kept may be what there is no room for.
+            // The kept blocks may take the memory that is missing.
             let kept = std::mem::take(&mut *lock(&spares.blocks));
             drop(kept);
             WorkMemory::of(program, spares)
@@ -157,7 +157,7 @@ impl WorkMemory {
 
     fn of(program: &Program, spares: &Arc<Spares>) -> Result<Self, Error> {
         let page = page_bytes() as u64;
-        // What exceeds the address space is refused below.
+        // A length beyond the address space is refused below.
         let whole = |len: u64| len.checked_next_multiple_of(page).unwrap_or(u64::MAX);
         let work_len = whole(program.work_bytes);
         let staging_lens =
@@ -176,7 +176,7 @@ impl WorkMemory {
             let all = block.at_port(port, code)?;
             let part = |offset: u64, len: u64| match len {
                 0 => Memory::NONE,
-                // Within the block, so that the offset fits.
+                // Within the block, so that the offset fits a usize.
                 _ => Memory {
                     ptr: all.ptr.wrapping_add(offset as usize),
                     len,
@@ -213,7 +213,7 @@ mod tests {
     use crate::endpoint::{Endpoint, Event, Posted, RecvPost, Registry, SendPost, WireError};
     use crate::engine::Failure;
 
-    /// A wire that is only registered at: lengths by first byte.
+    /// A wire for registration only: lengths by address of the first byte.
     #[derive(Clone, Default)]
     struct Wire(Arc<Mutex<BTreeMap<u64, usize>>>);
 
@@ -274,7 +274,7 @@ mod tests {
         (Spares::new(Arc::new(ports)), failure)
     }
 
-    /// A program with so much working space and staging, of which port 0 has messages that need keys.
+    /// A program with this much working space and staging; port 0 has messages that need keys.
     fn program(work: u64, staging: u64) -> Program {
         let port = |longest: u64| PortProgram {
             needs: [0, 0, work, staging],
@@ -307,13 +307,13 @@ mod tests {
         assert_eq!(second.ptr, first.ptr.wrapping_add(first.len as usize));
         drop(memory);
 
-        // A little more fits as well.
+        // The block also fits a need that is a little larger, or smaller.
         for work_bytes in [90_000, 103_000, 60_000] {
             let again = WorkMemory::new(&program(work_bytes, 5000), &spares).unwrap();
             assert_eq!(again.of_port(PortId(0))[0].ptr, work.ptr);
             assert_eq!(lock(&wire.0).len(), 1);
         }
-        // Neither what needs more, nor what needs far less, nor a second one at the same time.
+        // It does not fit a much larger or much smaller need, or a second operation at the same time.
         let others =
             [200_000, 8, 100_000].map(|work| WorkMemory::new(&program(work, 0), &spares).unwrap());
         assert_eq!(lock(&wire.0).len(), 3);
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(lock(&wire.0).len(), 0);
     }
 
-    /// Peers may still write there.
+    /// Peers may still write to the memory.
     #[test]
     fn nothing_is_let_go_of_after_a_failure() {
         let wire = Wire::default();

@@ -1,5 +1,4 @@
-//! A thread that drives one port or several whenever something is under way on them, and is parked
-//! otherwise.
+//! A thread that drives one or several ports while something is under way on them, and is parked otherwise.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,11 +9,10 @@ use std::time::{Duration, Instant};
 use super::backoff::{Backoff, Waits};
 use super::port::Port;
 
-/// How long a worker with a core of its own looks out for the next operation before it sleeps:
-/// about what waking it up takes.
+/// How long a worker with its own core looks for the next operation before it sleeps: about the time of a wake-up.
 const LOOK_OUT: Duration = Duration::from_micros(40);
 
-/// Ends with the value: dropping it waits for the thread.
+/// A worker thread; dropping the value stops and joins it.
 pub(crate) struct Worker {
     stop: Arc<AtomicBool>,
     /// `None` only while being dropped.
@@ -22,8 +20,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker for `ports`, on `core` if one is given. `own_core` says that it may keep
-    /// its core busy.
+    /// Starts a worker for `ports`, pinned to `core` if one is given. `own_core` says that it may keep its core busy.
     pub(crate) fn spawn(
         name: String,
         ports: Box<[Arc<Port>]>,
@@ -34,11 +31,10 @@ impl Worker {
         let stopped = stop.clone();
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             if let Some(id) = core {
-                // A core that is not there is no reason to fail: the worker then runs
-                // wherever the system puts it.
+                // A core that does not exist is no error: the worker then runs wherever the system puts it.
                 core_affinity::set_for_current(core_affinity::CoreId { id });
             }
-            // Whatever a panic leaves half done is given up together with the ports.
+            // After a panic the ports are given up, with any state that is half updated.
             if catch_unwind(AssertUnwindSafe(|| work(&ports, &stopped, own_core))).is_err() {
                 ports.iter().for_each(|port| port.worker_panicked());
             }
@@ -46,7 +42,7 @@ impl Worker {
         Ok(Worker { stop, thread: Some(thread) })
     }
 
-    /// There may be something to do.
+    /// Wakes the worker: there may be something to do.
     pub(crate) fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
@@ -97,18 +93,17 @@ fn work(ports: &[Arc<Port>], stop: &AtomicBool, own_core: bool) {
     }
 }
 
-/// Sleeps until somebody wakes it. Whoever puts something under way, or leaves something
-/// behind, does.
+/// Parks until another thread wakes the worker: a thread that has started a run, or stops driving with runs left.
 fn sleep(ports: &[Arc<Port>]) {
     ports.iter().for_each(|port| port.hints.set_parked(true));
-    // Again, now that others may have seen that they have to wake this thread.
+    // Check again, now that other threads can see that they must wake this one.
     if !ports.iter().any(|port| has_work(port)) {
         std::thread::park();
     }
     ports.iter().for_each(|port| port.hints.set_parked(false));
 }
 
-/// Waits a moment for something to do; returns whether something has come.
+/// Polls for work for [`LOOK_OUT`]; returns true if there is some, or if the worker must stop.
 fn looks_out(ports: &[Arc<Port>], stop: &AtomicBool) -> bool {
     let start = Instant::now();
     loop {
@@ -137,8 +132,8 @@ mod tests {
     use crate::engine::Failure;
     use crate::error::Error;
 
-    /// A wire that counts its polls, by threads that may run on one core alone and others, and panics in one of
-    /// them.
+    /// A wire that counts polls of threads that may run on several cores and of threads pinned to one, and panics at
+    /// poll number `panics_at`.
     #[derive(Clone)]
     struct Wire {
         polls: Arc<[AtomicUsize; 2]>,
@@ -224,7 +219,7 @@ mod tests {
             matches!(&reason, Some(Error::RankPanicked { rank: 3, message }) if message.contains("port 1")),
             "{reason:?}"
         );
-        // Others come upon a mutex that was held in the panic.
+        // Other threads can still take the mutex, which was held during the panic.
         assert!(!port.try_drive() && port.reserve().has_given_up);
     }
 }

@@ -1,4 +1,4 @@
-//! The functions that stand in for the C library's, and what they announce.
+//! The functions that replace the C library's, and the ranges that they announce.
 
 use std::ffi::{CStr, c_int, c_long, c_void};
 use std::io;
@@ -14,9 +14,9 @@ use crate::memory::pages::Pages;
 use crate::memory::span::Span;
 use crate::symbols::file_of;
 
-/// Ranges that may wait for a cache.
+/// Ranges that the log keeps for caches to read.
 const LATEST: usize = 4096;
-/// How often a hook tries to take the pen: who holds it writes three words.
+/// Attempts to take the writer's lock (`pen`). Its holder performs three stores, so a short spin suffices.
 const TRIES: usize = 10_000;
 
 static HOOKS: OnceLock<Hooks> = OnceLock::new();
@@ -25,32 +25,32 @@ static HOOKS: OnceLock<Hooks> = OnceLock::new();
 #[derive(Debug)]
 struct Hooks {
     log: Arc<EventLog>,
-    /// Held by the thread that posts.
+    /// The writer's lock: held by the thread that posts.
     pen: AtomicBool,
-    /// Ranges that could not be posted: a signal handler may have interrupted the thread that has the pen.
+    /// Ranges that could not be posted: a signal handler may have interrupted the holder of `pen`.
     n_lost: AtomicUsize,
-    /// Where the C library keeps the program break.
+    /// The word with the program break, in the C library.
     current_break: *const AtomicUsize,
     page: usize,
     patches: OnceLock<Vec<Patch>>,
-    /// The jumps are gone: nothing more is watched.
+    /// The jumps have been overwritten: nothing more is watched.
     broken: AtomicBool,
 }
 
-// SAFETY: the address of a word of the C library's, which is there as long as the process, and which is read and
-// written as an atomic.
+// SAFETY: the address of a word of the C library, which exists as long as the process, and which is accessed as an
+// atomic.
 unsafe impl Send for Hooks {}
 // SAFETY: as above.
 unsafe impl Sync for Hooks {}
 
-/// What [`Hooks`] is to a cache.
+/// [`Hooks`] as the event source of a registration cache.
 #[derive(Debug)]
 struct Source(&'static Hooks);
 
-/// The events of the C library's functions; the first call changes them.
+/// The events of the C library's functions; the first call changes the functions.
 ///
 /// # Errors
-/// Why they cannot be changed.
+/// The reason why they cannot be changed.
 pub(in crate::memory) fn start() -> Result<Arc<dyn EventSource>, String> {
     let hooks = match HOOKS.get() {
         Some(hooks) => hooks,
@@ -98,7 +98,7 @@ impl Hooks {
         let prepared: Result<Vec<_>, String> = hooks
             .iter()
             .map(|&(name, hook)| {
-                // SAFETY: the C library's function of that name, and one that does the same.
+                // SAFETY: the C library's function of that name, and a hook that does the same.
                 let patch = unsafe { Patch::prepare(library(name)?, hook) };
                 patch.map_err(|error| named(name, error))
             })
@@ -114,7 +114,7 @@ impl Hooks {
         Ok(patches)
     }
 
-    /// Maps a page and unmaps it as everybody does: is it announced?
+    /// Maps a page and unmaps it through the C library; returns whether that was announced.
     fn reports_an_unmapping(&self) -> bool {
         let before = self.log.position();
         let page = Pages::new(1).map_err(|_| ());
@@ -126,7 +126,7 @@ impl Hooks {
     fn gone(&self, addr: usize, len: usize) {
         match Span::of_pages(addr, len, self.page) {
             Some(span) if !forks::is_child() => self.post(span),
-            // Not a range, which the system call will say; or nobody listens.
+            // Not a valid range, which the system call will reject; or a child process, in which no cache listens.
             _ => {}
         }
     }
@@ -138,12 +138,12 @@ impl Hooks {
             }
             std::hint::spin_loop();
         }
-        // Release: partner is the acquire in `settled`.
+        // Release: pairs with the acquire in `settled`.
         self.n_lost.fetch_add(1, Ordering::Release);
     }
 
     fn try_post(&self, span: Span) -> bool {
-        // Acquire and release: what the last writer has posted comes before this.
+        // Acquire, with the release below: the last writer's posts precede this one.
         let is_free =
             self.pen.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed);
         if is_free.is_err() {
@@ -174,7 +174,7 @@ impl EventSource for Source {
         self.0.log.clone()
     }
 
-    /// Everything is announced.
+    /// Succeeds for every range, since everything is announced, until the jumps are overwritten.
     fn watch(&self, _: Span) -> io::Result<()> {
         match self.0.broken.load(Ordering::Acquire) {
             false => Ok(()),
@@ -184,13 +184,13 @@ impl EventSource for Source {
 
     fn unwatch(&self, _: Span) {}
 
-    /// Events are announced before their memory goes. This is where it is seen that some were not.
+    /// Events are announced before their memory is taken away. This call detects that some were not.
     fn settled(&self) -> bool {
         let Source(hooks) = self;
         if !hooks.is_intact() && !hooks.broken.swap(true, Ordering::AcqRel) {
             hooks.post_everything();
         }
-        // Relaxed first: mostly there are none, and a write costs more.
+        // A load first: mostly the number is 0, and a write costs more.
         if hooks.n_lost.load(Ordering::Acquire) > 0 && hooks.n_lost.swap(0, Ordering::AcqRel) > 0 {
             hooks.post_everything();
         }
@@ -198,9 +198,9 @@ impl EventSource for Source {
     }
 }
 
-/// Where the C library has a symbol.
+/// Address of a symbol of the C library.
 fn library(name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: a constant name; nothing is loaded that is not there already.
+    // SAFETY: a constant name; nothing is loaded that is not loaded already.
     let found = unsafe {
         let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
         match library.is_null() {
@@ -214,17 +214,17 @@ fn library(name: &CStr) -> Result<*mut c_void, String> {
     }
 }
 
-/// Whoever has loaded this code may not unload it: the C library is about to jump here.
+/// Prevents the unloading of this code: the C library is about to jump to it.
 fn stay_loaded() -> Result<(), String> {
     let file = file_of(munmap as *const c_void).ok_or("the file of this library is not known")?;
     let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: the name that the loader gave. If it has no object of that name, this is the program itself, which
-    // stays.
+    // SAFETY: the name that the loader gave. If the loader has no object of that name, the code is in the program
+    // itself, which is never unloaded.
     unsafe { libc::dlopen(file.as_ptr(), flags) };
     Ok(())
 }
 
-/// The hooks, for the functions below, which nobody calls before there are some.
+/// Announces a range, for the functions below, which are not called before there are hooks.
 fn announce(addr: usize, len: usize) {
     if let Some(hooks) = HOOKS.get() {
         hooks.gone(addr, len);
@@ -233,7 +233,7 @@ fn announce(addr: usize, len: usize) {
 
 unsafe extern "C" fn munmap(addr: usize, len: usize) -> c_int {
     announce(addr, len);
-    // SAFETY: what the caller asked of the C library.
+    // SAFETY: the call that the caller requested of the C library.
     unsafe { libc::syscall(libc::SYS_munmap, addr, len) as c_int }
 }
 
@@ -248,7 +248,7 @@ unsafe extern "C" fn mremap(
     if flags & libc::MREMAP_FIXED != 0 {
         announce(new_addr, new_len);
     }
-    // SAFETY: as above. The C library's function takes the last argument where this one does.
+    // SAFETY: as above. The C library's function has its last argument in the same place.
     unsafe { libc::syscall(libc::SYS_mremap, addr, len, new_len, flags as c_long, new_addr) }
 }
 
@@ -270,7 +270,7 @@ unsafe extern "C" fn mmap(
     file: c_int,
     offset: libc::off_t,
 ) -> c_long {
-    // With NOREPLACE nothing is there that could go.
+    // With NOREPLACE, no existing mapping is replaced.
     const NOREPLACE: c_int = libc::MAP_FIXED_NOREPLACE & !libc::MAP_FIXED;
     if flags & libc::MAP_FIXED != 0 && flags & NOREPLACE == 0 {
         announce(addr, len);
@@ -281,7 +281,7 @@ unsafe extern "C" fn mmap(
 }
 
 unsafe extern "C" fn shmdt(addr: usize) -> c_int {
-    // How long it is only the kernel knows.
+    // Only the kernel knows the length.
     if let Some(hooks) = HOOKS.get().filter(|_| !forks::is_child()) {
         hooks.post(Span::EVERYTHING);
     }
@@ -291,12 +291,12 @@ unsafe extern "C" fn shmdt(addr: usize) -> c_int {
 
 unsafe extern "C" fn brk(addr: usize) -> c_int {
     let hooks = HOOKS.get();
-    // SAFETY: the C library's word, which is there as long as the process.
+    // SAFETY: the C library's word, which exists as long as the process.
     let current = hooks.map(|hooks| unsafe { &*hooks.current_break });
     if let Some(before) = current.map(|current| current.load(Ordering::Relaxed)) {
         announce(addr, before.saturating_sub(addr));
     }
-    // SAFETY: as above. The system call answers with the break, moved or not.
+    // SAFETY: as above. The system call returns the break, moved or not.
     let now = unsafe { libc::syscall(libc::SYS_brk, addr) } as usize;
     if let Some(current) = current {
         current.store(now, Ordering::Relaxed);
@@ -313,7 +313,7 @@ unsafe extern "C" fn brk(addr: usize) -> c_int {
 mod tests {
     use super::*;
 
-    /// Whether all of a span is announced while that is done.
+    /// Whether all of a span is announced during `act`.
     fn told(source: &dyn EventSource, span: Span, act: &dyn Fn()) -> bool {
         let mut position = source.log().position();
         act();
@@ -322,7 +322,7 @@ mod tests {
         is_told
     }
 
-    /// Every function announces what it takes, also where the C library calls it itself, and does what it did.
+    /// Every function announces the memory that it takes, even if called by the C library, and keeps its effect.
     #[test]
     fn changed_functions_tell_and_do_the_same() {
         let source = start().unwrap();
@@ -361,7 +361,7 @@ mod tests {
         assert!(told(span(target), &|| unsafe {
             assert_eq!(libc::munmap(target, 4 * page), 0);
         }));
-        // Errors are the C library's.
+        // Errors are the same as before.
         // SAFETY: no address of a page, which is refused.
         assert_eq!(unsafe { libc::munmap(std::ptr::without_provenance_mut(1), page) }, -1);
         assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
@@ -380,7 +380,7 @@ mod tests {
         assert!(source.settled() && source.watch(whole).is_ok());
     }
 
-    /// Ranges that could not be posted, and functions that another library has changed later, end everything.
+    /// Ranges that could not be posted, and functions that another library has changed later, end all registrations.
     #[test]
     fn lost_ranges_end_everything() {
         static OWN: OnceLock<Hooks> = OnceLock::new();
@@ -392,7 +392,7 @@ mod tests {
         hooks.pen.store(false, Ordering::Relaxed);
         assert_eq!(hooks.n_lost.load(Ordering::Relaxed), 1);
         let source = Source(hooks);
-        // It has no patches: they count as overwritten, too.
+        // These hooks have no patches, which also count as overwritten.
         assert!(source.settled());
         let mut gone = Vec::new();
         source.0.log.read(&mut position, |span| gone.push(span));

@@ -1,4 +1,4 @@
-//! Numbers of up to 8 bytes, in the machine's order, as the low bits of a word.
+//! Numbers of up to 8 bytes, in the machine's byte order, as the low bits of a word.
 
 pub(super) fn read(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
@@ -10,7 +10,7 @@ pub(super) fn read(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// Cuts off what is above the number.
+/// Writes the low bits of `value`, as many as `bytes` holds; drops the bits above.
 pub(super) fn write(value: u64, bytes: &mut [u8]) {
     let (word, n) = (value.to_ne_bytes(), bytes.len());
     bytes.copy_from_slice(if cfg!(target_endian = "little") { &word[..n] } else { &word[8 - n..] });

@@ -1,11 +1,14 @@
-//! Reductions of elements as reductions of 64-bit words, for hardware that combines nothing else: what is to be
-//! encoded, combined and decoded, as data. The result has the bits that [`Reducer::fold`](super::Reducer::fold) has.
+//! Reductions of elements as reductions of 64-bit words, for hardware that combines only words. A [`WordMap`] has the
+//! encoding, the operation on words and the decoding as data. The result has the bits of
+//! [`Reducer::fold`](super::Reducer::fold).
 //!
-//! - What keeps bits apart (bitwise and logical operators) packs elements side by side, logical ones as single bits.
-//! - A sum of integers packs them with room for carries between.
-//! - Minimum and maximum take a word for each number, whose unsigned order is that of the numbers (`order`).
+//! - Bitwise and logical operators combine each bit separately: elements are packed side by side, logical ones as
+//!   single bits.
+//! - A sum of integers packs elements with room for carries between them.
+//! - Minimum and maximum use a word for each number; the unsigned order of the words is the order of the numbers
+//!   (`order`).
 //!
-//! Words are combined in any order: each of these operators is associative on them.
+//! Each of these operations on words is associative, so the hardware may combine words in any order.
 
 mod bits;
 mod real;
@@ -17,22 +20,22 @@ use super::{Dtype, Op};
 use bits::{read, write};
 use utofu::handles::ReduceOp;
 
-/// What stands in a word for a number.
+/// The code of a number in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Code {
-    /// Its bits.
+    /// The number's bits.
     Bits,
-    /// One bit, which says whether it is not 0.
+    /// One bit: whether the number is not 0.
     Truth,
-    /// Its place in an order.
+    /// The number's place in an order.
     Order(Order),
 }
 
-/// A reduction of elements as one of words: see the module documentation.
+/// A reduction of elements as a reduction of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordMap {
     op: ReduceOp,
-    /// Of an element's first number, and of its second if it has one.
+    /// Codes of an element's first number and of its second, if it has one.
     codes: [Code; 2],
     /// Numbers of an element: 1 or 2.
     numbers: usize,
@@ -45,7 +48,7 @@ pub(crate) struct WordMap {
 }
 
 impl WordMap {
-    /// That of `op` on `n_operands` vectors of type `dtype`; `None` if there is none.
+    /// The map of `op` on `n_operands` vectors of type `dtype`; `None` if words cannot express it.
     pub(crate) fn new(dtype: Dtype, op: Op, n_operands: u32) -> Option<WordMap> {
         let pair = dtype.pair();
         let numbers = if pair.is_some() || dtype.is_complex() { 2 } else { 1 };
@@ -90,22 +93,22 @@ impl WordMap {
         }
     }
 
-    /// How the words are combined.
+    /// The hardware's operation on words.
     pub(crate) fn op(&self) -> ReduceOp {
         self.op
     }
 
-    /// The most elements that fit so many words.
+    /// Most elements that fit in `n_words` words.
     pub(crate) fn most(&self, n_words: usize) -> u64 {
         (n_words * self.lanes / self.numbers) as u64
     }
 
-    /// Words for so many elements.
+    /// Words for `count` elements.
     pub(crate) fn n_words(&self, count: u64) -> usize {
         (count as usize * self.numbers).div_ceil(self.lanes)
     }
 
-    /// Writes the words that stand for elements.
+    /// Writes the words of elements.
     ///
     /// # Panics
     /// If there are fewer words than [`n_words`](WordMap::n_words).
@@ -122,14 +125,14 @@ impl WordMap {
         }
     }
 
-    /// Writes the elements that words stand for.
+    /// Writes the elements of words.
     ///
     /// # Panics
     /// As [`encode`](WordMap::encode).
     pub(crate) fn decode(&self, words: &[u64], elements: &mut [u8]) {
         for (at, number) in elements.chunks_exact_mut(self.number_bytes).enumerate() {
             let coded = words[at / self.lanes] >> self.shift(at);
-            // What is left above is cut off.
+            // The bits above the number belong to other numbers; `write` drops them.
             let value = match self.codes[at % self.numbers] {
                 Code::Bits => coded,
                 Code::Truth => coded & 1,

@@ -1,5 +1,5 @@
-//! The tasks of one port, or of several that share lanes, emitted step by step and lane by lane: what is
-//! sent here, what is received in `recvs`. Both ends of a message see the same order of steps and lanes.
+//! Emits the tasks of one port, or of several that share lanes, step by step and lane by lane: sends here, receives
+//! in `recvs`. Both ends of a message use the same order of steps and lanes.
 
 mod recvs;
 mod sizes;
@@ -24,26 +24,26 @@ use crate::error::CompileError;
 pub use sizes::{compile_sizes, learnt, log_words};
 use smallvec::SmallVec;
 
-/// Receives posted at a time, unless a step has more: enough to keep the wire busy, few
-/// enough that a peer's table of announced receives stays small.
+/// Receives posted at a time, unless a step has more: enough to keep the wire busy, and so few that a peer's table of
+/// announced receives stays small.
 const MIN_RECV_WINDOW: u32 = 64;
-/// Copies at the end of a program are split at this length, so that the first can be done
-/// while the last blocks are still on their way.
+/// Copies at the end of a program are split at this length, so that the first can run while the last blocks are in
+/// flight.
 const OUTPUT_COPY_BYTES: u64 = 256 * 1024;
-/// Parts of the working buffer start at cache lines.
+/// Alignment of parts of the working buffer: a cache line.
 pub(crate) const ALIGN: u64 = 64;
-/// Virtual bytes from here on keep messages within their lane's window.
+/// First of the virtual bytes that keep messages within their lane's window.
 const FENCES: u64 = 1 << 34;
 /// The region of messages without bytes.
 const NOWHERE: Region = Region { buffer: Buffer::Work, offset: 0, len: 0 };
 
-/// What a task reads, or what it writes.
+/// The ranges that a task reads, or writes.
 type Extents = SmallVec<[TrackedRange; 2]>;
 
-/// A lane's number, its steps, and its space.
+/// A lane's number, the lane, and its space.
 pub(crate) type PlacedLane<'a> = (usize, &'a Lane, WorkingSpace<'a>);
 
-/// Where what is common to all ports of a program ends.
+/// Ends of the resources that all ports of a program share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Common {
     /// Bytes of working space.
@@ -52,13 +52,13 @@ pub(crate) struct Common {
     pub(crate) n_flags: u32,
 }
 
-/// Compiles ports that share lanes: mostly one.
+/// Compiles ports that share lanes; mostly one port.
 pub(crate) struct PortCompiler<'a> {
     geometry: &'a Geometry,
     ports: &'a [PortId],
     /// The lanes that the ports drive.
     lanes: Vec<PlacedLane<'a>>,
-    /// The lane at hand, and the port whose tasks come next.
+    /// The current lane, and the port of the next tasks.
     lane: usize,
     port: PortId,
     graph: Graph,
@@ -66,12 +66,12 @@ pub(crate) struct PortCompiler<'a> {
     staging: Vec<Staging>,
     lists: TaskLists,
     closing: Vec<Move>,
-    /// Messages so far through each port to (`true`) and from (`false`) each peer.
+    /// Number of messages so far, by port and peer, sent (`true`) or received.
     messages: BTreeMap<(PortId, Rank, bool), u32>,
     step: u32,
-    /// What messages of this step wait for, and the next steps' for them.
+    /// The virtual byte that messages of this step read, and that is written when they have ended.
     fence: Option<TrackedRange>,
-    /// The tasks that send in this step.
+    /// The tasks of this step's sends.
     sending: Range<u32>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> PortCompiler<'a> {
         &mut self.staging[self.lane]
     }
 
-    /// The longest message of a lane.
+    /// Bytes of the longest message of a lane.
     fn longest_piece(&self, (_, lane, space): &PlacedLane<'_>) -> u64 {
         let segment = self.geometry.segment_bytes.unwrap_or(u64::MAX);
         let bytes = |run: &Run| space.bytes(*run).end - space.bytes(*run).start;
@@ -127,7 +127,7 @@ impl<'a> PortCompiler<'a> {
         longest.min(segment.max(self.geometry.elem_bytes))
     }
 
-    /// The staging of a lane, with the lane's number here.
+    /// The staging of a lane, with the lane's index here.
     fn staging_of(&self, (number, placed): (u64, &PlacedLane<'_>)) -> Staging {
         let steps = &placed.1.steps;
         let most = |count: fn(&Step) -> usize| steps.iter().map(count).max().unwrap_or(0) as u64;
@@ -135,8 +135,8 @@ impl<'a> PortCompiler<'a> {
         Staging::new(number, self.longest_piece(placed), needs, self.is_shared())
     }
 
-    /// The programs of the ports, and what is to be copied when all ports have ended theirs. What they
-    /// share lies behind what is `common` so far.
+    /// Returns the programs of the ports, and the copies to perform when all ports have executed theirs. Resources
+    /// that the ports share follow those in `common`.
     pub(crate) fn run(
         mut self,
         common: &mut Common,
@@ -176,7 +176,7 @@ impl<'a> PortCompiler<'a> {
         let ranges: Vec<_> = runs.iter().flat_map(|&run| self.space().units(run)).collect();
         let lens: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
         let pieces = if self.space().is_token() || !self.geometry.sizes.are_known() {
-            // One message, which says "I am here", or how much there is.
+            // One message: a token, or one whose length states the amount of data.
             std::iter::once(0..lens.iter().sum()).collect()
         } else {
             let mut pieces = pieces(&lens, self.geometry.segment_bytes, self.geometry.elem_bytes);
@@ -234,7 +234,7 @@ impl<'a> PortCompiler<'a> {
         self.emit_message(piece, Task::Recv { from: from.0, message, into }, &[], &writes);
     }
 
-    /// A task of the wire's.
+    /// Emits a send or a receive.
     fn emit_message(
         &mut self,
         piece: u32,
@@ -251,7 +251,8 @@ impl<'a> PortCompiler<'a> {
         }
     }
 
-    /// Whoever passes the fence next waits for all messages of this step.
+    /// Emits the write to the fence: it waits for all messages of this step, and later readers of the fence wait for
+    /// it.
     fn emit_fence(&mut self, step: &Step) {
         if let Some(fence) = self.fence.take()
             && !(step.sends.is_empty() && step.recvs.is_empty())
@@ -260,7 +261,7 @@ impl<'a> PortCompiler<'a> {
         }
     }
 
-    /// A task that does nothing but wait.
+    /// Emits a task that only waits.
     fn emit_nothing(&mut self, reads: &[TrackedRange], writes: &[TrackedRange]) {
         let nothing = ListRange { start: self.lists.moves.len() as u32, len: 0 };
         self.graph.emit(self.at(0), Task::Copy(nothing), reads, writes);
@@ -275,7 +276,7 @@ impl<'a> PortCompiler<'a> {
         self.graph.emit(self.at(piece), Task::Copy(span), &reads, &writes);
     }
 
-    /// Where the task at hand belongs.
+    /// The place of the current task.
     fn at(&self, piece: u32) -> TaskAt {
         TaskAt { step: self.step, piece, port: self.port }
     }
@@ -316,7 +317,7 @@ impl<'a> PortCompiler<'a> {
     }
 
     fn finish(mut self, most_recvs: u32, common: &mut Common) -> (Vec<PortProgram>, Vec<Move>) {
-        // What ports share is no port's own memory.
+        // Shared staging is in the working buffer, not in the memory of one port.
         let mut own_bytes = 0;
         let (buffer, end) = match self.is_shared() {
             true => (Buffer::Work, &mut common.work_bytes),
@@ -355,8 +356,8 @@ impl<'a> PortCompiler<'a> {
     }
 }
 
-/// The virtual byte that messages of a step read, and that is written when all of them have ended:
-/// one for each step that may be under way.
+/// The virtual byte that messages of a step read, and that is written when all of them have ended; one byte for each
+/// step that may be in flight.
 fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<TrackedRange> {
     let window = window?.get();
     let byte = FENCES + ((lane as u64) << 32) + step as u64 % u64::from(window);
@@ -364,7 +365,7 @@ fn fence(lane: usize, step: usize, window: Option<NonZeroU32>) -> Option<Tracked
 }
 
 impl Region {
-    /// In which its conflicts show.
+    /// The range in which hazards on the region are tracked.
     fn extent(self) -> TrackedRange {
         (Tracked::In(self.buffer), self.range())
     }

@@ -13,16 +13,16 @@ use crate::engine::compile::regions::Regions;
 use crate::engine::compile::transfer::{CutTransfer, groups, pair_up};
 use smallvec::SmallVec;
 
-/// Virtual bytes from here on link a token's arrival to the note taken of it; positions are
-/// 32-bit numbers and stay below.
+/// First of the virtual bytes that link the receive of a token to the task that notes it; positions are 32-bit
+/// numbers and stay below.
 const LINKS: u64 = 1 << 32;
 
 impl PortCompiler<'_> {
-    /// What is received in a step, and what becomes of it.
+    /// Emits the receives of a step, and the tasks that store or fold the messages.
     pub(crate) fn emit_recvs(&mut self, step: &Step) {
         if self.space().is_token() {
-            // The message lands nowhere; taking note of it is a task of its own, because only
-            // that one may have to wait for this step's sends.
+            // The message has no bytes. A separate task notes its arrival, because only that task may have to wait
+            // for this step's sends.
             for recv in &step.recvs {
                 let transfer = self.transfer(recv);
                 self.port = recv.port;
@@ -39,8 +39,8 @@ impl PortCompiler<'_> {
                 group.iter().map(of).map(|recv| self.transfer(recv)).collect()
             })
             .collect();
-        // Piece by piece across all transfers, so that a message waits only for messages with
-        // smaller piece numbers to leave staging.
+        // Piece by piece across all transfers, so that a message waits only for messages with smaller piece numbers
+        // to leave staging.
         let most = transfers.iter().map(|group| group[0].pieces.len()).max().unwrap_or(0);
         for piece in 0..most {
             for transfers in &transfers {
@@ -56,7 +56,7 @@ impl PortCompiler<'_> {
     }
 
     fn emit_token(&mut self, from: Rank, ranges: &[Range<u64>]) {
-        // A virtual byte of its own links the message to the note taken of it.
+        // A virtual byte of its own links the receive to the task that notes it.
         let link = LINKS + u64::from(self.graph.len());
         let link = (Tracked::Tokens, link..link + 1);
         let message = self.next_message(from, false);
@@ -100,7 +100,7 @@ impl PortCompiler<'_> {
         {
             return self.emit_folded_in_place(transfer.peer, piece, (range, own, *target), own_at);
         }
-        // What comes through several ports each combines itself, one after the other: the same bits.
+        // Each port folds the messages that it receives, one port after the other: the result has the same bits.
         if own_at == 0 && transfers.iter().any(|transfer| transfer.port != self.port) {
             for transfer in transfers {
                 self.emit_folded(std::slice::from_ref(transfer), piece, 0);
@@ -116,8 +116,7 @@ impl PortCompiler<'_> {
         self.emit_fold(piece as u32, &ranges, &landed, own_at);
     }
 
-    /// A message that lands where it is folded, since nothing is there yet: what it is folded with
-    /// is elsewhere.
+    /// Emits a receive into the fold's target, which holds nothing yet: the rank's own value is elsewhere.
     fn emit_folded_in_place(
         &mut self,
         peer: Rank,
@@ -131,14 +130,14 @@ impl PortCompiler<'_> {
         let span = ListRange { start: lists.folds.len() as u32, len: 1 };
         let operands = ListRange { start: lists.operands.len() as u32, len: 1 };
         lists.operands.push(own);
-        // What is there already is the message, which stands on the other side of the own value.
+        // The target holds the message, which is on the other side of the own value.
         lists.folds.push(Fold { into: target, operands, own_at: Some(1 - own_at) });
         let reads = [own.extent(), target.extent()];
         self.graph.emit(self.at(piece), Task::Fold(span), &reads, &reads[1..]);
         self.space_mut().stored(range, target);
     }
 
-    /// Combines messages for `ranges`, which have landed in staging, with what the space holds there.
+    /// Emits the fold of messages for `ranges`, which have landed in staging, with the values of the space.
     fn emit_fold(&mut self, piece: u32, ranges: &[Range<u64>], landed: &[Region], own_at: u32) {
         let first = self.lists.folds.len();
         let (mut reads, mut writes) = (Extents::new(), Extents::new());
@@ -185,8 +184,7 @@ impl PortCompiler<'_> {
         regions.iter().filter_map(last).max()
     }
 
-    /// Staging for a message that is to leave it when the sends up to piece `still_sent`
-    /// have gone.
+    /// Allocates staging for a message that can leave it when the sends up to piece `still_sent` have finished.
     fn landing(&mut self, transfer: &CutTransfer, piece: usize, still_sent: Option<u32>) -> Region {
         let len = transfer.pieces[piece].end - transfer.pieces[piece].start;
         match still_sent {

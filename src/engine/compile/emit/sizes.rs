@@ -1,9 +1,9 @@
-//! How ranks learn the lengths of blocks that pass through them: the messages of a plan, with a
-//! word for every block in its place.
+//! The exchange of lengths of blocks that pass through ranks: it has the messages of a plan, with a word in place of
+//! every block.
 //!
-//! Every message begins with the longest block that its sender knows of, so that whoever hears
-//! of everyone, directly or through others, knows the longest of all. Nothing a rank has heard
-//! is overwritten: what it receives goes to a log, in the order of the plan's steps.
+//! Every message begins with the length of the longest block that its sender knows of. So a rank that messages from
+//! all ranks reach, directly or through others, knows the longest block of all. Received words are not overwritten:
+//! they go to a log, in the order of the plan's steps.
 
 use hopbine_torus::plan::{Lane, Plan, Transfer};
 use hopbine_torus::{PortId, Position};
@@ -20,10 +20,9 @@ use crate::engine::compile::transfer::pair_up;
 /// Bytes of a word.
 const WORD: u64 = size_of::<u64>() as u64;
 
-/// The program in which ranks tell each other the lengths of the blocks that the messages of
-/// `plan` carry. Its send buffer has a word for the block that goes to each rank and one for
-/// the longest of them, its receive buffer [`log_words`] words, from which [`learnt`] reads. It
-/// takes the greater of words, and works on every operation's own memory.
+/// The program in which ranks exchange the lengths of the blocks in the messages of `plan`. Its send buffer has a
+/// word for the block to each rank, and one for the longest of them. Its receive buffer has [`log_words`] words,
+/// which [`learnt`] reads. It reduces words by their maximum, and its working memory belongs to the operation.
 pub fn compile_sizes(plan: &Plan) -> Program {
     let geometry = Geometry {
         sizes: Sizes::Equal(0),
@@ -57,12 +56,13 @@ pub fn compile_sizes(plan: &Plan) -> Program {
     }
 }
 
-/// Words of the log of a plan's sizes.
+/// Words in the log of a plan's sizes.
 pub fn log_words(plan: &Plan) -> u64 {
     plan.lanes.iter().map(lane_words).sum()
 }
 
-/// A word for every block that is received, one for every message, and one for every step.
+/// Words in the log of a lane: one for every block received, one for every message, and one for every step with
+/// receives.
 fn lane_words(lane: &Lane) -> u64 {
     let receiving = lane.steps.iter().filter(|step| !step.recvs.is_empty());
     receiving.map(|step| 1 + step.recvs.iter().map(message_words).sum::<u64>()).sum()
@@ -72,7 +72,7 @@ fn message_words(transfer: &Transfer) -> u64 {
     1 + hopbine_torus::plan::n_positions(&transfer.runs)
 }
 
-/// What a rank has learnt, if the longest block that it gives has `own_longest` elements.
+/// The sizes that a rank has learnt, if the longest block that it gives has `own_longest` elements.
 pub fn learnt(plan: &Plan, own_longest: u64, log: &[u64]) -> Learnt {
     let mut learnt = Learnt { received: Vec::new(), longest: own_longest };
     let mut at = 0;
@@ -92,14 +92,14 @@ pub fn learnt(plan: &Plan, own_longest: u64, log: &[u64]) -> Learnt {
     learnt
 }
 
-/// A lane while its sizes are compiled.
+/// State of a lane while its sizes are compiled.
 struct LaneLog<'a> {
     lane: &'a Lane,
-    /// By position, where the word of what stands there is.
+    /// By position, the word for the block that is there.
     words: Vec<Region>,
-    /// Where the longest so far is.
+    /// The word for the longest block so far.
     longest: Region,
-    /// Where its part of the log starts, and where the next word goes.
+    /// Start of the lane's part of the log, and offset of the next word.
     start: u64,
     next: u64,
 }
@@ -111,7 +111,7 @@ impl<'a> LaneLog<'a> {
             Region { buffer: Buffer::Send, offset, len: WORD }
         };
         let word = |position| {
-            // Where nothing is given, nothing is sent before something has been received.
+            // A position that starts without a block is not sent before it has been received.
             let block = lane.space.block_at_start(plan.rank, position);
             given(block.map_or(plan.n_ranks, |block| block.0))
         };
@@ -127,7 +127,7 @@ impl<'a> LaneLog<'a> {
 }
 
 impl PortCompiler<'_> {
-    /// Packed messages lie from `packed` on, and end there then.
+    /// Emits all tasks of the lanes. Packed messages start at `packed`, which becomes their end.
     fn run_sizes(mut self, mut lanes: Vec<LaneLog<'_>>, packed: &mut u64) -> Vec<PortProgram> {
         let n_steps = lanes.iter().map(|log| log.lane.steps.len()).max().unwrap_or(0);
         let mut most_recvs = 0;

@@ -1,4 +1,4 @@
-//! What remains to be copied to the user when a plan's steps are done.
+//! The copies to the user's output after the last step of a plan.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ use crate::engine::compile::program::{Buffer, Region};
 use crate::engine::compile::regions::continues;
 
 impl WorkingSpace<'_> {
-    /// Whether what remains to be copied at the end must wait for the other ports, too: another
-    /// lane may have to read what the user's buffer still holds there. Where every lane's part
-    /// of the input is where its part of the output goes, none has.
+    /// Whether the final copies must also wait for the other ports: another lane may still have to read the input
+    /// that the user's buffer holds there. They need not wait if every lane's part of the input is at the place of
+    /// its part of the output.
     pub(crate) fn waits_for_others(&self) -> bool {
-        // A rank's own block goes to the beginning, which is another's place.
+        // A rank's own block goes to the start of the buffer, which is another block's place.
         let stays = self.lane.space.is_identity() && gets(self.plan) != Share::Own;
         let is_own_part = self.geometry.sizes.are_equal() && (stays || !self.facts.is_shared);
         let is_alone = self.plan.lanes.iter().all(|lane| lane.port == self.lane.port);
@@ -24,8 +24,8 @@ impl WorkingSpace<'_> {
         is_in_place && !is_alone && !is_own_part
     }
 
-    /// What remains to be copied at the end so that the user's output is complete: pairs of
-    /// source and destination, joined where both continue.
+    /// The final copies that complete the user's output: pairs of source and destination, joined if both are
+    /// adjacent.
     pub(crate) fn outputs(&self) -> Vec<(Region, Region)> {
         let mut copies: Vec<(Region, Region)> = Vec::new();
         if self.is_token() {
@@ -75,7 +75,7 @@ impl WorkingSpace<'_> {
         }
     }
 
-    /// Where in the user's output a position of a space of blocks goes.
+    /// Offset in the user's output of a position in a space of blocks.
     pub(crate) fn output_offset(&self, share: Share, position: u32) -> Option<u64> {
         let Plan { collective, rank, .. } = *self.plan;
         match share {
