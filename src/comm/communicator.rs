@@ -19,8 +19,8 @@ use crate::memory::CacheStats;
 
 /// A group of ranks on a torus that call collectives together.
 ///
-/// A handle: copies made by [`with`](Communicator::with) mean the same communicator. All ranks
-/// must start the same operations on it in the same order, with the same options.
+/// This is a handle: copies made by [`with`](Communicator::with) refer to the same communicator. All ranks must
+/// start the same operations on it in the same order, with the same options.
 pub struct Communicator {
     pub(crate) inner: Arc<Inner>,
     pub(crate) options: Arc<CallOptions>,
@@ -61,7 +61,8 @@ impl Communicator {
         self.inner.of_world.engine.n_ports() as u32
     }
 
-    /// What this rank keeps, for all communicators and ports, of messages that came before their calls.
+    /// Bytes of unexpected messages (received before their calls) that this rank keeps, for all communicators and
+    /// ports.
     pub fn unexpected(&self) -> UnexpectedBytes {
         self.inner.of_world.engine.unexpected()
     }
@@ -71,7 +72,7 @@ impl Communicator {
         self.inner.of_world.engine.has_workers()
     }
 
-    /// Figures of the rank's registration cache, if there is one.
+    /// Statistics of the rank's registration cache, if it has one.
     pub fn cache_stats(&self) -> Option<CacheStats> {
         let of_world = &self.inner.of_world;
         let stats = of_world.cache.as_ref().and_then(|figures| figures())?;
@@ -83,16 +84,16 @@ impl Communicator {
         Communicator { inner: self.inner.clone(), options: Arc::new(options) }
     }
 
-    /// Refuses all further calls, waits for those under way, and returns when everything that
-    /// this rank has written has arrived: of all communicators of the world. When all ranks have
-    /// returned, memory that peers wrote to can be freed; after an error it must not be.
+    /// Refuses further calls on all communicators of the world, waits for those under way, and returns when
+    /// everything that this rank has written has arrived. Memory that peers wrote to can be freed after all ranks
+    /// have returned; it must not be freed after an error.
     ///
     /// # Errors
     /// [`Error::Timeout`], [`Error::Wire`]; [`Error::Poisoned`] after an earlier failure;
-    /// [`Error::Closed`] if this is not the first time.
+    /// [`Error::Closed`] if it has been called before.
     pub(crate) fn close(&self) -> Result<(), Error> {
         let outcome = self.drain();
-        // Also after a failure, whose story it tells.
+        // Also after a failure, which the timeline shows.
         self.inner.of_world.engine.write_timeline();
         outcome
     }
@@ -109,40 +110,40 @@ impl Communicator {
         engine.drain()
     }
 
-    /// After all ranks have [`close`](Communicator::close)d, or have failed to: the wires release what
-    /// belongs to other ranks.
+    /// Has the wires release resources that belong to other ranks. Call it after all ranks have
+    /// [`close`](Communicator::close)d or failed to.
     pub(crate) fn end(&self) {
         self.inner.of_world.engine.end();
     }
 
-    /// This rank cannot go on: all communicators of its world fail.
+    /// Fails all communicators of the world: this rank cannot continue.
     pub(crate) fn fail(&self, error: &Error) {
         self.inner.of_world.engine.fail(error);
     }
 
-    /// Moves on whatever is under way, of all communicators of the world, up to `most` times as long as
-    /// nothing has moved since this returned `seen`. Returns a number that is another one if anything
-    /// has moved since, and so if a collective has ended.
+    /// Advances all operations under way, of all communicators of the world: up to `most` rounds, as long as nothing
+    /// has moved since this returned `seen`. The returned number differs from `seen` if anything has moved since,
+    /// for example if a collective has ended.
     pub fn progress(&self, most: u32, seen: u64) -> u64 {
         self.inner.of_world.engine.progress(most, seen)
     }
 
-    /// What chooses for calls that do not say: the table of `HOPBINE_TUNING`, or the one that is built in.
+    /// The decision table for calls that name no algorithm: that of `HOPBINE_TUNING`, or the built-in one.
     pub fn tuning(&self) -> &Tuning {
         &self.inner.of_world.tuning
     }
 
-    /// The algorithms that `HOPBINE_ALGORITHM` prefers to the library's choice.
+    /// The algorithms of `HOPBINE_ALGORITHM`, which replace the library's choice.
     pub fn preferred(&self) -> &Preferred {
         &self.inner.of_world.preferred
     }
 
-    /// How long nothing may move before a wait fails.
+    /// Time without progress after which a wait is too long ([`OnTimeout`](crate::engine::OnTimeout)).
     pub(crate) fn timeout(&self) -> std::time::Duration {
         self.inner.of_world.engine.config().timeout
     }
 
-    /// Waits of this rank that took longer.
+    /// Number of this rank's waits that took longer than [`timeout`](Communicator::timeout).
     pub(crate) fn long_waits(&self) -> u64 {
         self.inner.of_world.engine.n_long_waits()
     }
@@ -151,18 +152,18 @@ impl Communicator {
         self.inner.members.caller
     }
 
-    /// Has `on_idle` called now and then while a thread of this rank waits in a call, on that
-    /// thread: for libraries that make progress only when they are called, such as MPI. Holds for
-    /// all communicators of the world; of several functions given the first one stays.
+    /// Calls `on_idle` from time to time on a thread of this rank that waits in a call: for libraries that make
+    /// progress only when they are called, such as MPI. Applies to all communicators of the world. If several
+    /// functions are given, only the first one is used.
     pub fn on_idle(&self, on_idle: OnIdle) {
         self.inner.of_world.engine.on_idle(on_idle);
     }
 
-    /// Has ranks that give different counts, types or operators get an error from that call alone, as
-    /// MPI programs expect: the call ends on all ranks, and later calls are served. Without this, such
-    /// a call fails the world, and every rank learns of it. The world fails in any case where the
-    /// calls' messages do not meet: another collective, root or algorithm, or lengths that are cut
-    /// differently. All ranks must say this before their first call.
+    /// Makes a call fail alone if ranks give it different counts, types or operators, as MPI programs expect: these
+    /// ranks get an error, the call ends on all ranks, and later calls are served. Without this, such a call fails
+    /// the world, and every rank learns of it. In either case the world fails if the messages of the calls do not
+    /// match: another collective, root or algorithm, or lengths that are segmented differently. All ranks must call
+    /// this before their first collective.
     pub fn spare(&self) {
         self.inner.of_world.engine.spare();
     }

@@ -4,14 +4,14 @@
 //! [`Persistent`]) through the communicator, which finds or compiles the program, to the engine, which
 //! runs it over an endpoint:
 //!
-//! - `call`: what a caller asks for, checked;
+//! - `call`: the request of a caller, checked;
 //! - `choice`: which algorithm;
-//! - `programs`: the programs that a communicator keeps, and what they are kept by;
+//! - `programs`: the programs that a communicator keeps, and their keys;
 //! - `state`: what a communicator consists of;
 //! - `operations`: from a call to a running operation;
 //! - `forms`: blocking, non-blocking and persistent calls, with one count or one for each block.
 //!
-//! This room must not know how programs are executed, what the wire is, nor how a world starts.
+//! Nothing here may depend on how programs are executed, on the wire, or on how a world starts.
 
 pub(crate) mod call;
 pub(crate) mod choice;

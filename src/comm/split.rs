@@ -1,9 +1,8 @@
 //! Further communicators: of the same ranks, or of some of them.
 //!
-//! A communicator is a context, its members and their shape; it uses the endpoints that its
-//! world has. What its ranks agree on is the context, by one collective of the communicator that
-//! it is made from, and which barrier gates they have, by collectives of its own, if any are left.
-//! Its end is nobody else's business.
+//! A communicator is a context, its members and their shape; it uses the endpoints of its world. The members agree
+//! on the context in one collective of the communicator that it is made from, and on barrier gates, if any are left,
+//! in collectives of the new communicator. A communicator ends locally.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -17,15 +16,15 @@ use super::state::members::Members;
 use super::state::rank::{RankOfWorld, context};
 use crate::error::Error;
 
-/// A number for a context, and a place for small collectives, given back unless they are used.
+/// A number for a context and a place for small collectives. Dropping it gives back what has not been used.
 struct Serial<'a> {
     of_world: &'a RankOfWorld,
-    /// `None` if there are none left, or if it has been used or was not needed.
+    /// `None` if none is left, or if it has been used or was not needed.
     number: Option<u32>,
     place: Option<u32>,
 }
 
-/// What the first member of a communicator has told the others.
+/// The number and the place that the first member of a communicator has sent to the others.
 #[derive(Clone, Copy)]
 struct Agreed {
     number: u32,
@@ -33,13 +32,13 @@ struct Agreed {
 }
 
 impl<'a> Serial<'a> {
-    /// For a communicator of which this rank may be the first member.
+    /// Takes a number and a place for a communicator whose first member may be this rank.
     fn take(of_world: &'a RankOfWorld) -> Self {
         let place = of_world.places.as_ref().and_then(|places| places.take());
         Serial { of_world, number: of_world.take_serial(), place }
     }
 
-    /// As [`take`](Serial::take) on the first member; nothing on the others.
+    /// As [`take`](Serial::take) on the first member; takes nothing on the others.
     fn take_if(is_first: bool, of_world: &'a RankOfWorld) -> Self {
         match is_first {
             true => Serial::take(of_world),
@@ -47,15 +46,15 @@ impl<'a> Serial<'a> {
         }
     }
 
-    /// As others are told of it: the number in the lower half, the place in the upper one; 0 for
-    /// what there is none of.
+    /// The value that other members get: the number plus 1 in the lower half, the place plus 1 in the upper half, 0
+    /// for `None`.
     fn told(&self) -> u64 {
         let half = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
         half(self.place) << 32 | half(self.number)
     }
 
-    /// Reads what the first member has told. If this rank is that member, number and place are now the
-    /// communicator's.
+    /// Reads the value of the first member. If this rank is that member, number and place belong to the communicator
+    /// from now on.
     ///
     /// # Errors
     /// [`Error::Group`] if that member has no number left.
@@ -87,14 +86,14 @@ impl Communicator {
     /// Makes a second communicator of the same ranks on the same torus. All ranks must call it,
     /// in the same order as the other operations of this communicator.
     ///
-    /// Calls on the two have nothing to do with each other: a thread can use one while another
-    /// thread uses the other, or one thread can have operations of both under way and wait for
-    /// them in any order. This handle's options are the new one's as well. It takes a few hundred
-    /// bytes, shares the programs of this one, and ends when its last handle is dropped.
+    /// Calls on the two communicators are independent: a thread can use one while another thread uses the other, or
+    /// one thread can have operations of both under way and wait for them in any order. The new communicator has the
+    /// options of this handle. It takes a few hundred bytes, shares the programs of this one, and ends when its last
+    /// handle is dropped.
     ///
-    /// Barrier gates are limited: it has some of its own if all ranks find some free, which are free
-    /// again when its last handles are dropped; else it goes by plan. So over shared memory with flat
-    /// buffers, of which each rank has up to 32 for communicators that it is the first rank of.
+    /// Barrier gates are limited. The new communicator gets some if all ranks find free ones, and gives them back
+    /// when its last handles are dropped; otherwise its calls use plans. The same holds for flat buffers over shared
+    /// memory: each rank has up to 32 for communicators of which it is the first rank.
     ///
     /// ```
     /// use hopbine::{EmulationConfig, emulate, reduce::Op};
@@ -115,9 +114,8 @@ impl Communicator {
     /// ```
     ///
     /// # Failures
-    /// All communicators of a world fail together: after an error that makes one of them
-    /// unusable ([`Error::Poisoned`]) all of them are, since it is the ranks that no longer
-    /// agree.
+    /// All communicators of a world fail together: an error that makes one of them unusable ([`Error::Poisoned`])
+    /// makes all of them unusable, since the ranks are out of step.
     ///
     /// # Errors
     /// [`Error::Group`] if there are a million communicators already; else those of
@@ -132,9 +130,9 @@ impl Communicator {
         self.another(serial.agreed(told[0], is_first)?, members.clone())
     }
 
-    /// Makes a communicator for each colour, of the ranks that give it, in the order of their
-    /// keys and, where these are equal, of their ranks here. `None` takes part in none. All
-    /// ranks must call it, in the same order as the other operations of this communicator.
+    /// Makes a communicator for each colour, of the ranks that give it, in the order of their keys and, for equal
+    /// keys, of their ranks here. A rank that gives `None` is in no new communicator. All ranks must call it, in the
+    /// same order as the other operations of this communicator.
     ///
     /// Ranks that fill a box of this communicator's torus, whole rows and planes for instance,
     /// keep its shape; others are laid out as near a cube as their number allows.
@@ -146,8 +144,8 @@ impl Communicator {
         self.divide(colour, key, 0, |_| false)
     }
 
-    /// As [`split`](Communicator::split). Ranks of a colour must give the same `stamp`; of the
-    /// dimensions in which they do not differ they keep those that `keeps` accepts.
+    /// As [`split`](Communicator::split). Ranks of a colour must give the same `stamp`. A dimension in which they do
+    /// not differ stays in their shape if `keeps` accepts it.
     fn divide(
         &self,
         colour: Option<u32>,
@@ -172,7 +170,7 @@ impl Communicator {
         }
         ranks.sort_unstable();
         let ranks: Vec<Rank> = ranks.into_iter().map(|(_, rank)| rank).collect();
-        // What fails here fails on all ranks of the colour alike.
+        // An error from here on occurs on all ranks of the colour.
         if ranks.iter().any(|&rank| all[rank as usize][3] != stamp) {
             return Err(Error::Group {
                 reason: "its ranks gave different lists of ranks".to_owned(),
@@ -185,10 +183,9 @@ impl Communicator {
         self.another(agreed, Arc::new(members)).map(Some)
     }
 
-    /// Makes a communicator of these ranks of this one, in this order. All ranks must call it,
-    /// in the same order as the other operations of this communicator: those that belong to it
-    /// with the same list, each of the others with a list of its own, or an empty one. Returns
-    /// `None` on ranks that are not in their list.
+    /// Makes a communicator of these ranks of this one, in this order. All ranks must call it, in the same order as
+    /// the other operations of this communicator: members with the same list, every other rank with a list of its
+    /// own or an empty one. Returns `None` on ranks that are not in their list.
     ///
     /// # Errors
     /// [`Error::Group`] if a rank of the list does not exist, or appears twice, or gives
@@ -205,7 +202,7 @@ impl Communicator {
                 .filter(|&&last| last >= self.size())
                 .map(|last| format!("there is no rank {last}, ranks are 0 to {}", self.size() - 1)),
         };
-        // Also a rank that is wrong takes part, so that nobody waits for it.
+        // A rank with an invalid list also takes part, so that no other rank waits for it.
         let place = place.filter(|_| wrong.is_none());
         let colour = place.map(|_| ranks[0]);
         let mut hasher = DefaultHasher::new();
@@ -216,7 +213,7 @@ impl Communicator {
             return refused(reason);
         }
         match made {
-            // Somebody of the list gave none.
+            // A rank of the list has given no valid list.
             Some(made) if made.size() as usize != ranks.len() => {
                 refused("its ranks gave different lists of ranks".to_owned())
             }
@@ -254,10 +251,9 @@ impl Communicator {
         made.ok_or_else(|| unreachable!("a colour was given"))
     }
 
-    /// Makes a communicator of these ranks of this one, in this order. Only they call it, unlike
-    /// [`group`](Communicator::group): what they must agree on goes through `agree`, which is given
-    /// a number on the first rank of the list and returns it on all of them (a broadcast by other
-    /// means, such as MPI's).
+    /// Makes a communicator of these ranks of this one, in this order. Unlike [`group`](Communicator::group), only
+    /// these ranks call it. They agree through `agree`, which gets a number on the first rank of the list and
+    /// returns it on all of them (a broadcast by other means, such as MPI's).
     ///
     /// # Errors
     /// [`Error::Group`] if there are a million communicators already, if a rank of the list does
@@ -282,14 +278,14 @@ impl Communicator {
         let mut serial = Serial::take_if(own == 0, &self.inner.of_world);
         let agreed = serial.agreed(agree(serial.told()), own == 0)?;
         let members = &self.inner.members;
-        // The same ranks share the programs.
+        // A communicator of the same ranks shares the programs.
         let is_all = ranks.iter().copied().eq(0..self.size());
         let members =
             if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
         self.another(agreed, members)
     }
 
-    /// Another communicator of this world.
+    /// Makes another communicator of this world.
     ///
     /// # Errors
     /// Those of [`allgather`](Communicator::allgather).

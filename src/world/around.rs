@@ -1,7 +1,7 @@
-//! What a rank keeps of the cards of all: where the nodes are, and who is near.
+//! What a rank keeps of the cards of all ranks: where the nodes are, and which ranks are near.
 //!
-//! The cards of 158,976 ranks are most of what start-up may take, so they are gone before the map is made and the
-//! device opened.
+//! The cards of 158,976 ranks take most of the memory that start-up may use, so they are freed before the map is
+//! made and the device is opened.
 
 use hopbine_meet::Exchange;
 #[cfg(feature = "internals")]
@@ -14,19 +14,19 @@ use super::place::{Given, Placed, from_given, from_hosts, from_tofu};
 use crate::comm::choice::tuning::Tuning;
 use crate::error::Error;
 
-/// How nodes are told apart, and where they may be looked for.
+/// How to distinguish nodes, and which sources may give their places.
 pub(super) struct Asked<'a> {
-    /// The torus that Fujitsu MPI says, if the settings say none, with this rank's place.
+    /// The torus that Fujitsu MPI reports, with this rank's place in it, if the settings give no torus.
     pub(super) logical: Option<&'a (Shape, Given)>,
-    /// Where else the torus may come from.
+    /// The source of the torus otherwise.
     pub(super) source: Source,
-    /// Ranks of a node by the settings, where no device says which node a rank is on.
+    /// Ranks of a node by the settings, if no device reports which node a rank is on.
     pub(super) per_node: Option<u32>,
-    /// Whether the hosts of all are wanted.
+    /// Whether the hosts of all ranks are kept.
     pub(super) hosts: bool,
 }
 
-/// See [`Asked`].
+/// A source of the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Settings,
@@ -34,7 +34,8 @@ pub(super) enum Source {
     Hosts,
 }
 
-/// How many ranks have something in common with this one, and how many of them come before it.
+/// The number of ranks that share a property with this one, itself included, and the number of lower ranks among
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct InCommon {
     pub(super) n: usize,
@@ -43,22 +44,22 @@ pub(super) struct InCommon {
 
 /// See the module documentation.
 pub(super) struct Around {
-    /// Of this rank's coordinates,
+    /// Ranks with the same coordinates.
     pub(super) node: InCommon,
-    /// and of its cores.
+    /// Ranks with the same cores.
     pub(super) cores: InCommon,
-    /// Ranks of its coordinates and host.
+    /// Ranks with the same coordinates and the same host.
     pub(super) ranks_per_node: u32,
     pub(super) n_hosts: u32,
     /// The node's number, the same for the ranks of a node.
     pub(super) node_number: u64,
     /// Whether some node has several ranks; the same on all ranks.
     pub(super) several_on_a_node: bool,
-    /// Other ranks of its node's number and host.
+    /// Other ranks with the same node number and the same host.
     pub(super) neighbours: u32,
-    /// Where the ranks' nodes are in the torus, if they say.
+    /// Places of the ranks' nodes in the torus, if they are known.
     pub(super) placed: Option<Placed>,
-    /// By rank, if asked for.
+    /// The host of each rank, if requested; else empty.
     pub(super) hosts: Vec<u64>,
 }
 
@@ -126,7 +127,7 @@ fn of_coords(coords: [u8; 6]) -> u64 {
     coords.iter().fold(0, |number, &at| number << 8 | u64::from(at))
 }
 
-/// Shape and rank map of ranks on Tofu nodes, of which this one is at `coords`: for a test of the memory that takes.
+/// Shape and rank map of ranks on Tofu nodes, with this one at `coords`: for a test of the memory that this takes.
 ///
 /// # Errors
 /// As [`init`](crate::init).

@@ -1,4 +1,4 @@
-//! The first record that the ranks exchange at start-up: of one length, since a job may have 158,976 ranks.
+//! The first record that the ranks exchange at start-up. Its length is fixed, since a job may have 158,976 ranks.
 
 use hopbine_meet::{Exchange, Records, fnv};
 use hopbine_torus::choose::DecisionTable;
@@ -14,38 +14,38 @@ use crate::error::Error;
 /// See the module documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Card {
-    /// The same number, as `host` of [`HASH_BYTES`], for ranks of one host that may use the same cores.
+    /// A hash of [`HASH_BYTES`] bytes, the same for ranks of one host that may use the same cores.
     pub(super) cores: u64,
-    /// The same number for ranks of one host.
+    /// A hash of [`HASH_BYTES`] bytes, the same for ranks of one host.
     pub(super) host: u64,
     pub(super) coords: [u8; 6],
-    /// Where Fujitsu MPI says this rank's node is, if it is there.
+    /// The place of this rank's node, if Fujitsu MPI reports it.
     pub(super) given: Option<Given>,
-    /// Hash of the settings and of the decision table, which must be the same everywhere.
+    /// Hash of the settings and of the decision table, which must be the same on all ranks.
     settings: u64,
 }
 
 /// What must be the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common<'a> {
-    /// All settings but the decision table.
+    /// All settings except the decision table.
     pub(super) settings: &'a str,
     pub(super) table: &'a DecisionTable,
     /// The table's file, or its name.
     pub(super) path: &'a str,
 }
 
-/// Bytes of a number that only tells ranks apart: of 158,976 different ones, two are the same once in 20,000 jobs.
+/// Bytes of a hash that distinguishes ranks: of 158,976 different ones, two are the same once in 20,000 jobs.
 const HASH_BYTES: usize = 6;
 
-/// Bytes of a card: three hashes, coordinates, a torus and a node in it.
+/// Bytes of a card: three hashes, the coordinates, a torus and a node in it.
 const BYTES: usize = 3 * HASH_BYTES + 6 + 2 + 4;
 
-/// The vertex of a node without a place.
+/// Marks a node without a place.
 const NOWHERE: u32 = u32::MAX;
 
 impl Card {
-    /// A rank's.
+    /// The card of a rank.
     pub(super) fn new(
         cores: u64,
         host: u64,
@@ -67,10 +67,10 @@ impl Card {
         stamped(&[&hashes, &self.coords[..], &torus, &node].concat())
     }
 
-    /// What [`encode`](Card::encode) made at `rank`; `me` is this one.
+    /// Decodes the card of `rank`, as made by [`encode`](Card::encode); `me` is this rank.
     ///
     /// # Errors
-    /// What it is instead.
+    /// What is wrong with the record.
     fn decode(bytes: &[u8], rank: Rank, me: Rank) -> Result<Self, String> {
         let card = unstamped(bytes, rank, me)?;
         let wrong = || format!("rank {rank} sent a card of {} bytes, not {BYTES}", card.len());
@@ -91,7 +91,7 @@ impl Card {
     }
 }
 
-/// As much of a number as a card has.
+/// The lower [`HASH_BYTES`] bytes of a number.
 fn shortened(number: u64) -> u64 {
     number & ((1 << (8 * HASH_BYTES)) - 1)
 }
@@ -100,11 +100,11 @@ fn shortened(number: u64) -> u64 {
 pub(super) struct Cards(Records);
 
 impl Cards {
-    /// Exchanges them; collective. `common` is what the card has the hash of.
+    /// Exchanges the cards; collective. `card` has the hash of `common`.
     ///
     /// # Errors
-    /// [`Error::Meeting`]; on all ranks [`Error::Layout`] if one has other settings, [`Error::Tuning`] if one has another
-    /// decision table.
+    /// [`Error::Meeting`]; on all ranks [`Error::Layout`] if their settings differ, [`Error::Tuning`] if their
+    /// decision tables differ.
     pub(super) fn of_all(
         exchange: &mut dyn Exchange,
         card: &Card,
@@ -120,7 +120,7 @@ impl Cards {
             differs |= theirs.settings != card.settings;
         }
         if differs {
-            // All ranks see that: with one that differs, each has one that differs from it.
+            // All ranks get here: if two cards differ, each rank's card differs from one of them.
             let settings = common.settings;
             let all = exchange.allgather(settings.as_bytes()).map_err(failed)?;
             let Some(other) = all.iter().position(|theirs| theirs != settings.as_bytes()) else {
@@ -135,9 +135,9 @@ impl Cards {
         Ok(Cards(records))
     }
 
-    /// By rank.
+    /// The cards, by rank.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = Card> + Clone {
-        // All have been decoded before.
+        // `of_all` has decoded all cards.
         let decode = |record| Card::decode(record, 0, 0).expect("it could be decoded before");
         self.0.iter().map(decode)
     }

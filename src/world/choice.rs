@@ -12,11 +12,11 @@ use super::tofu::{Tofu, of_environment};
 use crate::error::Error;
 use crate::memory::{CacheConfig, KeepRule};
 
-/// Things passed over, with the reason.
+/// Backends that cannot be used, each with the reason.
 pub(super) type Tried = Vec<(String, String)>;
 
-/// The backend of that name, or the best one; with what was tried before it. `cache` configures
-/// the registration cache. If there is a session of MPI's, `exchange` is between its ranks.
+/// The backend of that name, or the best one; with the backends that were tried before. `cache` configures the
+/// registration cache. With a session of MPI, `exchange` connects its ranks.
 ///
 /// # Errors
 /// [`Error::Backend`], [`Error::Setting`] for a name that does not exist, [`Error::Meeting`].
@@ -67,10 +67,10 @@ pub(super) fn choose(
     }
 }
 
-/// A device, if registrations can be kept there as is wanted.
+/// The device, if it can cache registrations as `cache` demands.
 ///
 /// # Errors
-/// [`Error::Setting`] if memory is to be trusted that the allocator would give back.
+/// [`Error::Setting`] if memory would have to be trusted that the allocator may give back to the system.
 fn registering(device: Tofu, cache: CacheConfig) -> Result<Box<dyn Backend>, Error> {
     if cache.keep == KeepRule::Trust {
         let source = cache.keep.source();
@@ -80,7 +80,7 @@ fn registering(device: Tofu, cache: CacheConfig) -> Result<Box<dyn Backend>, Err
     Ok(Box::new(device))
 }
 
-/// The emulated device learns from the environment who a process is.
+/// Checks that MPI and the environment give this process the same rank: the emulated device uses the environment's.
 fn same_ranks(session: &Session) -> Result<(), Error> {
     let (rank, size) = session.place();
     match Place::find(&from_environment) {

@@ -13,7 +13,7 @@ use hopbine_meet::variables::{
 };
 use hopbine_torus::choose::Wire;
 use hopbine_torus::geometry::{RankMap, Shape};
-/// How long the emulated wire takes.
+/// Delays of the emulated wire.
 #[cfg(feature = "emu")]
 pub use utofu_emu::Model as Latency;
 
@@ -28,26 +28,26 @@ use crate::timeline::TraceConfig;
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest decision table that is read, bytes.
 const LONGEST_TABLE: u64 = 1 << 24;
-/// Cores that the system's masks have room for.
+/// Cores that fit into the system's affinity masks.
 const MOST_CORES: usize = libc::CPU_SETSIZE as usize;
 
-/// Who drives the ports of a rank.
+/// Which threads drive the ports of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Drive {
     /// A worker thread per port: operations progress while the caller computes.
     Workers,
-    /// One worker thread for all ports: the same with one core.
+    /// One worker thread for all ports: operations progress while the caller computes, and use one core.
     Worker,
     /// The caller, whenever it waits or tests.
     Inline,
-    /// Workers if cores are left for all of them beside the program's threads, one worker if one is,
+    /// Workers if the program's threads leave a core for each of them, one worker if they leave at least one core,
     /// else inline.
     #[default]
     Auto,
 }
 
 impl Drive {
-    /// As `HOPBINE_DRIVE` has it.
+    /// Its value in `HOPBINE_DRIVE`.
     pub fn name(self) -> &'static str {
         match self {
             Drive::Workers => "workers",
@@ -71,54 +71,52 @@ impl FromStr for Drive {
     }
 }
 
-/// A torus of ranks that are threads of this process.
+/// Configuration of a torus whose ranks are threads of this process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EmulationConfig {
     /// The torus.
     pub shape: Shape,
-    /// The emulated device, or the memory of this process.
+    /// The wire: the emulated device, or the memory of this process.
     pub wire: Wire,
     /// Which rank is on which node.
     pub map: RankMap,
     /// Ports per rank; by default two per dimension of the shape, at most 6.
     pub ports: Option<u32>,
-    /// Who drives them.
+    /// Which threads drive the ports.
     pub drive: Drive,
-    /// The longest message in bytes for calls that do not say; by default it depends on the
-    /// length of the data.
+    /// The longest message in bytes for calls that do not set it; by default it depends on the length of the data.
     pub segment_bytes: Option<u64>,
-    /// What chooses for calls that do not say; without it [`table`](EmulationConfig::table).
+    /// The decision table of calls that name no algorithm; by default [`table`](EmulationConfig::table).
     pub tuning: Option<Tuning>,
-    /// The algorithms of calls that do not name one, where the library is not to choose.
+    /// The algorithms that the user prefers to the library's choice, for calls that do not name one.
     pub preferred: Preferred,
     /// Whether sums of floats may be rounded as barrier gates do (`HOPBINE_GATE_SUM`).
     pub gate_sum: bool,
-    /// How long nothing may move before a wait is too long.
+    /// Time without progress after which a wait is too long.
     pub timeout: Duration,
-    /// What becomes of it then.
+    /// What happens to a wait that is too long.
     pub on_timeout: OnTimeout,
-    /// Bytes of short messages that a port keeps which come before their calls, before it asks their
-    /// senders to wait (`HOPBINE_UNEXPECTED_BYTES`).
+    /// Bytes of unexpected short messages that a port keeps before it makes their senders wait
+    /// (`HOPBINE_UNEXPECTED_BYTES`).
     pub unexpected_bytes: usize,
-    /// Cores for the workers, rank by rank and port by port, used again from the start if
-    /// there are more workers. Empty: workers are spread over the cores if there are enough
-    /// of them, and not pinned otherwise.
+    /// Cores for the workers, rank by rank and port by port, used again from the start if there are more workers. If
+    /// empty, workers are spread over the cores if there are enough of them, and not pinned otherwise.
     pub cores: Vec<usize>,
-    /// Whether the registration of users' memory is kept for the next call. Off by default:
-    /// the emulated device registers for next to nothing, while a kept registration makes
-    /// every unmapping of its memory wait for the cache to be told.
+    /// Whether registrations of users' memory are cached. Off by default: registration costs next to nothing on the
+    /// emulated device, while a cached registration makes every unmapping of its memory wait until the cache is
+    /// notified.
     pub reg_cache: bool,
-    /// The ranks' timelines, if they are wanted (`HOPBINE_TRACE`).
+    /// The ranks' timelines, if they are to be recorded (`HOPBINE_TRACE`).
     pub trace: Option<TraceConfig>,
-    /// How long the emulated wire takes; by default no time at all. For tests of what
-    /// depends on timing, and to see shapes of curves: it delays notices, not data.
+    /// Delays of the emulated wire; none by default. They are for tests that depend on timing, and show the shapes
+    /// of curves: they delay notices, not data.
     #[cfg(feature = "emu")]
     pub latency: Latency,
 }
 
 impl EmulationConfig {
-    /// A torus with everything else by default.
+    /// A torus with defaults for everything else.
     pub fn new(shape: Shape) -> Self {
         EmulationConfig {
             shape,
@@ -141,14 +139,14 @@ impl EmulationConfig {
         }
     }
 
-    /// With the fields that `set` sets.
+    /// Applies `set` to the configuration.
     #[must_use]
     pub fn with(mut self, set: impl FnOnce(&mut Self)) -> Self {
         set(&mut self);
         self
     }
 
-    /// The decision table that is built in for the wire: for the emulated device that of the one which it emulates.
+    /// The built-in decision table of the wire; for the emulated device that of Tofu-D, which it emulates.
     pub fn table(&self) -> &'static Tuning {
         match self.wire {
             Wire::Network => Tuning::tofu_d(),
@@ -156,7 +154,7 @@ impl EmulationConfig {
         }
     }
 
-    /// As [`new`](EmulationConfig::new), with what the environment says instead of defaults.
+    /// As [`new`](EmulationConfig::new), with the environment's settings in place of defaults.
     ///
     /// # Errors
     /// [`Error::Setting`] names the variable and what it can be.
@@ -186,7 +184,7 @@ impl EmulationConfig {
     }
 }
 
-/// Who drives the ports, by the environment.
+/// The drive that the environment requests.
 pub(super) fn drive(get: Lookup<'_>) -> Result<Drive, Error> {
     DRIVE.get(get).map_or(Ok(Drive::Auto), |text| text.parse())
 }
@@ -211,7 +209,7 @@ pub(super) fn tuning(get: Lookup<'_>) -> Result<Option<Tuning>, Error> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// The table that is wanted, if it is for the wire of the built-in one; without it that one.
+/// The table `wanted`, if it is for the wire of `built_in`; `built_in` if none is wanted.
 ///
 /// # Errors
 /// [`Error::Setting`].
@@ -224,7 +222,8 @@ pub(super) fn tuning_for(wanted: Option<&Tuning>, built_in: &Tuning) -> Result<T
     })
 }
 
-/// Reads a text of a regular file: what has no end, or waits for a writer, is none.
+/// Reads a text of at most `longest` bytes. Only regular files are read: others may have no end, or wait for a
+/// writer.
 pub(super) fn read_text(path: &str, longest: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -246,13 +245,13 @@ pub(super) fn gate_sum(get: Lookup<'_>) -> Result<bool, Error> {
     Ok(GATE_SUM.switch(get, false)?)
 }
 
-/// The timeline that the environment wants.
+/// The timeline that the environment requests.
 pub(super) fn trace(get: Lookup<'_>) -> Result<Option<TraceConfig>, Error> {
     let records = TRACE_RECORDS.number(get)?.unwrap_or(TraceConfig::RECORDS);
     Ok(TRACE.get(get).map(|file| TraceConfig { file, records }))
 }
 
-/// What becomes of a wait that is too long, by the environment.
+/// What happens to a wait that is too long, by the environment.
 pub(super) fn on_timeout(get: Lookup<'_>) -> Result<OnTimeout, Error> {
     Ok(match ON_TIMEOUT.word(get)? {
         Some("fail") => OnTimeout::Fail,
@@ -265,7 +264,7 @@ pub(super) fn unexpected_bytes(get: Lookup<'_>) -> Result<usize, Error> {
     Ok(UNEXPECTED_BYTES.number(get)?.unwrap_or(DEFAULT_LIMIT))
 }
 
-/// The cores for workers, by the environment; none if it says nothing.
+/// The cores for workers, by the environment; empty if it sets none.
 pub(super) fn cores(get: Lookup<'_>) -> Result<Vec<usize>, Error> {
     let Some(text) = CORES.get(get) else { return Ok(Vec::new()) };
     core_list(&text).ok_or_else(|| {
@@ -275,20 +274,20 @@ pub(super) fn cores(get: Lookup<'_>) -> Result<Vec<usize>, Error> {
     })
 }
 
-/// Cores as in `2,3,8-11`; the kernel writes them so, too.
+/// Parses cores such as `2,3,8-11`, a form that the kernel uses, too.
 pub(super) fn core_list(text: &str) -> Option<Vec<usize>> {
     let ranges: Option<Vec<_>> = text.split(',').map(core_range).collect();
     Some(ranges?.into_iter().flatten().collect())
 }
 
-/// Cores as `8-11`, or one of them.
+/// Parses one core, or a range such as `8-11`.
 pub(super) fn core_range(text: &str) -> Option<RangeInclusive<usize>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
     (first <= last && last < MOST_CORES).then_some(first..=last)
 }
 
-/// `n` of the cores, as far apart as possible, without the caller's.
+/// `n` of the cores without the caller's, as far apart as possible.
 ///
 /// `None` if there are not enough.
 pub(super) fn spread(cores: &[usize], caller: Option<usize>, n: usize) -> Option<Vec<usize>> {

@@ -6,52 +6,53 @@ use super::config::{Drive, spread};
 use super::groups::Groups;
 use hopbine_meet::kernel;
 
-/// Cores that the calling thread may run on, as far as the system says.
+/// Cores that the calling thread may run on, as far as the system reports them.
 pub(super) fn available_cores() -> Vec<usize> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// What decides: the rank's ports, the cores it may use with others, and what the program uses of them.
+/// The input of [`seat`]: the rank's ports, the cores that it may share with other ranks, and the program's use of
+/// them.
 #[derive(Clone, Debug)]
 pub(super) struct Seats<'a> {
     pub(super) drive: Drive,
     pub(super) n_ports: usize,
     /// Cores that this process may run on.
     pub(super) available: &'a [usize],
-    /// Ranks that may run on the same ones, this one included.
+    /// Ranks that may run on these cores, this one included.
     pub(super) sharers: usize,
-    /// This rank's place among them.
+    /// This rank's number among them.
     pub(super) place: usize,
     /// The core that the caller is on.
     pub(super) caller: Option<usize>,
-    /// Cores that the user wants for workers, for all sharers; empty: not said.
+    /// Cores that the user sets for the workers of all sharers; empty if unset.
     pub(super) wanted: &'a [usize],
     /// Threads that the program computes with, the caller among them.
     pub(super) n_threads: usize,
-    /// The cores of these threads, as far as the program says; empty: not said.
+    /// Cores that these threads are bound to, as far as known; empty if unknown.
     pub(super) bound_to: &'a [usize],
     pub(super) groups: &'a Groups,
-    /// Whether the program knows nothing of hopbine (LD_PRELOAD).
+    /// Whether the program was not built for hopbine (LD_PRELOAD).
     pub(super) is_preloaded: bool,
 }
 
-/// How a rank is driven.
+/// Which threads drive a rank, on which cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seating {
     /// Worker threads.
     pub(super) n_workers: usize,
-    /// Waiting threads may keep a core busy.
+    /// Whether waiting threads may keep a core busy.
     pub(super) own_cores: bool,
-    /// For the workers, one by one; empty: not pinned.
+    /// The core of each worker; empty if workers are not pinned.
     pub(super) cores: Vec<usize>,
-    /// Their memory groups, on a machine that has several.
+    /// The memory groups of these cores, on a machine that has several.
     pub(super) groups: Vec<usize>,
-    /// Why, in words.
+    /// The reason, in words.
     pub(super) why: String,
 }
 
-/// How many workers drive the ports of a rank to whose threads so many cores are left over.
+/// How many workers drive the ports of a rank whose threads leave `n_spare` cores.
 pub(super) fn n_workers(drive: Drive, n_ports: usize, n_spare: usize) -> usize {
     match drive {
         Drive::Workers => n_ports,
@@ -62,8 +63,7 @@ pub(super) fn n_workers(drive: Drive, n_ports: usize, n_spare: usize) -> usize {
     }
 }
 
-/// Divides the cores among the sharers, and gives each rank's workers what is left of its part beside the
-/// program's threads.
+/// Divides the cores among the sharers. A rank's workers get the cores of its part that the program's threads leave.
 pub(super) fn seat(seats: &Seats<'_>) -> Seating {
     let Seats { drive, n_ports, available, sharers, place, n_threads, is_preloaded, .. } = *seats;
     let n_own = available.len() / sharers;
@@ -98,7 +98,8 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
     Seating { n_workers, own_cores, cores, groups, why }
 }
 
-/// Cores for workers, of those that the rank has, beside its threads and in their memory groups.
+/// Chooses cores for workers from the rank's part: cores without a thread, in the memory groups of the threads if
+/// possible.
 fn beside(part: &[usize], seats: &Seats<'_>, n_workers: usize) -> Vec<usize> {
     let Seats { n_threads, caller, bound_to, groups, .. } = *seats;
     let mut used: Vec<usize> =
@@ -106,7 +107,7 @@ fn beside(part: &[usize], seats: &Seats<'_>, n_workers: usize) -> Vec<usize> {
     if used.is_empty() && n_threads == 1 {
         used = caller.into_iter().filter(|core| part.contains(core)).collect();
     } else if used.is_empty() {
-        // OpenMP takes cores from the first one on.
+        // OpenMP uses cores from the first one on.
         used = part.to_vec();
     }
     used.truncate(n_threads);
@@ -123,7 +124,7 @@ fn counted(n: usize, what: &str) -> String {
 }
 
 impl Seating {
-    /// Who drives the ports, on which cores, and why.
+    /// Which threads drive the ports, on which cores, and why, in words.
     pub(super) fn driven_by(&self) -> String {
         let Seating { n_workers, cores, groups, why, .. } = self;
         let who = match n_workers {
@@ -146,8 +147,8 @@ impl Seating {
     }
 }
 
-/// A number that ranks have in common exactly if they share their cores. Containers may, although
-/// their processes do not see each other.
+/// A number that is equal on ranks exactly if they share their cores. Ranks in different containers may share cores,
+/// although their processes do not see each other.
 pub(super) fn seat_number(cores: &[usize]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (kernel(), cores).hash(&mut hasher);
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    /// One rank of a node has its workers where its threads are, as far as there is room.
+    /// The workers of a single rank are in the memory groups of its threads, as far as these have free cores.
     #[test]
     fn workers_are_in_the_memory_groups_of_threads() {
         for n_assistants in [2, 4] {
@@ -221,7 +222,7 @@ mod tests {
             let of =
                 "4 workers on cores 15 27 39 51 of memory groups 4 5 6 7 (HOPBINE_DRIVE=workers)";
             assert_eq!(few.driven_by(), of);
-            // A list for the whole node counts as far as it is of the rank's cores.
+            // Of a list for the whole node, the rank's cores count.
             let second = Seats {
                 n_threads: 6,
                 bound_to: &[12, 30, 31, 32, 33, 34, 35],

@@ -1,4 +1,4 @@
-//! Domains of cores: those that share a cache, or a memory of their own. A line from a core of another domain takes
+//! Domains of cores that share a cache or a local memory. Fetching a line from a core of another domain takes
 //! longer.
 
 use std::fs;
@@ -9,19 +9,19 @@ use super::groups::Groups;
 
 /// Where the kernel lists the caches of each core.
 const LISTED: &str = "/sys/devices/system/cpu";
-/// No domain that is known.
+/// Marks a domain that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What all cores of a rank share: the last level of caches, and the memory group.
+/// The domains that all cores of a rank share: the last level of caches, and the memory group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Domains {
-    /// The first core of the cache; [`UNKNOWN`]: the rank's cores share none.
+    /// The first core of the cache; [`UNKNOWN`] if the rank's cores share none.
     pub(super) cache: u64,
     pub(super) memory: u64,
 }
 
 impl Domains {
-    /// Those of a rank that runs on these cores.
+    /// The domains of a rank that runs on these cores.
     pub(super) fn of_cores(cores: &[usize]) -> Self {
         let cache = shared_cache(Path::new(LISTED), cores).unwrap_or(UNKNOWN);
         let memory = match Groups::of_machine().of_cores(cores)[..] {
@@ -36,14 +36,14 @@ impl Domains {
         words.to_le_bytes()
     }
 
-    /// `None` if these are other bytes.
+    /// Decodes the bytes of [`encode`](Domains::encode); `None` if their number is wrong.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let words = u128::from_le_bytes(bytes.try_into().ok()?);
         Some(Domains { cache: words as u64, memory: (words >> 64) as u64 })
     }
 }
 
-/// The first core of those that share the last level of caches that all of `cores` share.
+/// The first core of the last-level cache that all of `cores` share; `None` if they share none.
 fn shared_cache(listed: &Path, cores: &[usize]) -> Option<u64> {
     let caches = fs::read_dir(listed.join(format!("cpu{}/cache", cores.first()?))).ok()?;
     let of_cache = |cache: fs::DirEntry| {
@@ -56,14 +56,15 @@ fn shared_cache(listed: &Path, cores: &[usize]) -> Option<u64> {
     cores.iter().all(|core| sharers.contains(core)).then_some(first as u64)
 }
 
-/// The group of each rank as the user says: `each` consecutive ranks form one; 0 for none.
+/// The group of each rank as the user sets it: `each` consecutive ranks form one. `None` if `each` is 0, or if there
+/// would be one group.
 pub(super) fn said_groups(n_ranks: usize, each: u32) -> Option<Vec<u32>> {
     let of = |rank: usize| rank as u32 / each;
     (each > 0 && n_ranks > each as usize).then(|| (0..n_ranks).map(of).collect())
 }
 
-/// A number for each rank, which the ranks of a group share, if groups are worth it: the longest way through them
-/// ([`lines`]) is at most half of that without.
+/// The group number of each rank, if groups pay: the number of stamps that a rank waits for ([`lines`]) is at most
+/// half of that without groups.
 pub(super) fn groups(all: &[Domains]) -> Option<Vec<u32>> {
     let by = |key: fn(&Domains) -> u64| -> Option<Vec<u32>> {
         let mut keys: Vec<u64> = all.iter().map(key).collect();
@@ -78,8 +79,8 @@ pub(super) fn groups(all: &[Domains]) -> Option<Vec<u32>> {
     (2 * lines(&best) < all.len()).then_some(best)
 }
 
-/// Stamps that a rank of the largest group waits for in a call in groups: those of its group, of the other leaders, and
-/// the result's. Without groups these are those of all other ranks.
+/// Stamps that a rank of the largest group waits for in a call in groups: those of the other ranks of its group, of
+/// the other leaders, and of the result. Without groups a rank waits for the stamps of all other ranks.
 fn lines(of: &[u32]) -> usize {
     let n_groups = of.iter().max().map_or(0, |&last| last as usize + 1);
     let mut n_of = vec![0; n_groups];
@@ -105,7 +106,7 @@ mod tests {
         // Caches of eight cores, in two memories.
         let epyc = domains(128, |rank| rank / 8 * 8, |rank| rank / 64);
         assert_eq!(groups(&epyc).unwrap()[9], 1);
-        // One group, too few ranks, each a group, and a rank of which nothing is known.
+        // No groups: one group only, too few ranks, a group for each rank, and a rank without known domains.
         assert_eq!(groups(&domains(48, |_| 0, |_| 0)), None);
         assert_eq!(groups(&domains(8, |rank| rank / 4, |rank| rank / 4)), None);
         assert_eq!(groups(&domains(48, |rank| rank, |rank| rank)), None);

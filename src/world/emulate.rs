@@ -26,12 +26,12 @@ use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 use crate::sync::lock;
 
-/// Ports that ranks have by default at most: the TNIs of a node of Fugaku.
+/// The most ports of a rank by default: the TNIs of a node of Fugaku.
 const MOST_PORTS: u32 = 6;
-/// Regions that each port's cache keeps: there may be hundreds of ports in the process.
+/// Regions that each port's registration cache keeps; few, since there may be hundreds of ports in the process.
 const KEPT_REGIONS: NonZeroU32 = NonZeroU32::new(64).expect("not zero");
-/// How long ranks wait for each other to start and to end: as long as it takes. A rank that
-/// panics still takes part.
+/// Limit of the ranks' waits for each other at the start and the end: practically none. A rank that panics still
+/// takes part.
 const PATIENCE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Runs `f` on every rank of an emulated torus, each in a thread of its own, and returns the
@@ -50,15 +50,14 @@ const PATIENCE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// ```
 ///
 /// # Errors
-/// [`Error::RankPanicked`] if `f` panics on a rank: the others' pending calls then fail.
-/// [`Error::Startup`] if the emulated device cannot be set up, [`Error::Backend`] if hopbine was built
-/// without it; [`Error::Setting`] if the
-/// configuration makes no sense.
+/// [`Error::RankPanicked`] if `f` panics on a rank: the others' pending calls then fail. [`Error::Startup`] if the
+/// emulated device cannot be set up, [`Error::Backend`] if hopbine was built without it; [`Error::Setting`] if the
+/// configuration is invalid.
 pub fn emulate<R: Send>(
     config: &EmulationConfig,
     f: impl Fn(&Communicator) -> R + Sync,
 ) -> Result<Vec<R>, Error> {
-    // Little depends on the types: callers compile it again for each.
+    // Only this part depends on the types, since callers compile it again for each.
     let results: Vec<_> = (0..config.shape.n_ranks()).map(|_| Mutex::new(None)).collect();
     on_every_rank(config, &|rank, comm| {
         let result = f(comm);
@@ -71,14 +70,13 @@ pub fn emulate<R: Send>(
     Ok(results.into_iter().map(of_rank).collect())
 }
 
-/// What a rank does, given its number.
+/// The program of a rank; it gets the rank's number.
 type RankProgram<'a> = &'a (dyn Fn(u32, &Communicator) + Sync);
 
-/// Ports of each rank: as many as were asked for, or by default two per dimension of the shape, at most
-/// [`MOST_PORTS`].
+/// Ports of each rank: `wanted`, or by default two per dimension of the shape, at most [`MOST_PORTS`].
 ///
 /// # Errors
-/// [`Error::Setting`] if that is none.
+/// [`Error::Setting`] if that is 0.
 pub(super) fn n_ports(wanted: Option<u32>, shape: &Shape) -> Result<u32, Error> {
     let most = hopbine_torus::plan::max_ports(shape).min(MOST_PORTS);
     match wanted.unwrap_or(most) {
@@ -134,7 +132,7 @@ fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Err
         };
         spawned.into_iter().map(join).collect()
     });
-    // A panic is the cause of whatever else failed, also of other panics.
+    // The first panic is the cause of all other failures, also of other panics.
     match failure.reason() {
         Some(error @ Error::RankPanicked { .. }) => Err(error),
         _ => outcomes.into_iter().collect(),
@@ -147,7 +145,7 @@ struct World<'a> {
     n_ports: u32,
     tuning: &'a Tuning,
     cores: &'a Cores,
-    /// Over the network.
+    /// The emulated device; `None` if the ranks use shared memory.
     emulation: Option<&'a Emulation>,
     failure: &'a Arc<Failure>,
     expansions: &'a Arc<Expansions>,
@@ -156,7 +154,7 @@ struct World<'a> {
 impl World<'_> {
     fn run(&self, rank: u32, mut exchange: LocalExchange, f: RankProgram<'_>) -> Result<(), Error> {
         let comm = self.open(rank, &mut exchange)?;
-        // Whatever the panic has left half done stays with the values that `f` owned.
+        // Only values that `f` owned can be inconsistent after the panic.
         let result = catch_unwind(AssertUnwindSafe(|| f(rank, &comm))).map_err(|panic| {
             let error = Error::RankPanicked { rank, message: panic_text(&*panic) };
             comm.fail(&error);
@@ -165,13 +163,13 @@ impl World<'_> {
         let closed = comm.close();
         // Peers may write their last credits until all ranks are here.
         match (&closed, exchange.barrier()) {
-            // Also after a failure: this device writes within the post, and no rank posts any more.
+            // Also after a failure: this device writes during the post, and no rank posts any more.
             (Ok(()) | Err(Error::Poisoned(_)), Ok(())) => drop(comm),
             // Memory that peers may still write to must not be freed.
             _ => std::mem::forget(comm),
         }
         match closed {
-            // What `f` has seen already, or has chosen not to.
+            // `f` has seen this failure already, or has ignored it.
             Ok(()) | Err(Error::Poisoned(_)) => result,
             Err(error) => result.and(Err(error)),
         }
@@ -221,7 +219,7 @@ impl World<'_> {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -232,12 +230,12 @@ fn startup(rank: u32, call: &'static str, error: &std::io::Error) -> Error {
     Error::Startup { rank, source: WireError::new(call, error) }
 }
 
-/// How threads and cores are matched.
+/// How workers are assigned to cores.
 struct Cores {
-    /// Of each rank.
+    /// Workers of each rank.
     n_workers: usize,
     own_cores: bool,
-    /// For each worker of each rank; used again from the start if shorter; empty: not pinned.
+    /// Cores of the workers, rank by rank, used again from the start if shorter; empty if workers are not pinned.
     list: Vec<usize>,
 }
 

@@ -1,10 +1,10 @@
-//! Fujitsu MPI's extensions, if the program runs with that MPI: found by name at run time, so that
-//! hopbine needs nothing of it to build.
+//! Fujitsu MPI's extensions, if the program runs with that MPI. They are looked up by name at run time, so that
+//! hopbine is built without Fujitsu MPI.
 //!
 //! `FJMPI_Topology_get_dimension(int *)`, `FJMPI_Topology_get_shape(int *, int *, int *)` and
-//! `FJMPI_Topology_get_coords(MPI_Comm, int rank, int view, int most, int *)` are from Fujitsu's MPI
-//! user's guide. It is an Open MPI: a communicator is an address, and that of all ranks is the
-//! variable `ompi_mpi_comm_world`.
+//! `FJMPI_Topology_get_coords(MPI_Comm, int rank, int view, int most, int *)` are from Fujitsu's MPI user's guide.
+//! Fujitsu MPI is an Open MPI: a communicator is an address, and `MPI_COMM_WORLD` that of the variable
+//! `ompi_mpi_comm_world`.
 
 use std::ffi::{c_int, c_void};
 
@@ -17,7 +17,7 @@ type Numbers3 = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> c_in
 type RankOf = unsafe extern "C" fn(Comm, *mut c_int) -> c_int;
 type CoordsOf = unsafe extern "C" fn(Comm, c_int, c_int, c_int, *mut c_int) -> c_int;
 
-/// `FJMPI_SUCCESS`, and MPI's.
+/// `FJMPI_SUCCESS` and `MPI_SUCCESS`.
 const SUCCESS: c_int = 0;
 /// `FJMPI_LOGICAL`.
 const LOGICAL: c_int = 0;
@@ -29,8 +29,8 @@ macro_rules! function {
     };
 }
 
-/// The torus that the job was given, and the place of this rank's node in it; `None` without
-/// Fujitsu MPI, before it is initialised, and for jobs whose nodes have no such place.
+/// The torus of the job, and the place of this rank's node in it; `None` without Fujitsu MPI, while that does not
+/// run, and for jobs whose nodes have no such place.
 pub(super) fn coordinates() -> Option<Logical> {
     let get_dimension = function!(c"FJMPI_Topology_get_dimension", Numbers1);
     let get_shape = function!(c"FJMPI_Topology_get_shape", Numbers3);

@@ -1,23 +1,23 @@
-//! Memory groups: cores that share a memory of their own. They are the kernel's NUMA nodes; those of an A64FX have
-//! twelve cores each (CMGs).
+//! Memory groups: cores with a common local memory. They are the kernel's NUMA nodes; those of an A64FX (CMGs) have
+//! twelve cores each.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use super::config::core_list;
 
-/// Where the kernel lists them.
+/// Where the kernel lists NUMA nodes.
 const LISTED: &str = "/sys/devices/system/node";
 
 /// The groups that have cores, by the kernel's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups(BTreeMap<usize, Vec<usize>>);
 
-/// Cores of a group on which the program has no thread, and how many workers they get.
+/// Free cores of a group, on which the program has no thread, and the number of workers that they get.
 pub(super) type FreeCores = (Vec<usize>, usize);
 
 impl Groups {
-    /// Those of this machine, as far as the kernel tells.
+    /// The groups of this machine, as far as the kernel lists them.
     pub(super) fn of_machine() -> Self {
         let entries = fs::read_dir(LISTED).into_iter().flatten().flatten();
         Groups::of_listing(entries.filter_map(|entry| {
@@ -26,7 +26,7 @@ impl Groups {
         }))
     }
 
-    /// From names and lists of cores: `node4`, `12-23`. What is no group, or has no cores, is left out.
+    /// Parses names and lists of cores: `node4`, `12-23`. Skips entries that are no groups or have no cores.
     pub(super) fn of_listing(listing: impl IntoIterator<Item = (String, String)>) -> Self {
         let group = |(name, cores): (String, String)| {
             let number = name.strip_prefix("node")?.parse().ok()?;
@@ -39,7 +39,7 @@ impl Groups {
         self.0.iter().find(|(_, cores)| cores.contains(&core)).map(|(&number, _)| number)
     }
 
-    /// The numbers of these cores' groups, ascending; none on a machine with one group.
+    /// The numbers of these cores' groups, ascending; empty on a machine with one group.
     pub(super) fn of_cores(&self, cores: &[usize]) -> Vec<usize> {
         if self.0.len() < 2 {
             return Vec::new();
@@ -50,8 +50,8 @@ impl Groups {
         numbers
     }
 
-    /// Deals `n` workers to the groups of the free cores in turn: first to those in which the program has threads, and
-    /// so its memory, as long as they have room.
+    /// Distributes `n` workers over the groups of the free cores, round robin: first over the groups in which the
+    /// program has threads, and so its memory, as long as these have free cores.
     pub(super) fn deal(&self, used: &[usize], free: &[usize], n: usize) -> Vec<FreeCores> {
         let homes: Vec<_> = used.iter().map(|&core| self.of(core)).collect();
         let mut groups: BTreeMap<_, FreeCores> = BTreeMap::new();
@@ -85,7 +85,7 @@ pub(super) mod tests {
 
     pub(in super::super) static UNKNOWN: Groups = Groups(BTreeMap::new());
 
-    /// Of a node with two assistant cores, or four, as groups of their own, and four groups of twelve cores.
+    /// The groups of a node: `n_assistants` groups of one assistant core each, and four groups of twelve cores.
     pub(in super::super) fn a64fx(n_assistants: usize) -> Groups {
         let listed = |number: usize, cores: String| (format!("node{number}"), cores + "\n");
         let assistants = (0..n_assistants).map(|core| listed(core, core.to_string()));
@@ -105,7 +105,7 @@ pub(super) mod tests {
         let texts = [("node0", "0-1,4-5"), ("node1", "\n"), ("has_cpu", "0"), ("node2", "x")];
         let odd = Groups::of_listing(texts.map(|(name, cores)| (name.into(), cores.into())));
         assert_eq!(odd.0.into_iter().collect::<Vec<_>>(), [(0, vec![0, 1, 4, 5])]);
-        // Of one group there is nothing to tell.
+        // On a machine with one group no group is reported.
         let one = Groups::of_listing([("node0".to_owned(), "0-7".to_owned())]);
         assert!(one.of_cores(&[3]).is_empty() && UNKNOWN.of_cores(&[3]).is_empty());
     }

@@ -1,4 +1,4 @@
-//! What there is to tell about a world: for people, for reports, for questions of support.
+//! The description of a world, for people, reports and support.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::comm::state::small::GatesInfo;
 use crate::endpoint::shm::Reading;
 use crate::memory::CacheStats;
 
-/// A world as it is now.
+/// The current state of a world.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Info {
@@ -17,7 +17,7 @@ pub struct Info {
     /// The device.
     #[serde(flatten)]
     pub device: DeviceInfo,
-    /// Backends that were passed over.
+    /// Backends that were tried and cannot be used.
     pub tried: Vec<Attempt>,
     /// Coordinates x, y, z, a, b, c of this rank's node.
     pub tofu_coordinates: [u8; 6],
@@ -25,31 +25,31 @@ pub struct Info {
     pub rank: u32,
     /// Number of ranks.
     pub size: u32,
-    /// Ranks on this node of the device; where there is no device, on this host.
+    /// Ranks on this rank's node of the device; without a device, on its host.
     pub ranks_per_node: u32,
-    /// Hosts of all ranks: those whose processes see each other are on one.
+    /// Number of hosts of all ranks. Ranks whose processes see each other are on one host.
     pub hosts: u32,
-    /// Ranks that this one speaks with through shared memory; with the others, through the backend.
+    /// Ranks with which this one communicates through shared memory; it reaches the others through the backend.
     pub in_memory: u32,
-    /// Whether long messages between these are read from the memory of their senders.
+    /// Whether long messages between these ranks are read from the memory of their senders.
     pub memory_reading: Reading,
     /// Shape of the world.
     pub torus: String,
-    /// This rank's place in it.
+    /// This rank's coordinates in that shape.
     pub coordinates: Vec<u32>,
     /// Ports of this rank.
     pub ports: u32,
-    /// Worker threads that drive the ports; without any, the caller does.
+    /// Worker threads that drive the ports; 0 if the caller drives them.
     pub workers: usize,
-    /// Who drives the ports, on which cores and why, in words.
+    /// Which threads drive the ports, on which cores and why, in words.
     pub driven_by: String,
     /// The workers' cores, one by one; empty if there are none or they are not pinned.
     pub worker_cores: Vec<usize>,
-    /// Waiting threads have a core of their own, and spin.
+    /// Whether waiting threads have a core of their own, and spin.
     pub own_cores: bool,
-    /// Seconds without any progress before a wait fails.
+    /// Seconds without progress after which a wait is too long.
     pub timeout_seconds: f64,
-    /// Waits of this rank that took longer, whether or not it was the one to say so.
+    /// Waits of this rank that took longer, whether or not this rank has reported them.
     pub long_waits: u64,
     /// Barrier gates.
     pub gates: GatesInfo,
@@ -59,7 +59,7 @@ pub struct Info {
     pub environment: Vec<(String, String)>,
 }
 
-/// A device as it describes itself.
+/// The properties that a device reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -71,29 +71,29 @@ pub struct DeviceInfo {
     pub tofu_version: String,
     /// Numbers of the TNIs for one-sided communication.
     pub onesided_tnis: Vec<u16>,
-    /// The capabilities of the first of them; `None` if they cannot be queried.
+    /// The capabilities of the first of these TNIs; `None` if they cannot be queried.
     pub onesided: Option<Onesided>,
     /// Numbers of the TNIs with barrier gates.
     pub barrier_tnis: Vec<u16>,
-    /// The capabilities of the first of them.
+    /// The capabilities of the first of these TNIs; `None` if they cannot be queried.
     pub barrier: Option<Barrier>,
 }
 
-/// What is left of a TNI's queues for this process.
+/// The free queues of a TNI for this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FreeQueues {
     /// The TNI.
     pub tni: u16,
-    /// VCQs that can still be made.
+    /// VCQs that can still be created.
     pub vcqs: usize,
-    /// CQs on which these are.
+    /// CQs that these VCQs are on.
     pub cqs: usize,
 }
 
 impl Info {
-    /// What carries messages to the other ranks, and between how many hosts; and why long ones within a
-    /// host are copied by both sides, if they are.
+    /// The wires to the other ranks, the number of hosts and, if both sides copy long messages within a host, the
+    /// reason for that.
     pub fn wires(&self) -> String {
         let far = self.size - 1 - self.in_memory;
         let hosts = match self.hosts {
@@ -120,7 +120,7 @@ impl Info {
 }
 
 impl DeviceInfo {
-    /// A device that is none of Tofu's.
+    /// The properties of a device without Tofu.
     pub(super) fn without_tofu(name: &str) -> Self {
         DeviceInfo {
             library: name.to_owned(),
@@ -134,7 +134,7 @@ impl DeviceInfo {
     }
 }
 
-/// A backend that was passed over.
+/// A backend that was tried and cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Attempt {

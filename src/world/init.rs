@@ -39,26 +39,26 @@ use crate::error::{Error, WireError};
 
 /// This process as one of the ranks of a job.
 ///
-/// Dropping it waits for the other ranks, at most for the timeout, as they may still write to this
-/// rank's memory. Handles of its communicator that are left then refuse every call.
+/// Dropping it waits for the other ranks, at most for the timeout, as they may still write to this rank's memory.
+/// Remaining handles of its communicator then refuse every call.
 pub struct World {
     /// `None` only while being dropped.
     pub(super) comm: Option<Communicator>,
     pub(super) exchange: Box<dyn Exchange>,
-    /// MPI, if the ranks have met by it.
+    /// The MPI session, if the ranks are those of one.
     pub(super) session: Option<Arc<Session>>,
     pub(super) about: About,
 }
 
-/// What was found out and decided at the start.
+/// Facts and decisions of the start-up.
 pub(super) struct About {
     pub(super) backend: Box<dyn Backend>,
-    /// What was passed over, and why.
+    /// Backends that cannot be used, each with the reason.
     pub(super) tried: Vec<(String, String)>,
     pub(super) coords: [u8; 6],
     pub(super) ranks_per_node: u32,
     pub(super) n_hosts: u32,
-    /// Ranks that this one speaks with through shared memory.
+    /// Ranks with which this one communicates through shared memory.
     pub(super) in_memory: u32,
     pub(super) reading: Reading,
     pub(super) seating: Seating,
@@ -94,9 +94,8 @@ pub fn init() -> Result<World, Error> {
     World::join(&from_environment, meeting)
 }
 
-/// As [`init`], with ranks that have found each other already: `exchange` says who they are, in
-/// place of `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`. PMIx or a rank's own
-/// sockets can be behind it.
+/// As [`init`], for ranks that are already connected: `exchange` gives this rank's number and the number of ranks,
+/// in place of `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`. It may use PMIx or sockets, for example.
 ///
 /// # Errors
 /// As [`init`].
@@ -104,18 +103,18 @@ pub fn init_over(exchange: Box<dyn Exchange>) -> Result<World, Error> {
     World::join(&from_environment, Meeting::Exchange(exchange))
 }
 
-/// How the ranks find each other.
+/// How the ranks are connected.
 enum Meeting {
-    /// As the environment says.
+    /// By the environment.
     Environment,
-    /// They have.
+    /// By this exchange.
     Exchange(Box<dyn Exchange>),
-    /// They have, and speak MPI.
+    /// By MPI: they are the ranks of this session.
     Mpi(Arc<Session>),
 }
 
 impl World {
-    /// The world of MPI's ranks.
+    /// Joins the world of the ranks of a session.
     #[cfg(feature = "mpi")]
     pub(super) fn of_session(session: Arc<Session>) -> Result<World, Error> {
         World::join(&from_environment, Meeting::Mpi(session))
@@ -137,7 +136,7 @@ impl World {
         joined
     }
 
-    /// As far as this rank can tell: others may not join.
+    /// Joins the world on this rank; another rank may fail to join.
     fn join_alone(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
         let timeout = timeout(get)?.unwrap_or(DEFAULT_TIMEOUT);
         let drive = config::drive(get)?;
@@ -175,7 +174,7 @@ impl World {
             let reason = format!("{n_ranks} are more than {MOST_RANKS} ranks");
             return Err(Error::Layout { rank, reason });
         }
-        // Before the emulated device looks at the same settings, whose errors say less.
+        // Checked before the emulated device reads the same settings, since its errors are less specific.
         let torus =
             torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
         let coords = backend.coordinates().map_err(startup)?;
@@ -209,7 +208,7 @@ impl World {
                 None if is_free => Source::Hosts,
                 _ => Source::Settings,
             },
-            // Where no device says which node a rank is on, the setting does.
+            // If no device reports which node a rank is on, the setting decides.
             per_node: RANKS_PER_NODE.get(get).filter(|_| !backend.is_physical()).map(|_| per_node),
             hosts: matches!(wanted_map, WantedMap::ByHost),
         };
@@ -282,7 +281,8 @@ impl World {
         Ok(World { comm: Some(comm), exchange, session, about })
     }
 
-    /// For the timelines of ranks on several hosts: all ranks record them, or none does.
+    /// Compares the ranks' clocks, if timelines of ranks on several hosts are recorded. All ranks record them, or
+    /// none does.
     fn with_clocks_compared(self) -> Result<World, Error> {
         let comm = self.communicator();
         if let Some(tracer) = comm.inner.of_world.engine.tracer().filter(|_| self.about.n_hosts > 1)
@@ -308,8 +308,8 @@ impl World {
         self.about.seating.own_cores
     }
 
-    /// What is left of each TNI's queues on a Tofu device for this process: it takes them all, one after the other, and
-    /// gives them back. Nobody should open ports meanwhile.
+    /// The free queues of each TNI of a Tofu device for this process. This creates all of them, one after the other,
+    /// and frees them again, so no process should open ports meanwhile.
     pub fn free_queues(&self) -> Vec<FreeQueues> {
         self.about.backend.free_queues()
     }

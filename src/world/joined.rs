@@ -9,16 +9,15 @@ use crate::comm::communicator::Communicator;
 use crate::endpoint::mpi::Comm;
 use crate::error::Error;
 
-/// Joins a world of the ranks of `comm`, in its order: for programs that have initialised MPI
-/// themselves. All ranks of `comm` must call it. It makes a communicator of its own (MPI_Comm_dup),
-/// on which all that it sends goes.
+/// Joins a world of the ranks of `comm`, in its order: for programs that have initialised MPI themselves. All ranks
+/// of `comm` must call it. It duplicates `comm` (`MPI_Comm_dup`) and communicates on the duplicates only.
 ///
-/// The backend is what `HOPBINE_BACKEND` says; else Tofu where there is one, else shared memory if
-/// all ranks are on one host, else MPI, with shared memory between the ranks of each host.
+/// The backend is that of `HOPBINE_BACKEND`. Without it: Tofu if there is one, else shared memory if all ranks are
+/// on one host, else MPI, with shared memory between the ranks of each host.
 ///
-/// The world must be dropped, on all ranks, before MPI is finalised. MPI may have been initialised
-/// for any level of threads: below `MPI_THREAD_SERIALIZED` only the thread that did may call
-/// hopbine; below `MPI_THREAD_MULTIPLE` calls of hopbine and of MPI must not coincide.
+/// The world must be dropped, on all ranks, before MPI is finalised. MPI may have been initialised for any level of
+/// threads: below `MPI_THREAD_SERIALIZED` only the thread that has initialised MPI may call hopbine; below
+/// `MPI_THREAD_MULTIPLE` calls of hopbine and of MPI must not coincide.
 ///
 /// # Safety
 /// `comm` must be a communicator of the MPI that was [provided](crate::mpi::provide), or `MPI_COMM_NULL`.
@@ -33,8 +32,8 @@ pub unsafe fn init_mpi(comm: ffi::MPI_Comm) -> Result<World, Error> {
 }
 
 impl World {
-    /// The communicator of the ranks of `comm`, in its order, with which the two have nothing else
-    /// in common. All ranks of `comm` must call it, and nobody else need.
+    /// Makes a communicator of the ranks of `comm`, in its order; apart from that it is independent of `comm`. All
+    /// ranks of `comm` must call it; other ranks need not.
     ///
     /// # Safety
     /// `comm` must be a communicator of the MPI that this world was made over, or `MPI_COMM_NULL`.

@@ -1,4 +1,4 @@
-//! Who this process is among the ranks of a job, as far as the environment says.
+//! The rank of this process and the number of ranks of the job, from the environment.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use hopbine_meet::{BootstrapError, Exchange, LocalExchange, Place};
 
 use crate::error::Error;
 
-/// Number of ranks by the environment: that of `HOPBINE_SIZE`, or of a launcher of MPI's or Slurm's;
-/// one if neither gives it.
+/// Number of ranks by the environment: `HOPBINE_SIZE`, or the variables of an MPI launcher or of Slurm; 1 if none is
+/// set.
 ///
 /// # Errors
-/// [`Error::Setting`] if that makes no sense.
+/// [`Error::Setting`] if a value is invalid.
 pub fn n_ranks_said() -> Result<u32, Error> {
     Ok(Place::size_said(&from_environment)? as u32)
 }
@@ -33,7 +33,7 @@ pub(super) fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchang
     Ok(Box::new(met))
 }
 
-/// A failure of an exchange.
+/// The error of a failed exchange.
 pub(super) fn meeting(rank: u32, error: &BootstrapError) -> Error {
     let rank = (!matches!(error, BootstrapError::Missing { .. })).then_some(rank);
     Error::Meeting { rank, reason: error.to_string() }

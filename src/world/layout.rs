@@ -1,6 +1,6 @@
-//! How the ranks of a job lie on a torus, from settings and from what the device says.
+//! How the ranks of a job lie on a torus, from settings and from what the device reports.
 //!
-//! Reads a rank map's file; otherwise only thought.
+//! Reads the file of a rank map; everything else is pure.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,10 +13,10 @@ use hopbine_torus::geometry::near_cubic;
 use hopbine_torus::geometry::{RankMap, Shape};
 use hopbine_torus::patterns::PatternKind;
 
-/// Most bytes of a rank map: hundreds for each rank of the largest machine.
+/// The longest file of a rank map in bytes: hundreds of bytes for each rank of the largest machine.
 const LONGEST_MAP: u64 = 64 << 20;
 
-/// The shape of the nodes that `HOPBINE_TORUS` says.
+/// The shape of the nodes by `HOPBINE_TORUS`; `None` if unset.
 pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Option<Shape>, String> {
     if !n_ranks.is_multiple_of(per_node) {
         return Err(format!(
@@ -36,13 +36,13 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
     Ok(Some(torus))
 }
 
-/// What `HOPBINE_RANK_MAP` says.
+/// The value of `HOPBINE_RANK_MAP`.
 pub(super) enum WantedMap {
     Unset,
     Word(RankMap),
     /// `hosts`
     ByHost,
-    /// The text of the file at this path, or why there is none.
+    /// The path and the text of a file, or why it cannot be read.
     File(String, Result<String, String>),
 }
 
@@ -60,7 +60,7 @@ impl WantedMap {
         }
     }
 
-    /// The same on ranks that want the same map: each may have the file elsewhere.
+    /// A text that is the same on ranks with the same map; the paths of their files may differ.
     pub(super) fn told(&self) -> String {
         match self {
             WantedMap::Unset => String::new(),
@@ -76,11 +76,11 @@ impl WantedMap {
     }
 }
 
-/// Shape and rank map of all ranks: those that the machine has `given`, else those asked for. Ranks
-/// with the same number in `hosts` are on one host.
+/// Shape and rank map of all ranks: those `given` by the machine, else those of the settings, whose rank map also
+/// replaces a given one. Ranks with the same number in `hosts` are on one host.
 ///
 /// # Errors
-/// What does not fit.
+/// The setting that does not fit, and why.
 pub(super) fn lay_out(
     wanted: &WantedMap,
     torus: Option<Shape>,
@@ -96,7 +96,7 @@ pub(super) fn lay_out(
             let nodes = n_ranks / per_node;
             let sizes = || match wire {
                 Wire::Network => near_cubic(nodes),
-                // Everybody is everybody's neighbour, and a dimension is a step.
+                // In memory all ranks are neighbours, and every dimension adds a step.
                 Wire::Memory if PatternKind::Direct.serves(nodes).is_ok() => vec![nodes],
                 Wire::Memory => near_cubic(nodes),
             };
@@ -121,8 +121,7 @@ pub(super) fn lay_out(
     Ok((shape, map))
 }
 
-/// Ports per rank: as many as wanted, else two for each dimension and one for each interface at
-/// most.
+/// Ports per rank: `wanted`, or by default two per dimension, at most one per interface.
 ///
 /// # Errors
 /// [`Error::Setting`].

@@ -1,4 +1,4 @@
-//! The end of a world.
+//! Tear-down of a world.
 
 use hopbine_meet::BootstrapError;
 
@@ -7,7 +7,7 @@ use super::launcher::meeting;
 use crate::error::Error;
 
 impl World {
-    /// The world, if all ranks of a session have joined it.
+    /// Checks that all ranks of a session have joined the world.
     pub(super) fn joined_by_all(mut self) -> Result<World, Error> {
         let Some(session) = self.session.clone() else { return Ok(self) };
         let Err(error) = self.exchange.barrier() else { return Ok(self) };
@@ -15,16 +15,16 @@ impl World {
         if let Some(comm) = self.comm.take() {
             comm.end();
             if !session.has_given_up() {
-                // Peers that have joined may write to this memory.
+                // Peers that have joined the world may write to this memory.
                 std::mem::forget(comm);
             }
         }
         Err(error)
     }
 
-    /// After a failure: all ranks that are gone; the error names only the one that was noticed
-    /// first. Every rank that is left has to call it. It waits for up to three timeouts, since
-    /// a rank that was computing learns of the failure only in its next call.
+    /// The ranks that are missing after a failure, all of them; the error itself names only the first one noticed.
+    /// All remaining ranks must call it. It waits for up to three timeouts, since a rank that was computing learns
+    /// of the failure only in its next call.
     ///
     /// # Errors
     /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.

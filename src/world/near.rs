@@ -1,5 +1,5 @@
-//! The ranks of one node among those of many: they speak with each other through its memory,
-//! whatever carries messages between nodes.
+//! Ranks of one node in a job on several nodes: they communicate through the memory of the node, whatever carries
+//! messages between nodes.
 
 use hopbine_meet::Exchange;
 
@@ -10,8 +10,9 @@ use crate::error::WireError;
 
 use super::backend::{Layout, Near};
 
-/// The ports over `far`, beside those in the node's memory if the layout has them, and whether ranks of the node read each
-/// other's memory; collective over `exchange`, where all or none have such ports.
+/// Combines the ports `far` with ports in the node's memory, if the layout asks for these. Also returns whether
+/// ranks of the node read each other's memory. Collective over `exchange`: all ranks have ports in memory, or none
+/// has.
 ///
 /// # Errors
 /// [`WireError`]; the same on all ranks.

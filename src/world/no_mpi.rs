@@ -10,7 +10,7 @@ use hopbine_meet::variables::{BACKEND, Lookup};
 use super::backend::Backend;
 use crate::error::{Error, WireError};
 
-/// None.
+/// A session, which cannot exist in this build.
 pub(super) struct Session(Infallible);
 
 pub(super) fn find(get: Lookup<'_>) -> Result<Option<Arc<Session>>, Error> {

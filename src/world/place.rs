@@ -1,8 +1,8 @@
-//! Where the ranks of a world are: its shape and rank map, from what is known about them.
+//! Shape and rank map of a world, from the known places of its ranks.
 //!
-//! Pure functions. Several ranks on each node are the shape's node axis, behind the node's
-//! coordinates. By default they follow one another and then the first dimension varies fastest,
-//! as in pjsub's rank order: so ranks `k*i .. k*i + k` are on node `i`.
+//! Pure functions. If a node has several ranks, these form the shape's node axis, behind the node's coordinates. By
+//! default the ranks of a node are consecutive, and the first dimension of the nodes varies fastest, as in pjsub's
+//! rank order: so ranks `k*i .. k*i + k` are on node `i`.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use hopbine_torus::geometry::{Coord, RankMap, Shape, Vertex, near_cubic};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     nodes: Shape,
-    /// By rank.
+    /// The node of each rank.
     node_of: Vec<Vertex>,
 }
 
 impl Placed {
-    /// `None` if a rank is nowhere, or not all nodes have equally many ranks.
+    /// `None` if a rank has no node, or not all nodes have equally many ranks.
     fn new(nodes: Shape, of_ranks: impl ExactSizeIterator<Item = Option<Vertex>>) -> Option<Self> {
         let mut node_of = Vec::with_capacity(of_ranks.len());
         let mut ranks_on = vec![0u32; nodes.n_ranks() as usize];
@@ -36,7 +36,7 @@ impl Placed {
     /// The shape of all ranks, and its rank map.
     ///
     /// # Errors
-    /// A shape that is too large.
+    /// If the shape is too large.
     pub(super) fn shape_and_map(self) -> Result<(Shape, RankMap), String> {
         let Placed { nodes, node_of: mut places } = self;
         let per_node = places.len() as u32 / nodes.n_ranks();
@@ -52,8 +52,8 @@ impl Placed {
     }
 }
 
-/// From the ranks' Tofu coordinates, if they fill a box of whole units. (A job of whole units is what Fugaku hands
-/// out; a box that wraps around the end of the machine is not recognised.)
+/// Places the ranks by their Tofu coordinates, if these fill a box of whole units. (Fugaku allocates whole units to
+/// jobs. A box that wraps around the end of the machine is not recognised.)
 pub(super) fn from_tofu(coords: impl ExactSizeIterator<Item = [u8; 6]> + Clone) -> Option<Placed> {
     let mut first = coords.clone().next()?;
     let mut last = first;
@@ -73,24 +73,24 @@ pub(super) fn from_tofu(coords: impl ExactSizeIterator<Item = [u8; 6]> + Clone) 
     Placed::new(nodes.clone(), of_ranks)
 }
 
-/// What Fujitsu MPI calls logical coordinates: sizes of the torus that a job was given, and a node's
-/// place in it; 0 and 0 beyond its dimensions.
+/// Logical coordinates, as Fujitsu MPI calls them: the sizes of a job's torus, and a node's place in it; both are 0
+/// beyond its dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Logical {
     pub(super) sizes: [u32; 3],
     pub(super) at: [u32; 3],
 }
 
-/// A node's place in the torus that the job was given, as ranks tell each other.
+/// A node's place in the job's torus, as ranks exchange it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Given {
-    /// The same number for the same sizes.
+    /// A hash of the torus's sizes.
     pub(super) torus: u16,
     pub(super) node: Vertex,
 }
 
 impl Logical {
-    /// The torus, and the node's place in it; `None` if it is outside.
+    /// The torus, and the node's place in it; `None` if the place is outside.
     pub(super) fn given(&self) -> Option<(Shape, Given)> {
         let Logical { sizes, at } = self;
         let n_dims = sizes.iter().take_while(|&&size| size > 0).count();
@@ -102,7 +102,7 @@ impl Logical {
     }
 }
 
-/// From where all ranks' nodes are in the torus of one of them.
+/// Places the ranks by their nodes' places in the torus that one of them reports.
 pub(super) fn from_given(
     (torus, mine): &(Shape, Given),
     ranks: impl ExactSizeIterator<Item = Option<Given>>,
@@ -111,8 +111,8 @@ pub(super) fn from_given(
     Placed::new(torus.clone(), ranks.map(|given| given.filter(is_inside).map(|given| given.node)))
 }
 
-/// From the hosts that ranks are on, if there are several with several ranks each: the hosts are the nodes, in the
-/// order of their first ranks.
+/// Places the ranks by their hosts, if there are several hosts with several ranks each: the hosts become nodes, in
+/// the order of their first ranks.
 pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placed> {
     let mut known = Vec::new();
     let mut numbers = HashMap::new();
@@ -131,15 +131,15 @@ pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placed> {
     Placed::new(nodes.clone(), of_ranks)
 }
 
-/// A rank map that keeps the ranks of a host together: where all hosts have equally many and boxes
-/// of that size fill the torus, each gets a box, the one with the fewest links to others; else the
-/// hosts follow one another along the last dimension (Bine trees, section 2.2).
+/// A rank map that keeps the ranks of a host together. If all hosts have equally many ranks and boxes of that size
+/// fill the torus, each host gets a box of the shape with the fewest links to other boxes. Otherwise the hosts
+/// follow one another along the last dimension (Bine trees, section 2.2).
 ///
 /// # Errors
-/// Not as many ranks as the shape has nodes.
+/// If there are not as many ranks as the shape has nodes.
 pub(super) fn by_host(shape: &Shape, hosts: &[u64]) -> Result<RankMap, String> {
     let mut order: Vec<usize> = (0..hosts.len()).collect();
-    // The first rank of each, and how many there are.
+    // By host, its first rank and its number of ranks.
     let mut known = HashMap::new();
     for (rank, host) in hosts.iter().enumerate() {
         known.entry(*host).or_insert((rank, 0)).1 += 1;
@@ -177,8 +177,8 @@ fn best_box(sizes: &[u32], volume: u32) -> Option<Vec<u32>> {
         all.extend(best_box(rest, volume / side)?);
         Some(all)
     });
-    // For each node, the links that leave: in inverse proportion to the sides that end. Of equals
-    // the one that is nearest to a cube.
+    // Links that leave a box, for each node: 1/side, summed over the sides that are shorter than their dimension. Of
+    // equal boxes the one nearest to a cube is best.
     let leaves = |sides: &[u32]| -> f64 {
         let ends = sides.iter().zip(sizes).filter(|(side, size)| side < size);
         ends.map(|(&side, _)| 1.0 / f64::from(side)).sum()

@@ -10,7 +10,8 @@ use crate::comm::choice::tuning::Tuning;
 use crate::error::Error;
 use crate::memory::{CacheConfig, KeepRule};
 
-/// What the environment says of the registration cache, and else the table of a device that registers memory.
+/// The settings of the registration cache in the environment; the staging limit is by default that of the decision
+/// table.
 ///
 /// # Errors
 /// [`Error::Setting`].
@@ -27,7 +28,7 @@ pub(super) fn parse_cache(get: Lookup<'_>, table: &Tuning) -> Result<CacheConfig
     Ok(CacheConfig { keep, max_bytes, max_regions, stage_bytes })
 }
 
-/// The most bytes that a call copies to save two registrations, by a table.
+/// The most bytes that a call copies to avoid two registrations, by a table.
 pub(super) fn stage_bytes(table: &Tuning) -> u64 {
     table.table().stage_bytes().unwrap_or(CacheConfig::default().stage_bytes)
 }

@@ -30,15 +30,15 @@ use crate::engine::{Engine, EngineConfig, OnTimeout};
 use crate::error::Error;
 use crate::timeline::TraceConfig;
 
-/// Of a rank's stack; pages that a rank does not use take no memory.
+/// Bytes of a rank's stack; pages that a rank does not use take no memory.
 const STACK_BYTES: usize = 256 * 1024;
-/// A simulated hour: ranks that have not ended by then hang.
+/// Limit of the simulated time, one hour: ranks that have not ended by then hang.
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// What carries the messages of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SimulatedWire {
-    /// The simulation itself, in every way that a wire may.
+    /// The simulation itself, with every behaviour that a wire may have.
     #[default]
     Messages,
     /// The library's uTofu endpoints, over the emulated device in its late and its checked mode: their
@@ -46,7 +46,7 @@ pub enum SimulatedWire {
     Utofu,
 }
 
-/// A torus of ranks that run in one thread.
+/// Configuration of a torus whose ranks run in one thread.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SimulationConfig {
@@ -58,35 +58,33 @@ pub struct SimulationConfig {
     pub ports: Option<u32>,
     /// What carries the messages; by default the simulation itself.
     pub wire: SimulatedWire,
-    /// Decides all that the wire leaves open. The same seed repeats a run exactly.
+    /// Seed of all decisions that the wire leaves open. The same seed repeats a run exactly.
     pub seed: u64,
-    /// The wire has no moods: no post is put off, no message is kept back. Many ranks are simulated
-    /// more quickly so. By default each seed has moods of its own.
+    /// Whether the wire never defers a post or holds a message back, which speeds up simulations of many ranks. By
+    /// default each seed has its own habits of doing so.
     pub is_calm: bool,
-    /// Whether the whole story is kept ([`Simulation::story`]); by default only its hash is.
+    /// Whether all events are kept ([`Simulation::story`]); by default only their hash is.
     pub keeps_story: bool,
-    /// The longest message in bytes for calls that do not say; by default it depends on the length of
-    /// the data.
+    /// The longest message in bytes for calls that do not set it; by default it depends on the length of the data.
     pub segment_bytes: Option<u64>,
-    /// What chooses for calls that do not say; without it [`table`](SimulationConfig::table).
+    /// The decision table of calls that name no algorithm; by default [`table`](SimulationConfig::table).
     pub tuning: Option<Tuning>,
-    /// The algorithms of calls that do not name one, where the library is not to choose.
+    /// The algorithms that the user prefers to the library's choice, for calls that do not name one.
     pub preferred: Preferred,
-    /// How long nothing may move before a wait is too long, in the simulated time.
+    /// Simulated time without progress after which a wait is too long.
     pub timeout: Duration,
-    /// What becomes of it then.
+    /// What happens to a wait that is too long.
     pub on_timeout: OnTimeout,
-    /// Bytes that each port keeps of messages that come before their receives before it keeps their senders
-    /// waiting.
+    /// Bytes of unexpected messages that each port keeps before it makes their senders wait.
     pub unexpected_bytes: usize,
-    /// The ranks' timelines, if they are wanted (`HOPBINE_TRACE`), in the simulated time.
+    /// The ranks' timelines, if they are to be recorded (`HOPBINE_TRACE`), in the simulated time.
     pub trace: Option<TraceConfig>,
     /// Bytes that a rank's program may use of its stack; 256 KiB by default.
     pub stack_bytes: usize,
 }
 
 impl SimulationConfig {
-    /// A torus and a seed, with everything else by default.
+    /// A torus and a seed, with defaults for everything else.
     pub fn new(shape: Shape, seed: u64) -> Self {
         SimulationConfig {
             shape,
@@ -115,8 +113,8 @@ impl SimulationConfig {
         }
     }
 
-    /// As [`new`](SimulationConfig::new), with what the environment says instead of defaults:
-    /// `HOPBINE_TIMEOUT`, `HOPBINE_ON_TIMEOUT`, `HOPBINE_TUNING`, `HOPBINE_ALGORITHM`, `HOPBINE_TRACE`.
+    /// As [`new`](SimulationConfig::new), with the environment's settings in place of defaults: `HOPBINE_TIMEOUT`,
+    /// `HOPBINE_ON_TIMEOUT`, `HOPBINE_TUNING`, `HOPBINE_ALGORITHM`, `HOPBINE_TRACE`.
     ///
     /// # Errors
     /// [`Error::Setting`] names the variable and what it can be.
@@ -134,31 +132,31 @@ impl SimulationConfig {
     }
 }
 
-/// What has come of a simulation.
+/// The outcome of a simulation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Simulation<R> {
     /// The results of all ranks.
     pub results: Vec<R>,
-    /// The errors of the ranks' ends, by rank: of those that were left with something to do.
+    /// By rank, the outcome of its end: an error if the rank was left with something to do.
     pub ends: Vec<Result<(), Error>>,
     /// The ranks that have died.
     pub dead: Vec<Rank>,
-    /// A hash of all that has happened: the same for the same seed, on any machine.
+    /// A hash of all events: the same for the same seed, on any machine.
     pub trace: u64,
-    /// How much that was.
+    /// Number of these events.
     pub n_steps: u64,
     /// The simulated time.
     pub elapsed: Duration,
-    /// What may never happen, and has: empty unless something is wrong with the library.
+    /// Events that must never happen; empty unless the library has an error.
     pub violations: Vec<String>,
-    /// What has happened, in order, if it was to be kept.
+    /// The events in order, if they were to be kept.
     pub story: Vec<Entry>,
 }
 
-/// Runs `f` on every rank of a simulated torus, all in this thread: wherever a rank would wait, another
-/// one runs. What the wire leaves open is decided by the seed, so that a run can be repeated exactly.
-/// `f` waits only by calls of its communicator, or of the [`Simulated`] rank.
+/// Runs `f` on every rank of a simulated torus, all in this thread: whenever a rank would wait, another one runs.
+/// The seed decides everything that the wire leaves open, so that a run can be repeated exactly. `f` must wait only
+/// in calls of its communicator or of the [`Simulated`] rank.
 ///
 /// ```
 /// use hopbine::{SimulationConfig, reduce::Op, simulate};
@@ -176,8 +174,8 @@ pub struct Simulation<R> {
 /// ```
 ///
 /// # Errors
-/// [`Error::RankPanicked`] if `f` panics on a rank; [`Error::Startup`] if there is no memory for the
-/// ranks; [`Error::Setting`] if the configuration makes no sense.
+/// [`Error::RankPanicked`] if `f` panics on a rank; [`Error::Startup`] if there is no memory for the ranks;
+/// [`Error::Setting`] if the configuration is invalid.
 pub fn simulate<R>(
     config: &SimulationConfig,
     f: impl Fn(&Communicator, &Simulated) -> R,
@@ -201,7 +199,7 @@ pub fn simulate<R>(
     })
 }
 
-/// What a rank does, given its number.
+/// The program of a rank; it gets the rank's number.
 type RankProgram<'a> = &'a dyn Fn(Rank, &Communicator, &Simulated);
 
 fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simulation<()>, Error> {
@@ -225,7 +223,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
         expansions: Arc::new(Expansions::default()),
         meeting: Meeting::new(n_ranks),
     };
-    // They go when no rank runs any more.
+    // Dropped when no rank runs any more.
     let comms: Vec<_> = ranks.iter().map(|_| OnceCell::new()).collect();
     let ends: Vec<_> = ranks.iter().map(|_| RefCell::new(None)).collect();
     let program = |rank: Rank| {
@@ -251,7 +249,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
     let ends: Vec<Result<(), Error>> =
         ends.into_iter().map(|end| end.into_inner().expect("all ranks have ended")).collect();
     let is_well = ends.iter().all(Result::is_ok);
-    // No rank runs any more: whatever others may have written to can go.
+    // No rank runs any more, so memory that peers may have written to can be freed.
     wire.end(is_well);
     for comm in comms.iter().filter_map(OnceCell::get) {
         comm.inner.of_world.engine.all_have_ended();
@@ -273,7 +271,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
     Ok(Simulation { results: Vec::new(), ends, dead, trace, n_steps, elapsed, violations, story })
 }
 
-/// What is to be said if a rank has kept more of messages that came before their receives than it may.
+/// The violation, if a rank has kept more bytes of unexpected messages than its bound.
 fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
     let kept = comm.unexpected();
     let (rank, most, bound) = (rank.number(), kept.most(), kept.bound());
@@ -282,7 +280,7 @@ fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
     })
 }
 
-/// What a rank has: see [`Opening::device`].
+/// The result of [`Opening::device`].
 type OnDevice = (
     Vec<Box<dyn Endpoint>>,
     Option<CacheFigures>,
@@ -300,7 +298,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// The world's communicator on one rank.
+    /// Opens the world's communicator on one rank.
     fn open(&self, rank: &Simulated) -> Result<Communicator, Error> {
         let SimulationConfig { shape, map, segment_bytes, preferred, .. } = self.config;
         let config = EngineConfig {

@@ -1,4 +1,4 @@
-//! Where the decision tables of two ranks begin to differ.
+//! Finds where the decision tables of two ranks begin to differ.
 
 use hopbine_meet::{BootstrapError, Exchange, Records};
 use hopbine_torus::choose::{DecisionTable, TableProblem};
@@ -6,9 +6,10 @@ use hopbine_torus::choose::{DecisionTable, TableProblem};
 use crate::Rank;
 use crate::error::Error;
 
-/// Says which rank's table first differs from that of rank 0, and in which line of both files, on all ranks; collective,
-/// and not called unless some table differs. A table has thousands of rows and a job 158,976 ranks, so the line is
-/// found by halving, a hash of each rank at a time. `path` is the table's file, or its name.
+/// The error that names the first rank whose table differs from that of rank 0, and the first line of both files
+/// that differs, on all ranks. Collective; called only if some table differs. A table has thousands of rows and a
+/// job 158,976 ranks, so the line is found by bisection, with one hash of each rank at a time. `path` is the table's
+/// file, or its name.
 ///
 /// # Errors
 /// [`BootstrapError`].
@@ -18,7 +19,7 @@ pub(super) fn differ(
     path: &str,
 ) -> Result<Error, BootstrapError> {
     let marks = table.marks();
-    // A table that ends sooner goes on with its last row.
+    // A shorter table goes on with its last row.
     let mark = |at: usize| marks[at.min(marks.len() - 1)];
     let pair = |numbers: [u64; 2]| numbers.map(u64::to_le_bytes).concat();
     let mine = pair([table.fingerprint(), marks.len() as u64]);
@@ -28,7 +29,7 @@ pub(super) fn differ(
     let differs = |all: &Records| number(all, other, 0) != number(all, 0, 0);
     let (mut first, mut end) = (0, number(&all, other, 1).max(number(&all, 0, 1)));
     while first + 1 < end {
-        // Those before the middle differ, or are alike.
+        // Compares the hashes of all rows before the middle.
         let middle = first.midpoint(end);
         let (_, hash) = mark(middle as usize - 1);
         if differs(&exchange.allgather(&pair([hash, 0]))?) { end = middle } else { first = middle }
@@ -47,7 +48,7 @@ pub(super) fn differ(
 /// Bytes of two numbers.
 const WORDS: usize = 16;
 
-/// A number of a rank's record; 0 if another process has sent less.
+/// A number of a rank's record; 0 if the record is too short.
 fn number(all: &Records, rank: usize, at: usize) -> u64 {
     let bytes = all[rank].get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u64::from_le_bytes)

@@ -1,4 +1,4 @@
-//! What the program that calls hopbine does with its cores, as far as that can be seen.
+//! How the program that calls hopbine uses its cores, as far as that can be seen.
 
 use std::ffi::c_int;
 
@@ -7,8 +7,8 @@ use hopbine_meet::variables::Lookup;
 use super::config::core_range;
 use crate::symbols::symbol;
 
-/// Threads that the program computes with, its main thread among them: those of OpenMP's runtime where it
-/// is in the process, else what the variables of OpenMP and of Fujitsu's automatic parallelisation say.
+/// Threads that the program computes with, its main thread among them: those of the OpenMP runtime if it is in the
+/// process, else those of the variables of OpenMP and of Fujitsu's automatic parallelisation.
 pub(super) fn n_threads(get: Lookup<'_>) -> usize {
     let omp = symbol(c"omp_get_max_threads").map(|found| {
         // SAFETY: OpenMP 5.2, section 18.2.3: `int omp_get_max_threads(void)`, which may be called at any
@@ -18,14 +18,16 @@ pub(super) fn n_threads(get: Lookup<'_>) -> usize {
     omp.and_then(|n| usize::try_from(n).ok()).unwrap_or_else(|| said(get)).max(1)
 }
 
-/// What `OMP_NUM_THREADS` (a list: one number for each level) and `PARALLEL` say; 1 without them.
+/// The larger of `PARALLEL` and `OMP_NUM_THREADS` (the first number, if it lists one for each level); 1 without
+/// them.
 fn said(get: Lookup<'_>) -> usize {
     let first = |name: &str| get(name)?.split(',').next()?.trim().parse().ok();
     ["OMP_NUM_THREADS", "PARALLEL"].into_iter().filter_map(first).max().unwrap_or(1)
 }
 
-/// The cores of its threads, one by one, where `FLIB_CPU_AFFINITY` of Fujitsu's runtime or `GOMP_CPU_AFFINITY` of GCC's
-/// names them: as in `0 3 12-59:4`, where cores of a range may be a step apart. None if a list cannot be read.
+/// The cores of the program's threads, one by one, if `FLIB_CPU_AFFINITY` of Fujitsu's runtime or
+/// `GOMP_CPU_AFFINITY` of GCC's names them, as in `0 3 12-59:4`, where 4 is the step in a range. Empty if the list
+/// cannot be read.
 pub(super) fn bound_to(get: Lookup<'_>) -> Vec<usize> {
     let part = |text: &str| {
         let (range, step) = text.split_once(':').unwrap_or((text, "1"));
@@ -39,7 +41,7 @@ pub(super) fn bound_to(get: Lookup<'_>) -> Vec<usize> {
     parts.into_iter().flatten().flatten().collect()
 }
 
-/// Whether the program was not built for hopbine: `libhopbine_preload.so` stands before its MPI.
+/// Whether the program was not built for hopbine: `libhopbine_preload.so` is loaded before its MPI.
 pub(super) fn is_preloaded() -> bool {
     symbol(c"hopbine_is_preloaded").is_some()
 }

@@ -6,16 +6,14 @@ use crate::engine::BlockSizes;
 use crate::error::{BlockProblem, Error};
 use hopbine_torus::collectives::Collective;
 
-/// The blocks of all ranks in a buffer, in elements: in rank order, how long each is, and where
-/// it starts.
+/// The blocks of all ranks in a buffer: the length and the start of each block, in elements, by rank.
 ///
-/// Lengths may differ as they like, and be 0: then it does not matter where the block starts. Blocks
-/// that are received must not overlap.
+/// Lengths may differ. A block of length 0 may have any start. Blocks that are received must not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks<'a> {
-    /// By rank, the elements of its block.
+    /// By rank, the length of its block in elements.
     pub counts: &'a [u64],
-    /// By rank, where its block starts; without them, one begins where the one before ends.
+    /// By rank, the start of its block in elements; if `None`, each block begins where the previous one ends.
     pub displacements: Option<&'a [u64]>,
 }
 
@@ -31,8 +29,8 @@ impl<'a> Blocks<'a> {
         Blocks { displacements: Some(displacements), ..self }
     }
 
-    /// Elements up to the end of the block that ends last; `u64::MAX` stands for more, which no
-    /// buffer has.
+    /// Elements from the start of the buffer to the end of the last block; `u64::MAX` if that overflows, which
+    /// exceeds every buffer.
     pub(crate) fn extent(&self) -> u64 {
         match self.displacements {
             None => self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count)),
@@ -84,7 +82,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl BlockProblem {
-    /// As the error of a call.
+    /// Wraps this problem in the [`Error`] of a call.
     pub(crate) fn of(self, collective: Collective) -> Error {
         Error::Blocks { collective, problem: self }
     }
@@ -96,11 +94,11 @@ pub enum Form {
     /// All blocks have the same size.
     #[default]
     Regular,
-    /// Sizes differ, and ranks know them as MPI has it: of an allgather and a reduce-scatter
-    /// all of them; of an alltoall what they give and get themselves; and so with gather and
-    /// scatter, where the root gives and gets everything.
+    /// Sizes differ. Ranks know them as MPI defines it: in an allgather and a reduce-scatter every rank knows all
+    /// sizes; in an alltoall a rank knows the blocks that it sends and receives; in a gather and a scatter the root
+    /// knows all sizes and every other rank its own.
     Vector,
-    /// Gather and scatter: all ranks know all sizes, so no sizes are sent.
+    /// Gather and scatter whose sizes all ranks know, so that no sizes are sent.
     VectorKnown,
 }
 
@@ -115,7 +113,7 @@ impl Form {
     }
 }
 
-/// The blocks of one buffer, kept.
+/// An owned copy of the [`Blocks`] of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct KeptBlocks {
     counts: Arc<[u64]>,
@@ -136,7 +134,7 @@ impl KeptBlocks {
         *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
     }
 
-    /// As the engine takes them, with elements of `size` units.
+    /// Converts the blocks to the engine's [`BlockSizes`], with `size` units per element.
     pub(crate) fn sizes(&self, size: u64) -> BlockSizes {
         let counts: Vec<u64> = self.counts.iter().map(|count| count * size).collect();
         match &self.displacements {

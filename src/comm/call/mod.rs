@@ -13,7 +13,7 @@ use crate::engine::UserMemory;
 use crate::error::{BlockProblem, Error};
 use crate::reduce::{Datatype, Dtype, Op, ReduceError};
 
-/// Which ranks there are, and which one calls.
+/// The calling rank and the number of ranks of its communicator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) rank: Rank,
@@ -26,9 +26,8 @@ pub(crate) struct Caller {
 pub struct Call<'a> {
     /// The collective.
     pub collective: Collective,
-    /// Elements of the vector, or of one block. In a vector form, of this rank's own block: what
-    /// it sends of an allgather or gather, what it receives of a scatter or reduce-scatter; of
-    /// no meaning for an alltoall.
+    /// Elements of the vector, or of one block. In a vector form, elements of this rank's own block: sent in an
+    /// allgather or gather, received in a scatter or reduce-scatter, unused in an alltoall.
     pub count: u64,
     /// The type of the elements.
     pub dtype: Dtype,
@@ -47,7 +46,7 @@ pub struct Call<'a> {
     pub recv: *mut u8,
     /// Elements of the receive buffer.
     pub recv_count: u64,
-    /// Whether blocks have different sizes. The buffers may then be longer than they need be.
+    /// Whether blocks have one size or several. In a vector form the buffers may be longer than needed.
     pub form: Form,
     /// In a vector form, the blocks of the send buffer: for a reduce-scatter (in place, of the
     /// receive buffer), an alltoall that is not in place, and a scatter's root.
@@ -78,7 +77,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A call whose blocks have one size; its arguments follow. So in the other forms.
+    /// A call with blocks of one size, without arguments; the methods below set these.
     #[inline]
     pub(crate) fn regular(collective: Collective, dtype: Dtype) -> Self {
         Call::new(collective, 0, dtype)
@@ -99,7 +98,7 @@ impl<'a> Call<'a> {
         Call { in_place: true, ..Call::vector(collective, dtype) }
     }
 
-    /// A vector form of which all ranks know the blocks.
+    /// A call in a vector form whose block sizes all ranks know.
     #[inline]
     pub(crate) fn vector_known(collective: Collective, dtype: Dtype) -> Self {
         Call { form: Form::VectorKnown, ..Call::new(collective, 0, dtype) }
@@ -115,13 +114,13 @@ impl<'a> Call<'a> {
         Call { recv: recv.as_mut_ptr().cast(), recv_count: recv.len() as u64, ..self }
     }
 
-    /// The only buffer.
+    /// Sets the buffer of a call that has only one.
     #[inline]
     pub(crate) fn buffer<T: Datatype>(self, buffer: &mut [T]) -> Self {
         self.recv(buffer)
     }
 
-    /// The same without lists of blocks, for a call that has none.
+    /// The same call for any lifetime, without lists of blocks; for a call that has none.
     #[inline]
     pub(crate) fn without_blocks(&self) -> Call<'static> {
         Call { send_blocks: None, recv_blocks: None, ..*self }
@@ -135,7 +134,7 @@ impl<'a> Call<'a> {
         Call { recv_blocks: Some(blocks), ..self }
     }
 
-    /// The blocks of the only buffer that has some.
+    /// Sets the blocks of the send buffer for a scatter or reduce-scatter, else those of the receive buffer.
     pub(crate) fn blocks(self, blocks: impl Into<Option<Blocks<'a>>>) -> Self {
         match self.collective {
             C::Scatter | C::ReduceScatter => Call { send_blocks: blocks.into(), ..self },
@@ -151,7 +150,7 @@ impl<'a> Call<'a> {
         Call { count: count as u64, ..self }
     }
 
-    /// With the count that follows from the lengths of the buffers.
+    /// Sets the count that follows from the lengths of the buffers.
     ///
     /// # Errors
     /// [`Error::UnevenBlocks`].
@@ -164,7 +163,7 @@ impl<'a> Call<'a> {
                 whole_blocks(collective, caller, recv_count)?
             }
             C::Alltoall if is_regular => whole_blocks(collective, caller, send_count)?,
-            // Follows from the blocks.
+            // `normalized_blocks` takes the count from the blocks.
             C::Allgather | C::Alltoall | C::ReduceScatter if self.in_place => 0,
             C::Bcast | C::ReduceScatter | C::Scatter => recv_count,
             _ if self.in_place => recv_count,
@@ -173,7 +172,7 @@ impl<'a> Call<'a> {
         Ok(Call { count, ..self })
     }
 
-    /// With the count that follows from a send buffer, without a receive buffer; a scatter's is given.
+    /// Sets the count from the send buffer, for a call without a receive buffer; a scatter keeps its count.
     ///
     /// # Errors
     /// [`Error::UnevenBlocks`].
@@ -206,7 +205,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// The same in place.
+    /// As [`normalized`](Call::normalized), in place.
     #[inline]
     pub(crate) fn normalize(&mut self, caller: Caller) {
         self.in_place &= match self.collective {
@@ -225,7 +224,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Which of the user's buffers has blocks that this rank must know.
+    /// For the send and the receive buffer: whether this rank must know the blocks in it.
     fn block_buffers(&self, Caller { rank, .. }: Caller) -> [bool; 2] {
         let counts = rank == self.root || self.form == Form::VectorKnown;
         match self.collective {
@@ -249,7 +248,7 @@ impl<'a> Call<'a> {
             Some(&count) if self.in_place => count,
             _ => self.count,
         };
-        // A form that says no more than the other is the other.
+        // Only gather and scatter distinguish `VectorKnown` from `Vector`.
         let form = match self.collective {
             C::Gather | C::Scatter => self.form,
             _ => Form::Vector,
@@ -257,8 +256,8 @@ impl<'a> Call<'a> {
         Call { count, form, send_blocks, recv_blocks, ..self }
     }
 
-    /// Checks the blocks of a vector form: that there are as many as ranks, and that this rank's
-    /// own has one size.
+    /// Checks the blocks of a vector form: one for each rank, and the same size of this rank's own block on both
+    /// sides.
     fn check_blocks(&self, caller: Caller) -> Result<(), Error> {
         let collective = self.collective;
         let needed = self.block_buffers(caller);
@@ -291,8 +290,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Checks everything about the (normalized) call that this rank can know. Returns the buffers as
-    /// the engine takes them, without what this rank does not use.
+    /// Checks all that this rank can check about a normalized call. Returns the buffers for the engine; a buffer
+    /// that this rank does not use has length 0.
     #[inline]
     pub(crate) fn check(&self, caller: Caller) -> Result<[UserMemory; 2], Error> {
         let collective = self.collective;
@@ -321,7 +320,7 @@ impl<'a> Call<'a> {
                 }
                 continue;
             }
-            // A rank that is not the root may give any buffer where only the root's counts.
+            // Where only the root uses a buffer, another rank may pass one of any length.
             let counts = needed > 0 || !collective.is_rooted() || rank == self.root;
             if found != needed && counts {
                 return Err(Error::BufferLength { collective, which, found, needed });
@@ -335,13 +334,13 @@ impl<'a> Call<'a> {
         Ok(memory)
     }
 
-    /// Checks that there can be memory at the buffers' addresses, and that they share none.
+    /// Checks that the buffers lie within the address space and do not overlap.
     #[inline]
     pub(crate) fn check_memory(&self, [send, recv]: [UserMemory; 2]) -> Result<(), Error> {
         let collective = self.collective;
         let end = |which, UserMemory { ptr, len }: UserMemory| {
             let address = ptr.addr() as u64;
-            // No buffer ends beyond the address space; one at the C interface's mark for in place would.
+            // Also refuses the C interface's in-place marker: a buffer there ends beyond the address space.
             match address.checked_add(len) {
                 Some(end) if address != 0 || len == 0 => Ok(end),
                 _ => Err(Error::Address { collective, which, address, bytes: len }),

@@ -1,5 +1,5 @@
-//! Which algorithm performs a call: what decision tables say ([`tuning`]), unless the user prefers another, or the call
-//! names one ([`wanted`]).
+//! Which algorithm performs a call: the choice of the decision tables ([`tuning`]), unless the user prefers another
+//! algorithm or the call names one ([`wanted`]).
 
 mod predicted;
 pub(crate) mod preferred;

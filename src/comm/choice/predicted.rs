@@ -1,4 +1,4 @@
-//! What the network model has chosen, for all ranks of this process.
+//! Cache of the network model's choices, shared by all ranks of this process.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,14 +8,14 @@ use hopbine_torus::{Collective, Shape};
 
 use crate::sync::lock;
 
-/// Choices that are kept.
+/// Choices that the cache keeps.
 const KEPT: usize = 1024;
 
-/// By call, which row was fastest.
+/// By call, the index of the fastest row.
 #[derive(Debug, Default)]
 pub(super) struct Predicted(Mutex<HashMap<(Collective, Shape, u64, u32), usize>>);
 
-/// No part of what a table says.
+/// Tables are compared without their caches.
 impl PartialEq for Predicted {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -25,7 +25,7 @@ impl PartialEq for Predicted {
 impl Eq for Predicted {}
 
 impl Predicted {
-    /// Which of these rows is fastest.
+    /// Index of the fastest of these rows under the model.
     pub(super) fn place(
         &self,
         rows: &[Found<'_>],
@@ -33,7 +33,7 @@ impl Predicted {
         model: &Model,
         shape: &Shape,
     ) -> usize {
-        // Under the lock: other ranks of this process want the same.
+        // Predicts under the lock: other ranks of this process ask the same question.
         let kept = &mut *lock(&self.0);
         if kept.len() == KEPT {
             kept.clear();
@@ -57,7 +57,7 @@ mod tests {
         TEXT.replacen(KEY, key, 1)
     }
 
-    /// How the row is found, what it says, and the choice.
+    /// How a table's row was found; the text of the row and of the choice.
     fn found(table: &Tuning, collective: Collective, shape: &str, bytes: u64) -> (Fit, String) {
         let shape: Shape = shape.parse().unwrap();
         let of = Features::of(&shape);
@@ -66,7 +66,7 @@ mod tests {
         (found.fit, format!("{}, {}: {found}", choice.algorithm.name, choice.how()))
     }
 
-    /// Ranks have caches of their own, and do not all make the same calls before.
+    /// Ranks have separate caches, filled by different earlier calls.
     #[test]
     fn all_ranks_choose_alike() {
         let own: Vec<Tuning> = (0..3).map(|_| TEXT.parse().unwrap()).collect();
@@ -84,7 +84,7 @@ mod tests {
         }
         for &(collective, shape, bytes) in &calls {
             let [first, second, third] = [0, 1, 2].map(|table: usize| {
-                // To the next power of two all sizes have the same.
+                // All sizes up to a power of two have the same choice.
                 let bytes = if table == 2 { bytes.next_power_of_two() } else { bytes };
                 found(&own[table], collective, shape, bytes)
             });
@@ -105,14 +105,14 @@ mod tests {
             (Allreduce, "25", Fit::Nearest),
             (Allreduce, "2x3+4", Fit::Fastest),
             (Alltoall, "2x3", Fit::Fastest),
-            // Not predicted well.
+            // The model is not used where it does not predict well.
             (Alltoall, "2x3+4", Fit::Nearest),
         ] {
             assert_eq!(fit(collective, shape), expected, "{collective} on {shape}");
         }
         let without: Tuning = with("").parse().unwrap();
         assert_eq!(found(&without, Allreduce, "2x2x6", 64).0, Fit::Nearest);
-        // Ranks without it see that in the head.
+        // The hash of the head differs, so that ranks without the model are detected.
         assert_ne!(without.table().marks()[0], table.table().marks()[0]);
         let shorter: Tuning = with(&KEY.replace("24", "8")).parse().unwrap();
         assert_ne!(shorter.table().marks()[0], table.table().marks()[0]);

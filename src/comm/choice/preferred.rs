@@ -8,8 +8,8 @@ use hopbine_torus::{Collective, Shape};
 
 use crate::error::Error;
 
-/// At most one algorithm per collective. Calls that name one themselves, and communicators whose
-/// shape it does not serve, are served without it. All ranks must prefer the same.
+/// At most one preferred algorithm per collective. It does not apply to calls that name an algorithm, nor to
+/// communicators whose shape it does not serve. All ranks must have the same preferences.
 ///
 /// As text: `allreduce=bine,alltoall=parlinna:4`, with the names of `hopbine list`.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ impl Preferred {
         self.0.iter().find(|algorithm| algorithm.collective == collective)
     }
 
-    /// The same, if it serves a shape.
+    /// The algorithm preferred for a collective, if it serves the shape.
     pub fn serving(&self, collective: Collective, shape: &Shape) -> Option<&Algorithm> {
         self.of(collective).filter(|algorithm| algorithm.serves(shape).is_ok())
     }

@@ -1,7 +1,7 @@
-//! The built-in tables choose what has been recorded: on many shapes, for many sizes, on any number of ports.
+//! The built-in tables make the recorded choices: on many shapes, for many sizes, on any number of ports.
 //!
-//! `recorded.txt` was first what the rule chose that was there before the tables. Whoever changes a table on purpose
-//! writes it again, with `BLESS=1`, and sees in the difference what has changed.
+//! `recorded.txt` first held the choices of the rule that preceded the tables. After an intended change of a table,
+//! write the file again with `BLESS=1`; its diff shows which choices have changed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,8 +22,9 @@ const SHAPES: &[&str] = &[
 ];
 const PORTS: &[u32] = &[1, 2, 3, 4, 6];
 
-/// On which shapes and ports a table's choices are recorded: of the one for Tofu-D, which is written by a program and
-/// has no rule that means several shapes, on some; of the one for MPI on those of its own rules and two others.
+/// Shapes and ports on which a table's choices are recorded: some of the shapes for the table of Tofu-D, which a
+/// program writes and which has no rule for several shapes; the shapes of its own rules and two others for the table
+/// of MPI.
 fn places(table: &str) -> (Vec<&'static str>, &'static [u32]) {
     match table {
         "tofu-d" => (SHAPES.iter().copied().step_by(5).collect(), &[1, 6]),
@@ -40,7 +41,7 @@ const SIZES: &[u64] = &[
     1 << 30, 1 << 40,
 ];
 
-/// By size what is chosen, where that differs from the size before.
+/// The choice by size, listed only where it differs from that of the previous size.
 fn over_sizes(sizes: &[u64], choose: impl Fn(u64) -> String) -> String {
     let mut text = String::new();
     let mut last = String::new();
@@ -54,7 +55,8 @@ fn over_sizes(sizes: &[u64], choose: impl Fn(u64) -> String) -> String {
     text.split_off(2)
 }
 
-/// All choices of a kind, shapes and ports with the same ones in one line. Of the longest messages there is a hash.
+/// Appends all choices of a kind; shapes and ports with the same choices share a line. One hash records the longest
+/// messages.
 fn group(
     text: &mut String,
     title: &str,

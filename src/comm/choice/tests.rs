@@ -1,4 +1,4 @@
-//! What tables say, and what is said of bad ones.
+//! The choices of decision tables, and the errors of invalid tables.
 
 use hopbine_torus::choose::{Features, Knowledge, TableError, TableProblem, Wire};
 use hopbine_torus::plan::{max_ports, traffic};
@@ -18,8 +18,8 @@ fn short_vectors_take_a_latency_form() {
     assert_eq!(chosen("4x4", 1 << 20), "mixed");
 }
 
-/// What leaves nodes where several ranks share one, by what is chosen: as multiples of n, of all
-/// ranks. One vector per node and step at most, where vectors are short; else what must.
+/// Vectors that leave the nodes, by choice, if several ranks share a node: in multiples of n, over all ranks. At
+/// most one vector per node and step if vectors are short; otherwise only what must leave.
 #[test]
 fn nodes_send_what_one_rank_would() {
     let counted = |collective, text: &str, bytes| {
@@ -40,7 +40,7 @@ fn nodes_send_what_one_rank_would() {
         (C::Allgather, 1 << 20, "mixed", 15.0),
         (C::Bcast, 8, "mixed-tree", 15.0),
         (C::Reduce, 8, "mixed-tree", 15.0),
-        // A scatter on its way through 4 nodes, and an allgather, of which nothing goes to the root.
+        // A scatter through 4 nodes, and an allgather that sends nothing to the root.
         (C::Bcast, 1 << 20, "mixed", 15.0 + 2.0 - 15.0 / 64.0),
         (C::Reduce, 1 << 20, "mixed", 15.0 + 2.0),
         (C::Gather, 1 << 10, "mixed", 2.0),
@@ -55,7 +55,7 @@ fn nodes_send_what_one_rank_would() {
     let choice = Tuning::built_in(Wire::Network).choose(C::Barrier, &shape, 0, 4);
     assert_eq!(choice.algorithm.name, "mixed-leader");
     assert_eq!(counted(C::Allreduce, "7+4", 8).0, "multiplying-leader-l");
-    // Two phases would send half a vector more, back to where it was.
+    // Two phases would send half a vector more, back to where it came from.
     let two = [(C::Bcast, "2"), (C::Reduce, "2"), (C::Bcast, "2+4"), (C::Reduce, "1x2+2")];
     for (collective, text) in two {
         assert_eq!(counted(collective, text, 1 << 20), ("mixed-tree".to_owned(), 1.0));
@@ -78,7 +78,7 @@ fn every_choice_serves() {
     }
 }
 
-/// What is built in has been tried on its classes as a user's table is.
+/// The algorithms of built-in tables serve the tables' classes, as those of a user's table must.
 #[test]
 fn built_in_tables_pass_what_others_must() {
     for (name, text) in Tuning::BUILT_IN {
@@ -130,7 +130,7 @@ fn found(tuning: &Tuning, text: &str, bytes: u64, ports: u32) -> (String, String
     (found.to_string(), format!("{name} {ports} {segment}"))
 }
 
-/// With another table behind it, a rule is for its own class and ports; without one, also for what is nearest.
+/// With another table behind it, a rule applies to its own class and ports; without one, also to the nearest shapes.
 #[test]
 fn shapes_go_by_their_class_or_the_nearest() {
     let strict: Tuning = SMALL.parse().unwrap();
@@ -340,7 +340,7 @@ fn bad_tables_are_refused_by_line() {
         assert!(shown.contains(said), "{to}: {shown}");
         if !to.is_empty() && !said.contains("no known shape") {
             let expected = line(&text, to.lines().last().unwrap());
-            // The line of the key, of its rule or of a row of that, whichever is wrong.
+            // The line of the wrong key, or of its rule, or of a row of that rule.
             assert!(expected.abs_diff(error.line) <= 4, "{to}: {shown}");
         }
     }
@@ -349,7 +349,7 @@ fn bad_tables_are_refused_by_line() {
     assert_eq!(hole, Err(TableError { line: 20, problem }));
 }
 
-/// Ranks compare what tables say, and not how they are written.
+/// Ranks compare the contents of tables, not their text.
 #[test]
 fn tables_that_say_the_same_are_the_same() {
     let hash = |text: &str| text.parse::<Tuning>().unwrap().table().fingerprint();
@@ -363,7 +363,7 @@ fn tables_that_say_the_same_are_the_same() {
     }
 }
 
-/// What is copied rather than registered is said for all calls, so in the head, and by a table without rules, too.
+/// `stage_bytes` applies to all calls, so it is in the head, also in a table without rules.
 #[test]
 fn tables_say_what_is_copied() {
     let own: Tuning = SMALL.parse().unwrap();
@@ -375,7 +375,7 @@ fn tables_say_what_is_copied() {
     for (value, bytes) in [("\"2MiB\"", 2 << 20), ("\"5GiB\"", 5 << 30), ("0", 0), ("4096", 4096)] {
         let tuning = with(value);
         assert_eq!(tuning.table().stage_bytes(), Some(bytes), "{value}");
-        // Ranks without it see that in the head.
+        // The hash of the head differs, so that ranks without the key are detected.
         assert_ne!(tuning.table().marks()[0], own.table().marks()[0]);
     }
     assert_eq!(with("4096"), with("\"4KiB\""));
@@ -390,7 +390,7 @@ fn tables_say_what_is_copied() {
 }
 
 proptest! {
-    /// Whatever stands in a table, the answer is a table or an error with a line of it.
+    /// For any text the result is a table or an error with a line of the text.
     #[test]
     fn no_text_does_harm(at in 0usize..900, with in "[0-9]{0,21}|[a-zA-Z.=\"\\[\\]{},]{0,6}|\\PC{0,4}") {
         let mut text = SMALL.to_owned();

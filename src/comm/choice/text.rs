@@ -1,4 +1,4 @@
-//! The text of decision tables: TOML, whose keys [`parse`] documents by refusing all others.
+//! Parser of decision tables in TOML. [`parse`] refuses unknown keys, with a list of the known ones.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use toml::de::DeTable;
 
 use super::values::{At, Keys, Lines, PORTS, SEGMENT, SIZES, whole};
 
-/// Tables by name, for `otherwise`.
+/// Looks a table up by name, for the key `otherwise`.
 pub(super) type Others<'a> = &'a dyn Fn(&str) -> Option<Arc<DecisionTable>>;
 
 const RULES: &str = "a list of sections [[rule]]";
@@ -28,8 +28,8 @@ const NO_MODEL: &str =
     "left out of a table for wire memory, which the network model does not cover";
 const WORD: &str = "a text in quotes";
 
-/// The table that a text describes, with rows for all sizes. Whether its algorithms serve its classes is another
-/// question ([`DecisionTable::check_served`]).
+/// Parses a table, whose rows must cover all sizes. [`DecisionTable::check_served`] checks whether its algorithms
+/// serve its classes.
 ///
 /// # Errors
 /// [`TableError`].
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
     let (head, lines) = sections.next().unwrap_or(("", Lines { ends: &ends, before: 0 }));
     let tree = parsed(head, lines)?;
     let root = Keys { table: tree.get_ref(), line: 1, lines };
-    // Before other keys, which another version may have.
+    // Checked before the other keys, since another version may have other keys.
     let version = root.needed("version", &DecisionTable::VERSION.to_string())?;
     if whole(version.value) != Some(DecisionTable::VERSION) {
         let found = version.shown();
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
     };
     let valid = "the name of a built-in table: \"network\", \"memory\" or \"tofu-d\"";
     let otherwise = match root.get("otherwise") {
-        // All others must go by something.
+        // With `nearest = false` another table is needed for shapes and ports without a rule.
         None if !is_for_others => None,
         at => {
             let at = at.map_or_else(|| root.needed("otherwise", valid), Ok)?;
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
         keys.only(&["class", "rule"])?;
         of_section(&keys, &mut classes, &mut rules)?;
     }
-    // With another table behind it, a table may say what is not of calls only.
+    // A table with an `otherwise` table may have no rules, only keys that do not concern single calls.
     if rules.is_empty() && otherwise.is_none() {
         root.needed("rule", RULES)?;
     }
@@ -100,9 +100,9 @@ fn model(at: &At<'_>) -> Result<Model, TableError> {
     Ok(Model { machine: name, ranks })
 }
 
-/// The text in pieces, each with the bytes before it: its head, and from each `[[rule]]` at the start of a line to the
-/// next. No value has several lines, so each is TOML by itself. The tree of all of the largest built-in table would
-/// be most of what a rank takes at its start, 10 MB.
+/// Splits the text into sections, each with the number of bytes before it: the head, and one section from each
+/// `[[rule]]` at the start of a line to the next. No value spans several lines, so each section is valid TOML. One
+/// tree of the whole largest built-in table would take 10 MB, most of the memory that a rank needs at start-up.
 fn sections(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts = text.match_indices("\n[[rule]]").map(|(at, _)| at + 1);
     let ends = starts.clone().chain([text.len()]);
@@ -116,7 +116,7 @@ fn parsed<'a>(section: &'a str, lines: Lines<'_>) -> Result<Spanned<DeTable<'a>>
     })
 }
 
-/// Adds a section's classes, and its rules, for classes that are known by then.
+/// Adds the classes of a section, then its rules, which may use all classes added so far.
 fn of_section(
     keys: &Keys<'_>,
     classes: &mut Vec<ShapeClass>,

@@ -1,4 +1,4 @@
-//! The decision tables that there are: built in, or a user's (`HOPBINE_TUNING`).
+//! Decision tables: the built-in ones, or a user's (`HOPBINE_TUNING`).
 
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
@@ -12,10 +12,10 @@ use hopbine_torus::{Collective, Shape};
 use super::predicted::Predicted;
 use super::text::parse;
 
-/// A decision table: which algorithm serves a call that does not name one, on how many ports and in which pieces.
+/// A decision table: the algorithm of a call that does not name one, its number of ports and its longest message.
 ///
-/// As text it is TOML: see [`BUILT_IN`](Tuning::BUILT_IN), whose comments say what each key means. All ranks
-/// must have the same.
+/// The text of a table is TOML: see [`BUILT_IN`](Tuning::BUILT_IN), whose comments define each key. All ranks must
+/// have the same table.
 ///
 /// ```
 /// use hopbine::{Tuning, Wire};
@@ -33,11 +33,11 @@ pub struct Tuning {
     predicted: Arc<Predicted>,
 }
 
-/// The built-in tables, read when they are asked first.
+/// The built-in tables, parsed at their first use.
 static TABLES: [OnceLock<Tuning>; Tuning::BUILT_IN.len()] =
     [const { OnceLock::new() }; Tuning::BUILT_IN.len()];
 
-/// A test has tried its algorithms on its classes.
+/// Returns a built-in table. A test has checked that its algorithms serve its classes.
 fn built_in(at: usize) -> &'static Tuning {
     TABLES[at].get_or_init(|| {
         let (name, text) = Tuning::BUILT_IN[at];
@@ -60,7 +60,7 @@ impl Tuning {
         ("mpi", include_str!("tables/mpi.toml")),
     ];
 
-    /// The table of a wire of which nothing else is known.
+    /// The table of a kind of wire, for a device of which nothing else is known.
     pub fn built_in(wire: Wire) -> &'static Tuning {
         match wire {
             Wire::Network => built_in(0),
@@ -68,7 +68,7 @@ impl Tuning {
         }
     }
 
-    /// The table of Tofu-D, and of the device that emulates it.
+    /// The table of Tofu-D and of the emulated device.
     pub fn tofu_d() -> &'static Tuning {
         built_in(2)
     }
@@ -89,22 +89,22 @@ impl Tuning {
         Tuning { table: Arc::new(table), predicted: Arc::default() }
     }
 
-    /// What it says.
+    /// The parsed table.
     pub fn table(&self) -> &DecisionTable {
         &self.table
     }
 
-    /// A copy for this wire.
+    /// A copy of the table, if it is for this wire.
     ///
     /// # Errors
-    /// The wire that the table is for, if that is another.
+    /// The wire that the table is for, if it is another one.
     pub(crate) fn for_wire(&self, wire: Wire) -> Result<Tuning, Wire> {
         let own = self.table().wire();
         if own == wire { Ok(self.clone()) } else { Err(own) }
     }
 
-    /// What it says of a call on up to `ports` ports, of `bytes` bytes of the vector or of a block. Where its model
-    /// chooses, the first call of a kind takes up to some milliseconds.
+    /// The table's row for a call on up to `ports` ports, with `bytes` bytes of the vector or of a block. If the
+    /// table's model chooses, the first call of a kind takes up to some milliseconds.
     pub fn find(
         &self,
         (collective, knowledge): (Collective, Knowledge),
@@ -134,14 +134,14 @@ impl Tuning {
         self.find(kind, (shape, &of), bytes, ports).on(kind.0, shape, &of)
     }
 
-    /// Chooses for a call on up to `ports` ports, whose vector or block has `bytes` bytes; of blocks that
-    /// differ, the average one.
+    /// Chooses for a call on up to `ports` ports, whose vector or block has `bytes` bytes; for blocks of different
+    /// sizes the average.
     pub fn choose(&self, collective: Collective, shape: &Shape, bytes: u64, ports: u32) -> Choice {
         self.on((collective, Knowledge::Known), shape, bytes, ports)
     }
 
-    /// Chooses for an alltoall, a gather or a scatter of which ranks know only the blocks that they give and get
-    /// themselves, so that nothing can depend on sizes.
+    /// Chooses for an alltoall, a gather or a scatter in which a rank knows only the blocks that it sends and
+    /// receives, so that the choice cannot depend on sizes.
     ///
     /// # Panics
     /// For other collectives.
@@ -150,7 +150,7 @@ impl Tuning {
         self.on((collective, Knowledge::Unknown), shape, 0, ports)
     }
 
-    /// Chooses for an alltoall of which all ranks have learnt that its longest block has `longest` bytes.
+    /// Chooses for an alltoall after all ranks have learnt the length of the longest block, `longest` bytes.
     pub fn choose_learnt(&self, shape: &Shape, longest: u64, ports: u32) -> Choice {
         self.on((Collective::Alltoall, Knowledge::Learnt), shape, longest, ports)
     }
@@ -159,7 +159,7 @@ impl Tuning {
 impl FromStr for Tuning {
     type Err = TableError;
 
-    /// A table from its text, whose algorithms have been tried on its classes.
+    /// Parses a table and checks that its algorithms serve its classes.
     fn from_str(text: &str) -> Result<Self, TableError> {
         let table = parse(text, &table_of)?;
         table.check_served()?;

@@ -1,4 +1,4 @@
-//! Sections of a table's text and the values in them, with the lines that errors name.
+//! Sections and values of a table's text, with their lines for errors.
 
 use hopbine_torus::choose::{NumberRange, Segmentation, TableError, TableProblem, Uses};
 use hopbine_torus::sizes::parse_size;
@@ -12,10 +12,10 @@ pub(super) const PORTS: &str = "a number from 1, \"all\", or { all_above = \"8Ki
 pub(super) const SEGMENT: &str =
     "\"whole\", a size such as \"64KiB\", or { parts = 4, least = \"64KiB\", most = \"1MiB\" }";
 
-/// Lines of a text by places in a section of it.
+/// Line numbers of byte offsets in a section of a text.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a> {
-    /// Where each ends, in the whole text.
+    /// Offset of each line's end in the whole text.
     pub(super) ends: &'a [usize],
     /// Bytes before the section.
     pub(super) before: usize,
@@ -27,7 +27,7 @@ impl Lines<'_> {
     }
 }
 
-/// A section, or what stands in braces.
+/// A section or an inline table.
 #[derive(Clone, Copy)]
 pub(super) struct Keys<'a> {
     pub(super) table: &'a DeTable<'a>,
@@ -36,7 +36,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Refuses all other keys.
+    /// Refuses keys that are not in `known`.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), TableError> {
         let other = self.table.keys().find(|key| !known.contains(&key.get_ref().as_ref()));
         other.map_or(Ok(()), |key| {
@@ -62,7 +62,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// A value, and where it is.
+/// A value with its key and its line.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     key: &'a str,
@@ -189,7 +189,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// A whole number that is written as one.
+/// The value of a decimal integer, if it fits a `u32`.
 pub(super) fn whole(value: &DeValue<'_>) -> Option<u32> {
     let DeValue::Integer(number) = value else { return None };
     (number.radix() == 10).then(|| number.as_str().replace('_', "").parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! What calls name as their algorithm: a name, a schedule as text, or a search for one.
+//! The algorithm that a call names: a name in the registry, a schedule as text, or a search.
 
 use std::sync::Mutex;
 
@@ -13,16 +13,16 @@ use crate::Rank;
 use crate::error::{Error, ScheduleProblem};
 use crate::sync::lock;
 
-/// The name that asks for a search, on the first machine; on another with its name behind a colon.
+/// Requests a search under the model of the first machine; `search:MACHINE` selects another one.
 const SEARCH: &str = "search";
-/// How the text of a schedule begins.
+/// First word of the text of a schedule.
 const SCHEDULE: &str = "schedule";
-/// Schedules that a search predicts beside the rows of the registry.
+/// Schedules that a search predicts in addition to the rows of the registry.
 const SEARCHED: u64 = 48;
-/// Searches whose answers are kept.
+/// Results of searches that are kept.
 const KEPT: usize = 32;
 
-/// A call, as far as what serves it depends on it: the same on all ranks.
+/// The properties of a call on which its algorithm depends; the same on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Asked {
@@ -32,55 +32,55 @@ pub struct Asked {
     pub shape: Shape,
     /// The vertex of the root in row-major order; 0 for collectives without one.
     pub root: u32,
-    /// Ports that there are.
+    /// Number of ports of a rank.
     pub n_ports: u32,
-    /// Ports that the call asks for.
+    /// Number of ports that the call requests.
     pub ports: Option<u32>,
     /// Bytes of all data of a rank, if all ranks know them.
     pub bytes: Option<u64>,
 }
 
 impl Asked {
-    /// A call from or to the first vertex of which nothing else is known, on all ports that there are.
+    /// A call on all ports, with the first vertex as its root and an unknown size.
     pub fn new(collective: Collective, shape: Shape, n_ports: u32) -> Self {
         Asked { collective, shape, root: 0, n_ports, ports: None, bytes: None }
     }
 
-    /// With a root, the ports that the call asks for, and the bytes of all data of a rank.
+    /// Sets the root, the ports that the call requests, and the bytes of all data of a rank.
     #[must_use]
     pub fn with(self, root: u32, ports: Option<u32>, bytes: Option<u64>) -> Self {
         Asked { root, ports, bytes, ..self }
     }
 }
 
-/// What a call names as its algorithm.
+/// The algorithm that a call names, with the settings that come with it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Wanted {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// On how many ports, where that is said with it.
+    /// Number of ports, if the name or schedule sets it.
     pub ports: Option<u32>,
-    /// The longest message in bytes, where that is said with it.
+    /// The longest message in bytes, if a search has set it.
     pub segment_bytes: Option<u64>,
-    /// Whether it was written, and neither the registry's nor found by a search.
+    /// Whether the call gave a schedule as text, not a name in the registry or a search.
     pub is_written: bool,
 }
 
 impl Wanted {
-    /// Whether a call that names this asks for a search.
+    /// Whether this text requests a search.
     pub fn is_search(text: &str) -> bool {
         searches_on(text).is_some()
     }
 
-    /// The algorithm of this name; that of a schedule, if this is its text; or for `search` and `search:MACHINE` the
-    /// best that a search finds under the network model of Tofu-D, or of another built-in machine; a shape that has no
-    /// place there is taken for rings of the machine's links. A schedule's map and root are of no account: those of
-    /// the call hold.
+    /// Finds the algorithm that a call names: the algorithm with this name; that of a schedule, if this is its text;
+    /// or for `search` and `search:MACHINE` the best schedule that a search finds under the network model of Tofu-D
+    /// or of another built-in machine. A shape that does not fit the machine is modelled as rings of the machine's
+    /// links. A schedule's own map and root are ignored; those of the call apply.
     ///
     /// # Errors
-    /// On `rank`, [`Error::UnknownAlgorithm`], [`Error::Schedule`] for a schedule of something else, or
-    /// [`Error::NotServed`] where nothing can be searched.
+    /// [`Error::UnknownAlgorithm`]; [`Error::Schedule`], which names `rank`, for a schedule that does not fit the
+    /// call; [`Error::NotServed`] if nothing can be searched.
     pub fn new(text: &str, asked: &Asked, rank: Rank) -> Result<Self, Error> {
         let collective = asked.collective;
         if text.split_whitespace().next() == Some(SCHEDULE) || text.contains('\n') {
@@ -96,7 +96,7 @@ impl Wanted {
         let algorithm = registry::find(collective, text).map_err(|unknown| {
             Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
         })?;
-        // A split is for so many ports.
+        // An algorithm that splits the data fixes the number of ports.
         let ports = algorithm.ports().filter(|_| asked.ports.is_none());
         Ok(Wanted { algorithm, ports, segment_bytes: None, is_written: false })
     }
@@ -127,7 +127,7 @@ impl Wanted {
     }
 }
 
-/// The machine that a search is asked for on.
+/// The machine of a requested search; `None` if the text requests none.
 fn searches_on(text: &str) -> Option<&str> {
     match text.split_once(':') {
         None => (text == SEARCH).then_some(Machine::NAMES[0]),
@@ -135,12 +135,12 @@ fn searches_on(text: &str) -> Option<&str> {
     }
 }
 
-/// What has been searched, by whom it was asked, the last one at the end.
+/// Results of searches by machine and call, the latest at the end.
 static FOUND: Mutex<Vec<(String, Asked, Wanted)>> = Mutex::new(Vec::new());
 
-/// The best that a search finds. It has no clock, so that all ranks find the same.
+/// The best schedule that a search finds. A search does not depend on a clock, so all ranks find the same schedule.
 fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
-    // Under the lock: other ranks of this process want the same.
+    // Searches under the lock: other ranks of this process request the same search.
     let kept = &mut *lock(&FOUND);
     let is_same = |(of, call, _): &&(String, Asked, Wanted)| of == machine && call == asked;
     if let Some((.., wanted)) = kept.iter().find(is_same) {
@@ -253,7 +253,7 @@ mod tests {
         assert!(said.contains("a search needs a call in which all ranks know"), "{said}");
         let said = refused("search:fugaku", &here);
         assert!(said.contains("`fugaku` is not a machine; known are tofu-d, "), "{said}");
-        // It has no place on Tofu.
+        // This shape does not fit Tofu.
         let odd = Asked { bytes: Some(8), ..asked("5x7") };
         assert!(Wanted::new("search", &odd, 0).is_ok());
         assert!(Wanted::new("search:ideal-torus", &odd, 0).is_ok());

@@ -1,4 +1,4 @@
-//! What serves a call, and why: for reports that people read.
+//! What performs a call, and why, for reports that people read.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use crate::comm::state::inner::Inner;
 use crate::comm::state::small::{Refusal, Terms};
 use crate::error::Error;
 
-/// What serves a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
+/// What performs a call, and why. The text is one line: `direct-l, 1 port, in memory: 2 ranks, ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The algorithm's name in the registry, or what does without one.
+    /// The algorithm's name in the registry, or the hardware that performs the call.
     pub by: String,
-    /// Ports and messages; empty where there is no plan.
+    /// Ports and messages; empty without a plan.
     pub how: String,
     /// The reason.
     pub why: String,
@@ -34,10 +34,10 @@ impl fmt::Display for Explanation {
 }
 
 impl Communicator {
-    /// Says what serves a blocking call, without making it.
+    /// Explains what performs a blocking call, without performing it.
     ///
     /// # Errors
-    /// As the call itself, where that is not served at all.
+    /// As the call itself, if nothing can perform it.
     pub fn explain(&self, call: &Call) -> Result<Explanation, Error> {
         let call = call.normalized(self.caller());
         let small = match self.hardware_for(&call) {
@@ -52,7 +52,7 @@ impl Communicator {
         if small.serves(&call, Terms { always: true, any_rounding: true }).is_ok() {
             return Ok(by_small);
         }
-        // What it may hand back.
+        // The hardware may hand the call back to a plan.
         let (otherwise, Explanation { by, why, .. }) = (self.explain_plan(&call)?, by_small);
         Ok(Explanation {
             by: format!("{by} or {}", otherwise.by),
@@ -61,7 +61,8 @@ impl Communicator {
         })
     }
 
-    /// Why barrier gates, where the world has some, do not perform a call of a kind that they do.
+    /// Why the world's barrier gates do not perform this call; `None` without gates, or for a collective that they
+    /// never perform.
     fn told(&self, call: &Call, passed: Passed<'_>) -> Option<String> {
         let is_kind = matches!(call.collective, Collective::Barrier | Collective::Allreduce);
         let is_network = self.tuning().table().wire() == Wire::Network;
@@ -69,7 +70,7 @@ impl Communicator {
             return None;
         }
         Some(match passed {
-            // One line of a report is for many lengths.
+            // Omits the count: one line of a report is for many lengths.
             Passed::Refused(Refusal::Count { most, .. }) => {
                 format!("not by gates, which take 1 to {most} elements")
             }
@@ -77,10 +78,10 @@ impl Communicator {
         })
     }
 
-    /// As [`explain`](Communicator::explain), for a call that is not blocking.
+    /// As [`explain`](Communicator::explain), for a non-blocking or persistent call.
     ///
     /// # Errors
-    /// As the call itself, where that is not served at all.
+    /// As the call itself, if nothing can perform it.
     pub fn explain_started(&self, call: &Call) -> Result<Explanation, Error> {
         let call = call.normalized(self.caller());
         match self.requests_for(&call)? {
@@ -89,14 +90,14 @@ impl Communicator {
         }
     }
 
-    /// The same for a normalized call that goes by plan.
+    /// As [`explain`](Communicator::explain), for a normalized call that a plan performs.
     fn explain_plan(&self, call: &Call) -> Result<Explanation, Error> {
         self.inner.explained(&Key::new(call, &self.options))
     }
 }
 
 impl Inner {
-    /// What serves a call without a plan.
+    /// What performs a call without a plan, and why.
     pub(crate) fn explained_small(&self) -> Explanation {
         let (by, why) = match self.of_world.tuning.table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
@@ -105,10 +106,10 @@ impl Inner {
         Explanation { by: by.to_owned(), how: String::new(), why: why.to_owned() }
     }
 
-    /// What serves a call by plan.
+    /// Which plan performs a call, and why.
     ///
     /// # Errors
-    /// Where the call names an algorithm that there is not.
+    /// If the call names an algorithm that cannot be used.
     pub(crate) fn explained(&self, key: &Key) -> Result<Explanation, Error> {
         let options = &key.options;
         let wanted = self.wanted(key)?;

@@ -1,15 +1,14 @@
-//! The collectives as methods: blocking ones of [`Communicator`], each of which returns when its buffers
-//! are the caller's again, non-blocking ones of [`Scope`], and those that prepare a [`Persistent`]. They
-//! come from the table of the collectives.
+//! The collectives as methods, generated from the table of the collectives: blocking ones of [`Communicator`], which
+//! return when the caller can use their buffers again, non-blocking ones of [`Scope`], and those that prepare a
+//! [`Persistent`].
 //!
-//! A vector is a slice; a block is a slice too, and `p` blocks are one slice of `p` times its
-//! length, in rank order. Lengths must be the same on all ranks; any length is allowed.
+//! A vector or a block is a slice; `p` blocks are one slice of `p` times the block's length, in rank order. Lengths
+//! must be the same on all ranks; any length is allowed.
 //!
-//! In the vector forms blocks may have any size and place. Sizes of an allgather's and a
-//! reduce-scatter's blocks must be the same on all ranks. In an alltoall a rank says what it sends to
-//! each and receives from each, in a gather and a scatter the root knows all sizes and the others their
-//! own: if two ranks do not agree about a block, both fail with an error that names the other. Ranks may
-//! have different displacements.
+//! In the vector forms blocks may have any size and place. The sizes of an allgather's and a reduce-scatter's blocks
+//! must be the same on all ranks. In an alltoall a rank gives the sizes that it sends to and receives from each
+//! rank. In a gather and a scatter the root gives all sizes, every other rank its own. If two ranks disagree about a
+//! block, both fail with an error that names the other. Displacements may differ between ranks.
 
 use hopbine_torus::collectives::Collective;
 
@@ -41,7 +40,7 @@ macro_rules! received {
     ($other:ident: $kind:ident, $($rest:tt)*) => { received!($($rest)*) };
 }
 
-/// What makes a [`Persistent`] of the buffer that it is given.
+/// The constructor of a [`Persistent`] for the buffer argument with this name.
 macro_rules! owning {
     (send) => {
         Persistent::of_send
@@ -81,7 +80,7 @@ macro_rules! nonblocking {
         #[doc = concat!("See [`Communicator::", stringify!($name), "`].")]
         ///
         /// # Errors
-        /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+        /// Those of the blocking call; [`Request::wait`] returns later errors.
         pub fn $name(&'scope self) -> Result<Request<'scope, u8>, Error> {
             let nothing: &mut [u8] = &mut [];
             self.start(&Call::$form(Collective::$collective, Dtype::U8), nothing.into())
@@ -91,7 +90,7 @@ macro_rules! nonblocking {
         #[doc = concat!("See [`Communicator::", stringify!($name), "`].")]
         ///
         /// # Errors
-        /// Those of the blocking call; what goes wrong later is returned by [`Request::wait`].
+        /// Those of the blocking call; [`Request::wait`] returns later errors.
         pub fn $name<T: Datatype>(
             &'scope self,
             $($argument: argument!($kind 'scope)),*
@@ -143,24 +142,21 @@ macro_rules! methods {
         fortran $fortran:tt
     )*) => {
         /// # Errors of all collectives
-        /// [`Error::BufferLength`], [`Error::UnevenBlocks`], [`Error::Root`] and [`Error::Reduce`] if
-        /// the call makes no sense; nothing has been sent then. [`Error::UnknownAlgorithm`],
-        /// [`Error::NotServed`], [`Error::Setting`] and [`Error::Plan`] if the options do not.
-        /// [`Error::Timeout`] and [`Error::Wire`] if it fails, and [`Error::Poisoned`] for every call
-        /// after that.
+        /// [`Error::BufferLength`], [`Error::UnevenBlocks`], [`Error::Root`] and [`Error::Reduce`] if an argument is
+        /// invalid; nothing has been sent then. [`Error::UnknownAlgorithm`], [`Error::NotServed`],
+        /// [`Error::Setting`] and [`Error::Plan`] if an option is invalid. [`Error::Timeout`] and [`Error::Wire`] if
+        /// the call fails, and [`Error::Poisoned`] for every later call.
         ///
-        /// In the vector forms also [`Error::Blocks`] if the blocks make no sense, before anything is
-        /// sent. Buffers may be longer than their blocks reach.
+        /// In the vector forms also [`Error::Blocks`] if the blocks are invalid; nothing has been sent then. Buffers
+        /// may be longer than their blocks need.
         ///
-        /// The buffers of a [`Persistent`] that it writes to start as zeros, and reach to the end of the
-        /// last block.
+        /// The buffers that a [`Persistent`] writes to are initially zero, and extend to the end of the last block.
         impl Communicator {
             $(blocking! { $(#[doc = $doc])* $collective $form $name $arguments })*
             $(persistent! { $(#[doc = $init_doc])* $collective $form $init $init_arguments })*
         }
 
-        /// Errors are those of the blocking methods; what goes wrong later is returned by
-        /// [`Request::wait`].
+        /// Errors are those of the blocking methods; [`Request::wait`] returns later errors.
         impl<'scope> Scope<'scope, '_> {
             $(nonblocking! { $collective $form $name $arguments })*
         }
@@ -169,7 +165,7 @@ macro_rules! methods {
 
 crate::collectives!(methods);
 
-/// Calls in place, and those of which all ranks know the blocks.
+/// In-place calls, and vector forms whose block sizes all ranks know.
 impl Communicator {
     #[inline]
     fn blocking(&self, call: &mut Call) -> Result<(), Error> {
@@ -184,8 +180,8 @@ impl Communicator {
         Allreduce regular_in_place allreduce_in_place(buffer: Out, op: Op)
     }
 
-    /// [`reduce`](Communicator::reduce) with the root's result in place of its input; the
-    /// others' buffers keep theirs.
+    /// [`reduce`](Communicator::reduce) with the root's result in place of its input. The buffers of the other ranks
+    /// are unchanged.
     ///
     /// # Errors
     /// Those [of all collectives](Communicator#errors-of-all-collectives).
@@ -204,13 +200,13 @@ impl Communicator {
     }
 
     blocking! {
-        /// [`reduce_scatter`](Communicator::reduce_scatter) with the `p` blocks in `buffer`, the
-        /// first of which takes the result; the others are left as they are.
+        /// [`reduce_scatter`](Communicator::reduce_scatter) with the `p` blocks in `buffer`. The result replaces the
+        /// first block; the others are unchanged.
         ReduceScatter regular_in_place reduce_scatter_in_place(buffer: Out, op: Op)
     }
 
     blocking! {
-        /// [`allgather`](Communicator::allgather) with the own block in its place in `buffer`.
+        /// [`allgather`](Communicator::allgather) with this rank's block in its place in `buffer`.
         Allgather regular_in_place allgather_in_place(buffer: Out)
     }
 
@@ -230,31 +226,29 @@ impl Communicator {
     }
 
     blocking! {
-        /// [`allgatherv`](Communicator::allgatherv) with the own block in its place in `buffer`.
+        /// [`allgatherv`](Communicator::allgatherv) with this rank's block in its place in `buffer`.
         Allgather vector_in_place allgatherv_in_place(buffer: Out, blocks: Blocks)
     }
 
     blocking! {
-        /// [`reduce_scatterv`](Communicator::reduce_scatterv) with the blocks in `buffer`, the start
-        /// of which takes the result; what is behind it is left as it is.
+        /// [`reduce_scatterv`](Communicator::reduce_scatterv) with the blocks in `buffer`. The result replaces the
+        /// start of `buffer`; the rest is unchanged.
         ReduceScatter vector_in_place reduce_scatterv_in_place(buffer: Out, counts: Counts, op: Op)
     }
 
     blocking! {
-        /// [`alltoallv`](Communicator::alltoallv) within one buffer: a block goes from where another
-        /// of the same size comes. All ranks must call this form.
+        /// [`alltoallv`](Communicator::alltoallv) within one buffer: the block from a rank replaces the block for
+        /// that rank, which has the same size. All ranks must call this form.
         Alltoall vector_in_place alltoallv_in_place(buffer: Out, blocks: Blocks)
     }
 
     blocking! {
-        /// [`gatherv`](Communicator::gatherv) with the same counts given on all ranks, so that
-        /// nobody needs to be told.
+        /// [`gatherv`](Communicator::gatherv) with the same counts given on all ranks, so that no sizes are sent.
         Gather vector_known gatherv_known(send: In, recv: Out, blocks: Blocks, root: Rank)
     }
 
     blocking! {
-        /// [`scatterv`](Communicator::scatterv) with the same counts given on all ranks, so that
-        /// nobody needs to be told.
+        /// [`scatterv`](Communicator::scatterv) with the same counts given on all ranks, so that no sizes are sent.
         Scatter vector_known scatterv_known(send: In, blocks: Blocks, recv: Out, root: Rank)
     }
 }

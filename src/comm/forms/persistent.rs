@@ -1,7 +1,7 @@
 //! Persistent collectives: planned, allocated and registered once, started many times.
 //!
-//! They own their buffers, so that starting is safe without a scope: forgetting a [`Persistent`] leaks
-//! the buffers, and operations under way still find them.
+//! A persistent collective owns its buffers, so that starting it is safe without a scope: forgetting a
+//! [`Persistent`] leaks the buffers, and an operation under way can still use them.
 
 use std::ptr::NonNull;
 
@@ -15,8 +15,8 @@ use crate::comm::communicator::Communicator;
 use crate::error::Error;
 use crate::reduce::Datatype;
 
-/// Elements that are accessed by reference only while no operation is under way. (A `Vec`
-/// promises that nobody else has access, whenever it is moved.)
+/// Elements that are accessed by reference only while no operation is under way. (A `Vec` asserts exclusive access
+/// whenever it is moved.)
 struct Owned<T>(NonNull<[T]>);
 
 // SAFETY: owns its elements, like a Vec.
@@ -37,11 +37,11 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-/// A collective that can be started again and again. `start` and `wait` allocate nothing,
-/// register nothing and exchange no addresses (after the first round).
+/// A collective that can be started repeatedly. `start` and `wait` allocate nothing, register nothing and, after the
+/// first round, exchange no addresses.
 pub struct Persistent<T: Datatype> {
     repeated: Repeated,
-    /// Absent if the collective works in place.
+    /// `None` if the collective works in place.
     send: Option<Owned<T>>,
     recv: Owned<T>,
 }
@@ -61,13 +61,13 @@ impl<T: Datatype> Persistent<T> {
             recv_count: recv.0.len() as u64,
             ..call
         };
-        // SAFETY: the buffers are this value's own and are freed only after the operation has
-        // ended (`drop`); nobody gets a reference to them while it is under way.
+        // SAFETY: this value owns the buffers and frees them only after the operation has ended (`drop`); no
+        // reference to them exists while it is under way.
         let repeated = unsafe { comm.repeated(&call) }?;
         Ok(Persistent { repeated, send, recv })
     }
 
-    /// Of `buffer`, which the result will be in.
+    /// A collective in place in `buffer`, which also takes the result.
     pub(super) fn of_buffer(
         comm: &Communicator,
         call: Call,
@@ -77,7 +77,7 @@ impl<T: Datatype> Persistent<T> {
         Persistent::new(comm, call, None, buffer)
     }
 
-    /// Of `send`, with zeros to receive into.
+    /// A collective that sends `send` and receives into a new buffer of zeros.
     pub(super) fn of_send(comm: &Communicator, call: Call, send: Vec<T>) -> Result<Self, Error> {
         let call = call.send(&send).counted_by_send(comm.caller())?;
         let (_, elements) = call.normalized(comm.caller()).needed(comm.caller());
@@ -85,7 +85,7 @@ impl<T: Datatype> Persistent<T> {
         Persistent::new(comm, call, Some(send), recv)
     }
 
-    /// Starts the collective with what the input holds.
+    /// Starts the collective with the current contents of the input.
     ///
     /// # Errors
     /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
@@ -93,8 +93,7 @@ impl<T: Datatype> Persistent<T> {
         self.repeated.start()
     }
 
-    /// Whether the collective is done (also if it was never started). Without workers, this is
-    /// what moves it on.
+    /// Whether the collective is done or was never started. Without workers, this call advances it.
     ///
     /// # Errors
     /// What went wrong with it.
@@ -114,7 +113,7 @@ impl<T: Datatype> Persistent<T> {
         if self.repeated.is_active() { Err(Error::Active) } else { Ok(()) }
     }
 
-    /// The buffer that the result is in; in place, also the input.
+    /// The buffer that holds the result and, in place, the input.
     ///
     /// # Errors
     /// [`Error::Active`] if the collective is under way.
@@ -124,7 +123,7 @@ impl<T: Datatype> Persistent<T> {
         Ok(unsafe { self.recv.0.as_ref() })
     }
 
-    /// As [`buffer`](Persistent::buffer), to be written.
+    /// As [`buffer`](Persistent::buffer), mutable.
     ///
     /// # Errors
     /// [`Error::Active`] if the collective is under way.
@@ -134,7 +133,7 @@ impl<T: Datatype> Persistent<T> {
         Ok(unsafe { self.recv.0.as_mut() })
     }
 
-    /// The buffer that the input is taken from.
+    /// The buffer that holds the input.
     ///
     /// # Errors
     /// [`Error::Active`] if the collective is under way.
@@ -150,7 +149,7 @@ impl<T: Datatype> Drop for Persistent<T> {
     fn drop(&mut self) {
         self.repeated.end();
         if self.repeated.has_failed() {
-            // A late message may still be written to what peers were told of.
+            // A late message may still be written to the addresses that peers have.
             self.send.take().into_iter().for_each(std::mem::forget);
             std::mem::forget(std::mem::replace(&mut self.recv, Owned::new(Vec::new())));
         }

@@ -1,4 +1,4 @@
-//! Collectives under way on addresses: what interfaces to other languages hold.
+//! Non-blocking and persistent collectives on raw addresses, for the interfaces to other languages.
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
@@ -8,15 +8,15 @@ use crate::error::Error;
 /// A non-blocking collective under way. Dropping it waits for it.
 pub struct Started {
     running: Running,
-    /// What went wrong, found out by a test and not told yet.
+    /// An error that a test has found and `wait` has not returned yet.
     failure: Option<Box<Error>>,
 }
 
-/// A persistent collective on somebody's buffers. Dropping it waits for it.
+/// A persistent collective on buffers of its caller. Dropping it waits for it.
 pub struct Repeated(Running);
 
 impl Call<'_> {
-    /// With buffers at these addresses, which hold what `comm` needs of them.
+    /// Sets the addresses of the buffers, with the lengths that `comm` needs.
     #[must_use]
     #[inline]
     pub fn at(self, comm: &Communicator, send: *const u8, recv: *mut u8) -> Self {
@@ -41,11 +41,11 @@ impl Communicator {
         unsafe { self.launch(call) }.map(Started::new)
     }
 
-    /// Prepares a call whose buffers are given as addresses, to be started again and again.
+    /// Prepares a call whose buffers are given as addresses, to be started repeatedly.
     ///
     /// # Safety
-    /// The promise of [`call`](Communicator::call), whenever the operation is under way; and the
-    /// buffers must be there until the value has been dropped.
+    /// The promise of [`call`](Communicator::call), whenever the operation is under way; and the buffers must exist
+    /// until the value has been dropped.
     ///
     /// # Errors
     /// As for the method of [`Persistent`](crate::Persistent) named after the collective.
@@ -60,24 +60,24 @@ impl Started {
         Started { running, failure: None }
     }
 
-    /// Moves things on a little; true if the collective is done.
+    /// Makes some progress; true if the collective is done.
     pub fn test(&mut self) -> bool {
         let outcome = self.running.test();
         self.note(outcome)
     }
 
-    /// Whether the collective is done, as far as that can be seen without doing anything.
+    /// Whether the collective is known to be done; makes no progress.
     pub fn has_ended(&self) -> bool {
         self.running.has_ended()
     }
 
-    /// Whether the collective is done, and all went well, as far as that can be seen without waiting.
+    /// Whether the collective is known to have succeeded; does not wait.
     #[inline]
     pub fn is_done_well(&mut self) -> bool {
         self.has_ended() && self.look() && self.failure.is_none()
     }
 
-    /// As [`test`](Started::test), without moving others on: for whoever tests many.
+    /// As [`test`](Started::test), without progress on other operations: for callers that test many of them.
     #[inline]
     pub fn look(&mut self) -> bool {
         let outcome = self.running.look();
@@ -101,8 +101,8 @@ impl Started {
 }
 
 impl Repeated {
-    /// Starts the collective with what the input holds. Sizes that have to be learnt are learnt
-    /// the first time.
+    /// Starts the collective with the current contents of the input. If ranks have to exchange block sizes, they do
+    /// so at the first start.
     ///
     /// # Errors
     /// [`Error::Active`] if it is under way; [`Error::Poisoned`] after a failure.
@@ -110,14 +110,12 @@ impl Repeated {
         self.0.start()
     }
 
-    /// Whether the collective is under way as far as its owner knows: started, and its end not
-    /// yet seen.
+    /// Whether the collective was started and no call has reported its end yet.
     pub fn is_active(&self) -> bool {
         self.0.is_active()
     }
 
-    /// Whether the collective is done (also if it was never started). Without workers, this is
-    /// what moves it on.
+    /// Whether the collective is done or was never started. Without workers, this call advances it.
     ///
     /// # Errors
     /// What went wrong with it.
@@ -125,7 +123,7 @@ impl Repeated {
         self.0.test()
     }
 
-    /// As [`test`](Repeated::test), without moving others on: for whoever tests many.
+    /// As [`test`](Repeated::test), without progress on other operations: for callers that test many of them.
     ///
     /// # Errors
     /// What went wrong with it.
@@ -141,7 +139,7 @@ impl Repeated {
         self.0.wait()
     }
 
-    /// Waits for the end and lets go of the buffers; nothing can be started any more.
+    /// Waits for the end and releases the buffers; the collective cannot be started afterwards.
     pub(crate) fn end(&mut self) {
         self.0.end();
     }

@@ -1,4 +1,4 @@
-//! Memory that the user registers himself.
+//! Memory that the user registers explicitly.
 
 use std::sync::Arc;
 
@@ -15,22 +15,21 @@ pub struct Registered {
 }
 
 impl Communicator {
-    /// Registers memory with the network for calls of any communicator of the world, so that they
-    /// need not register what they send from it and receive into it. The cache of registrations
-    /// does that by itself where the system reports unmapped memory (`hopbine info` says whether
-    /// this one does); elsewhere each call would register and release its buffers. Local; does
-    /// nothing on wires without registration.
+    /// Registers memory with the network, so that calls of all communicators of the world need not register buffers
+    /// in it. If the system reports unmapped memory (`hopbine info` says whether it does), the registration cache
+    /// does this automatically; otherwise each call registers and releases its buffers. Local; does nothing on wires
+    /// without registration.
     ///
-    /// Registering costs a system call for each port, so it pays for buffers used often. Pages are
-    /// registered whole. `len` is in bytes; no bytes are no error.
+    /// Registering costs a system call for each port, so it pays for buffers that are used often. Whole pages are
+    /// registered. `len` is in bytes and may be 0.
     ///
     /// # Safety
-    /// The memory must stay mapped, readable and writable until the returned value is dropped, and
-    /// no call may use it then.
+    /// The memory must stay mapped, readable and writable until the returned value is dropped, and no call may use
+    /// it when that happens.
     ///
     /// # Errors
-    /// [`Error::Wire`] if the device refuses it, as it does read-only memory;
-    /// [`Error::Poisoned`] after an earlier failure.
+    /// [`Error::Wire`] if the device refuses the memory, for example read-only memory; [`Error::Poisoned`] after an
+    /// earlier failure.
     pub unsafe fn register(&self, ptr: *mut u8, len: u64) -> Result<Registered, Error> {
         let of_world = self.inner.of_world.clone();
         let keys = match len {

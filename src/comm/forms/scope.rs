@@ -1,8 +1,8 @@
 //! Non-blocking collectives on borrowed buffers.
 //!
-//! A borrow ends when the compiler says so, also if the value that stands for it is forgotten
-//! (`mem::forget`). So requests live in a scope, like threads in [`std::thread::scope`]: the
-//! scope does not return, not even by a panic, before everything started in it is done.
+//! The compiler decides where a borrow ends, even if the value that holds it is forgotten (`mem::forget`). So
+//! requests live in a scope, like threads in [`std::thread::scope`]: the scope does not return, not even by a panic,
+//! before everything started in it is done.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::reduce::Datatype;
 use crate::sync::lock;
 
-/// A place to start non-blocking collectives in; see [`Communicator::scope`].
+/// A scope in which non-blocking collectives are started; see [`Communicator::scope`].
 ///
 /// Buffers are borrowed until the scope ends, or until [`Request::wait`] gives them back, so
 /// this does not compile:
@@ -46,19 +46,19 @@ use crate::sync::lock;
 pub struct Scope<'scope, 'env: 'scope> {
     comm: &'scope Communicator,
     slots: Mutex<Slots>,
-    /// Invariant in both, as in `std::thread::Scope`: or 'scope could be shrunk and a buffer
-    /// be borrowed for less than the scope.
+    /// Makes the type invariant in both lifetimes, as in `std::thread::Scope`: otherwise 'scope could shrink, and a
+    /// buffer be borrowed for less than the scope.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// The collectives of a scope. A slot belongs to one request from [`add`](Slots::add) to
-/// [`end`](Slots::end), also while it is empty because a thread drives what was in it.
+/// The collectives of a scope. A slot belongs to one request from [`add`](Slots::add) to [`end`](Slots::end), also
+/// while it is empty because a thread has taken the collective out to drive it.
 #[derive(Default)]
 struct Slots {
-    /// Mostly one, which needs no memory of its own then.
+    /// Usually one, which needs no heap memory.
     started: SmallVec<[Option<Started>; 1]>,
-    /// The slots that belong to no request: of a few requests without memory of its own.
+    /// The slots that belong to no request; a few of them need no heap memory.
     free: SmallVec<[usize; 8]>,
 }
 
@@ -73,9 +73,9 @@ impl Slots {
         self.started.len() - 1
     }
 
-    /// Takes a collective out of its slot for good.
+    /// Takes a collective out and frees its slot.
     fn end(&mut self, index: usize) -> Option<Started> {
-        // One at a time they need no list.
+        // Requests that exist one at a time need no list of free slots.
         if index + 1 == self.started.len() {
             return self.started.pop().flatten();
         }
@@ -84,12 +84,12 @@ impl Slots {
     }
 }
 
-/// A collective under way. Dropping it, or forgetting it, leaves the waiting to the scope.
+/// A collective under way. If it is dropped or forgotten, the scope waits for the collective.
 #[must_use = "the scope waits in any case, but only `wait` gives the buffer back"]
 pub struct Request<'scope, T> {
     slots: &'scope Mutex<Slots>,
     index: usize,
-    /// The receive buffer, not as a reference while the collective writes to it.
+    /// The receive buffer; a pointer, since the collective writes to it.
     recv: NonNull<[T]>,
     buffer: PhantomData<&'scope mut [T]>,
 }
@@ -117,15 +117,14 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// What `f` returns; else the failure of a collective that `f` has not waited for.
+    /// The error that `f` returns; else the failure of a collective that `f` has not waited for.
     pub fn scope<'env, R>(
         &self,
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let scope =
             Scope { comm: self, slots: Mutex::default(), scope: PhantomData, env: PhantomData };
-        // If `f` panics, `scope` is dropped by the unwinding, and with it everything that is
-        // running: that waits.
+        // If `f` panics, unwinding drops `scope` and with it all running collectives, which waits for them.
         let result = f(&scope);
         let left = std::mem::take(&mut lock(&scope.slots).started);
         let mut failure = None;
@@ -160,12 +159,12 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 impl<'scope, T> Request<'scope, T> {
-    /// Whether the collective is done. Without workers, this is what moves it on.
+    /// Whether the collective is done. Without workers, this call advances it.
     pub fn test(&self) -> bool {
         self.drive(Started::test)
     }
 
-    /// Lets `drive` move the collective on, without the lock, which others of the scope need.
+    /// Calls `drive` on the collective without holding the lock, which other requests of the scope need.
     fn drive(&self, drive: impl FnOnce(&mut Started) -> bool) -> bool {
         // Only a panic of an earlier `drive` leaves the slot empty: the collective has ended then.
         let Some(mut started) = lock(self.slots).started[self.index].take() else { return true };
@@ -177,7 +176,7 @@ impl<'scope, T> Request<'scope, T> {
     /// Waits until the collective is done, and gives the receive buffer back.
     ///
     /// # Panics
-    /// If [`test`](Request::test) has panicked, which left unknown how the collective ended.
+    /// If [`test`](Request::test) has panicked: then the outcome of the collective is unknown.
     ///
     /// # Errors
     /// [`Error::Timeout`], [`Error::Wire`], or [`Error::Poisoned`].
@@ -197,8 +196,7 @@ mod tests {
     use crate::reduce::Op;
     use crate::world::{EmulationConfig, emulate};
 
-    /// What runs inside the closure of `drive` is what another thread of the scope may do while
-    /// this one drives its collective.
+    /// The closure of `drive` does what another thread of the scope may do while this one drives its collective.
     #[test]
     fn a_collective_that_is_driven_keeps_its_slot() {
         let config = EmulationConfig::new(Shape::torus(&[2]).unwrap());

@@ -1,4 +1,4 @@
-//! Calls that are made again: what follows from everything but the addresses is found out once.
+//! Repeated calls: everything that does not depend on the addresses is determined once.
 
 use super::raw::Started;
 use crate::Rank;
@@ -13,9 +13,9 @@ use crate::error::Error;
 /// A checked call with equal blocks: see [`Communicator::short`].
 #[derive(Clone, Copy, Debug)]
 pub struct Short {
-    /// Normalized.
+    /// The normalized call.
     call: Call<'static>,
-    /// The hardware performs it, if it is blocking; and starts it, if it is not.
+    /// Whether the hardware performs it as a blocking call, and whether it starts it as a non-blocking one.
     is_by_hardware: bool,
     is_started_short: bool,
     /// Bytes that this rank sends and receives.
@@ -24,8 +24,8 @@ pub struct Short {
 }
 
 impl Short {
-    /// Gives the call other addresses and, if this rank stays the root or stays none, another root. False
-    /// if the root or the addresses need a closer look.
+    /// Sets the addresses and the root. False if the addresses need a full check, or if the root is out of range or
+    /// changes whether this rank is the root.
     #[inline]
     fn move_to(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
         let Caller { rank, n_ranks } = caller;
@@ -38,7 +38,7 @@ impl Short {
         true
     }
 
-    /// The buffers as the engine takes them.
+    /// The buffers for the engine.
     #[inline]
     fn memory(&self) -> [UserMemory; 2] {
         let Short { call, sent, received, .. } = self;
@@ -49,9 +49,8 @@ impl Short {
 }
 
 impl Communicator {
-    /// What calls like this one have in common, whatever their addresses: for
-    /// [`again`](Communicator::again) and [`started_again`](Communicator::started_again). `None` if each
-    /// of them needs a closer look.
+    /// Prepares [`again`](Communicator::again) and [`started_again`](Communicator::started_again) for calls that
+    /// differ from this one in their addresses only. `None` if each of them needs a full check.
     pub fn short(&self, call: &Call) -> Option<Short> {
         let caller = self.caller();
         let call = call.normalized(caller);
@@ -65,9 +64,9 @@ impl Communicator {
         Some(Short { call, is_by_hardware, is_started_short, sent: send.len, received: recv.len })
     }
 
-    /// Performs a call like that of `short`, which this handle has made, on other addresses and, if
-    /// this rank stays the root or stays none, with another root. Returns `None`, and does nothing, where
-    /// the root or the addresses need a closer look: [`call`](Communicator::call) then says what is wrong.
+    /// Performs a call like that of `short`, which this handle has made, on other addresses and perhaps with another
+    /// root, if that does not change whether this rank is the root. Returns `None`, without any effect, if the root
+    /// or the addresses need a full check: [`call`](Communicator::call) then says what is wrong.
     ///
     /// # Safety
     /// As [`call`](Communicator::call).
@@ -84,7 +83,8 @@ impl Communicator {
         let call = &short.call;
         let memory = short.memory();
         let small = if short.is_by_hardware { Some(self.small_collectives().ok()?) } else { None };
-        // SAFETY: the caller's promise; `move_to` has checked the buffers. Blocks of one size are never handed back.
+        // SAFETY: the caller's promise; `move_to` has checked the buffers. The hardware never hands back blocks of
+        // one size.
         Some(self.make(call, || unsafe {
             match small {
                 Some(small) => self.by_hardware(small, call).map(drop),
@@ -93,8 +93,8 @@ impl Communicator {
         }))
     }
 
-    /// Starts a call like that of `short`, which is this handle's, as [`again`](Communicator::again)
-    /// performs one.
+    /// Starts a call like that of `short`, which this handle has made, under the conditions of
+    /// [`again`](Communicator::again).
     ///
     /// # Safety
     /// As [`started`](Communicator::started).

@@ -1,12 +1,12 @@
-//! The collectives' signatures, once: the methods of this crate (`methods`), the C interface, MPI's
-//! names for the same calls and the Fortran modules come from this table.
+//! The table of the collectives' signatures. The methods of this crate (`methods`), the C interface, MPI's names for
+//! the same calls and the Fortran modules are generated from it.
 
 /// Passes the table to the macro `$with`.
 ///
-/// A row names the collective, whether its blocks have one size (`regular`) or each its own (`vector`),
-/// the methods with their arguments, and the C functions with theirs: the blocking, the non-blocking and
-/// the persistent one. The Fortran procedures are named and called as the C functions,
-/// without the communicator and the request, which are the last arguments of each function.
+/// A row has the name of the collective; `regular` for blocks of one size, or `vector` if each has its own; the
+/// methods with their arguments; and the blocking, the non-blocking and the persistent C function with their
+/// arguments, except the communicator and the request, which are the last arguments of each function. The Fortran
+/// procedures have the same names and arguments as the C functions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! collectives {
@@ -76,8 +76,8 @@ macro_rules! collectives {
 
             Exscan regular
             rust {
-                /// Combines the vectors of the ranks before this one, in their order. What the receive
-                /// buffer of rank 0 holds stays as it is.
+                /// Combines the vectors of the ranks before this one, in their order. The receive buffer of rank 0
+                /// is unchanged.
                 exscan(send: In, recv: Out, op: Op)
                 /// Prepares [`exscan`](Communicator::exscan) of `send`.
                 exscan_init(send: Own, op: Op)
@@ -201,8 +201,8 @@ macro_rules! collectives {
 
             Gather vector
             rust {
-                /// The root gets everyone's block, into its place in `recv`. Only the root gives `blocks`;
-                /// where blocks pass through others, it tells these first.
+                /// The root gets everyone's block, into its place in `recv`. Only the root gives `blocks`; if blocks
+                /// pass through other ranks, it sends these the sizes first.
                 gatherv(send: In, recv: Out, blocks: BlocksOfRoot, root: Rank)
                 /// Prepares [`gatherv`](Communicator::gatherv) of `send`.
                 gatherv_init(send: Own, blocks: BlocksOfRoot, root: Rank)
@@ -219,8 +219,8 @@ macro_rules! collectives {
 
             Scatter vector
             rust {
-                /// Rank x gets the root's block x. Only the root gives `blocks`; where they pass through
-                /// others, all say first what they expect.
+                /// Rank x gets the root's block x. Only the root gives `blocks`; if blocks pass through other ranks,
+                /// all ranks first send the sizes that they expect.
                 scatterv(send: In, blocks: BlocksOfRoot, recv: Out, root: Rank)
                 /// Prepares [`scatterv`](Communicator::scatterv) of `send`, which only the root gives, into
                 /// a block of `count` elements.
@@ -256,8 +256,8 @@ macro_rules! collectives {
 
             Alltoall vector
             rust {
-                /// Rank x gets everyone's block x, each into its place in `recv`. How long the block for x
-                /// is here and the block from here is there must agree for every pair of ranks.
+                /// Rank x gets everyone's block x, each into its place in `recv`. The two ranks of every pair must
+                /// give the same size for the block from one to the other.
                 alltoallv(send: In, send_blocks: Blocks, recv: Out, recv_blocks: Blocks)
                 /// Prepares [`alltoallv`](Communicator::alltoallv) of `send`.
                 alltoallv_init(send: Own, send_blocks: Blocks, recv_blocks: Blocks)

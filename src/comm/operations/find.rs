@@ -1,4 +1,4 @@
-//! From calls to programs.
+//! Finds or compiles the program of a call.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::reduce::{Dtype, Op, Reducer};
 use crate::sync::lock;
 
 impl Inner {
-    /// Before an operation of a program is made.
+    /// Frees memory of idle operations, if necessary, before an operation of this program is made.
     pub(crate) fn make_room(&self, program: &Program) {
         self.members.programs.kept.make_room(&self.of_world.engine, program.memory_bytes());
     }
@@ -36,7 +36,7 @@ impl Inner {
         self.of_world.preferred.serving(key.collective, &self.members.shape)
     }
 
-    /// What serves a call that does not say.
+    /// The choice for a call that names no algorithm: that of the user, or else that of the library.
     pub(crate) fn choice(&self, key: &Key) -> Choice {
         let choice = self.library_choice(key);
         match self.preferred(key) {
@@ -48,7 +48,7 @@ impl Inner {
         }
     }
 
-    /// What a call names as its algorithm, if it does.
+    /// The algorithm that a call names, if it names one.
     pub(crate) fn wanted(&self, key: &Key) -> Result<Option<Wanted>, Error> {
         let Some(text) = &key.options.algorithm else { return Ok(None) };
         let Members { shape, map, caller, .. } = &*self.members;
@@ -61,7 +61,7 @@ impl Inner {
         Wanted::new(text, &asked, caller.rank).map(Some)
     }
 
-    /// What serves a call that names this: in the end, whatever is left open by the choice.
+    /// The final choice, from `wanted`, the call's options and the choice for calls that name no algorithm.
     pub(crate) fn decided(&self, key: &Key, wanted: Option<Wanted>) -> Choice {
         let choice = self.choice(key);
         let options = &key.options;
@@ -78,7 +78,7 @@ impl Inner {
         }
     }
 
-    /// What the decision table says of a call.
+    /// The decision table's row for a call.
     pub(crate) fn found(&self, key: &Key) -> Found<'_> {
         let collective = key.collective;
         let (knowledge, bytes) = match key.bytes() {
@@ -88,7 +88,7 @@ impl Inner {
         self.found_in_table(collective, knowledge, bytes)
     }
 
-    /// What the decision table says, on all ports.
+    /// The decision table's row for a call on all ports.
     fn found_in_table(
         &self,
         collective: Collective,
@@ -105,13 +105,13 @@ impl Inner {
         self.served(key.collective, self.found(key))
     }
 
-    /// What the decision table says of an alltoall whose longest block has so many bytes.
+    /// The choice of the decision table for an alltoall whose longest block has `longest` bytes.
     pub(super) fn learnt_choice(&self, longest: u64) -> Choice {
         let collective = Collective::Alltoall;
         self.served(collective, self.found_in_table(collective, Knowledge::Learnt, longest))
     }
 
-    /// With the algorithm that serves the shape, as it was found once.
+    /// The choice of a row, with the algorithm that serves the shape, which is determined once.
     fn served(&self, collective: Collective, found: Found<'_>) -> Choice {
         let Members { shape, features, programs, .. } = &*self.members;
         let find = || found.on(collective, shape, features).algorithm;
@@ -171,7 +171,7 @@ impl Inner {
     ) -> Result<Program, Error> {
         let How { algorithm, ports, segment_bytes, plan } = how;
         let segment_bytes = Some(*segment_bytes);
-        // What is registered once and held is not copied.
+        // Buffers that stay registered are not copied.
         let staged = self.of_world.engine.staged(key.options.stage_bytes);
         let staged = staged.filter(|_| !key.options.held);
         let in_place = key.in_place;
@@ -179,13 +179,13 @@ impl Inner {
         let program = compile(plan, &geometry);
         let program = program.map_err(|failure| self.failure(failure))?;
         let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
-        // Where nothing is cut it does not matter how.
+        // If no transfer is cut, the length of segments does not matter.
         let segment_bytes = segment_bytes.filter(|_| !meets);
         let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint);
         Ok(self.called(program, call_number(key, &how, meets)))
     }
 
-    /// The program among the ranks of the world, under the number of its call.
+    /// Sets a program's call signature and numbers its ranks as those of the world.
     fn called(&self, program: Program, call: u16) -> Program {
         let members = &self.members;
         let program = Program { call, ..program };
@@ -199,7 +199,7 @@ impl Inner {
         Error::Plan { rank: self.members.caller.rank, lane, step, source: error }
     }
 
-    /// This rank's plan. One that was written is proved first.
+    /// This rank's plan. A plan of a schedule that a user has written is first proved to be correct.
     fn plan(
         &self,
         algorithm: &Algorithm,
@@ -249,7 +249,7 @@ impl Inner {
     }
 }
 
-/// Of more ranks, plans of a schedule that somebody has written are not proved: that would take minutes.
+/// The most ranks for which a user's schedule is proved to be correct; for more that would take minutes.
 const MOST_PROVED: u32 = 1024;
 
 /// Whether all ranks' plans perform their collective.
@@ -259,7 +259,7 @@ fn proved(flow: &dyn Flow) -> Result<(), ScheduleProblem> {
     wrong.map_or(Ok(()), Err)
 }
 
-/// The sizes that a rank sends to others: by rank, the bytes of the block for it, and of the
+/// The sizes that a rank sends to others: by rank, the bytes of the block for it; at the end, the bytes of the
 /// longest.
 fn given(sizes: &Sizes) -> Box<[u64]> {
     let Sizes::PerBlock { send, .. } = sizes else { return Box::default() };
@@ -267,13 +267,13 @@ fn given(sizes: &Sizes) -> Box<[u64]> {
     send.counts.iter().copied().chain(longest).collect()
 }
 
-/// The signature of a call ([`Tag::call`](crate::endpoint::Tag)): the same on ranks that make the same
-/// call, in place or not. It depends on the sizes that all ranks know.
+/// The signature of a call ([`Tag::call`](crate::endpoint::Tag)): the same on ranks that make the same call, in
+/// place or not. It depends on the sizes that all ranks know.
 ///
-/// The upper byte is a hash of what decides which messages there are; unless `meets`, the sizes too.
-/// The lower byte depends on everything. If messages and sizes are equal it differs whenever
-/// operators or types do. Other different calls have the same signature once in 65,536, or once in
-/// 256 where their messages meet.
+/// The upper byte is a hash of everything that determines the messages, and of the sizes unless `meets`. The lower
+/// byte depends on the whole call. It differs between calls with equal messages and sizes if their operators or
+/// types differ. Other different calls have the same signature once in 65,536, or once in 256 if their messages
+/// match.
 fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
     let Key { collective, count, dtype, op, root, form, .. } = key;
     let mut sizes = DefaultHasher::new();
@@ -297,8 +297,8 @@ fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
     u16::from(upper) << 8 | u16::from(rest)
 }
 
-/// Whether this call has the same messages as all others of the same plan for which this is true,
-/// whatever their sizes: every transfer is one message, and none is empty.
+/// Whether every transfer of this call is one message that is not empty. All such calls with the same plan have the
+/// same messages, whatever their sizes.
 fn do_meet(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool {
     let n_lanes = plan.lanes.len() as u64;
     let bytes = key.count.saturating_mul(elem_bytes);

@@ -13,33 +13,33 @@ use crate::engine::GatesWatch;
 use crate::error::Error;
 
 impl Communicator {
-    /// True if this call could be, and with these options is, performed by the barrier gates or the flat buffer;
-    /// an alltoall with blocks of different sizes only if these turn out to be short.
+    /// True if the barrier gates or the flat buffer perform this call with these options. They perform an alltoall
+    /// with blocks of different sizes only if its blocks turn out to be short.
     pub fn uses_gates(&self, call: &Call) -> bool {
         matches!(self.gates_for(&call.normalized(self.caller())), Ok(Some(_)))
     }
 
-    /// The collectives that the hardware performs, or why it performs none.
+    /// The hardware for small collectives, or the reason why there is none.
     #[inline]
     pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
         self.inner.small_collectives()
     }
 
-    /// The hardware, if it is to perform a normalized call.
+    /// The hardware, if it performs this normalized call.
     #[inline]
     pub(crate) fn gates_for(&self, call: &Call) -> Result<Option<&dyn SmallCollectives>, Error> {
         match self.hardware_for(call) {
             Ok(small) => Ok(Some(small)),
-            // Nothing is said, and so nothing allocated, unless somebody wants to know.
+            // The reason is formatted, which allocates, only if it is returned.
             Err(_) if self.options.hardware != Hardware::Always => Ok(None),
             Err(reason) => Err(gates_refuse(call, &reason)),
         }
     }
 
-    /// What is to start a normalized call that is not blocking without a plan, if anything is.
+    /// The hardware, if it starts this normalized call, which is not blocking, without a plan.
     ///
     /// # Errors
-    /// [`Error::NotServed`] if the call may go by nothing else.
+    /// [`Error::NotServed`] if the options demand the hardware and it cannot start the call.
     #[inline]
     pub(crate) fn requests_for(&self, call: &Call) -> Result<Option<&dyn Requests>, Error> {
         let Some(small) = self.gates_for(call)? else { return Ok(None) };
@@ -51,7 +51,7 @@ impl Communicator {
         }
     }
 
-    /// The hardware that is to perform a normalized call, or why it is not.
+    /// The hardware that performs a normalized call, or the reason why it does not.
     #[inline]
     pub(crate) fn hardware_for(&self, call: &Call) -> Result<&dyn SmallCollectives, Passed<'_>> {
         let always = match self.options.hardware {
@@ -69,8 +69,8 @@ impl Communicator {
         Ok(small)
     }
 
-    /// Has the hardware perform a checked, normalized call, unless it hands it back: false. Operations under
-    /// way go on meanwhile.
+    /// Performs a checked, normalized call by the hardware. Returns false if the hardware hands the call back.
+    /// Operations under way advance meanwhile.
     ///
     /// # Safety
     /// As [`call`](Communicator::call).
@@ -86,9 +86,9 @@ impl Communicator {
         // SAFETY: the caller's promise.
         let outcome = unsafe { small.perform(call, caller, &mut waiter) };
         match &outcome {
-            // All ranks are told of a mismatch, so they still agree where they are.
+            // All ranks get the mismatch, so they stay in step.
             Ok(_) | Err(Error::GatesMismatch { .. } | Error::Poisoned(_) | Error::Closed) => {}
-            // This rank has done its part.
+            // This rank has done its part, so no other rank waits for it.
             Err(Error::Lost { .. } | Error::Disagree { .. })
                 if !waiter.gave_up && engine.is_sparing() => {}
             Err(error) => engine.fail(error),
@@ -98,14 +98,15 @@ impl Communicator {
 }
 
 impl Inner {
-    /// Held by a call while it may not be refused; calls of the world wait for each other by themselves.
+    /// The lock that a call holds so that [`close`](Communicator::close) refuses no calls meanwhile. `None` on the
+    /// world's communicator, where [`between_calls`](SmallCollectives::between_calls) ensures that.
     #[inline]
     pub(super) fn in_place(&self) -> Option<RwLockReadGuard<'_, ()>> {
         let in_places = &self.of_world.in_places;
         (!self.is_world()).then(|| in_places.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What a call that is about to be made waits by.
+    /// The [`Waiter`] of a call that is about to be made.
     #[inline]
     pub(super) fn at_hardware(&self) -> AtHardware<'_> {
         AtHardware {
@@ -116,7 +117,7 @@ impl Inner {
         }
     }
 
-    /// The rank of the world that a member of the communicator is.
+    /// The rank in the world of a member of the communicator.
     #[inline]
     pub(super) fn world_rank(&self, member: usize) -> Rank {
         match self.is_world() {
@@ -146,11 +147,11 @@ impl fmt::Display for Passed<'_> {
     }
 }
 
-/// A call that the hardware performs.
+/// The [`Waiter`] of a call that the hardware performs.
 pub(super) struct AtHardware<'a> {
     inner: &'a Inner,
     next_operation: u32,
-    /// Of a wait that is not short.
+    /// Watches over a wait that is not short.
     watch: Option<GatesWatch<'a>>,
     gave_up: bool,
 }

@@ -1,19 +1,18 @@
-//! Calls in which a rank knows the blocks that it gives and gets, and no others: before data
-//! travel on paths that cross other ranks, the sizes travel there.
+//! Calls in which a rank knows only the sizes of the blocks that it sends and receives. If the data pass through
+//! other ranks, the sizes are sent along the same paths first.
 //!
-//! Such a call is two operations. In the first, messages between the same ranks as the plan's
-//! carry a word for every block; after it each rank knows how long every message of its own plan
-//! is, and compiles the program that moves the data, or finds it made for the same sizes before.
-//! (Sizes and data round by round, as in Fan et al. 2025, section 3.2, are as many messages; but
-//! the program would have to change while it runs.)
+//! Such a call consists of two operations. In the first, messages between the same ranks as those of the plan carry
+//! a word for every block. After it each rank knows the length of every message of its own plan, and compiles the
+//! program that moves the data or finds the one that it compiled for the same sizes before. (Sizes and data round by
+//! round, as in Fan et al. 2025, section 3.2, take as many messages; but the program would have to change while it
+//! runs.)
 //!
-//! In an alltoall sizes travel as the data will, with as few messages as can be, and whoever gets a
-//! block checks its size. On the way all ranks also learn the longest block of all, so that the
-//! data may take another algorithm than the sizes, the same on all ranks.
+//! In an alltoall sizes travel as the data will, with as few messages as possible, and the receiver of a block
+//! checks its size. All ranks also learn the length of the longest block, so that the data may use another algorithm
+//! than the sizes, the same on all ranks.
 //!
-//! In a gather and a scatter they travel the other way, from those who are to get the blocks, along
-//! the same tree: whoever gives a block checks its size before anything is sent, while those who
-//! are to get it wait.
+//! In a gather and a scatter sizes travel in the opposite direction, from the receivers of the blocks, along the
+//! same tree. The sender of a block checks its size before anything is sent, while the receivers wait.
 
 use std::sync::Arc;
 
@@ -29,20 +28,20 @@ use crate::engine::{BlockSizes, Known, Learnt, Sizes, learnt, positions};
 use crate::error::Error;
 
 impl Inner {
-    /// What comes after an operation that is done. Returns whether there is anything.
+    /// Prepares the operation that follows one that is done. Returns whether there is one.
     ///
     /// # Errors
-    /// [`Error::Disagree`], as on no other rank than the two; and what may be wrong with a program.
+    /// [`Error::Disagree`], only on the two ranks that disagree; errors of compiling the program.
     pub(crate) fn follow(&self, ready: &mut Ready) -> Result<bool, Error> {
         let Some(learning) = &mut ready.learning else { return Ok(false) };
         let Then { sizes, given, .. } = &*learning.then;
         let own_longest = given.last().copied().unwrap_or(0);
         let found = learnt(sizes, own_longest, &learning.log);
         if learning.last.as_ref().is_none_or(|(last, _)| *last != found) {
-            // The old operation's memory goes before there is a new one.
+            // Frees the old operation's memory before the new one is allocated.
             learning.last = None;
             let next = self.next(&ready.key, &learning.then, found.clone());
-            // Others have come as far, and wait for this rank.
+            // Other ranks have reached this stage and wait for this rank.
             let next = next.inspect_err(|error| self.of_world.engine.fail(error))?;
             learning.last = Some((found, next));
         }
@@ -78,12 +77,12 @@ impl Inner {
         Ok(Box::new(Ready::new(key.clone(), operation, None)))
     }
 
-    /// Checks that what others send here is what this rank expects of them.
+    /// Checks that the sizes that other ranks send are those that this rank expects.
     fn check_received(&self, plan: &Plan, sizes: &Sizes, found: &Learnt) -> Result<(), Error> {
         let Sizes::PerBlock { recv, .. } = sizes else { return Ok(()) };
         for (lane, received) in plan.lanes.iter().zip(&found.received) {
             for (position, sent) in last_received(lane, received) {
-                // A leader hands others' blocks on.
+                // Not a block for this rank: a leader forwards it to another rank.
                 let block = lane.space.block_at_end(plan.rank, position);
                 let Some(Block(peer)) = block else { continue };
                 let expected = recv.counts[peer as usize];
@@ -95,8 +94,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes over what is expected of this rank's blocks and of those that pass here, and checks
-    /// that it is what this rank gives.
+    /// Adopts the sizes that receivers expect, of this rank's blocks and of those that it forwards, and checks that
+    /// they are the sizes that this rank sends.
     fn take_told(&self, plan: &Plan, blocks: &mut BlockSizes, found: &Learnt) -> Result<(), Error> {
         let (me, root) = (plan.rank.0, plan.root.0);
         let gives = |block: u32| if me == root { block != me } else { block == me };
@@ -106,7 +105,7 @@ impl Inner {
                 let block = lane.space.block_at_end(plan.rank, position);
                 let Some(Block(block)) = block else { continue };
                 let count = &mut counts[block as usize];
-                // The root gives blocks of a scatter, everybody its own of a gather.
+                // In a scatter the root sends the blocks, in a gather every rank its own.
                 if gives(block) && *count != expected {
                     let peer = if me == root { block } else { root };
                     return Err(self.disagree(peer, me, *count, expected));
@@ -114,22 +113,22 @@ impl Inner {
                 *count = expected;
             }
         }
-        // Where there is no list of the user's, nothing else is said of the places.
+        // Without a list of the user's, the blocks are adjacent.
         if me != root {
             *blocks = BlockSizes::adjacent(&counts);
         }
         Ok(())
     }
 
-    /// `rank` expects another block than `peer` sends.
+    /// The error for a block of which `rank` expects another size than `peer` sends.
     fn disagree(&self, rank: Rank, peer: Rank, sent: u64, expected: u64) -> Error {
         let world = |rank: Rank| self.members.world_rank(rank);
         Error::Disagree { rank: world(rank), peer: world(peer), sent, expected }
     }
 }
 
-/// What has been learnt in the messages of one plan, in the order of another's. Every position of
-/// a rank receives the same blocks one after the other in both.
+/// Reorders what the messages of plan `from` have learnt into the order of plan `to`. In both plans every position
+/// of a rank receives the same blocks in the same order.
 fn along(from: &Plan, to: &Plan, found: Learnt) -> Learnt {
     let in_order = |((from, to), received): ((&Lane, &Lane), &[u64])| {
         let arriving = |lane: &'_ Lane| -> Vec<u32> {
@@ -151,7 +150,7 @@ fn along(from: &Plan, to: &Plan, found: Learnt) -> Learnt {
     Learnt { received: received.collect(), longest: found.longest }
 }
 
-/// By position that a lane receives, the length of what comes last.
+/// By position that a lane receives, the length of the block received last.
 fn last_received(lane: &Lane, received: &[u64]) -> impl Iterator<Item = (Position, u64)> {
     let mut last = vec![None; lane.space.n_positions as usize];
     let all = lane.steps.iter().flat_map(|step| positions(&step.recvs));

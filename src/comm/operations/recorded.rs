@@ -1,4 +1,4 @@
-//! Calls in the rank's timeline, if one is recorded.
+//! Records calls in the rank's timeline, if there is one.
 
 use hopbine_torus::Collective;
 
@@ -11,14 +11,14 @@ use crate::endpoint::Tag;
 use crate::error::Error;
 use crate::timeline::{Label, Procedure, Tracer};
 
-/// The name of an operation as records have it.
+/// The id of an operation in the timeline's records.
 fn id((context, operation): (u64, u32)) -> u64 {
     Tag { context, operation, message: 0, call: 0 }.operation_id()
 }
 
 impl Call<'_> {
-    /// Bytes of the vector, or of a rank's block; an alltoall has a list of blocks, of which the largest says
-    /// most of how long it takes.
+    /// Bytes of the vector, or of a rank's block. For an alltoall with a list of blocks: those of the largest block,
+    /// on which its duration depends most.
     pub fn bytes(&self) -> u64 {
         let listed = match self.collective {
             Collective::Alltoall => self.send_blocks.as_ref().or(self.recv_blocks.as_ref()),
@@ -31,7 +31,8 @@ impl Call<'_> {
 }
 
 impl Communicator {
-    /// Makes a normalized call, and records it. Apart, so that the other way is inlined.
+    /// Performs a normalized call and records it. A function of its own, so that calls without a timeline are
+    /// inlined.
     #[cold]
     #[inline(never)]
     pub(super) fn recorded(
@@ -54,14 +55,14 @@ impl Communicator {
 }
 
 impl Inner {
-    /// The time in ticks, if a timeline is recorded: a call begins.
+    /// The current time in ticks, if a timeline is recorded: the start of a call.
     #[inline]
     pub(crate) fn begun(&self) -> Option<u64> {
         self.of_world.engine.tracer().map(Tracer::now)
     }
 
-    /// A call that was started at this time has ended, as far as its owner knows; its first operation had these
-    /// context and number.
+    /// Records a call that was started at `start` and whose end its owner has seen; `first` is the context and the
+    /// number of its first operation.
     #[cold]
     pub(crate) fn record_started(
         &self,
@@ -93,7 +94,7 @@ mod tests {
         let mut call = Call::new(Collective::Alltoall, 0, Dtype::F64);
         call.send_blocks = Some(Blocks::new(&counts));
         assert_eq!(call.bytes(), 40);
-        // In place the receive buffer has them.
+        // In place they belong to the receive buffer.
         (call.recv_blocks, call.send_blocks) = (call.send_blocks.take(), None);
         assert_eq!(call.bytes(), 40);
         assert_eq!(Call::new(Collective::Alltoall, 7, Dtype::F64).bytes(), 56);

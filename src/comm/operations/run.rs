@@ -1,36 +1,35 @@
-//! What calls have in common that are started, and waited for or tested later.
+//! The interface of calls that are started, and waited for or tested later.
 
 use crate::error::Error;
 
-/// A call that is started, once or again and again.
+/// A call that is started, once or repeatedly.
 pub(crate) trait Run {
-    /// Starts the call. What has been learnt before, with the memory held, need not be learnt
-    /// again.
+    /// Starts the call. If its memory stays registered, ranks exchange block sizes only at the first start.
     ///
     /// # Errors
     /// As [`Engine::register`](crate::engine::Engine::register) and [`Engine::start`](crate::engine::Engine::start);
     /// [`Error::Active`].
     fn start(&mut self) -> Result<(), Error>;
 
-    /// Whether its end has not been seen yet.
+    /// Whether the call was started and its end has not been seen yet.
     fn is_active(&self) -> bool;
 
-    /// Whether it is done, if that is known to be all of it.
+    /// Whether the call is known to be done. False if another stage may follow.
     fn has_ended(&self) -> bool;
 
-    /// True if the call is done, or was not started; moves things on a little, or only it.
+    /// True if the call is done or was not started. Makes some progress, on this call only unless `moves_on`.
     ///
     /// # Errors
-    /// What went wrong with it.
+    /// The failure of the call.
     fn test(&mut self, moves_on: bool) -> Result<bool, Error>;
 
-    /// Waits for the end; returns at once if it was not started.
+    /// Waits for the end; returns at once if the call was not started.
     ///
     /// # Errors
-    /// What went wrong with it.
+    /// The failure of the call.
     fn wait(&mut self) -> Result<(), Error>;
 
-    /// Waits for the end and lets go of the buffers; nothing can be started any more.
+    /// Waits for the end and releases the buffers; the call cannot be started afterwards.
     fn end(&mut self);
 
     /// Whether something has failed: a late message may then still be written to the buffers.

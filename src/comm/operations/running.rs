@@ -1,7 +1,7 @@
 //! Calls, and the operations that perform them.
 //!
-//! A call is one operation, or where sizes have to be learnt a few, one after the other
-//! ([`super::learning`]): its *stages*.
+//! A call consists of one operation or, if ranks exchange sizes first ([`super::learning`]), of several, one after
+//! the other: its *stages*.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::error::Error;
 impl Communicator {
     /// Performs a call whose buffers are given as addresses, and waits for it.
     ///
-    /// This is what the interfaces to other languages use. Lengths, root, operator and overlap
-    /// are checked; whether the addresses are right cannot be.
+    /// The interfaces to other languages use this. It checks lengths, root, operator and overlap; it cannot check
+    /// that the addresses are right.
     ///
     /// # Safety
-    /// The send buffer must be valid for reads of `send_count` elements and the receive buffer
-    /// for reads and writes of `recv_count` elements, for the whole call, and nobody may write
-    /// the former or access the latter meanwhile.
+    /// The send buffer must be valid for reads of `send_count` elements and the receive buffer for reads and writes
+    /// of `recv_count` elements, for the whole call. Nobody may write the send buffer or access the receive buffer
+    /// meanwhile.
     ///
     /// # Errors
     /// As for the method named after the collective; [`Error::Address`], [`Error::Overlap`].
@@ -37,7 +37,7 @@ impl Communicator {
         unsafe { self.call_normalized(&call.normalized(self.caller())) }
     }
 
-    /// The same for a normalized call.
+    /// As [`call`](Communicator::call), for a normalized call.
     ///
     /// # Safety
     /// As [`call`](Communicator::call).
@@ -47,8 +47,8 @@ impl Communicator {
         self.make(call, || unsafe { self.perform(call) })
     }
 
-    /// Makes a normalized call, and records it if a timeline is wanted. Here, so that a call that is not recorded has
-    /// no further file on its way.
+    /// Performs a normalized call by `make`, and records it if there is a timeline. Defined in this file, so that a
+    /// call without a timeline passes through no further file.
     #[inline]
     pub(crate) fn make(
         &self,
@@ -93,8 +93,8 @@ impl Communicator {
         unsafe { prepared.run(memory, !self.options.register_anew) }
     }
 
-    /// Checks a normalized call and gets an operation for it, which goes by these options of the communicator's
-    /// or a copy of them. Returns its memory, too.
+    /// Checks a normalized call and gets an operation for it with `options`: those of the communicator, or a copy
+    /// with changes. Also returns the call's memory.
     pub(crate) fn prepare(
         &self,
         call: &Call,
@@ -107,14 +107,15 @@ impl Communicator {
     }
 }
 
-/// An operation in somebody's hands, not under way. `H` holds the communicator, or borrows it.
+/// An operation that a caller has taken from the cache. Dropping it puts it back. `H` owns the communicator or
+/// borrows it.
 pub(crate) struct Prepared<H: Deref<Target = Inner> = Arc<Inner>> {
     pub(crate) inner: H,
     /// `None` only while being dropped.
     pub(crate) ready: Option<Box<Ready>>,
 }
 
-/// The operations of a call, by context and the number of the first.
+/// The numbers of a call's operations: the context and the number of the first.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers((u64, u32));
 
@@ -125,13 +126,13 @@ impl Numbers {
     }
 }
 
-/// Stages but the first start when the one before is done, perhaps after later calls.
+/// Start order of a stage. Later stages start when the previous one is done, perhaps after later calls.
 pub(crate) fn order(stage: usize) -> StartOrder {
     if stage == 0 { StartOrder::Kept } else { StartOrder::Late }
 }
 
 impl Inner {
-    /// Gets an operation for a normalized and checked call. To be put back.
+    /// Gets an operation for a normalized and checked call. The caller must put it back.
     pub(crate) fn ready(
         &self,
         call: &Call,
@@ -144,13 +145,13 @@ impl Inner {
         self.ready_for(Key::new(call, options))
     }
 
-    /// The same for the call that `key` stands for.
+    /// As [`ready`](Inner::ready), for the call with this key.
     pub(crate) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
         let cache = &self.members.programs;
         let compiled = match cache.find(&key) {
             Some(Found::Idle(ready)) => return Ok(ready),
             Some(Found::Program(compiled)) => compiled,
-            // Not under the lock: others go on meanwhile, and perhaps do the same.
+            // Compiles without the lock: other threads continue meanwhile, and may compile the same call.
             None => cache.insert(&key, self.compile(&key)?),
         };
         let Compiled { program, reducer, then } = compiled;
@@ -160,9 +161,9 @@ impl Inner {
         Ok(Box::new(Ready::new(key, operation, learning)))
     }
 
-    /// The numbers of a call's operations: those it has, or new ones when its first operation is about to
-    /// start, which must be before the turn is dropped. From then on other ranks count on this one; before,
-    /// the call can be given up and made again.
+    /// The numbers of a call's operations: those it has, or new ones if its first operation is about to start, which
+    /// must happen before the turn is dropped. From then on other ranks rely on this one; before, the call can be
+    /// abandoned and repeated.
     #[inline]
     pub(crate) fn numbers(
         &self,
@@ -191,7 +192,7 @@ impl Ready {
         next.stage(stage - 1)
     }
 
-    /// The memory that the operation works on, the call's unless sizes are all that it moves.
+    /// The memory that the operation works on: the call's, unless the operation moves sizes only.
     #[inline]
     pub(crate) fn memory(&mut self, of_call: [UserMemory; 2]) -> [UserMemory; 2] {
         self.learning.as_mut().map_or(of_call, |learning| learning.memory())
@@ -203,7 +204,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         Prepared { inner, ready: Some(ready) }
     }
 
-    /// Performs the operation; returns when it is done. `keep` allows the wire to remember the
+    /// Performs the operation; returns when it is done. `keep` allows the wire to cache the registrations of the
     /// memory.
     ///
     /// # Safety
@@ -221,7 +222,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
             // SAFETY: the buffers stay valid until the keys have been released, here.
             let registered = unsafe { engine.register(operation, memory, keep, keys) };
             registered.inspect_err(|error| {
-                // Others have come as far, and wait for this rank.
+                // Other ranks have reached this stage and wait for this rank.
                 if stage > 0 {
                     engine.fail(error);
                 }
@@ -231,8 +232,8 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                 numbers = Some(of_call);
                 let id = of_call.of(stage);
                 let _under_way = UnderWay { engine, operation, id };
-                // SAFETY: the caller's promise; also a panic does not get past `_under_way` before the
-                // operation is done.
+                // SAFETY: the caller's promise; also if there is a panic, `_under_way` waits until the operation is
+                // done.
                 let started =
                     unsafe { engine.start(operation, memory, keys, id, order(stage), true) };
                 drop(turn);
@@ -254,7 +255,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         (&self.inner, ready.stage(stage))
     }
 
-    /// How many operations the call may consist of, the same on all ranks.
+    /// The most operations that the call may consist of; the same on all ranks.
     #[inline]
     pub(crate) fn n_stages(&self) -> u32 {
         let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
@@ -275,7 +276,7 @@ impl<H: Deref<Target = Inner>> Drop for Prepared<H> {
     }
 }
 
-/// An operation that somebody waits for, also if a panic comes between.
+/// An operation under way. Dropping it waits for the operation, also in a panic.
 struct UnderWay<'a> {
     engine: &'a Engine,
     operation: &'a Arc<Operation>,

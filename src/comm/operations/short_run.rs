@@ -1,5 +1,4 @@
-//! Calls without a plan that are started, once or again and again: see
-//! [`Requests`](crate::comm::state::small::Requests).
+//! Calls without a plan that are started, once or repeatedly: see [`Requests`](crate::comm::state::small::Requests).
 
 use std::sync::{Arc, Weak};
 
@@ -14,17 +13,16 @@ use crate::engine::{Advance, OperationWatch};
 use crate::error::Error;
 use crate::timeline::Procedure;
 
-/// Tests in vain before they are watched.
+/// Number of unsuccessful tests after which a watchdog covers further ones.
 const FEW_TESTS: u32 = 16;
 
-/// A call that is started, perhaps again and again.
+/// A call that is started, perhaps repeatedly.
 pub(crate) struct ShortRun {
     inner: Arc<Inner>,
     state: State,
-    /// What it is, if that is needed again.
+    /// The call and its options, if it may be started again or a timeline is recorded.
     kept: Option<Box<Kept>>,
-    /// How often it has been tested in vain, what watches over more than a few such tests, and for whom they have
-    /// waited.
+    /// Unsuccessful tests so far; the watch over those beyond the first few; the rank that they have waited for.
     n_tests: u32,
     watch: Option<Box<OperationWatch>>,
     awaited: Option<Rank>,
@@ -32,11 +30,11 @@ pub(crate) struct ShortRun {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It has not been started, or its end has been seen.
+    /// Not started, or its end has been seen.
     Idle,
-    /// By its number.
+    /// Under way, with this number.
     UnderWay(u64),
-    /// It ended when it was started, which nobody has seen.
+    /// Ended at its start; its owner has not seen that yet.
     Ended,
 }
 
@@ -44,22 +42,23 @@ struct Kept {
     call: Call<'static>,
     options: Arc<CallOptions>,
     procedure: Procedure,
-    /// When it was started last, ticks, if a timeline is recorded, and the next operation then.
+    /// If a timeline is recorded: the time of the last start in ticks, and the number of the next operation then.
     started: Option<(u64, u32)>,
 }
 
-// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
-// has promised for all threads.
+// SAFETY: the addresses are used only as long as they are valid; the creator of the value has promised that for all
+// threads.
 unsafe impl Send for ShortRun {}
 
 impl ShortRun {
-    /// Starts a checked, normalized call that `inner` [has](Inner::requests) something for. `None` if it ended at once.
+    /// Starts a checked, normalized call that `inner`'s [`requests`](Inner::requests) start. `None` if it ended at
+    /// once.
     ///
     /// # Safety
     /// As [`Requests::start`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Requests::start`].
     #[inline]
     pub(super) unsafe fn start_once(
         inner: &Arc<Inner>,
@@ -80,7 +79,7 @@ impl ShortRun {
         Ok(active.map(under_way))
     }
 
-    /// A call like that, to be started again and again.
+    /// Prepares such a call to be started repeatedly.
     ///
     /// # Safety
     /// As [`Requests::start`], whenever it is under way.
@@ -104,13 +103,13 @@ impl ShortRun {
         }
     }
 
-    /// After one more test that has found that it waits.
+    /// Watches over a test that has found the call waiting. Returns whether the call is over.
     #[cold]
     fn tested(&mut self, number: u64, awaited: Option<Rank>) -> Result<bool, Error> {
         let engine = &self.inner.of_world.engine;
         let watch = self.watch.get_or_insert_default();
         if awaited != self.awaited {
-            // What was awaited before has come.
+            // The call has received what it awaited before.
             engine.end_watch(watch);
             self.awaited = awaited;
         }
@@ -135,7 +134,7 @@ impl ShortRun {
         }
     }
 
-    /// There is no point in waiting any longer, unless it has ended meanwhile.
+    /// Gives up waiting, because of `error`, unless the call has ended meanwhile.
     fn given_up(&mut self, number: u64, error: Error) -> Result<(), Error> {
         let inner = self.inner.clone();
         loop {
@@ -152,7 +151,7 @@ impl ShortRun {
         }
     }
 
-    /// Whether it is over; then it is not under way any more.
+    /// Looks whether the call is over, and notes its end.
     #[inline]
     fn look(&mut self, number: u64, patiently: bool) -> Result<Wait, Error> {
         let inner = &*self.inner;
@@ -165,7 +164,7 @@ impl ShortRun {
             Look::Ended => self.over(Ok(Wait::Over)),
             Look::Waits(member) => Ok(Wait::For(member.map(|member| inner.world_rank(member)))),
             Look::Failed(error) => {
-                // This rank has done its part.
+                // This rank has done its part, so no other rank waits for it.
                 if !engine.is_sparing() {
                     engine.fail(&error);
                 }
@@ -178,7 +177,7 @@ impl ShortRun {
         }
     }
 
-    /// Its end has been seen.
+    /// Notes that the call's end has been seen.
     #[cold]
     fn over<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         (self.state, self.n_tests) = (State::Idle, 0);
@@ -256,7 +255,7 @@ impl Run for ShortRun {
     }
 
     fn end(&mut self) {
-        // Whoever ends it without waiting does not want to know how it went.
+        // A caller that ends the call without waiting does not need the outcome.
         let _ = self.wait();
     }
 
@@ -273,7 +272,7 @@ impl Kept {
 
 enum Wait {
     Over,
-    /// It waits for this rank of the world, if it is known.
+    /// The call waits for this rank of the world, if known.
     For(Option<Rank>),
 }
 

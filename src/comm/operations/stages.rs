@@ -1,4 +1,4 @@
-//! Calls by plans that are started once or again and again, and that others may start meanwhile.
+//! Calls by plans that are started once or repeatedly. Other calls of the rank may start their later stages.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::planted::{self, Planted};
 use crate::timeline::Procedure;
 
-/// How the wire sees the buffers of a call.
+/// How long the buffers of a call are registered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BufferUse {
-    /// For one run, and it may remember them.
+    /// For one run; the wire may cache the registrations.
     Kept,
-    /// For one run.
+    /// For one run only.
     Once,
     /// For all runs, until the end.
     Held,
@@ -27,22 +27,22 @@ pub(crate) struct Stages {
     prepared: Prepared,
     memory: [UserMemory; 2],
     registration: BufferUse,
-    /// The operations, while it is under way.
+    /// Numbers of the operations, while the call is under way.
     active: Option<Numbers>,
     stage: usize,
-    /// What went wrong while somebody else moved it on.
+    /// An error that occurred while another call of the rank advanced this one.
     failure: Option<Box<Error>>,
-    /// When it was started last, ticks, if a timeline is recorded.
+    /// Time of the last start in ticks, if a timeline is recorded.
     started: Option<u64>,
 }
 
-// SAFETY: the addresses are used only as long as they are valid, which whoever made the value
-// has promised for all threads.
+// SAFETY: the addresses are used only as long as they are valid; the creator of the value has promised that for all
+// threads.
 unsafe impl Send for Stages {}
 
 impl Advance for Mutex<Stages> {
     fn advance(&self) -> Advanced {
-        // Whoever holds it moves it on.
+        // If it is locked, the holder of the lock advances it.
         if let Ok(mut stages) = self.try_lock() {
             stages.advance();
         }
@@ -73,7 +73,7 @@ impl Stages {
         self.prepared.n_stages() > 1
     }
 
-    /// Registers the memory of the stage at hand, unless it is registered.
+    /// Registers the memory of the current stage, unless it is registered.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let (inner, ready) = self.prepared.at(self.stage);
         if !ready.keys.is_released() {
@@ -81,12 +81,12 @@ impl Stages {
         }
         let (memory, keep) = (ready.memory(self.memory), self.registration == BufferUse::Kept);
         let Ready { operation, keys, .. } = ready;
-        // SAFETY: the buffers stay valid until the operation is done, or the value dropped;
-        // whoever waits for that releases the keys before telling anybody.
+        // SAFETY: the buffers stay valid until the operation is done or the value is dropped; the keys are released
+        // before anybody learns of that.
         unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
     }
 
-    /// Starts the stage at hand, whose memory is registered; with the first one the call is under way.
+    /// Starts the current stage, whose memory is registered. Once the first stage is started, the call is under way.
     fn begin(&mut self) -> Result<(), Error> {
         let (stage, n_stages) = (self.stage, self.prepared.n_stages());
         let (inner, ready) = self.prepared.at(stage);
@@ -94,7 +94,7 @@ impl Stages {
         let Ready { operation, keys, watch, .. } = ready;
         watch.begin();
         let (turn, numbers) = inner.numbers(self.active, n_stages);
-        // SAFETY: the promise made to `Running::new`.
+        // SAFETY: the promise made to `Stages::new`.
         let started = unsafe {
             engine.start(operation, memory, keys, numbers.of(stage), order(stage), false)
         };
@@ -112,7 +112,7 @@ impl Stages {
         inner.of_world.engine.release(&mut ready.keys);
     }
 
-    /// Waits for the stage at hand, and starts the next. True if there is none.
+    /// Waits for the current stage, and starts the next one. True if none follows.
     fn pass(&mut self, numbers: Numbers) -> Result<bool, Error> {
         let (stage, holds) = (self.stage, self.registration == BufferUse::Held);
         let (inner, ready) = self.prepared.at(stage);
@@ -122,7 +122,7 @@ impl Stages {
             false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
         };
         if !holds || outcome.is_err() || ready.learning.is_some() {
-            // Peers must not reach the buffers any more, which are the caller's now.
+            // The buffers are the caller's again, so peers must not reach them any more.
             engine.release(&mut ready.keys);
         }
         outcome?;
@@ -131,12 +131,12 @@ impl Stages {
         }
         self.stage += 1;
         let started = self.hold().and_then(|()| self.begin());
-        // Others have come as far, and wait for this rank.
+        // Other ranks have reached this stage and wait for this rank.
         started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
         Ok(false)
     }
 
-    /// Starts the stages that are due, as long as there are any, without waiting.
+    /// Starts every stage that is due, without waiting.
     fn advance(&mut self) {
         let Some(numbers) = self.active else { return };
         while self.failure.is_none() && self.is_between() {
@@ -144,13 +144,13 @@ impl Stages {
         }
     }
 
-    /// Whether the stage at hand is done, and another one follows.
+    /// Whether the current stage is done and another one follows.
     fn is_between(&mut self) -> bool {
         let (_, ready) = self.prepared.at(self.stage);
         ready.learning.is_some() && ready.operation.is_done()
     }
 
-    /// As [`pass`](Stages::pass), and notes the end.
+    /// As [`pass`](Stages::pass); also notes the end of the call.
     fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
         let failure = self.failure.take();
         let outcome = failure.map_or_else(|| self.pass(numbers), |failure| Err(*failure));
@@ -225,7 +225,7 @@ impl Run for Stages {
     }
 
     fn end(&mut self) {
-        // Whoever ends it without waiting does not want to know how it went.
+        // A caller that ends the call without waiting does not need the outcome.
         let _ = self.wait();
         self.release();
     }

@@ -1,4 +1,4 @@
-//! Calls that are started once or again and again, and waited for or tested later.
+//! Calls that are started, once or repeatedly, and waited for or tested later.
 
 use std::sync::{Arc, Mutex};
 
@@ -63,7 +63,7 @@ impl Communicator {
         Ok(running)
     }
 
-    /// A call to be started again and again, not started. The wire holds its memory until the end.
+    /// Prepares a call to be started repeatedly. Its memory stays registered until the end.
     ///
     /// # Safety
     /// As [`launch`](Communicator::launch), whenever it is under way; the memory must stay valid until the value has
@@ -86,17 +86,16 @@ impl Communicator {
     }
 }
 
-/// A call that is started once or again and again, and that others may start meanwhile.
-/// Dropping it waits for it.
+/// A call that is started, once or repeatedly. Dropping it waits for it.
 pub(crate) enum Running {
-    /// It ended when it was started, and is not started again.
+    /// Ended at its start; it cannot be started again.
     Ended,
     /// Without a plan.
     Short(ShortRun),
-    /// One stage: it moves on by itself.
+    /// By a plan of one stage, which ports advance.
     One(Stages),
-    /// Several: whoever waits for anything starts those that are due ([`Advance`]), since other ranks
-    /// may wait for this call while this one waits for another.
+    /// By a plan of several stages. Every wait or test of this rank starts the stages that are due ([`Advance`]),
+    /// since other ranks may wait for this call while this rank waits for another one.
     Several(Arc<Mutex<Stages>>),
 }
 
@@ -112,7 +111,7 @@ impl Running {
         Running::Several(stages)
     }
 
-    /// Has `f` do something with it, unless it has `ended`.
+    /// Calls `f` on it; returns `ended` if it ended at its start.
     #[inline]
     fn with<R>(&mut self, ended: R, f: impl FnOnce(&mut dyn Run) -> R) -> R {
         match self {
@@ -149,12 +148,12 @@ impl Running {
         self.see(true, |run| run.has_ended())
     }
 
-    /// As [`Run::test`], and moves others on.
+    /// As [`Run::test`], with progress on other operations.
     pub(crate) fn test(&mut self) -> Result<bool, Error> {
         self.with(Ok(true), |run| run.test(true))
     }
 
-    /// As [`test`](Running::test), without moving others on.
+    /// As [`test`](Running::test), without progress on other operations.
     #[inline]
     pub(crate) fn look(&mut self) -> Result<bool, Error> {
         self.with(Ok(true), |run| run.test(false))

@@ -1,7 +1,7 @@
-//! What a communicator keeps: the programs that have been compiled, with their idle operations, and plans.
+//! The cache of a communicator: compiled programs with their idle operations, and plans.
 //!
-//! One table under one lock. A repeated call finds its program among those used last, without a hash; other
-//! calls by all that a program depends on.
+//! The programs are one table under one lock. A repeated call finds its program among those used last, without a
+//! hash; other calls look it up by its [`Key`].
 
 use std::sync::{Arc, Mutex};
 
@@ -18,28 +18,28 @@ use crate::comm::call::options::CallOptions;
 use crate::engine::{CheckedPlan, Program};
 use crate::sync::lock;
 
-/// Plans kept for other amounts of data.
+/// Plans that are kept, to be compiled for other amounts of data.
 pub(crate) const KEPT_PLANS: usize = 16;
 /// Programs found without a hash.
 const RECENT: usize = 8;
 
-/// The programs of a communicator, for it and its duplicates.
+/// The cache of a communicator and its duplicates.
 pub(crate) struct Cache {
-    /// Of all communicators of the rank.
+    /// The idle operations of all communicators of the rank.
     pub(crate) kept: Arc<Kept>,
     programs: Mutex<Programs>,
-    /// The one used last at the end.
+    /// The plan used last is at the end.
     pub(crate) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
-    /// Of rows of the decision table that have been asked, what serves the shape of the members.
+    /// By row of the decision table that has been used, the algorithm that serves the shape of the members.
     algorithms: Mutex<Vec<(Collective, Candidates, Algorithm)>>,
 }
 
-/// Programs by what they depend on.
+/// Programs by their keys.
 #[derive(Default)]
 struct Programs {
     entries: Vec<Entry>,
     by_key: FxHashMap<Key, usize>,
-    /// By [`place`], the entry used last.
+    /// By [`place`], the index of the entry used last.
     recent: [usize; RECENT],
 }
 
@@ -53,22 +53,22 @@ struct Entry {
     last_used: u64,
 }
 
-/// What the table has for a call.
+/// The cached state of a call's program.
 pub(crate) enum Found {
     Idle(Box<Ready>),
-    /// Operations of it are all under way.
+    /// All operations of the program are under way.
     Program(Compiled),
 }
 
 impl Programs {
-    /// The program for a key, which is the one used last from now on.
+    /// The entry of a key, which becomes the one used last.
     fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
         let at = *self.by_key.get(key)?;
         self.recent[place(key.collective, key.count)] = at;
         Some(&mut self.entries[at])
     }
 
-    /// The entry of an operation: the one at `at`, if that is still its program's, else that of its key.
+    /// The entry of an operation: the one at `at`, if that still has its program, else that of its key.
     #[inline]
     fn entry_of(
         &mut self,
@@ -83,7 +83,7 @@ impl Programs {
         self.entries.get_mut(*at)
     }
 
-    /// Adds a program, in place of the one that has not been used for longest if there are too many.
+    /// Adds a program. If there are too many, it replaces the least recently used one, which is returned.
     fn add(&mut self, entry: Entry) -> Option<Entry> {
         let key = entry.key.clone();
         let (at, gone) = if self.entries.len() < KEPT_PROGRAMS {
@@ -103,7 +103,7 @@ impl Programs {
 }
 
 impl Cache {
-    /// An empty one, whose idle operations are part of the rank's budget.
+    /// An empty cache, whose idle operations are part of the rank's budget.
     pub(crate) fn new(kept: &Arc<Kept>) -> Arc<Self> {
         let (programs, plans, algorithms) = Default::default();
         let cache = Arc::new(Cache { kept: kept.clone(), programs, plans, algorithms });
@@ -111,7 +111,7 @@ impl Cache {
         cache
     }
 
-    /// Which of the candidates serves the shape of the members; `find` finds it the first time.
+    /// The candidate that serves the shape of the members; `find` finds it the first time.
     pub(crate) fn algorithm(
         &self,
         collective: Collective,
@@ -146,7 +146,7 @@ impl Cache {
         Some(idle.unwrap_or_else(|| Found::Program(entry.compiled.clone())))
     }
 
-    /// Keeps a program, unless there is one for this key meanwhile; returns the one that is kept.
+    /// Adds a program, unless another thread has added one for this key; returns the program of the table.
     pub(crate) fn insert(&self, key: &Key, compiled: Compiled) -> Compiled {
         let mut programs = lock(&self.programs);
         if let Some(other) = programs.entry(key) {
@@ -159,12 +159,12 @@ impl Cache {
             last_used: self.kept.now(),
         });
         drop(programs);
-        // Operations take ports' mutexes when they go.
+        // Dropping operations locks ports.
         drop(gone);
         compiled
     }
 
-    /// Keeps an operation that is not under way for the next time, unless its program has gone or has enough.
+    /// Keeps an idle operation for the next call, unless its program has gone or has enough idle operations.
     pub(crate) fn put(&self, mut ready: Box<Ready>) {
         if let Some(learning) = &mut ready.learning {
             learning.shrink();
@@ -180,7 +180,7 @@ impl Cache {
             return;
         }
         drop(programs);
-        // It takes ports' mutexes when it goes.
+        // Dropping it locks ports.
         drop(ready);
     }
 }
@@ -195,9 +195,9 @@ impl Idle for Cache {
     }
 }
 
-/// Where the program of an operation is among those used last.
+/// Slot of a call's program among those used last.
 fn place(collective: Collective, count: u64) -> usize {
-    // Counts and collectives that a program has in turn mostly get different places.
+    // Counts and collectives that an application uses in turn mostly get different slots.
     let magnitude = u64::BITS - count.leading_zeros();
     (count as usize ^ magnitude as usize ^ (3 * collective as usize)) % RECENT
 }

@@ -1,5 +1,5 @@
-//! What the ranks of one process share of their plans: an expansion is the same for all of them, and
-//! takes long on a large torus.
+//! Expansions that the ranks of one process share: an expansion is the same for all of them, and takes long on a
+//! large torus.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use crate::sync::lock;
 /// Expansions kept.
 const KEPT: usize = 16;
 
-/// Expansions by the members' fingerprint and what else they depend on. The one used last is at the end.
+/// Expansions by the members' fingerprint and the plan's key. The one used last is at the end.
 #[derive(Default)]
 pub(crate) struct Expansions(Mutex<Vec<(u64, PlanKey, Arc<Expansion>)>>);
 
@@ -31,7 +31,7 @@ impl Expansions {
             kept[at..].rotate_left(1);
             return Ok(kept[kept.len() - 1].2.clone());
         }
-        // Under the lock: others of this process want the same.
+        // Expands under the lock: other ranks of this process need the same expansion.
         let made = Arc::new(expand()?);
         if kept.len() == KEPT {
             kept.remove(0);

@@ -1,5 +1,5 @@
-//! Working memory of operations that are not in use: one budget for all communicators of a rank. What has not
-//! been used for longest goes first, whichever communicator has it.
+//! Working memory of idle operations: one budget for all communicators of a rank. The least recently used operations
+//! are dropped first, whichever communicator they belong to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -8,40 +8,41 @@ use super::ready::{KEPT_BYTES, Ready};
 use crate::engine::Engine;
 use crate::sync::lock;
 
-/// Where that is too much, this part of it goes in addition: the search for what goes takes its time.
+/// If the budget is exceeded, this part of it is freed in addition, since the search for operations to drop takes
+/// time.
 const GOING_PART: u64 = 8;
 
 /// Idle operations that a communicator keeps.
 pub(crate) trait Idle: Send + Sync {
-    /// Lets those go that `stays` does not want, and returns them.
+    /// Removes the operations that `stays` rejects, and returns them.
     #[expect(clippy::vec_box, reason = "as they are kept")]
     fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
 }
 
-/// What the communicators of a rank keep.
+/// The caches of all communicators of a rank.
 #[derive(Default)]
 pub(crate) struct Kept {
     caches: Mutex<Vec<Weak<dyn Idle>>>,
-    /// Operations made so far, which tells what was used when.
+    /// Operations made so far: the clock of uses.
     clock: AtomicU64,
 }
 
 impl Kept {
-    /// Adds what another communicator keeps.
+    /// Adds the cache of another communicator.
     pub(crate) fn add(&self, cache: &Arc<dyn Idle>) {
         let caches = &mut *lock(&self.caches);
         caches.retain(|cache| cache.strong_count() > 0);
         caches.push(Arc::downgrade(cache));
     }
 
-    /// When an operation is used that is used now.
+    /// The time of a use that happens now.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        // Relaxed: what is used at the same time may go in any order.
+        // Relaxed: operations used at the same time may be dropped in any order.
         self.clock.load(Ordering::Relaxed)
     }
 
-    /// Before an operation is made that needs so much memory: as many idle ones go as exceed the budget with it.
+    /// Makes room for an operation of `bytes` bytes: drops the idle operations that exceed the budget with it.
     pub(crate) fn make_room(&self, engine: &Engine, bytes: u64) {
         self.clock.fetch_add(1, Ordering::Relaxed);
         if engine.operation_bytes().saturating_add(bytes) > KEPT_BYTES {
@@ -49,7 +50,7 @@ impl Kept {
         }
     }
 
-    /// Keeps idle operations of so many bytes.
+    /// Drops idle operations until they have at most `most_bytes` bytes.
     #[cold]
     fn let_go(&self, most_bytes: u64) {
         let caches: Vec<Arc<dyn Idle>> =
@@ -72,7 +73,7 @@ impl Kept {
             bytes -= if goes { *of_one } else { 0 };
             goes
         });
-        // Of those that were used as long ago as the last that goes, not all need go.
+        // Of the operations that were used at the same time as the last one to drop, only some need to be dropped.
         let Some((mut last, mut n_at_last)) = going.next().map(|(at, _)| (at, 1)) else { return };
         for (at, _) in going {
             n_at_last = if at == last { n_at_last + 1 } else { 1 };
@@ -84,7 +85,7 @@ impl Kept {
                 n_at_last -= u32::from(goes && ready.last_used == last);
                 !goes
             });
-            // They take ports' mutexes when they go.
+            // Dropping them locks ports.
             drop(gone);
         }
     }
@@ -106,7 +107,7 @@ mod tests {
 
     const COUNT: u64 = 8 << 20;
 
-    /// Makes an operation, or takes the one that is kept, and puts it back: nothing is moved.
+    /// Makes an operation, or takes the idle one, and puts it back. No data are moved.
     fn touch(comm: &Communicator, count: u64) -> Weak<Operation> {
         let call = Call::regular_in_place(Collective::Allreduce, u8::DTYPE).op(Op::Sum);
         let call = Call { count, ..call };

@@ -1,4 +1,4 @@
-//! What programs and plans depend on, as keys to find them by.
+//! Keys of programs and plans: everything that they depend on.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -15,10 +15,10 @@ use crate::engine::{BlockSizes, Known, Sizes};
 use crate::error::Error;
 use crate::reduce::{Dtype, Op};
 
-/// All that a program depends on.
+/// Everything that a program depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// Of all others, taken once.
+    /// Hash of all other fields, computed once.
     hash: u64,
     pub(crate) collective: Collective,
     pub(crate) count: u64,
@@ -38,7 +38,7 @@ impl Hash for Key {
     }
 }
 
-/// All that a plan depends on, beside the communicator.
+/// Everything that a plan depends on, besides the communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanKey {
     pub(crate) collective: Collective,
@@ -47,7 +47,8 @@ pub(crate) struct PlanKey {
     pub(crate) ports: u32,
 }
 
-/// Collectives that only move data have one program for all types.
+/// Count and type in a program's key. Collectives that only move data count bytes, so that all types share a
+/// program.
 pub(crate) fn amount(call: &Call<'_>) -> (u64, Dtype) {
     if call.collective.is_reduction() || call.form != Form::Regular {
         (call.count, call.dtype)
@@ -57,7 +58,7 @@ pub(crate) fn amount(call: &Call<'_>) -> (u64, Dtype) {
 }
 
 impl Key {
-    /// Of a normalized call.
+    /// The key of a normalized call.
     pub(crate) fn new(call: &Call, options: &Arc<CallOptions>) -> Self {
         let &Call { collective, op, root, in_place, form, .. } = call;
         let (count, dtype) = amount(call);
@@ -82,7 +83,7 @@ impl Key {
         }
     }
 
-    /// Whether it is of this call.
+    /// Whether this is the key of the call.
     #[inline]
     pub(crate) fn is_of(&self, call: &Call, options: &Arc<CallOptions>) -> bool {
         (self.collective, self.op, self.root) == (call.collective, call.op, call.root)
@@ -100,7 +101,7 @@ impl Key {
         are(&self.send_blocks, call.send_blocks) && are(&self.recv_blocks, call.recv_blocks)
     }
 
-    /// The counts of a vector form that all ranks know.
+    /// The counts of the send blocks, else those of the receive blocks; empty without either.
     pub(crate) fn all_counts(&self) -> &[u64] {
         let blocks = self.send_blocks.as_ref().or(self.recv_blocks.as_ref());
         blocks.map_or(&[], KeptBlocks::counts)
@@ -123,20 +124,20 @@ impl Key {
         self.form.is_known(self.collective).then(bytes)
     }
 
-    /// What an element counts as in the sizes of a vector form: what moves data without looking
-    /// at them moves bytes.
+    /// Units of an element in the sizes of a vector form: reductions count elements, collectives that only move data
+    /// bytes.
     pub(crate) fn unit(&self) -> u64 {
         if self.collective.is_reduction() { 1 } else { self.dtype.size_bytes() as u64 }
     }
 
-    /// The sizes as the engine takes them, and the bytes of what they count.
+    /// The sizes for the engine, and the bytes of the unit in which they count.
     pub(crate) fn sizes(&self, Caller { rank, n_ranks }: Caller) -> Result<(Sizes, u64), Error> {
         let elem_bytes = self.dtype.size_bytes() as u64;
         if self.form == Form::Regular {
             return Ok((Sizes::Equal(self.count), elem_bytes));
         }
         let unit = self.unit();
-        // A rank that has no list knows its own block.
+        // A rank without a list knows only its own block.
         let own = || {
             let mut counts = vec![0; n_ranks as usize];
             counts[rank as usize] = self.count * unit;

@@ -1,4 +1,4 @@
-//! Operations that are ready to run, and what runs after them.
+//! Operations that are ready to run, and those that follow them.
 
 use std::sync::Arc;
 
@@ -11,13 +11,14 @@ use crate::engine::{
 };
 use crate::reduce::Reducer;
 
-/// Bytes of working and staging memory that idle operations of a rank keep; the one used last is kept anyway.
+/// Bytes of working and staging memory that idle operations of a rank keep. The operation used last is kept in any
+/// case.
 pub(crate) const KEPT_BYTES: u64 = 256 << 20;
 /// Programs that a communicator keeps for calls that may come again.
 pub(crate) const KEPT_PROGRAMS: usize = 128;
 /// Bytes kept for several operations of one program at once.
 const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
-/// Bytes of working memory kept with what was learnt last.
+/// Bytes of working memory that the operation for the sizes learnt last may keep.
 const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 
 /// A program, and what its operations need.
@@ -25,18 +26,18 @@ const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
 pub(crate) struct Compiled {
     pub(crate) program: Arc<Program>,
     pub(crate) reducer: Option<Reducer>,
-    /// For a program that moves sizes: what follows it.
+    /// For a program that moves sizes: what follows.
     pub(crate) then: Option<Arc<Then>>,
 }
 
 /// An operation that is ready to run and not in use.
 pub(crate) struct Ready {
     pub(crate) key: Key,
-    /// Where its program was in the table when it was put there last.
+    /// Index of its program in the table when it was last put there.
     pub(crate) entry: usize,
     pub(crate) operation: Arc<Operation>,
     pub(crate) keys: UserKeys,
-    /// Over the run under way.
+    /// Watches over the run under way.
     pub(crate) watch: OperationWatch,
     /// For an operation that moves sizes: what it has learnt.
     pub(crate) learning: Option<Box<Learning>>,
@@ -44,7 +45,7 @@ pub(crate) struct Ready {
     pub(crate) last_used: u64,
 }
 
-/// How the data of a call move.
+/// The algorithm, its settings and the plan that move the data of a call.
 pub(crate) struct How {
     pub(crate) algorithm: Algorithm,
     pub(crate) ports: u32,
@@ -52,28 +53,28 @@ pub(crate) struct How {
     pub(crate) plan: Arc<CheckedPlan>,
 }
 
-/// What follows when sizes have been learnt.
+/// What follows when ranks have exchanged sizes.
 pub(crate) struct Then {
     pub(crate) how: How,
-    /// Whose messages the sizes travel in.
+    /// The plan whose messages carry the sizes.
     pub(crate) sizes: Arc<Plan>,
     /// The library chose the algorithm, and may choose another when it knows the sizes.
     pub(crate) is_chosen: bool,
-    /// By rank, the bytes of the block for it; in the end, the most of them.
+    /// By rank, the bytes of the block for it; at the end, the bytes of the longest.
     pub(crate) given: Box<[u64]>,
 }
 
-/// Sizes on their way.
+/// State of an exchange of sizes.
 pub(crate) struct Learning {
     pub(crate) then: Arc<Then>,
     given: Box<[u64]>,
     pub(crate) log: Box<[u64]>,
-    /// What was learnt last, and the operation for it.
+    /// The sizes learnt last, and the operation compiled for them.
     pub(crate) last: Option<(Learnt, Box<Ready>)>,
 }
 
 impl Then {
-    /// The most operations that a call consists of: as many are numbered on all ranks.
+    /// The most operations that a call consists of: all ranks reserve that many numbers.
     pub(crate) fn n_stages(&self) -> u32 {
         if self.is_chosen { 3 } else { 2 }
     }
@@ -89,7 +90,7 @@ impl Learning {
         self.then.n_stages()
     }
 
-    /// The memory of the operation in which sizes travel.
+    /// The memory of the operation that moves sizes.
     pub(crate) fn memory(&mut self) -> [UserMemory; 2] {
         [&mut self.given, &mut self.log].map(|words| UserMemory {
             ptr: words.as_mut_ptr().cast(),
@@ -102,7 +103,7 @@ impl Learning {
         self.last.as_mut().map(|(_, ready)| &mut **ready)
     }
 
-    /// Keeps no more memory than is worth it.
+    /// Drops the operation learnt last if it has too much memory.
     pub(crate) fn shrink(&mut self) {
         let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
         self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
@@ -119,7 +120,7 @@ impl Ready {
         Ready { key, entry: usize::MAX, operation, keys, watch, learning, last_used: 0 }
     }
 
-    /// Bytes of working memory that are kept with it.
+    /// Bytes of working memory of this operation and of the one that follows.
     pub(crate) fn kept_bytes(&self) -> u64 {
         let own = self.operation.program().memory_bytes();
         let learnt = self.learning.as_ref().and_then(|learning| learning.last.as_ref());
@@ -127,7 +128,7 @@ impl Ready {
     }
 }
 
-/// Whether memory for `n` operations of a program is not too much.
+/// Whether `n` idle operations of a program may keep their memory.
 pub(super) fn is_worth_keeping(program: &Program, n: u64) -> bool {
     program.memory_bytes() * n <= KEPT_BYTES_OF_ONE
 }

@@ -1,4 +1,4 @@
-//! A communicator, whatever the options of its handles: a context, its members, and the world.
+//! What all handles of a communicator share, whatever their options: a context, the members, and the world.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,9 +14,9 @@ use crate::planted::{self, Planted};
 pub(crate) struct Inner {
     pub(crate) of_world: Arc<RankOfWorld>,
     pub(crate) members: Arc<Members>,
-    /// What performs its small collectives, or why nothing does, if it is not the world's.
+    /// The hardware for small collectives, or why there is none; unset on the world's communicator.
     pub(crate) small: OnceLock<Result<Box<dyn SmallCollectives>, String>>,
-    /// Tells its messages from those of all other communicators.
+    /// Distinguishes the communicator's messages from those of all others.
     context: u64,
     operations: Turns,
 }
@@ -44,20 +44,20 @@ impl Inner {
         self.context == 0
     }
 
-    /// What performs its small collectives, or why nothing does.
+    /// The hardware for the communicator's small collectives, or why there is none.
     #[inline]
     pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
         let small = self.small.get().unwrap_or(&self.of_world.small);
         small.as_deref().map_err(String::as_str)
     }
 
-    /// What starts small collectives that are not blocking, if anything does.
+    /// The interface for small collectives that are not blocking, if the hardware has one.
     #[inline]
     pub(crate) fn requests(&self) -> Option<&dyn Requests> {
         self.small_collectives().ok()?.requests()
     }
 
-    /// Its context.
+    /// The communicator's context.
     pub(crate) fn context(&self) -> u64 {
         self.context
     }
@@ -67,9 +67,9 @@ impl Inner {
         self.operations.next()
     }
 
-    /// Names the next `n` operations, by context and the number of the first, which is to be started
-    /// before the turn is dropped: ranks must start operations in the same order, and so must the threads
-    /// of each rank, of which one may take its numbers before another and start later.
+    /// Reserves the next `n` operations. Returns the context and the number of the first one, which must be started
+    /// before the turn is dropped: ranks must start operations in the same order, and so must the threads of a rank,
+    /// since one thread may take its numbers before another and start later.
     #[inline]
     pub(crate) fn next_operations(&self, n: u32) -> (Turn<'_>, (u64, u32)) {
         // Numbers are used again after 2^24 operations, long after the first ones have left the wire.

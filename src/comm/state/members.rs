@@ -12,17 +12,17 @@ use crate::comm::programs::cache::Cache;
 use crate::comm::programs::kept::Kept;
 use hopbine_torus::geometry::near_cubic;
 
-/// The ranks of a communicator on their torus, and the programs that have been compiled for
-/// them. Duplicates share it.
+/// The ranks of a communicator on their torus, and the programs that have been compiled for them. Duplicates of the
+/// communicator share it.
 pub(crate) struct Members {
     pub(crate) shape: Shape,
-    /// What of the shape decides which algorithm serves a call.
+    /// The features of the shape that decision tables use.
     pub(crate) features: Features,
     pub(crate) map: RankMap,
     /// A hash of the shape and the map, to compare them between ranks.
     pub(crate) fingerprint: u64,
     pub(crate) caller: Caller,
-    /// The members as ranks of the world, in order; without it they are all of them.
+    /// The members as ranks of the world, in order; `None` if they are all ranks of the world.
     ranks: Option<Box<[Rank]>>,
     pub(crate) segment_bytes: Option<u64>,
     pub(crate) programs: Arc<Cache>,
@@ -54,10 +54,9 @@ impl Members {
         Members { shape, features, map, fingerprint, caller, ranks, segment_bytes, programs }
     }
 
-    /// Some ranks of `self`, in this order, with the calling rank at `rank`. Where they fill a
-    /// box of the torus they keep its shape, with dimensions that wrap only if they are whole;
-    /// otherwise they are laid out as near a cube as their number allows. A dimension in which
-    /// they do not differ is kept if `keeps` says so.
+    /// Some ranks of `self`, in this order, with the calling rank at `rank`. If they fill a box of the torus they
+    /// keep its shape, in which a dimension wraps only if it is whole; otherwise they are laid out as near a cube as
+    /// their number allows. A dimension in which they do not differ stays if `keeps` accepts it.
     pub(crate) fn some(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
         let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
@@ -80,8 +79,7 @@ impl Members {
         self.ranks.is_none()
     }
 
-    /// The shape of the box that these ranks fill, and where in it each is; `None` if they fill
-    /// none.
+    /// The shape of the box that these ranks fill, and the rank map in it; `None` if they do not fill a box.
     fn sub_box(&self, ranks: &[Rank], keeps: impl Fn(usize) -> bool) -> Option<(Shape, RankMap)> {
         let coords: Vec<_> = ranks
             .iter()
@@ -102,7 +100,7 @@ impl Members {
                 starts.push((dim, first, size));
             }
         }
-        // The ranks of one node, or one rank, are a torus of one node.
+        // Ranks of one node, or a single rank, get a torus of one node.
         if axes.iter().all(|axis| axis.link == AxisLink::Node) {
             axes.insert(0, Axis::torus(1));
         }

@@ -1,5 +1,5 @@
-//! What a communicator consists of: its members and their torus, the order of their calls, the small
-//! collectives of the hardware, and what it shares with the others of its world.
+//! The parts of a communicator: its members and their torus, the order of their calls, the small collectives of the
+//! hardware, and what all communicators of a world share.
 
 pub(super) mod inner;
 pub(crate) mod members;

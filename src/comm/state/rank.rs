@@ -1,5 +1,4 @@
-//! What all communicators of a rank have in common: the engine, the hardware, and the numbers
-//! that tell communicators apart.
+//! What all communicators of a rank share: the engine, the hardware, and the numbers that distinguish communicators.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, RwLock};
@@ -13,7 +12,7 @@ use crate::endpoint::Tag;
 use crate::engine::Engine;
 use crate::sync::lock;
 
-/// Bits of a context that number the communicators that one rank is the first member of.
+/// Bits of a context for the number of the communicator among those with the same first member.
 const SERIAL_BITS: u32 = 20;
 
 /// The most ranks of a world.
@@ -22,29 +21,29 @@ pub(crate) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
 /// See the module documentation.
 pub(crate) struct RankOfWorld {
     pub(crate) engine: Engine,
-    /// The collectives that the hardware performs for the world's communicator, or why it performs
-    /// none.
+    /// The hardware for small collectives of the world's communicator, or why there is none.
     pub(crate) small: Result<Box<dyn SmallCollectives>, String>,
-    /// Those for further communicators, if there are any.
+    /// Places for small collectives of further communicators, if there are any.
     pub(crate) places: Option<Box<dyn SmallPlaces>>,
-    /// Calls in such places hold it for reading; whoever refuses all further calls, for writing.
+    /// Calls in such places hold it for reading. The end of the world, which refuses all further calls, holds it for
+    /// writing.
     pub(crate) in_places: RwLock<()>,
-    /// The figures of the registration cache, if there is one.
+    /// The statistics of the registration cache, if there is one.
     pub(crate) cache: Option<CacheFigures>,
-    /// What serves calls that do not say.
+    /// The decision table for calls that name no algorithm.
     pub(crate) tuning: Tuning,
     /// Whether sums of floats may be rounded as barrier gates do.
     pub(crate) gate_sum: bool,
-    /// Algorithms that the user prefers to it.
+    /// Algorithms that the user prefers to those of the table.
     pub(crate) preferred: Preferred,
-    /// What ranks of this process share, if there are several.
+    /// Expansions that ranks of this process share, if there are several.
     pub(crate) expansions: Option<Arc<Expansions>>,
     serials: Mutex<Serials>,
 }
 
 struct Serials {
     next: u32,
-    /// Of communicators that exist, with this rank as their first member.
+    /// Numbers of the communicators that exist with this rank as their first member.
     used: HashSet<u32>,
 }
 
@@ -76,18 +75,18 @@ impl RankOfWorld {
         }
     }
 
-    /// With sums of floats that may be rounded as barrier gates do, or may not.
+    /// Sets whether sums of floats may be rounded as barrier gates round them.
     pub(crate) fn gate_sum(self, gate_sum: bool) -> Self {
         RankOfWorld { gate_sum, ..self }
     }
 
-    /// This rank shares its expansions with others of its process.
+    /// Sets the expansions that this rank shares with others of its process.
     pub(crate) fn sharing(self, expansions: Arc<Expansions>) -> Self {
         RankOfWorld { expansions: Some(expansions), ..self }
     }
 
-    /// A number for a communicator whose first member may be this rank; `None` if a million
-    /// exist. To be given back.
+    /// A number for a communicator whose first member may be this rank; `None` if 2^20 exist. The caller must give
+    /// it back.
     pub(crate) fn take_serial(&self) -> Option<u32> {
         let Serials { next, used } = &mut *lock(&self.serials);
         let all = 1 << SERIAL_BITS;
@@ -99,7 +98,7 @@ impl RankOfWorld {
         }
         let serial = *next;
         used.insert(serial);
-        // Not the same again soon: ranks end a communicator at different times.
+        // Numbers are not reused soon: ranks end a communicator at different times.
         *next = (serial + 1) % all;
         Some(serial)
     }
@@ -109,7 +108,7 @@ impl RankOfWorld {
         lock(&self.serials).used.remove(&serial);
     }
 
-    /// The communicator with this context is gone on this rank.
+    /// Notes that the communicator with this context has ended on this rank.
     pub(crate) fn give_context(&self, context: u64) {
         if context >> SERIAL_BITS == u64::from(self.engine.rank()) {
             self.give_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
@@ -117,8 +116,8 @@ impl RankOfWorld {
     }
 }
 
-/// The context of the communicator with this first member and its number. No two communicators
-/// that exist have the same.
+/// The context of the communicator with this first member and this number; unique among the communicators that
+/// exist.
 pub(crate) fn context(first: Rank, serial: u32) -> u64 {
     u64::from(first) << SERIAL_BITS | u64::from(serial)
 }

@@ -24,9 +24,9 @@ pub enum GatesInfo {
         /// `butterfly` or `tree`.
         arrangement: &'static str,
     },
-    /// A flat buffer in shared memory serves in place of gates.
+    /// A flat buffer in shared memory replaces the gates.
     FlatBuffer {
-        /// The longest contribution of a rank.
+        /// The longest contribution of a rank in bytes.
         bytes: u64,
         /// Groups of ranks that share a cache or a memory, for barriers and reductions; 0: none.
         groups: usize,
@@ -38,28 +38,28 @@ pub enum GatesInfo {
     },
 }
 
-/// Figures of a cache, as long as it lives.
+/// Reads the statistics of a registration cache; `None` once the cache has been dropped.
 pub(crate) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
 
-/// What a call leaves to the hardware.
+/// The conditions on which the hardware may perform a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
-    /// Nothing else may perform it, so that what the hardware might hand back is refused.
+    /// Only the hardware may perform the call: what it might hand back is refused.
     pub(crate) always: bool,
-    /// A sum of floats may be rounded as the hardware does: its last bits may differ from a plan's.
+    /// A sum of floats may be rounded as the hardware rounds it: its last bits may differ from a plan's.
     pub(crate) any_rounding: bool,
 }
 
-/// Barriers and small reductions by the hardware, for all ranks of a communicator together.
+/// Small collectives of a communicator that its ranks perform together without a plan.
 pub(crate) trait SmallCollectives: Send + Sync {
     /// Whether it can perform a normalized call on these terms.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     fn serves(&self, call: &Call, terms: Terms) -> Result<(), Refusal>;
 
-    /// Performs a call that it [`serves`](SmallCollectives::serves), or hands it back, false: an alltoall
-    /// whose blocks, of sizes that no rank knows all of, are too long for it. All ranks find this alike.
+    /// Performs a call that it [`serves`](SmallCollectives::serves). Returns false if it hands the call back: an
+    /// alltoall whose blocks are too long, of which no rank knows all sizes. All ranks return the same.
     ///
     /// # Safety
     /// As [`Communicator::call`](crate::Communicator::call).
@@ -73,21 +73,21 @@ pub(crate) trait SmallCollectives: Send + Sync {
         waiter: &mut dyn Waiter,
     ) -> Result<bool, Error>;
 
-    /// Waits for whatever is going on, and calls `f` before anything else does.
+    /// Waits for the call under way, and runs `f` before another one starts.
     fn between_calls(&self, f: &mut dyn FnMut());
 
-    /// What there is to tell about it.
+    /// A description for reports.
     fn describe(&self) -> GatesInfo;
 
-    /// What starts calls that it serves, without waiting for them; `None` if all that it performs is blocking.
+    /// The interface for calls that are not blocking; `None` if it performs only blocking ones.
     fn requests(&self) -> Option<&dyn Requests> {
         None
     }
 }
 
-/// Small collectives that are started, and go on whenever somebody looks.
+/// Small collectives that are started, and advance in each look at one of them.
 pub(crate) trait Requests {
-    /// Whether it starts a normalized call that is served.
+    /// Whether it starts a normalized call that is [served](SmallCollectives::serves).
     fn starts(&self, call: &Call) -> bool;
 
     /// Starts a checked, normalized call that it [`starts`](Requests::starts).
@@ -99,60 +99,61 @@ pub(crate) trait Requests {
     /// As [`Waiter::may_start`].
     unsafe fn start(&self, call: &Call<'static>, waiter: &mut dyn Waiter) -> Result<Start, Error>;
 
-    /// Whether the call with this number has ended, as far as that can be seen at a glance.
+    /// Whether the call with this number is known to have ended; makes no progress.
     fn has_ended(&self, number: u64) -> bool;
 
-    /// Moves everything on, and looks for the end of the call with this number: `patiently`, a few times. After a
-    /// failure of the world, what cannot end any more is given up. Whoever is told of an end does not ask again.
+    /// Advances all calls, and looks for the end of the call with this number: `patiently`, a few times. After a
+    /// failure of the world it gives up calls that cannot end any more. After an end has been returned, the caller
+    /// must not ask again.
     fn look(&self, number: u64, patiently: bool, has_failed: bool) -> Look;
 
-    /// Moves everything on, unless another thread does.
+    /// Advances all calls, unless another thread does.
     fn advance(&self) -> Advanced;
 }
 
-/// How a call has started.
+/// The state of a call when it has been started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Start {
     /// It has ended at once.
     Ended,
     UnderWay {
         number: u64,
-        /// [`advance`](Requests::advance) is to be called from now on, whatever is waited for.
+        /// Whether [`advance`](Requests::advance) must be called from now on, in all waits and tests of the rank.
         hooks: bool,
     },
 }
 
-/// How a started call goes on.
+/// The state of a started call.
 #[derive(Debug)]
 pub(crate) enum Look {
     /// It has ended, and its buffers are the caller's.
     Ended,
-    /// It has failed alone: another rank has made another call.
+    /// It has failed without failing the world: another rank has made another call.
     Failed(Error),
-    /// It has been given up.
+    /// It has been given up after a failure of the world.
     GivenUp,
     /// It waits for this member of the communicator, if that is known.
     Waits(Option<usize>),
 }
 
-/// What a call checks, and tells, while it waits for the hardware.
+/// What a call needs from its communicator while it waits for the hardware.
 pub(crate) trait Waiter {
-    /// Whether the call may still be performed. Returns the number that the communicator's next operation
-    /// by a plan gets, the same on all ranks if they have made the same calls.
+    /// Whether the call may still be performed. Returns the number of the communicator's next operation by a plan,
+    /// which is the same on all ranks that have made the same calls.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it may not.
     fn may_start(&mut self) -> Result<u32, Error>;
 
-    /// There is nothing to do but to wait, for this member of the communicator, if it is known.
+    /// Waits, since there is nothing else to do: for this member of the communicator, if it is known.
     ///
     /// # Errors
-    /// Why there is no point in waiting any longer.
+    /// The reason to give up waiting.
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error>;
 }
 
-/// Places for the small collectives of further communicators: some for each rank, which are for
-/// communicators that it is the first member of.
+/// Places for the small collectives of further communicators. Each rank has some, for communicators of which it is
+/// the first member.
 pub(crate) trait SmallPlaces: Send + Sync {
     /// Takes a place for a communicator, in case this rank is its first member; `None` if none is
     /// free.
@@ -161,9 +162,9 @@ pub(crate) trait SmallPlaces: Send + Sync {
     /// Gives back a place that no communicator uses.
     fn give_back(&self, place: u32);
 
-    /// What performs small collectives of `members` in a place of the first of them, or why nothing does.
-    /// Collective over them: all have it, or none has. `allgather` gives everybody equally many words of
-    /// each.
+    /// Opens the small collectives of `members` in a place of their first member, or returns why there are none.
+    /// Collective over the members: all get them, or none does. `allgather` gathers equally many words of each
+    /// member.
     ///
     /// # Errors
     /// Those of `allgather`.
@@ -175,7 +176,7 @@ pub(crate) trait SmallPlaces: Send + Sync {
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error>;
 }
 
-/// Gives everybody equally many words of each member of a communicator, in the order of its ranks.
+/// Gathers equally many words of each member of a communicator at all members, in the order of its ranks.
 pub(crate) type Allgather<'a> = &'a mut dyn FnMut(&[u64]) -> Result<Vec<u64>, Error>;
 
 /// Why the hardware cannot do something.
@@ -192,7 +193,7 @@ pub(crate) enum Refusal {
         most: u64,
         count: u64,
     },
-    /// With more ranks than this.
+    /// More ranks than this.
     Ranks {
         most: usize,
     },

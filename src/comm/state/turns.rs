@@ -1,4 +1,4 @@
-//! Numbers that threads take, and act on one after the other, in the order of the numbers.
+//! A ticket lock: threads take numbers, and act one after the other in the order of the numbers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ pub(crate) struct Turns {
     at: AtomicU32,
 }
 
-/// Numbers that a thread has taken. When it is dropped it is the next thread's turn.
+/// Numbers that a thread has taken. Dropping it passes the turn on to the next number.
 pub(crate) struct Turn<'t> {
     turns: &'t Turns,
     first: u32,
@@ -25,7 +25,7 @@ impl Turns {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Takes the next `n` numbers, and waits until those who have taken others before have dropped them.
+    /// Takes the next `n` numbers, and waits until all numbers taken before have been dropped.
     #[inline]
     pub(crate) fn wait(&self, n: u32) -> Turn<'_> {
         let turn = self.take(n);
@@ -48,14 +48,14 @@ impl Turn<'_> {
 
     #[inline]
     fn has_come(&self) -> bool {
-        // Acquire: what was done in earlier turns comes before; partner is the release in `drop`.
+        // Acquire: pairs with the Release in `drop`, so that this turn sees what earlier turns have stored.
         self.turns.at.load(Ordering::Acquire) == self.first
     }
 
     #[inline]
     fn wait(&self) {
         while !self.has_come() {
-            // A turn is short, unless its thread does not run.
+            // A turn is short, unless its thread is not scheduled.
             std::thread::yield_now();
         }
     }
@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// What one thread does in its turn no other does meanwhile, and the next one sees.
+    /// Turns exclude each other, and each sees the stores of the one before.
     #[test]
     fn threads_act_one_after_the_other() {
         let (turns, done) = (Turns::default(), AtomicU32::new(0));

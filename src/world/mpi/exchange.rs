@@ -1,8 +1,8 @@
-//! MPI as the way by which ranks meet.
+//! The exchange of ranks at start-up by MPI.
 //!
-//! A rank that cannot start says so in the next exchange, whatever the others give each other there: all ranks
-//! learn why, and none waits for it. They are then done with the session's communicators at the same point, and
-//! free them together, as MPI wants it.
+//! A rank that cannot start says so in the next exchange, whatever the other ranks exchange there: all ranks learn
+//! the reason, and none waits for it. All ranks then stop using the session's communicators at the same point, and
+//! free them together, as MPI requires.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::session::{Session, StartUpStep};
 use crate::endpoint::mpi::check;
 use crate::error::WireError;
 
-/// A wait this long ends in naps, so that ranks that come late have the cores.
+/// After this time a wait sleeps between its tests, so that ranks that come late get the cores.
 const YIELD_TIME: Duration = Duration::from_millis(10);
 const NAP: Duration = Duration::from_micros(200);
 
@@ -26,12 +26,12 @@ pub(super) struct MpiExchange {
     pub(super) timeout: Duration,
 }
 
-/// Behind the length of what a rank gives: whether that is why it cannot start.
+/// Lowest bit of the word that has the length of a record: the record is the reason why its rank cannot start.
 const GAVE_UP: u64 = 1;
 
 impl MpiExchange {
-    /// Waits for what `start` has started. False if it takes too long: MPI then keeps whatever
-    /// memory was given to it.
+    /// Waits for the request that `start` makes. False if it takes too long: MPI may then still use the memory that
+    /// it was given.
     fn wait(
         &self,
         call: &'static str,
@@ -63,24 +63,23 @@ impl MpiExchange {
         }
     }
 
-    /// Says why this rank cannot start; returns when everybody knows that somebody cannot.
+    /// Sends the reason why this rank cannot start; returns when all ranks know that some rank cannot.
     pub(super) fn give_up(&self, reason: &str) {
         if self.session.step() == StartUpStep::In {
-            // What everybody gets is the error.
+            // All ranks get the reason as an error, which is not needed here.
             let _ = self.all(reason.as_bytes(), GAVE_UP);
         }
     }
 
-    /// Bytes of all ranks, one behind the other: of each as many as `mine` has.
+    /// Gathers `mine`, which has the same length on all ranks, in rank order.
     fn gather(&self, mine: Vec<u8>) -> Result<Vec<u8>, WireError> {
-        // Some MPIs refuse to gather nothing.
+        // Some MPIs refuse to gather 0 bytes.
         if mine.is_empty() {
             return Ok(mine);
         }
         let mut all = vec![0u8; mine.len() * self.session.n_ranks as usize];
         let is_done = self.wait("MPI_Iallgather", |request| {
-            // SAFETY: bytes there, and room for those of all ranks, until it is done; and for ever if it takes too
-            // long.
+            // SAFETY: both buffers are valid until the request is done; after a timeout they are never freed.
             unsafe {
                 ffi::PMPI_Iallgather(
                     mine.as_ptr().cast(),
@@ -101,7 +100,7 @@ impl MpiExchange {
         Ok(all)
     }
 
-    /// Gives everybody `mine`; fails on all ranks if it is why one gave up.
+    /// Gathers `mine` of all ranks; fails on all ranks if one of them gave the reason why it cannot start.
     fn all(&self, mine: &[u8], mark: u64) -> Result<Records, WireError> {
         let comm = self.session.comm.0;
         let n_ranks = self.session.n_ranks as usize;
@@ -129,8 +128,7 @@ impl MpiExchange {
         });
         let starts: Vec<c_int> = starts.collect();
         let is_done = self.wait("MPI_Iallgatherv", |request| {
-            // SAFETY: bytes there, and room for those of all ranks, until it is done; and for ever if it takes too
-            // long.
+            // SAFETY: the buffers are valid until the request is done; after a timeout they are never freed.
             unsafe {
                 ffi::PMPI_Iallgatherv(
                     mine.as_ptr().cast(),
@@ -157,8 +155,8 @@ impl MpiExchange {
         Err(WireError::new("joining a world", reason))
     }
 
-    /// Tells everybody that this rank is here, and waits for as much from everybody. Returns those
-    /// of whom nothing was heard.
+    /// Sends every rank an empty message, and waits for one from every rank. Returns the ranks from which none has
+    /// come.
     fn call_roll(&self) -> Result<Vec<usize>, WireError> {
         let Session { library, roll, rank, n_ranks, .. } = &*self.session;
         let (mut awaited, mut sent) = (Vec::new(), Vec::new());
@@ -167,7 +165,7 @@ impl MpiExchange {
         for peer in (0..*n_ranks).filter(|peer| peer != rank) {
             let _inside = library.enter()?;
             let (mut heard, mut told, at) = (none, none, peer as c_int);
-            // SAFETY: messages of no bytes; the requests are seen to below.
+            // SAFETY: messages without bytes; the requests are completed or freed below.
             unsafe {
                 let kind = ffi::uint8_t();
                 let code = ffi::PMPI_Irecv(no_one, 0, kind, at, 0, roll.0, &mut heard);
@@ -199,14 +197,14 @@ impl MpiExchange {
         }
         let _inside = library.enter()?;
         for request in awaited.iter_mut().map(|(_, heard)| heard) {
-            // SAFETY: a receive that nobody else knows of; it ends now, or when its message comes.
+            // SAFETY: a receive that only this function knows; it ends now, or when its message comes.
             unsafe {
                 check("MPI_Cancel", ffi::PMPI_Cancel(request))?;
                 check("MPI_Request_free", ffi::PMPI_Request_free(request))?;
             }
         }
         for mut request in sent {
-            // SAFETY: as above; MPI needs nothing more of us for it.
+            // SAFETY: as above; MPI completes the send by itself.
             check("MPI_Request_free", unsafe { ffi::PMPI_Request_free(&mut request) })?;
         }
         Ok(awaited.into_iter().map(|(peer, _)| peer).collect())

@@ -1,4 +1,4 @@
-//! MPI as a backend, and as the way by which ranks of any backend meet.
+//! MPI as a backend, and as the exchange at start-up for ranks of any backend.
 
 mod exchange;
 pub(super) mod session;
@@ -23,8 +23,8 @@ use crate::endpoint::mpi::is_running;
 use crate::error::{Error, WireError};
 use exchange::MpiExchange;
 
-/// The session of a program that does not bring MPI along: if it asks for MPI, if MPI runs
-/// already, or if a launcher of MPI's has started it and nothing else says who it is.
+/// The session of a program that gives no communicator of MPI. There is one if `HOPBINE_BACKEND` is `mpi`, or if the
+/// environment does not give this process's rank and MPI is running or a launcher of MPI has started the process.
 ///
 /// # Errors
 /// [`Error::Backend`].
@@ -68,13 +68,14 @@ pub(super) fn unusable(error: WireError) -> Error {
 }
 
 impl Session {
-    /// As the way by which ranks meet.
+    /// The exchange between the ranks of this session.
     pub(super) fn exchange(self: &Arc<Self>, timeout: Duration) -> Box<dyn Exchange> {
         Box::new(MpiExchange { session: self.clone(), timeout })
     }
 
-    /// This rank cannot start, whose endpoints have ended. All others learn of it in their next exchange,
-    /// for which this waits as long; then all free their communicators. They stay if some ranks do not come.
+    /// Tells the other ranks that this one, whose endpoints have ended, cannot start. They learn of it in their next
+    /// exchange, for which this waits up to `timeout`. Then all ranks free their communicators, which stay if some
+    /// ranks do not come.
     pub(super) fn give_up(self: &Arc<Self>, timeout: Duration, reason: &str) {
         MpiExchange { session: self.clone(), timeout }.give_up(reason);
         if self.has_given_up() {
@@ -83,12 +84,12 @@ impl Session {
         }
     }
 
-    /// As a backend.
+    /// This session as a backend.
     pub(super) fn backend(self: &Arc<Self>) -> Box<dyn Backend> {
         Box::new(Mpi(self.clone()))
     }
 
-    /// Who this is.
+    /// This process's rank, and the number of ranks.
     pub(super) fn place(&self) -> (usize, usize) {
         (self.rank as usize, self.n_ranks as usize)
     }
@@ -124,7 +125,7 @@ impl Backend for Mpi {
 
     fn open(&self, exchange: &mut dyn Exchange, layout: &Layout<'_>) -> Result<Opened, WireError> {
         if layout.n_ports > 1 {
-            // A rank that has given up makes no communicators.
+            // This fails if a rank has given up: such a rank makes no communicators.
             exchange.barrier().map_err(|error| WireError::new("joining a world", error))?;
         }
         let ports = self.0.endpoints(layout.n_ports)?;
@@ -142,7 +143,7 @@ impl Backend for Mpi {
         let mut text = vec![0u8; 8192];
         let mut len = 0;
         let inside = self.0.library.enter();
-        // SAFETY: longer than MPI_MAX_LIBRARY_VERSION_STRING of any.
+        // SAFETY: the buffer is longer than MPI_MAX_LIBRARY_VERSION_STRING of any MPI.
         let code = inside
             .map(|_| unsafe { ffi::PMPI_Get_library_version(text.as_mut_ptr().cast(), &mut len) });
         text.truncate(if code == Ok(0) { len.max(0) as usize } else { 0 });

@@ -1,4 +1,4 @@
-//! MPI as this process has it: a communicator of our own, from the start of a world to its end.
+//! The MPI session of a world: duplicates of a communicator, from the start of the world to its end.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -14,32 +14,32 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(in crate::world) struct Session {
     pub(super) library: Arc<Library>,
-    /// A duplicate of the program's.
+    /// A duplicate of the program's communicator.
     pub(super) comm: Comm,
-    /// Another one, for roll calls.
+    /// Another duplicate, for roll calls.
     pub(super) roll: Comm,
     pub(super) rank: Rank,
     pub(super) n_ranks: u32,
-    /// To be freed at the end.
+    /// All communicators that are to be freed at the end.
     comms: Mutex<Vec<Comm>>,
     step: Mutex<StartUpStep>,
-    /// MPI was initialised for this.
+    /// Whether hopbine has initialised MPI.
     is_ours: bool,
 }
 
-/// How far the ranks go together.
+/// The state of the start-up, between all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartUpStep {
-    /// They make the same exchanges.
+    /// All ranks make the same exchanges.
     In,
-    /// All know that one of them cannot start, and make no more.
+    /// All ranks know that one of them cannot start, and make no further exchanges.
     GivenUp,
-    /// Some did not take part in time.
+    /// Some ranks did not take part in time.
     Out,
 }
 
 impl Session {
-    /// Over the ranks of a communicator; collective over it.
+    /// Opens a session over the ranks of a communicator; collective over it.
     ///
     /// # Safety
     /// `comm` must be a communicator, or `MPI_COMM_NULL`.
@@ -73,7 +73,7 @@ impl Session {
     /// [`WireError`].
     pub(super) fn start() -> Result<Arc<Self>, WireError> {
         let mut level = 0;
-        // SAFETY: MPI has not been initialised. No arguments are as good as any.
+        // SAFETY: MPI has not been initialised. It accepts null for the arguments.
         let code = unsafe {
             let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
             ffi::PMPI_Init_thread(none, nothing, ffi::thread_multiple(), &mut level)
@@ -83,7 +83,7 @@ impl Session {
         unsafe { Session::over(world(), true) }
     }
 
-    /// Ports over communicators of their own; collective.
+    /// Opens the ports over communicators of their own; collective.
     pub(super) fn endpoints(&self, n_ports: usize) -> Result<Vec<MpiEndpoint>, WireError> {
         let comms = &mut *lock(&self.comms);
         let ports = (0..n_ports).map(|port| {
@@ -96,8 +96,7 @@ impl Session {
                 comms.push(comm);
                 comm
             };
-            // SAFETY: only collectives use it besides the port, and it is freed after the port's
-            // end.
+            // SAFETY: besides the port only collectives use it, and it is freed after the end of the port.
             unsafe { MpiEndpoint::new(self.library.clone(), comm) }
         });
         ports.collect()
@@ -142,7 +141,7 @@ impl Session {
         }
     }
 
-    /// Gives everybody what the first member says; collective over `comm`.
+    /// Broadcasts a word of the first member; collective over `comm`.
     ///
     /// # Safety
     /// As [`members`](Session::members).
@@ -159,7 +158,7 @@ impl Session {
         *lock(&self.step)
     }
 
-    /// Whether all know that one of them cannot start.
+    /// Whether all ranks know that one of them cannot start.
     pub(in crate::world) fn has_given_up(&self) -> bool {
         self.step() == StartUpStep::GivenUp
     }
@@ -177,8 +176,8 @@ impl Session {
         Ok(())
     }
 
-    /// All ranks are done, and their endpoints have ended: gives everything back to MPI, and finalises
-    /// it if that is ours to do.
+    /// Frees all communicators, and finalises MPI if hopbine has initialised it. All ranks must be done, and their
+    /// endpoints have ended.
     ///
     /// # Errors
     /// [`WireError`].
@@ -206,7 +205,7 @@ unsafe fn is_intracommunicator(comm: Comm) -> Result<(), WireError> {
     if is_inter != 0 { Err(no_world("an intercommunicator")) } else { Ok(()) }
 }
 
-/// All ranks of the program.
+/// `MPI_COMM_WORLD`.
 pub(super) fn world() -> Comm {
     Comm(ffi::comm_world())
 }
@@ -216,10 +215,10 @@ fn no_world(what: &str) -> WireError {
     WireError::new("joining a world", reason)
 }
 
-/// A duplicate that returns errors; collective.
+/// Makes a duplicate that returns errors; collective.
 ///
 /// # Safety
-/// `comm` must be a communicator, and MPI be called.
+/// `comm` must be a communicator, and MPI must be running.
 unsafe fn duplicate(comm: Comm) -> Result<Comm, WireError> {
     let mut own = comm;
     // SAFETY: the caller's promise.

@@ -1,5 +1,5 @@
-//! Short collectives on the flat buffer: everybody's contribution is written once and read by whoever
-//! needs it, and reductions fold them in the order of ranks.
+//! Short collectives on the flat buffer: each rank writes its contribution once, the ranks that need it read it, and
+//! reductions fold contributions in the order of ranks.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -20,36 +20,35 @@ use crate::error::{Blame, Error, Fault};
 use crate::reduce::{Operand, Reducer};
 use crate::sync::lock;
 
-/// With more ranks, plans are better: everybody reads everybody's contribution.
+/// The most ranks of a flat buffer without groups. All ranks read all contributions, so plans are faster with more.
 pub(super) const MOST_RANKS: usize = 64;
-/// How often a contribution is looked for before whatever else there is to do is done, if every
-/// rank can have a core of its own.
+/// Number of looks for a contribution before the rank does other work, if every rank can have a core of its own.
 const LOOKS: u32 = 32;
-/// What a rank reads in all, at most: with more, messages of blocks move less.
+/// The most bytes that a rank reads in a call; beyond that, messages of blocks move fewer bytes.
 pub(super) const MOST_READ: u64 = 128 * 1024;
-/// The longest contribution where everybody contributes and reads all: a plan has them read longer ones where
-/// they lie, and each fold a part.
+/// The longest contribution in bytes if all ranks contribute and all read all contributions. In a plan the ranks
+/// read longer ones in place, and each folds a part.
 pub(super) const MOST_SHARED: u64 = 32 * 1024;
 
 /// The flat buffer of a communicator.
 pub(super) struct SharedFlatBuffer {
     pub(super) flat: Mutex<Flat>,
     pub(super) seen: Seen,
-    /// If the communicator is not the world's; `None` while being dropped.
+    /// The lease of a flat buffer that is not the world's; `None` while being dropped.
     lease: Option<FlatBufferLease>,
     /// The members, as ranks of the world.
     pub(super) ranks: Box<[Rank]>,
     pub(super) n_ranks: u64,
     pub(super) capacity: u64,
     n_groups: usize,
-    /// Contributions that a rank reads at most of a call in groups; 0 if there are no groups.
+    /// The most contributions that a rank reads in a call in groups; 0 if there are no groups.
     pub(super) read_in_groups: u64,
     pub(super) looks: u32,
     /// See [`pairs`](super::pairs).
     pub(super) passed_by: AtomicU64,
 }
 
-/// This rank's view of it, and the calls on it that have been started and not ended.
+/// This rank's view of the flat buffer, and its calls that have been started and have not ended.
 pub(super) struct Flat {
     pub(super) buffer: FlatBuffer,
     pub(super) started: StartedCalls,
@@ -59,17 +58,17 @@ pub(super) struct Flat {
 pub(super) struct Read {
     /// The contribution's bytes.
     pub(super) len: usize,
-    /// This rank reads these bytes,
+    /// The bytes of it that this rank reads.
     pub(super) part: Range<usize>,
-    /// which belong to this place in the output, unless they are folded.
+    /// Offset of these bytes in the output, unless they are folded.
     pub(super) place: usize,
 }
 
 impl SharedFlatBuffer {
-    /// That of the world.
+    /// The flat buffer of the world.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why it cannot be used.
     pub(super) fn of_world(flat: FlatBuffer) -> Result<Self, String> {
         let n_ranks = flat.n_ranks();
         if n_ranks > MOST_RANKS && flat.n_groups() == 0 {
@@ -105,7 +104,7 @@ impl SharedFlatBuffer {
         }
     }
 
-    /// Whether this rank may contribute to the call; moves on what has been started before it.
+    /// Whether this rank may contribute to the call; also advances the calls started before it.
     ///
     /// # Errors
     /// The rank that is waited for.
@@ -127,7 +126,7 @@ impl SharedFlatBuffer {
     ) -> Result<(), Error> {
         while let Err(rank) = self.is_free(flat, call) {
             if let Err(error) = waiter.idle(Some(rank)) {
-                // As in `awaited`.
+                // As in `await_from`.
                 return self.is_free(flat, call).map_err(|_| error);
             }
         }
@@ -147,7 +146,7 @@ impl SharedFlatBuffer {
         self.await_from(flat, rank, caller, waiter, |buffer| buffer.of(call, rank, len))
     }
 
-    /// Waits for what `look` finds of a rank.
+    /// Waits until `look` finds a contribution of a rank.
     #[inline]
     pub(super) fn await_from(
         &self,
@@ -167,12 +166,12 @@ impl SharedFlatBuffer {
                     std::hint::spin_loop();
                 }
                 Contribution::Missing => {
-                    // The rank may itself wait for what has been started here.
+                    // The rank may itself wait for a call that was started here.
                     if !flat.started.is_empty() {
                         self.move_on(flat);
                     }
                     if let Err(error) = waiter.idle(Some(rank)) {
-                        // What has come while the cause was looked for is no failure.
+                        // A contribution may arrive during the diagnosis: then there is no failure.
                         match look(&mut flat.buffer) {
                             Contribution::At(ptr) => return Ok(ptr),
                             _ => return Err(error),
@@ -183,7 +182,7 @@ impl SharedFlatBuffer {
         }
     }
 
-    /// Enters a call, of which `bytes` tells what the others' must have in common with it.
+    /// Enters a call. `bytes` is a part of its signature, and the same on all ranks that make the call.
     ///
     /// # Errors
     /// As [`Waiter::may_start`].
@@ -199,7 +198,7 @@ impl SharedFlatBuffer {
         Ok(flat.buffer.enter(signature(call, bytes, number)))
     }
 
-    /// A rank has made another call.
+    /// The error for a rank that has made another call.
     #[cold]
     pub(super) fn elsewhere(&self, rank: usize, caller: Caller) -> Error {
         let (rank, by) = (self.ranks[rank], self.ranks[caller.rank as usize]);
@@ -207,15 +206,16 @@ impl SharedFlatBuffer {
         Error::Lost { rank: by, blame }
     }
 
-    /// Reads the contributions of some ranks, which go to their places in the output, or with a reducer
-    /// are folded at its start. `own` is what this rank, number `me`, contributes, as the user or the flat buffer has it.
+    /// Reads the contributions of some ranks, and copies them to their places in the output or, with a reducer,
+    /// folds them at its start. `own` is the contribution of this rank, number `me`, in the user's memory or in the
+    /// flat buffer.
     ///
     /// # Safety
-    /// Every part must lie within its contribution, and have a place in the output, which is valid for
-    /// reads and writes, and nobody else's. `own` must have this rank's part, apart from the output.
+    /// Every part must lie within its contribution and have room in the output, which must be valid for reads and
+    /// writes and used by nobody else. `own` must have this rank's part, apart from the output.
     ///
     /// # Errors
-    /// Those of `find`, which has found the contribution of so many bytes of a rank when it returns.
+    /// Those of `find`, which gets a rank and the length of its contribution in bytes, and returns the contribution.
     #[inline]
     pub(super) unsafe fn read(
         &self,
@@ -226,7 +226,7 @@ impl SharedFlatBuffer {
         mut find: impl FnMut((usize, usize)) -> Result<*const u8, Error>,
     ) -> Result<(), Error> {
         let is_alone = ranks.len() == 1;
-        // The first operand, until the second has come.
+        // The first operand, until the second has arrived.
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
             let Read { len, part, place } = of(rank);
@@ -244,8 +244,8 @@ impl SharedFlatBuffer {
                 };
                 continue;
             };
-            // SAFETY: the caller's promise. Not even in place is the input an operand: what was
-            // contributed is.
+            // SAFETY: the caller's promise. In place this rank's operand is its contribution in the flat buffer, not
+            // its input, so that no operand overlaps the output.
             let target = unsafe { std::slice::from_raw_parts_mut(output, part.len()) };
             match index {
                 0 if is_alone => target.copy_from_slice(operand),
@@ -258,9 +258,9 @@ impl SharedFlatBuffer {
     }
 }
 
-/// The same on all ranks that make the same call, and most likely another one for another call. `number` is
-/// what [`Waiter::may_start`] returns: a rank that has made one of the calls before by a plan, where
-/// another took the flat buffer, has another one.
+/// The signature of a call: the same on all ranks that make the same call, and most likely different for another
+/// call. `number` is what [`Waiter::may_start`] returns. It differs between two ranks if one has made an earlier
+/// call by a plan and the other on the flat buffer.
 #[inline]
 fn signature(call: &Call, bytes: u64, number: u32) -> u16 {
     let mut mixed = bytes << 8 | call.collective as u64;
@@ -283,7 +283,7 @@ fn too_many(n_ranks: usize) -> String {
     format!("it is for up to {MOST_RANKS} ranks, not {n_ranks}")
 }
 
-/// How often a contribution is looked for at once, in a world of so many ranks.
+/// Number of successive looks for a contribution, in a world of `n_ranks` ranks.
 fn looks(n_ranks: usize) -> u32 {
     let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if n_ranks <= n_cores { LOOKS } else { 0 }
@@ -296,7 +296,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// In a world of so many ranks.
+    /// The flat buffers of a world of `n_ranks` ranks.
     pub(super) fn new(flats: Arc<FlatBuffers>, n_ranks: usize) -> Self {
         Places { flats, looks: looks(n_ranks) }
     }
@@ -382,8 +382,7 @@ impl SmallCollectives for SharedFlatBuffer {
 }
 
 /// # Safety
-/// The bytes must be valid for reads and unchanged for as long as the slice lives, if there are
-/// any.
+/// If there are any bytes, they must be valid for reads and unchanged for as long as the slice lives.
 pub(super) unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
     match len {
         0 => &[],
@@ -402,7 +401,7 @@ mod tests {
     use crate::endpoint::shm::{ShmConfig, connect};
     use crate::reduce::Dtype;
 
-    /// Gives up, while the other rank enters all calls.
+    /// Lets the other rank enter all calls, then gives up.
     struct Late(FlatBuffer);
 
     impl Waiter for Late {
@@ -435,7 +434,7 @@ mod tests {
         let mut call = Call::new(Collective::Bcast, 1, Dtype::U8);
         (call.recv, call.recv_count) = (&raw mut byte, 1);
         let caller = Caller { rank: 0, n_ranks: 2 };
-        // More than it has places for.
+        // More calls than it has places.
         for _ in 0..5 {
             // SAFETY: the buffer is there, and nobody else uses it.
             assert!(unsafe { flat.perform(&call, caller, &mut late) }.unwrap());

@@ -12,7 +12,7 @@ use crate::endpoint::shm::{Contribution, Entered, Stage};
 use crate::error::Error;
 use crate::sync::lock;
 
-/// After so many looks for what a leader writes, a rank looks whether the leader makes the same call.
+/// Number of looks for what a leader writes after which a rank checks that the leader makes the same call.
 const LOOKS_AT_CALL: u32 = 1024;
 
 impl SharedFlatBuffer {
@@ -31,7 +31,7 @@ impl SharedFlatBuffer {
     /// [in groups](SharedFlatBuffer::is_in_groups).
     ///
     /// # Safety
-    /// As there.
+    /// As `perform`.
     pub(super) unsafe fn perform_in_groups(
         &self,
         call: &Call,
@@ -53,8 +53,8 @@ impl SharedFlatBuffer {
             let given = flat.buffer.own(entered, len);
             let own = if call.in_place { given } else { input(call, caller, len) };
             let find = |found| self.awaited(flat, entered, found, caller, waiter);
-            // SAFETY: every contribution has `len` bytes, and so much room has what this rank writes as a leader, which
-            // nobody reads before it says that it is there.
+            // SAFETY: every contribution has `len` bytes, and the leader's stage has room for as many; no rank reads
+            // the stage before it is stamped.
             unsafe { self.read((me, ranks.iter().copied()), part, own, (folded, reducer), find)? };
             flat.buffer.stage_is_there(entered, Stage::Group);
         }
@@ -68,8 +68,8 @@ impl SharedFlatBuffer {
                 self.await_stage((flat, entered), (Stage::Group, group), len, caller, waiter)
             };
             let output = (call.recv, reducer);
-            // SAFETY: what each leader has written has `len` bytes, and the output has room for that, by the caller's
-            // promise.
+            // SAFETY: what each leader has written has `len` bytes, and the output has room for them, by the
+            // caller's promise.
             unsafe { self.read((own, 0..n_groups), part, folded, output, find)? };
         }
         if call.collective == Collective::Reduce {
@@ -77,7 +77,7 @@ impl SharedFlatBuffer {
         }
         if is_leader {
             let result = flat.buffer.stage(entered, Stage::All, group, len);
-            // SAFETY: as for what is folded; the output has `len` bytes.
+            // SAFETY: the stage has room for `len` bytes, as above; the output has `len` bytes.
             unsafe { copy(call.recv, result, len) };
             flat.buffer.stage_is_there(entered, Stage::All);
             return Ok(());
@@ -88,7 +88,7 @@ impl SharedFlatBuffer {
         Ok(())
     }
 
-    /// Waits for `len` bytes of what a group's leader writes.
+    /// Waits for the `len` bytes of a stage that a group's leader writes.
     #[inline]
     fn await_stage(
         &self,
@@ -103,7 +103,8 @@ impl SharedFlatBuffer {
         self.await_from(flat, leader, caller, waiter, |buffer| {
             looks = looks.wrapping_add(1);
             match buffer.of_stage(call, stage, group, len) {
-                // Not at once: the leader contributes sooner to a line that nobody has fetched.
+                // Not at once: the leader contributes sooner if no other rank has fetched the line of its
+                // contribution.
                 Contribution::Missing if looks.is_multiple_of(LOOKS_AT_CALL) => {
                     match buffer.of(call, leader, len) {
                         Contribution::Other => Contribution::Other,
@@ -117,7 +118,7 @@ impl SharedFlatBuffer {
 }
 
 /// # Safety
-/// So many bytes must be valid for reads and for writes, if there are any.
+/// If `len` is not 0, so many bytes must be valid for reads at `from` and for writes at `into`.
 unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
     if len > 0 {
         // SAFETY: the caller's promise.

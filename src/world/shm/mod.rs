@@ -31,12 +31,12 @@ use hopbine_meet::variables::{SHM_GROUP, SHM_READ, from_environment};
 pub(super) struct Shm {
     /// Whether long messages may be read from the memory of their senders.
     pub(super) may_read: bool,
-    /// Ranks of each group of the flat buffer, if that is said; 0: no groups.
+    /// Ranks of each group of the flat buffer, if set; 0: no groups.
     group: Option<u32>,
 }
 
 impl Shm {
-    /// As `HOPBINE_SHM_READ` and `HOPBINE_SHM_GROUP` say.
+    /// The settings of `HOPBINE_SHM_READ` and `HOPBINE_SHM_GROUP`.
     ///
     /// # Errors
     /// [`Error::Setting`].
@@ -89,7 +89,7 @@ impl Backend for Shm {
         let config = ShmConfig { n_ports, node: 0, may_read: self.may_read, own_cores };
         let opened = connect(exchange, config)?;
         let Some(flat) = opened.flat else {
-            // On all of them alike.
+            // All ranks get this error.
             return Err(WireError::new("shared memory", "the ranks are on several hosts"));
         };
         let n_ranks = exchange.size();

@@ -1,10 +1,10 @@
-//! Alltoalls of short blocks on the flat buffer. A rank contributes its blocks but the own one, in order of
+//! Alltoalls of short blocks on the flat buffer. A rank contributes all its blocks except its own, in order of
 //! ranks.
 //!
-//! Where blocks have any size, it contributes before them for every rank how many bytes it has for it and
-//! expects of it: sizes travel with the data. Whoever has too much says so instead, and then all take
-//! messages. How a call went all ranks know, so all let pass by the flat buffer as many of the next calls: after
-//! each that failed twice as many.
+//! If blocks have different sizes, the contribution begins with two sizes for every rank: the bytes that the sender
+//! has for it and the bytes that it expects from it. So sizes travel with the data. A rank whose blocks are too long
+//! says so in place of the first size, and then all ranks use messages. All ranks know how a call went, so all skip
+//! the flat buffer in the same number of following calls: twice as many after each consecutive failure.
 
 use std::sync::atomic::Ordering;
 
@@ -17,13 +17,14 @@ use crate::endpoint::shm::{Entered, FlatBuffer};
 use crate::error::Error;
 use crate::sync::lock;
 
-/// In place of the first size: too much for the flat buffer.
+/// In place of the first size: the blocks are too long for the flat buffer.
 const TOO_MUCH: u32 = u32::MAX;
 /// Bytes of a size.
 const WORD: usize = size_of::<u32>();
-/// At most so many calls pass by the flat buffer until it is tried again.
+/// The most calls that skip the flat buffer before it is tried again.
 const MOST_PASSED: u64 = 64;
-/// In `passed_by`, above the calls that pass by now, those that do the next time.
+/// Shift in `passed_by`: the upper half has the number of calls to skip after the next failure, the lower half that
+/// of the calls still to skip.
 const NEXT: u32 = 32;
 
 impl SharedFlatBuffer {
@@ -41,7 +42,7 @@ impl SharedFlatBuffer {
         flat.contribute_pieces(entered, (n - 1) * block, others.into_iter());
     }
 
-    /// Takes what this rank gets of an alltoall of blocks of one size.
+    /// Reads what this rank receives in an alltoall of blocks of one size.
     ///
     /// # Safety
     /// As [`take`](SharedFlatBuffer::take).
@@ -54,8 +55,8 @@ impl SharedFlatBuffer {
         let (block, input) = blocks_of(call);
         let n = self.n_ranks as usize;
         let of = |rank| {
-            // Its own block would come before this rank's, or behind. This rank's is in the input, which has all, and
-            // in place where it belongs.
+            // A contribution lacks its rank's own block, which would come before or after the block for this rank.
+            // This rank's own block is in the input, which has all blocks; in place it is where it belongs.
             let before = if rank < me { me - 1 } else { me };
             let part = if rank == me && call.in_place { 0 } else { block };
             let start = before * block;
@@ -66,8 +67,8 @@ impl SharedFlatBuffer {
         unsafe { self.read((me, 0..n), of, input, (call.recv, None), find) }
     }
 
-    /// Performs an alltoall of blocks of any size, unless it is too long for some rank. Returns
-    /// whether it has.
+    /// Performs an alltoall of blocks of any size, unless its blocks are too long on some rank. Returns whether it
+    /// has.
     ///
     /// # Safety
     /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
@@ -105,7 +106,7 @@ impl SharedFlatBuffer {
             flat.buffer.contribute_pieces(entered, 0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {
             for (word, count) in words.iter_mut().zip(send.counts.iter().chain(recv.counts)) {
-                // What is left out may be longer.
+                // Only the own block, which is not contributed, may be longer.
                 *word = u32::try_from(count * size).unwrap_or(0);
             }
             words[me] = 0;
@@ -160,16 +161,15 @@ impl SharedFlatBuffer {
                 )
             } else {
                 let before = (0..me).map(|to| said(from, to) as usize).sum::<usize>();
-                // Another call may have this one's signature.
+                // The sender may have made another call with the same signature.
                 if (head + before + len) as u64 > self.capacity {
                     return Err(self.elsewhere(from, caller));
                 }
                 found[from].wrapping_add(head + before)
             };
-            // SAFETY: both sides have said that the block has `len` bytes, which the sender's place has
-            // room for, and the contribution stays until this rank enters another call; the output has
-            // room for the block, by the caller's promise, and neither overlaps the input nor is the
-            // flat buffer.
+            // SAFETY: both ranks have given the block `len` bytes, for which the sender's place has room, and the
+            // contribution stays until this rank enters another call; the output has room for the block, by the
+            // caller's promise, and neither overlaps the input nor is the flat buffer.
             unsafe {
                 let into = call.recv.add((start * size) as usize);
                 std::ptr::copy_nonoverlapping(source, into, len);
@@ -179,19 +179,19 @@ impl SharedFlatBuffer {
     }
 }
 
-/// The bytes of a block, and where the input is.
+/// The bytes of a block, and the address of the input.
 fn blocks_of(call: &Call) -> (usize, *const u8) {
     let input = if call.in_place { call.recv.cast_const() } else { call.send };
     (block_bytes(call) as usize, input)
 }
 
-/// By rank, where its block starts, and its elements.
+/// By rank, the start and the length of its block in elements.
 pub(super) fn places<'a>(blocks: &Blocks<'a>) -> impl Iterator<Item = (u64, u64)> + use<'a> {
     let Blocks { counts, displacements } = *blocks;
     let mut next = 0;
     counts.iter().enumerate().map(move |(rank, &count)| {
         let start = match displacements {
-            // Where an empty block would be does not matter, and need not be anywhere.
+            // The displacement of an empty block is ignored, and may be any number.
             Some(starts) if count > 0 => starts[rank],
             Some(_) => 0,
             None => next,
@@ -206,7 +206,7 @@ fn bytes_of(words: &[u32]) -> &[u8] {
 }
 
 /// # Safety
-/// There must be a word.
+/// There must be a word with the index `at`.
 unsafe fn word(start: *const u8, at: usize) -> u32 {
     // SAFETY: the caller's promise; it need not be aligned.
     unsafe { start.add(at * WORD).cast::<u32>().read_unaligned() }

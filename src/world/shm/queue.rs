@@ -11,23 +11,24 @@ use crate::error::Error;
 #[derive(Default)]
 pub(super) struct StartedCalls {
     pub(super) calls: VecDeque<StartedCall>,
-    /// So many of them have contributed.
+    /// Number of these calls that have contributed.
     pub(super) n_given: usize,
-    /// The rank that the first of them waits for, by the last look.
+    /// The rank that the first of these calls waits for, by the last look.
     pub(super) awaited: usize,
-    /// Of calls that have ended with an error whose owners have not asked yet: their numbers, and why.
+    /// Numbers and errors of calls that have failed and whose owners have not asked yet.
     pub(super) failures: Vec<(u64, Error)>,
-    /// From this number on calls have been given up, if any have.
+    /// Calls from this number on have been given up, if any have.
     pub(super) given_up: Option<u64>,
 }
 
-/// What is known of them without the lock.
+/// The state of the started calls that can be read without the lock.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// They have ended up to this one, without it; and some have failed.
+    /// All calls before this number have ended; and whether some have failed.
     pub(super) ended: AtomicU64,
     pub(super) has_failures: AtomicBool,
-    /// Some are under way; whoever waits for anything moves them on; and they have moved since one did.
+    /// Whether calls are under way; whether waits and tests of this rank advance them; whether they have moved since
+    /// `advance` last said so.
     pub(super) are_under_way: AtomicBool,
     pub(super) is_hooked: AtomicBool,
     pub(super) has_moved: AtomicBool,
@@ -36,12 +37,12 @@ pub(super) struct Seen {
 pub(super) struct StartedCall {
     pub(super) call: Call<'static>,
     pub(super) entered: Entered,
-    /// The contributions of the ranks before this one are there.
+    /// The contributions of the ranks before this one have arrived.
     pub(super) next: usize,
 }
 
-// SAFETY: its addresses are used only until the call has ended: whoever has started it has promised that they are good
-// for that, for all threads.
+// SAFETY: its addresses are used only until the call has ended. The caller of `start` has promised that they are
+// valid until then, for all threads.
 unsafe impl Send for StartedCall {}
 
 impl StartedCalls {

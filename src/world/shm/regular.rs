@@ -12,29 +12,31 @@ use crate::error::Error;
 use crate::reduce::Reducer;
 use crate::sync::lock;
 
-/// Of a contribution up to this length the part that nobody reads is copied with the rest: two copies take longer.
+/// Up to this length in bytes a contribution is copied whole, with the part that no other rank reads: two copies
+/// take longer.
 const SHORT_BYTES: usize = 1024;
 
-/// Who contributes, who reads, and what.
+/// What a rank contributes to a call, and what it reads.
 pub(super) struct Task {
     /// The ranks whose contributions this one may read.
     from: Range<usize>,
-    /// Whether this rank contributes of its input.
+    /// Whether this rank contributes.
     pub(super) gives: bool,
     /// Bytes of a contribution.
     len: usize,
-    /// This rank reads in each contribution bytes from here on,
+    /// Offset in each contribution of the bytes that this rank reads.
     offset: usize,
-    /// this many, if any,
+    /// Number of these bytes, if this rank reads any.
     part: Option<usize>,
-    /// and folds them; else it puts them side by side.
+    /// Whether this rank folds them; else it puts them side by side.
     folds: bool,
-    /// Of its own contribution it reads these where the user has them, so many bytes from `offset` on, and nobody else does.
+    /// Bytes from `offset` on of its own contribution that no other rank reads; this rank reads them in the user's
+    /// memory.
     unread: Option<usize>,
 }
 
 impl SharedFlatBuffer {
-    /// The longest contribution that is taken.
+    /// The longest contribution of a collective in bytes.
     #[inline]
     fn most_given(&self, collective: Collective) -> u64 {
         match collective {
@@ -49,7 +51,7 @@ impl SharedFlatBuffer {
         }
     }
 
-    /// The longest contribution, and what each rank reads of everybody's, for elements of
+    /// Bytes of the longest contribution, and the most bytes that a rank reads of all contributions, for elements of
     /// `bytes` bytes in all.
     fn volume(&self, collective: Collective, bytes: u64) -> (u64, u64) {
         let all = bytes.saturating_mul(self.n_ranks);
@@ -63,7 +65,7 @@ impl SharedFlatBuffer {
             Collective::Scan | Collective::Exscan => (bytes, all),
             Collective::Allgather | Collective::Gather => (bytes, all),
             Collective::Scatter => (all, bytes),
-            // The own block stays where it is.
+            // A rank does not contribute its own block.
             Collective::Alltoall => (all - bytes, all - bytes),
             Collective::ReduceScatter => (all, all),
         }
@@ -76,7 +78,7 @@ impl SharedFlatBuffer {
         let bytes = call.count.saturating_mul(size);
         // Both are in proportion to the bytes.
         let (given, read) = self.volume(call.collective, 1);
-        // Every call comes by here: a division would take a tenth of a short one.
+        // On the path of every call: a division would take a tenth of the time of a short one.
         let most_given = self.most_given(call.collective);
         if bytes.saturating_mul(given) <= most_given && bytes.saturating_mul(read) <= MOST_READ {
             return Ok(());
@@ -103,7 +105,7 @@ impl SharedFlatBuffer {
         match call.collective {
             Collective::Barrier => Task { len: 0, part: Some(0), ..everybody },
             Collective::Allreduce => Task { folds: true, ..everybody },
-            // Nobody reads the last rank's contribution but itself, in place.
+            // Only the last rank itself reads its contribution, and only in place.
             Collective::Scan => {
                 Task { from: 0..me + 1, gives: !is_last || call.in_place, folds: true, ..everybody }
             }
@@ -114,7 +116,7 @@ impl SharedFlatBuffer {
                 folds: true,
                 ..everybody
             },
-            // Of which there are several in a contribution.
+            // A contribution has several blocks: see `give_pairs`.
             Collective::Alltoall => Task { len: 0, ..everybody },
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
@@ -149,7 +151,7 @@ impl SharedFlatBuffer {
     /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
     ///
     /// # Safety
-    /// As there.
+    /// As `perform`.
     #[inline]
     pub(super) unsafe fn perform_regular(
         &self,
@@ -161,7 +163,7 @@ impl SharedFlatBuffer {
         let flat = &mut *lock(&self.flat);
         // SAFETY: the caller's promise.
         let entered = unsafe { self.enter_and_give(flat, (call, caller), &task, waiter)? };
-        // While the others' contributions come.
+        // Made while the contributions of other ranks arrive.
         let reducer = task.reducer(call)?;
         let given = flat.buffer.own(entered, task.len);
         let find = |found| self.awaited(flat, entered, found, caller, waiter);
@@ -169,10 +171,10 @@ impl SharedFlatBuffer {
         unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) }
     }
 
-    /// Enters a blocking call, and contributes to it if this rank does.
+    /// Enters a blocking call, and contributes to it if its task says so.
     ///
     /// # Safety
-    /// The call's input must be there.
+    /// The call's input must be valid.
     #[inline(always)]
     pub(super) unsafe fn enter_and_give(
         &self,
@@ -190,10 +192,10 @@ impl SharedFlatBuffer {
         Ok(entered)
     }
 
-    /// Contributes to a call to which this rank does.
+    /// Writes this rank's contribution to a call.
     ///
     /// # Safety
-    /// The call's input must be there, and the place be free.
+    /// The call's input must be valid, and the place be free.
     #[inline(always)]
     pub(super) unsafe fn give(
         &self,
@@ -216,11 +218,11 @@ impl SharedFlatBuffer {
         }
     }
 
-    /// Takes what this rank gets of a call; `given` is where it has contributed, and `find` finds a contribution of so
-    /// many bytes of a rank.
+    /// Reads this rank's result of a call. `given` is this rank's contribution; `find` gets a rank and the length of
+    /// its contribution in bytes, and returns the contribution.
     ///
     /// # Safety
-    /// The call's buffers must be there, and nobody else use the output or change the input.
+    /// The call's buffers must be valid, and nobody else may use the output or change the input.
     #[inline(always)]
     pub(super) unsafe fn take(
         &self,
@@ -239,7 +241,7 @@ impl SharedFlatBuffer {
         let input = input(call, caller, len);
         let is_copied = !folds && from.contains(&me);
         if is_copied && !call.in_place && part > 0 {
-            // While the others' come.
+            // Copied while the contributions of other ranks arrive.
             let own = input.wrapping_add(offset);
             // SAFETY: the caller's promise: the input has what is contributed, and the output has room for
             // every part, apart from it.
@@ -260,7 +262,7 @@ impl SharedFlatBuffer {
 }
 
 impl Task {
-    /// What folds, if this rank does.
+    /// The reducer, if this rank folds.
     ///
     /// # Errors
     /// [`Error::Reduce`](crate::error::Error::Reduce).
@@ -270,7 +272,7 @@ impl Task {
         Ok(op.map(|op| Reducer::new(call.dtype, op)).transpose()?)
     }
 
-    /// The ranks whose contributions this one takes, and the bytes of each.
+    /// The ranks whose contributions this one reads, and the bytes of each contribution.
     pub(super) fn sources(&self) -> (Range<usize>, usize) {
         (self.part.map_or(0..0, |_| self.from.clone()), self.len)
     }
@@ -282,16 +284,16 @@ pub(super) fn block_bytes(call: &Call) -> u64 {
     call.count * call.dtype.size_bytes() as u64
 }
 
-/// Where this rank's contribution is.
+/// The address of this rank's contribution in the user's memory.
 #[inline(always)]
 pub(super) fn input(call: &Call, caller: Caller, len: usize) -> *const u8 {
     match call.collective {
         Collective::Bcast => call.recv.cast_const(),
-        // In place the own block stands in its place among the others.
+        // In place the own block is at its place in the receive buffer.
         Collective::Allgather | Collective::Gather if call.in_place => {
             call.recv.cast_const().wrapping_add(caller.rank as usize * len)
         }
-        // A scatter's root keeps its input where it is.
+        // A scatter's root has its input in the send buffer, also in place.
         Collective::Scatter => call.send,
         _ if call.in_place => call.recv.cast_const(),
         _ => call.send,

@@ -1,30 +1,32 @@
-//! Requests on the flat buffer: calls that are started, and moved on by whoever looks.
+//! Requests on the flat buffer: started calls, which all waits and tests of the rank advance.
 //!
-//! A started call takes the next number on the flat buffer, as a blocking one does, so that both match in the order in
-//! which ranks make them. It then does the same as a blocking call, without waiting: it contributes as soon as its place
-//! is free, mostly when it is started, and takes what it gets as soon as all that has come.
+//! A started call takes the next number on the flat buffer, as a blocking one does, so that both match in the order
+//! in which ranks make them. It then does the same as a blocking call, without waiting: it contributes as soon as
+//! its place is free, usually at its start, and reads its result as soon as all contributions have arrived.
 //!
-//! *Order.* All calls contribute in the order of their numbers, and started calls end in that order, on each rank. So
-//! nothing is kept of a call that has ended but up to which number all have. A request may be waited for in any order:
-//! a call that has been started by all ranks ends, as soon as those before it have, which all ranks have started, too.
+//! *Order.* On each rank all calls contribute in the order of their numbers, and started calls end in that order. So
+//! the only state of ended calls is the number up to which all have ended. Requests may be waited for in any order:
+//! a call that all ranks have started ends as soon as the calls before it have, which all ranks have started, too.
 //!
-//! *Places.* However many calls are under way, the flat buffer has as many places as ever. A call whose place is not
-//! free waits for the others to have read what is there, who do so in any call on the communicator, in any wait or test
-//! of theirs of whatever it is ([`Advance`](crate::engine::Advance)), and when they enter later calls. Nothing depends on
-//! how far others are but when a call contributes, so that ranks need not agree on that.
+//! *Places.* The number of places does not depend on how many calls are under way. A call whose place is not free
+//! waits until the other ranks have read the place's old contents. They do that in any call on the communicator, in
+//! any wait or test of anything ([`Advance`](crate::engine::Advance)), and when they enter later calls. How far
+//! other ranks are decides only when a call contributes, so ranks need not agree on that.
 //!
-//! *Blocking calls in between.* A blocking call contributes only after all that has been started before it, and moves
-//! that on while it waits: another rank may need it before it can make the same blocking call. It may end before them.
+//! *Blocking calls in between.* A blocking call contributes only after all calls started before it, and advances
+//! these while it waits: another rank may need them before it can make the same blocking call. The blocking call may
+//! end before them.
 //!
-//! *Threads.* All this is under the flat buffer's lock, which a blocking call holds while it waits; whoever tests a
-//! request meanwhile finds that it goes on, and who has the lock moves it on.
+//! *Threads.* All this is under the flat buffer's lock, which a blocking call holds while it waits. A thread that
+//! tests a request meanwhile finds it under way, and the thread with the lock advances it.
 //!
-//! *Buffers.* A contribution is taken from the user's memory when the call contributes, the own part of the result when
-//! the call ends, and the output is written only then. So the input must stay until the end, as MPI demands.
+//! *Buffers.* A contribution is copied from the user's memory when the call contributes. When the call ends, the own
+//! part of the result is copied, and only then is the output written. So the input must stay until the end, as MPI
+//! demands.
 //!
-//! *Failures.* A rank that has made another call is found out as in a blocking call, and the call ends with that error,
-//! which is kept until its owner asks. If the world has failed, what cannot end any more is given up: nothing of it is
-//! touched afterwards.
+//! *Failures.* A rank that has made another call is detected as in a blocking call. The call ends with that error,
+//! which is kept until its owner asks. If the world has failed, calls that cannot end any more are given up, and
+//! their buffers are not touched afterwards.
 
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, TryLockError};
@@ -42,7 +44,7 @@ use crate::error::Error;
 use crate::sync::lock;
 
 impl SharedFlatBuffer {
-    /// Whether this rank may contribute to a call behind those that have been started: once they have.
+    /// Whether this rank may contribute to a call behind started ones: only after these have contributed.
     ///
     /// # Errors
     /// The rank that is waited for.
@@ -57,7 +59,7 @@ impl SharedFlatBuffer {
         buffer.is_free(call).map_err(|rank| if rank == me { started.awaited } else { rank })
     }
 
-    /// Moves on what has been started, as far as that goes.
+    /// Advances the started calls as far as possible.
     pub(super) fn move_on(&self, flat: &mut Flat) {
         while self.give_next(flat) | self.end_next(flat) {
             // Relaxed: only a hint that there is something to look at.
@@ -69,7 +71,7 @@ impl SharedFlatBuffer {
         Caller { rank: buffer.me() as Rank, n_ranks: self.n_ranks as u32 }
     }
 
-    /// Has the first call that has not contributed do so, if its place is free.
+    /// Contributes to the first started call that has not contributed, if its place is free.
     #[inline]
     fn give_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
         let Some(next) = started.calls.get(started.n_given) else { return false };
@@ -81,7 +83,7 @@ impl SharedFlatBuffer {
         true
     }
 
-    /// Ends the first call, if it has contributed and all is there that it takes.
+    /// Ends the first started call, if it has contributed and all contributions that it reads have arrived.
     #[inline]
     fn end_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
         if started.n_given == 0 {
@@ -101,7 +103,7 @@ impl SharedFlatBuffer {
         let next = started.calls.front().map(|next| next.entered);
         buffer.has_read(next);
         if next.is_none() {
-            // Relaxed: who does not see it yet finds nothing to do.
+            // Relaxed: a thread that does not see it yet finds nothing to do.
             self.seen.are_under_way.store(false, Ordering::Relaxed);
         }
         if let Err(error) = outcome {
@@ -131,7 +133,7 @@ impl SharedFlatBuffer {
         Ok(())
     }
 
-    /// Takes what this rank gets of a call, once all is there.
+    /// Reads this rank's result of a call, once all contributions have arrived.
     ///
     /// # Errors
     /// The first rank that has not contributed.
@@ -162,14 +164,14 @@ impl SharedFlatBuffer {
         let given = buffer.own(entered, len);
         let find = |(rank, len)| match buffer.of(entered, rank, len) {
             Contribution::At(ptr) => Ok(ptr),
-            // It stays, unless another process overwrites what is not its own.
+            // A contribution stays, unless another process overwrites memory that is not its own.
             _ => Err(self.elsewhere(rank, caller)),
         };
-        // SAFETY: the call is under way, so that its buffers are there, and nobody else uses them.
+        // SAFETY: the call is under way, so that its buffers are valid, and nobody else uses them.
         Ok(unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) })
     }
 
-    /// Gives up what has not ended: nobody touches its buffers any more.
+    /// Gives up the calls that have not ended; their buffers are not touched any more.
     #[cold]
     fn give_up(&self, flat: &mut Flat) {
         let Flat { buffer, started } = flat;
@@ -184,7 +186,7 @@ impl SharedFlatBuffer {
         self.seen.ended.store(buffer.call() + 1, Ordering::Release);
     }
 
-    /// How a call that has ended did so.
+    /// The outcome of a call that has ended.
     #[cold]
     fn outcome(&self, flat: &mut Flat, number: u64) -> Look {
         let StartedCalls { failures, given_up, .. } = &mut flat.started;
@@ -197,7 +199,7 @@ impl SharedFlatBuffer {
         }
     }
 
-    /// The flat buffer, unless another call has it.
+    /// Locks the flat buffer, unless the lock is held.
     fn try_lock(&self) -> Option<MutexGuard<'_, Flat>> {
         match self.flat.try_lock() {
             Ok(flat) => Some(flat),
@@ -277,8 +279,8 @@ impl Requests for SharedFlatBuffer {
         if self.seen.are_under_way.load(Ordering::Relaxed) {
             return Advanced::Waits;
         }
-        // SeqCst: whoever starts a call says so, and then finds this unhooked, or is seen here. Not under the lock, which
-        // a blocking call may have.
+        // SeqCst: a thread that starts a call stores `are_under_way` and then sees that the hook is gone, or its
+        // store is seen here. Not under the lock, which a blocking call may hold.
         self.seen.is_hooked.store(false, Ordering::SeqCst);
         let is_hooked_again = self.seen.are_under_way.load(Ordering::SeqCst)
             && !self.seen.is_hooked.swap(true, Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! Vector forms on the flat buffer whose sizes all ranks know, allgathers and reduce-scatters: all find alike
-//! whether the flat buffer serves a call.
+//! Vector forms on the flat buffer whose sizes all ranks know: allgathers and reduce-scatters. So all ranks decide
+//! alike whether the flat buffer serves a call.
 
 use std::hash::Hasher;
 
@@ -30,7 +30,7 @@ impl SharedFlatBuffer {
         let counts = known(call).ok_or(Refusal::Sizes)?.counts;
         let sum = counts.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         let longest = counts.iter().copied().max().unwrap_or(0);
-        // What a rank gives and reads, at most.
+        // The most elements that a rank contributes and reads, each with its limit in bytes.
         let [given, read] = match call.op {
             Some(_) => [(sum, self.capacity), (longest.saturating_mul(self.n_ranks), MOST_READ)],
             None => [(longest, MOST_SHARED), (sum, MOST_READ)],
@@ -92,7 +92,7 @@ impl SharedFlatBuffer {
         let of = |rank| {
             let (start, count) = places.next().unwrap_or((0, 0));
             let (len, place) = (bytes(count), bytes(start));
-            // In place the own block is where it belongs.
+            // In place the own block is already in its place.
             let part = if rank == me && call.in_place { 0 } else { len };
             Read { len, part: 0..part, place }
         };

@@ -1,12 +1,14 @@
-//! Whether all ranks make the same calls at gates, which themselves see no more than an operator and a number of words.
+//! Checks that all ranks make the same calls at gates. The gates themselves see only an operator and a number of
+//! words.
 //!
-//! A [`History`] is a hash of all calls so far. Where a call leaves words to spare, the hash goes with the data, in such a
-//! form that every rank sees from the result whether all hashes were equal. Where it leaves none, the next one tells.
+//! A [`History`] is a hash of all calls so far. If a call leaves words unused, the hash goes with the data, in a
+//! form by which every rank sees from the result whether all hashes were equal. If it leaves none, a later call
+//! checks it.
 
 use crate::comm::call::Call;
 use utofu::handles::ReduceOp;
 
-/// The most calls in a row that leave no room for the hash, before it gets an operation of its own.
+/// The most consecutive calls without room for the hash, before it gets an operation of its own.
 const MOST_UNCHECKED: u32 = 64;
 /// The most words that a check needs.
 const MOST: usize = 4;
@@ -19,7 +21,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// With this call as well, which no check has seen.
+    /// The history with this call, which no check has covered.
     pub(super) fn after(self, call: &Call) -> History {
         let op = call.op.map_or(0, |op| op as u64 + 1);
         let call = call.count << 16 | op << 8 | call.dtype as u64;
@@ -28,24 +30,24 @@ impl History {
         History { hash, unchecked: self.unchecked + 1 }
     }
 
-    /// All ranks have been found to have the same.
+    /// The history after a check: all ranks have the same one.
     pub(super) fn checked(self) -> History {
         History { unchecked: 0, ..self }
     }
 
-    /// Whether calls have been made that no check has seen.
+    /// Whether there are calls that no check has covered.
     pub(super) fn is_unchecked(self) -> bool {
         self.unchecked > 0
     }
 
-    /// Whether there have been too many of these.
+    /// Whether there are too many such calls.
     pub(super) fn is_due(self) -> bool {
         self.unchecked >= MOST_UNCHECKED
     }
 }
 
-/// Words that ranks hand to the gates before their data, and what comes back if all ranks have the same history. If not,
-/// something else comes back on every rank, but for chance: once in 2^32.
+/// Words that ranks give the gates before their data, and the result if all ranks have the same history. If they do
+/// not, every rank gets another result, except once in 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     given: [u64; MOST],
@@ -54,17 +56,17 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// That of a reduction by `op` which leaves `room` words; without any if they are too few.
+    /// The check of a reduction by `op` that leaves `room` words; empty if these are too few.
     pub(super) fn of(history: History, op: ReduceOp, n_ranks: u32, room: usize) -> Check {
         let hash = history.hash;
         let (given, len) = match op {
-            // Each bit beside its opposite: one of them changes.
+            // Each bit and its complement: if ranks differ, one of the two changes.
             ReduceOp::And | ReduceOp::Or => ([hash << 32 | (!hash & 0xffff_ffff), 0, 0, 0], 1),
-            // The largest, and beside it the smallest.
+            // The maximum of the hashes and that of their complements, which is their minimum.
             ReduceOp::Max => ([hash, !hash, 0, 0], 2),
             ReduceOp::MaxLoc => ([hash, 0, !hash, 0], 4),
             ReduceOp::Sum => ([hash, 0, 0, 0], 1),
-            // Two ranks that differ alike would not be seen.
+            // Two ranks with the same other hash would not be detected.
             ReduceOp::Xor => ([0; MOST], 0),
         };
         let mut expected = given;
@@ -74,18 +76,19 @@ impl Check {
         Check { given, expected, len: if len <= room { len } else { 0 } }
     }
 
-    /// What goes before the data.
+    /// The words that go before the data.
     pub(super) fn given(&self) -> &[u64] {
         &self.given[..self.len]
     }
 
-    /// Whether what came back there says that all ranks agree.
+    /// Whether the result of these words shows that all ranks agree.
     pub(super) fn agrees(&self, back: &[u64]) -> bool {
         *back == self.expected[..self.len]
     }
 }
 
-/// The same for a sum of doubles: one that is handed to the gates, and its sum over `n_ranks`, at most 2^21, which is exact.
+/// The check of a sum of doubles: the double that is given to the gates, and its sum over `n_ranks`, at most 2^21,
+/// which is exact.
 pub(super) fn in_doubles(history: History, n_ranks: u32) -> (f64, f64) {
     let given = (history.hash >> 32) as f64;
     (given, given * f64::from(n_ranks))
@@ -105,7 +108,7 @@ mod tests {
         History::default().after(&call).checked()
     }
 
-    /// What gates make of the words of all ranks.
+    /// The result of the gates for the words of all ranks.
     fn combined(op: ReduceOp, words: &[&[u64]]) -> Vec<u64> {
         let two = |a: Vec<u64>, b: &&[u64]| -> Vec<u64> {
             if op == ReduceOp::MaxLoc {

@@ -1,7 +1,8 @@
-//! Chains of barrier gates: those of the world, and of further communicators as long as gates last.
+//! Chains of barrier gates: that of the world, and those of further communicators as long as there are free gates.
 //!
-//! A rank has its gates on one TNI, and tells the names of all to the others, who connect theirs with them. If some rank
-//! finds none, or cannot connect them, nobody has any, and those that were taken are free again.
+//! A rank has its gates on one TNI, and sends their names to the other ranks, which connect their own gates with
+//! them. If some rank finds no free gates, or cannot connect them, no rank uses gates, and those that were taken are
+//! freed.
 
 use std::sync::Mutex;
 
@@ -18,9 +19,10 @@ use crate::comm::state::small::{Allgather, SmallCollectives, SmallPlaces};
 use crate::error::{Error, WireError};
 use crate::world::backend::Layout;
 
-/// The most words that the names of a communicator's gates may take on each rank (4 MiB): larger ones go by plan.
+/// The most words that the names of a communicator's gates may take on each rank (4 MiB); larger communicators use
+/// plans.
 const MOST_NAMES: usize = 1 << 19;
-/// In the place of a name: its rank has none.
+/// In place of a name: the rank has no gates.
 const NONE: u64 = u64::MAX;
 
 /// The gates of one rank for one communicator, before they are connected.
@@ -49,7 +51,7 @@ impl Chain {
         self.set.ids().into_iter().map(|GateId(name)| name)
     }
 
-    /// Connects them with those of other nodes, whose names `name_of` gives.
+    /// Connects the gates with those of other nodes, whose names `name_of` returns.
     fn connect(&mut self, name_of: impl Fn(Vertex, usize) -> u64) -> Result<(), String> {
         let own = self.set.ids();
         let id_of = |(node, gate)| GateId(name_of(node, gate));
@@ -77,10 +79,10 @@ impl Chain {
     }
 }
 
-/// The collectives that gates perform for the world, or why they perform none, and those for further communicators.
+/// The gates of the world, or why there are none, and those for further communicators.
 pub(super) type Small = (Result<Box<dyn SmallCollectives>, String>, Option<Box<dyn SmallPlaces>>);
 
-/// What gates perform; collective over `exchange`.
+/// Opens the gates of the world; collective over `exchange`.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails.
@@ -94,8 +96,8 @@ pub(super) fn open(
     Ok((small.map(|gates| Box::new(gates) as _), chains.map(|chains| Box::new(chains) as _)))
 }
 
-/// The gates of all ranks of the world; collective over `exchange`. The ranks of a node use different TNIs. If
-/// gates cannot be had on some rank, nobody has any, and everybody gets the reason.
+/// The gates of the world on this rank; collective over `exchange`. The ranks of a node use different TNIs. If some
+/// rank cannot have gates, no rank has any, and all get the reason.
 ///
 /// # Errors
 /// [`WireError`] if the exchange fails.
@@ -138,7 +140,7 @@ struct Chains {
 
 impl SmallPlaces for Chains {
     fn take(&self) -> Option<u32> {
-        // Each rank has its own: only all together find out whether there are enough.
+        // Each rank has its own gates: `open`, on all ranks, finds out whether there are enough.
         Some(0)
     }
 
@@ -188,7 +190,7 @@ impl SmallPlaces for Chains {
     }
 }
 
-/// This rank's own reason, behind what is said of another.
+/// This rank's own reason in brackets, to follow that of another rank.
 fn in_brackets(reason: Option<String>) -> String {
     reason.map_or_else(String::new, |reason| format!(" ({reason})"))
 }

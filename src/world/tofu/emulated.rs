@@ -1,4 +1,4 @@
-//! The device in software with ranks that are threads.
+//! The emulated device, with ranks that are threads.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ impl Emulation {
         Self::with(&config.shape, &config.map, |nodes| Job::with_model(nodes, config.latency))
     }
 
-    /// Sets the nodes up under a simulated wire, for ranks that are one thread in turn: nothing happens on the device but what
-    /// the owner of the job steps.
+    /// Sets the nodes up under a simulated wire, for ranks that take turns in one thread. The device acts only when
+    /// the owner of the job steps it.
     ///
     /// # Errors
     /// [`Error::Startup`].
@@ -69,7 +69,7 @@ impl Emulation {
         self.0.enter(rank as usize)
     }
 
-    /// The device, for whoever has entered.
+    /// The device, for a thread that acts as a rank ([`enter`](Emulation::enter)).
     pub(in crate::world) fn device(&self, cache: Option<CacheConfig>) -> Tofu {
         Tofu { api: Api::emulated(), is_physical: false, cache }
     }

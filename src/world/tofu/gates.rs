@@ -1,9 +1,9 @@
 //! Barriers and small allreduces on the network's barrier gates.
 //!
-//! The gates combine up to 6 (the TNI says) words of 64 bits, and sum up to 3 doubles. What they can do exactly as a
-//! plan would is a matter of [`WordMap`]. Sums of floats (BFPSUM) are rounded differently from a plan's, so they are
-//! for callers who allow that. What gates do not see of a call, ranks compare in the words that it leaves
-//! ([`agreement`](super::agreement)).
+//! The gates reduce up to 6 (as the TNI reports) words of 64 bits, and sum up to 3 doubles. [`WordMap`] has the
+//! reductions that they perform exactly as a plan would. Sums of floats (BFPSUM) are rounded differently from a
+//! plan's, so they are only for callers that allow that. Ranks compare the properties of a call that gates do not
+//! see in the words that it leaves unused ([`agreement`](super::agreement)).
 
 use std::sync::Mutex;
 
@@ -22,9 +22,9 @@ use crate::reduce::Op;
 use crate::reduce::words::{RealSum, WordMap};
 use crate::sync::lock;
 
-/// The most words that are handed to the gates; a TNI may do fewer.
+/// The most words that the gates get; a TNI may support fewer.
 const MOST_WORDS: usize = 6;
-/// The most doubles.
+/// The most doubles that the gates get.
 const MOST_DOUBLES: usize = 3;
 
 /// The barrier gates of one rank, connected with those of all others of a communicator.
@@ -35,12 +35,13 @@ pub(super) struct Gates {
     pub(super) tni: Tni,
     pub(super) arrangement: Arrangement,
     pub(super) n_ranks: u32,
-    /// The member that this one waits for as far as others can see, where ranks that are no members need not come: from
-    /// each to the next, a chain of waits leads to whoever does not come. Without it this rank waits for all.
+    /// The member that this rank reports to wait for, in a communicator that some ranks of the world are not in: the
+    /// chain of these waits, from each member to the next, leads to a member that does not call. `None`: this rank
+    /// waits for all ranks.
     pub(super) next: Option<usize>,
 }
 
-/// What the gates are to do.
+/// The operation that the gates perform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Barrier,
@@ -49,8 +50,8 @@ enum Task {
 }
 
 impl Gates {
-    /// What to do for a call; the reason if it cannot be done. With `any_rounding` the result may
-    /// differ in the last bits from that of a plan.
+    /// The operation for a call, or the reason why it cannot be performed. With `any_rounding` the result may differ
+    /// in the last bits from that of a plan.
     fn task(&self, call: &Call, any_rounding: bool) -> Result<Task, Refusal> {
         if call.form != Form::Regular {
             return Err(Refusal::Sizes);
@@ -111,13 +112,13 @@ impl SmallCollectives for Gates {
             name: "barrier gates".to_owned(),
             reason: reason.to_string(),
         })?;
-        // Gates that a panic left busy report so themselves.
+        // Gates that a panic has left busy report that themselves.
         let (set, history) = &mut *lock(&self.chain);
         waiter.may_start()?;
         let mut under_way = CallAtGates { gates: self, set, call, caller, waiter };
         // SAFETY: the caller's promise.
         let made = unsafe { under_way.perform(task, *history) };
-        // After a mismatch all begin anew: ranks may have noticed it at different calls.
+        // After a mismatch all ranks begin a new history, since they may notice it at different calls.
         *history = *made.as_ref().unwrap_or(&History::default());
         made.map(|_| true)
     }
@@ -133,7 +134,7 @@ struct CallAtGates<'a> {
 }
 
 impl CallAtGates<'_> {
-    /// Performs it, and returns the history with it.
+    /// Performs the call, and returns the history with it.
     ///
     /// # Safety
     /// As [`SmallCollectives::perform`].
@@ -192,8 +193,8 @@ impl CallAtGates<'_> {
         }
     }
 
-    /// The history after a call that was checked, or left no room: then with an operation for it where many have left
-    /// none.
+    /// The history after a call. If the call had no room for a check, nor had many before it, checks in an operation
+    /// of its own.
     fn agreed(&mut self, history: History, is_checked: bool) -> Result<History, Error> {
         match is_checked {
             true => Ok(history.checked()),
@@ -202,7 +203,7 @@ impl CallAtGates<'_> {
         }
     }
 
-    /// A check by itself, which is a barrier as well.
+    /// A check in an operation of its own, which is also a barrier.
     fn check(&mut self, history: History) -> Result<History, Error> {
         let check = Check::of(history, ReduceOp::Or, self.gates.n_ranks, 1);
         let mut word = [0];
@@ -222,7 +223,7 @@ impl CallAtGates<'_> {
     ) -> Result<(), Error> {
         while !poll(self.set).map_err(|error| self.failed(error))? {
             if let Err(error) = self.waiter.idle(self.gates.next) {
-                // What has come while the cause was looked for is no failure.
+                // The result may arrive during the diagnosis: then there is no failure.
                 let has_come = poll(self.set).map_err(|error| self.failed(error))?;
                 return if has_come { Ok(()) } else { Err(error) };
             }

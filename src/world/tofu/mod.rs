@@ -32,17 +32,17 @@ use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;
 use crate::memory::CacheConfig;
 
-/// A device.
+/// A uTofu device.
 #[derive(Clone)]
 pub(super) struct Tofu {
     api: Api,
     is_physical: bool,
-    /// Configuration of the registration cache; without it there is none.
+    /// Configuration of the registration cache; `None`: no cache.
     cache: Option<CacheConfig>,
 }
 
 impl Tofu {
-    /// The vendor's library, if it can be opened and has TNIs to offer.
+    /// The vendor's library, if it can be opened and reports TNIs.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -97,7 +97,7 @@ impl Backend for Tofu {
 
     fn describe(&self) -> DeviceInfo {
         let api = self.api;
-        // A device that reports no TNIs now did at the start; then there are none to show.
+        // There were TNIs at the start; if they cannot be queried now, none are shown.
         let onesided_tnis = api.onesided_tnis().unwrap_or_default();
         let barrier_tnis = api.barrier_tnis().unwrap_or_default();
         let onesided = onesided_tnis.first().and_then(|&tni| api.onesided_caps(tni).ok());
@@ -114,7 +114,7 @@ impl Backend for Tofu {
     }
 
     fn free_queues(&self) -> Vec<FreeQueues> {
-        // uTofu has no question for this.
+        // uTofu has no query for this, so all free VCQs are created.
         let free = |tni| {
             let one = || Vcq::create(self.api, tni, VcqFlags::THREAD_SAFE).ok();
             let taken: Vec<Vcq> = std::iter::from_fn(one).take(MOST_VCQS).collect();
@@ -125,7 +125,7 @@ impl Backend for Tofu {
     }
 }
 
-/// Of one TNI: 11 CQs of 8 VCQs each.
+/// The VCQs of one TNI: 11 CQs with 8 VCQs each.
 const MOST_VCQS: usize = 88;
 
 fn onesided_info(caps: OnesidedCaps) -> Onesided {

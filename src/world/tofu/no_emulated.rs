@@ -1,4 +1,4 @@
-//! In place of the device in software, where hopbine is built without it.
+//! Replaces the emulated device in a build without it.
 
 #[cfg(feature = "sim")]
 use hopbine_meet::Exchange;
@@ -16,7 +16,7 @@ use crate::world::backend::Layout;
 
 const WHY: &str = "hopbine was built without the emulated device (cargo feature `emu`); `hopbine info` lists the backends";
 
-/// There is none.
+/// An emulated job, which cannot exist in this build.
 pub(in crate::world) enum Emulation {}
 
 impl Emulation {
@@ -60,7 +60,7 @@ pub(in crate::world) fn of_environment(_: CacheConfig) -> Result<Tofu, String> {
 /// The gates of a rank of the device under a simulated wire.
 ///
 /// # Errors
-/// Never: there is none.
+/// Never: there are no gates, and the result says so.
 #[cfg(feature = "sim")]
 pub(in crate::world) fn gates_under(
     _: &mut dyn Exchange,

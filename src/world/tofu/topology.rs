@@ -6,27 +6,26 @@
 //! - *Butterfly*, for a power of two of nodes: one gate per level. Gate i signals its own next
 //!   gate and that of node ^ 2^i; the last level's next gate is gate 0, which ends it. (With
 //!   sizes that are powers of two, a level stays within one dimension.)
-//! - *Tree* otherwise: values go up a tree of torus neighbours and the result comes down. A
-//!   node's parent is one hop nearer to node 0 in its last dimension that is not 0, so that
-//!   the depth is the sum of half the sizes and every signal but those on the way round is one
-//!   hop long. A node with k children has gates 1..=k for the way up, one for each, then as
-//!   many for the way down; the last one up of the root is also the first one down.
+//! - *Tree* otherwise: values go up a tree of torus neighbours and the result comes down. A node's parent is one hop
+//!   nearer to node 0 in its last dimension that is not 0, so that the depth is the sum of half the sizes and every
+//!   signal but those on the way round is one hop long. A node with k children has gates 1..=k for the way up, one
+//!   for each child, and then as many for the way down. The root's last gate up is also its first gate down.
 
 use hopbine_torus::geometry::{AxisLink, Shape, Vertex};
 
 /// A gate: node and number within the node.
 pub(super) type Gate = (Vertex, usize);
 
-/// What one gate is connected with.
+/// The connections of one gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wires {
-    /// The own gate that it waits for.
+    /// The gate of the same node that it waits for.
     pub(super) from_local: Option<usize>,
-    /// Another node's gate that it waits for.
+    /// The gate of another node that it waits for.
     pub(super) from_remote: Option<Gate>,
-    /// The own gate that it signals.
+    /// The gate of the same node that it signals.
     pub(super) to_local: Option<usize>,
-    /// Another node's gate that it signals.
+    /// The gate of another node that it signals.
     pub(super) to_remote: Option<Gate>,
 }
 
@@ -38,7 +37,7 @@ pub(super) enum Arrangement {
 }
 
 impl Arrangement {
-    /// The better one for a shape.
+    /// The better arrangement for a shape.
     pub(super) fn of(shape: &Shape) -> Self {
         if shape.n_ranks().is_power_of_two() { Arrangement::Butterfly } else { Arrangement::Tree }
     }
@@ -51,7 +50,7 @@ impl Arrangement {
         }
     }
 
-    /// The most gates that a node may have in it.
+    /// The most gates that a node may have in this arrangement.
     pub(super) fn most_gates(self, shape: &Shape) -> usize {
         let most_children = |size: u32| (size - 1).min(2) as usize;
         match self {
@@ -63,7 +62,7 @@ impl Arrangement {
         }
     }
 
-    /// The wires of a node's gates, in order.
+    /// The connections of a node's gates, in order.
     pub(super) fn wires(self, shape: &Shape, node: Vertex) -> Vec<Wires> {
         match self {
             _ if shape.n_ranks() == 1 => {
@@ -94,7 +93,7 @@ fn parent(shape: &Shape, node: Vertex) -> Option<Vertex> {
     let at = shape.coord(node);
     let dim = (0..shape.n_dims()).rev().find(|&dim| at[dim] > 0)?;
     let axis = shape.axes()[dim];
-    // Ahead of half way round, the end of the dimension is nearer than its start.
+    // Past half of the ring, the way round its end is shorter.
     let is_past_half = axis.link == AxisLink::Torus && at[dim] > axis.size / 2;
     let nearer = if is_past_half { (at[dim] + 1) % axis.size } else { at[dim] - 1 };
     Some(shape.vertex(at.with(dim, nearer)))
@@ -118,13 +117,13 @@ fn children(shape: &Shape, node: Vertex) -> Vec<Vertex> {
 fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
     let mine = children(shape, node);
     let k = mine.len();
-    // Which of its gates a node uses towards its parent, on the way up and down.
+    // The gates by which a node is connected with its parent, on the way up and on the way down.
     let to_parent = |child: Vertex| children(shape, child).len();
     let from_parent = |child: Vertex| match children(shape, child).len() {
         0 => 0,
         n => n + 1,
     };
-    // Where a node takes the values of its `index`-th child (from 1), and what serves it.
+    // The gate by which a node with `k` children serves its `index`-th child (from 1) on the way down.
     let down = |is_root: bool, k: usize, index: usize| match index {
         _ if is_root && index == k => k,
         _ => k + index,
@@ -136,7 +135,7 @@ fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
     });
     let (takes, serves) = (above.map(|above| above.0), above.map(|above| above.1));
     if k == 0 {
-        // A leaf starts by signalling its parent and ends by being signalled.
+        // A leaf first signals its parent, and ends when the parent signals it.
         return vec![Wires { from_remote: serves, to_remote: takes, ..Wires::default() }];
     }
     let is_root = above.is_none();
@@ -181,13 +180,13 @@ fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
 mod tests {
     use super::*;
 
-    /// Runs one operation on counters: every gate passes on the set of contributions it has.
-    /// Returns each node's result, or panics if somebody waits for ever.
+    /// Simulates one operation: every gate passes on the set of contributions that it has. Returns each node's
+    /// result; panics if a node waits for ever.
     fn run(shape: &Shape, arrangement: Arrangement) -> Vec<u128> {
         let n = shape.n_ranks();
         let all: Vec<Vec<Wires>> =
             shape.vertices().map(|node| arrangement.wires(shape, node)).collect();
-        // Signals on their way: (to, from a gate of the same node, value).
+        // Pending signals: (to, from, value).
         let mut signals: Vec<(Gate, Gate, u128)> = Vec::new();
         let mut results = vec![None; n as usize];
         let send = |signals: &mut Vec<_>, from: Gate, value| {
