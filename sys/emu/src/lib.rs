@@ -1,41 +1,39 @@
 //! The Tofu device in software.
 //!
-//! Rooms, each of which imports only those above it:
+//! Modules, each of which imports only modules above it:
 //!
-//! * `limits`: what the device has, ids, coordinates, return codes;
-//! * `shared`: the arena, locks, registrations, and how bytes move between ranks;
+//! * `limits`: the device's limits, ids, coordinates, return codes;
+//! * `shared`: the arena, locks, registrations, and copies between ranks;
 //! * `timing`: the latency model and the links of the torus;
 //! * `job`: ranks, nodes and their records; the environment's job; jobs that are stepped;
-//! * `queues`: descriptors, and a rank's own half of a VCQ;
-//! * `operations`: what they do at once or late, posting and polling;
+//! * `queues`: descriptors, and a rank's private half of a VCQ;
+//! * `operations`: execution of descriptors, at once or late; posting and polling;
 //! * `gates`: barrier gates and their reductions;
 //! * [`mod@c`]: the C interface.
 //!
-//! Any uTofu program runs on this crate: threads of one process, or processes of one host, are
-//! the ranks; their virtual control queues, registered memory and barrier gates live in one arena
-//! that all ranks map. A put is executed by the thread that posts it: bytes go straight into the
-//! target's memory and a notice goes into the target's queue. Only the late mode ([`Model::late`]) has a
-//! device thread, or an owner that does what is due ([`Job::stepped`]).
+//! Any uTofu program runs on this crate. The ranks are threads of one process or processes of one host; their virtual
+//! control queues, registrations and barrier gates live in one arena that all ranks map. The thread that posts a put
+//! also executes it: it copies the bytes into the target's memory and a notice into the target's queue. Only the late
+//! mode ([`Model::late`]) has a device thread, or an owner that performs the stages that are due ([`Job::stepped`]).
 //!
-//! What a rank is, is decided in [`Job`]: threads enter a job explicitly; a thread that has not
-//! entered one belongs to the job that the environment describes (see [`mod@env`]). The C interface
-//! is [`mod@c`]; it is the only way in for communication.
+//! [`Job`] determines the rank of a thread: a thread enters a job explicitly; a thread that has not entered a job
+//! belongs to the job that the environment describes (see [`mod@env`]). All communication goes through the C
+//! interface, [`mod@c`].
 //!
-//! Facts about the interface follow Fujitsu's "Development Studio uTofu User's Guide" (uTofu 1.0)
-//! and runs of small programs against Fujitsu's library over its simulated device.
+//! Facts about the interface follow Fujitsu's "Development Studio uTofu User's Guide" (uTofu 1.0) and runs of small
+//! programs against Fujitsu's library over its simulated device.
 //!
-//! This room must not know what the ranks compute: it has never heard of collectives or plans.
+//! This crate must not depend on what the ranks compute: it knows neither collectives nor plans.
 //!
 //! # The contract of remote memory access
 //!
-//! As with the real device, a registration promises that the memory stays mapped until the last
-//! operation on it is over. Deregistering stops operations that *start* later (they end with an
-//! error code), and waits for those that move more than 256 bytes just then, unless the process that
-//! performs them has died; a shorter one that has already looked the registration up may still touch the
-//! memory. Whoever has polled the notice of a put sees all of it. A rank that reads while another
-//! writes may see old bytes beside new ones, with two promises: an aligned word of 1, 2, 4 or 8
-//! bytes comes from one put, and once the watched end of a put has changed the rest has too
-//! ([`Watched`]).
+//! As with the real device, a registration promises that the memory stays mapped until the last operation on it is
+//! over. Deregistering makes operations that *start* later end with an error code. It waits for operations in
+//! progress that move more than 256 bytes, unless the process that performs them has died; a shorter operation that
+//! has already looked up the registration may still access the memory. A rank that has polled the notice of a put
+//! sees all of the put's data. A rank that reads while another rank writes may see old bytes beside new ones, with
+//! two promises: an aligned word of 1, 2, 4 or 8 bytes comes from one put, and once the watched end of a put has
+//! changed the rest has changed too ([`Watched`]).
 
 mod mrq;
 mod sync;

@@ -1,16 +1,14 @@
 //! The message receive queue: many ranks push notices, one pops them, without locks.
 //!
-//! A queue holds [`CAPACITY`] notices of one cache line each, which would be 8 MiB per VCQ. To
-//! keep a queue that is never far behind small and in the cache, its index space is cut into
-//! chunks: the first notice of a chunk takes one, the last that is read gives it back. So a queue in
-//! normal use alternates between two chunks. A lock guards who takes and who gives back; notices pass
-//! without it.
+//! A queue holds [`CAPACITY`] notices of one cache line each, which would be 8 MiB per VCQ. To keep a queue whose
+//! reader keeps up small and in the cache, its index space is divided into chunks. The sender of a chunk's first
+//! notice allocates a chunk, and the reader of its last notice frees it, so that a queue in normal use alternates
+//! between two chunks. A lock guards allocation and freeing; notices pass without the lock.
 //!
-//! Every notice has one index, given out by `tail`. A notice is there when its entry's `seq` is
-//! its index + 1; indices are never used twice, so stale entries of a reused chunk cannot be
-//! mistaken for new ones.
+//! Every notice has one index, which the sender takes from `tail`. A notice is complete when its entry's `seq` is its
+//! index + 1. Indices are never used twice, so stale entries of a reused chunk cannot be mistaken for new ones.
 //!
-//! The poster and the poller know what a notice means; [`Chunks`] knows where chunks lie.
+//! Only the poster and the poller interpret notices; [`Chunks`] knows where chunks are in memory.
 
 #[cfg(not(loom))]
 use crate::shared::lock::SpinLock as Lock;
@@ -21,13 +19,13 @@ type Lock = loom::sync::Mutex<()>;
 /// Notices in a chunk.
 #[cfg(not(loom))]
 pub(crate) const CHUNK: u64 = 256;
-/// Chunks in the index window; more than CAPACITY / CHUNK, so that a slot is never met twice.
+/// Chunks in the index window; more than CAPACITY / CHUNK, so that no two chunks in use have the same slot.
 #[cfg(not(loom))]
 const SLOTS: usize = 1024;
-/// Free chunks that a queue keeps: more than are ever in use at once.
+/// Free chunks that a queue keeps: more than are in use at any time.
 #[cfg(not(loom))]
 const FREE: usize = 584;
-/// Unread notices that a queue holds (the real device's number).
+/// Unread notices that a queue holds, as many as on the real device.
 #[cfg(not(loom))]
 pub(crate) const CAPACITY: u64 = 131_072;
 
@@ -40,13 +38,12 @@ const FREE: usize = 4;
 #[cfg(loom)]
 pub(crate) const CAPACITY: u64 = 4;
 
-/// What travels: five words whose meaning the poster and the poller share, and two numbers that
-/// the queue's reader needs.
+/// A notice: five words that only the poster and the poller interpret, and two numbers for the queue's reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notice {
     /// Kind, edata and return code, packed by the poster.
     pub meta: u64,
-    /// The VCQ on the other side.
+    /// Id of the VCQ on the other side.
     pub vcq: u64,
     /// Remote STADD.
     pub rmt: u64,
@@ -54,13 +51,13 @@ pub(crate) struct Notice {
     pub lcl: u64,
     /// Old value of an atomic operation.
     pub value: u64,
-    /// For local notices: how many local entries had been posted, this one included.
+    /// Local notices: number of local entries posted up to this one. 0 in other notices.
     pub order: u64,
-    /// When it may be seen, in ns; 0: at once.
+    /// Time from which a poll may return it, in ns; 0 for at once.
     pub ready_at: u64,
 }
 
-/// One entry: exactly a cache line, so that two senders do not share one.
+/// One entry: exactly a cache line, so that two senders never write to the same line.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub(crate) struct Entry {
@@ -68,7 +65,7 @@ pub(crate) struct Entry {
     words: [AtomicU64; 7],
 }
 
-/// A run of entries. Valid when zeroed.
+/// Entries of [`CHUNK`] consecutive indices. Valid when zeroed.
 #[repr(C)]
 pub(crate) struct Chunk {
     entries: [Entry; CHUNK as usize],
@@ -81,29 +78,29 @@ impl Default for Chunk {
     }
 }
 
-/// Where chunks come from.
+/// Allocator of chunks.
 pub(crate) trait Chunks {
-    /// Reserves memory for one zeroed chunk for ever; its number is not 0, and below 2^[`RUN_AT`]. None
-    /// if there is none left.
+    /// Allocates one zeroed chunk, which is never freed. Its number is not 0, and below 2^[`RUN_AT`]. `None` if no
+    /// memory is left.
     fn create(&self) -> Option<u64>;
-    /// The chunk that `create` has numbered.
+    /// Returns the chunk with this number from `create`.
     fn at(&self, chunk: u64) -> &Chunk;
 }
 
-/// Why a notice is lost.
+/// Reason why a notice is lost.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// The reader is too far behind, or there is no memory.
+    /// The reader is too far behind, or no memory is left.
     Overflow,
-    /// The sender took too long, and the reader does not wait for it any more.
+    /// The sender took too long, and the reader no longer waits for its notice.
     Late,
 }
 
-/// The chunk that a sender's last notice went to. It serves until its last index is used, so the
-/// sender's next notice mostly finds it here instead of in the queue's tables.
+/// The chunk of a sender's last notice. The chunk stays in place until its last index is used, so the sender's next
+/// notice mostly needs no look-up in the queue's tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recent {
-    /// Number of the run of indices that it serves, from 1; 0: none.
+    /// Number of the chunk's range of indices, from 1; 0 if there is no chunk.
     run: u64,
     chunk: u64,
 }
@@ -111,17 +108,17 @@ pub(crate) struct Recent {
 /// The shared part of a queue. Valid when zeroed.
 #[repr(C, align(64))]
 pub(crate) struct Ring {
-    /// Next index to give out. Written by all senders.
+    /// Next index to assign. Written by all senders.
     tail: AtomicU64,
     pad0: [u64; 7],
     /// First index not yet read. Written by the reader, once per chunk.
     head: AtomicU64,
     pad1: [u64; 7],
-    /// For each slot of the window which chunk serves it ([`Slot`]); 0: none yet.
+    /// Chunk of each slot of the window ([`Slot`]); 0 if none is assigned.
     table: [AtomicU64; SLOTS],
-    /// Guards what is below, and all changes of `table` and `head`.
+    /// Guards the fields below, and all changes of `table` and `head`.
     lock: Lock,
-    /// How many chunks serve no slot, and which: the last is the one most likely still in a cache.
+    /// Number of free chunks, and a stack of them: the top one is the most likely to be in a cache still.
     n_free: AtomicU64,
     free: [AtomicU64; FREE],
 }
@@ -142,7 +139,7 @@ impl Default for Ring {
     }
 }
 
-/// Number of the run of indices that share a chunk, from 1.
+/// Returns the number of the range of indices that share a chunk, from 1.
 #[inline]
 fn run_of(index: u64) -> u64 {
     index / CHUNK + 1
@@ -152,11 +149,11 @@ fn slot_of(index: u64) -> usize {
     (index / CHUNK) as usize % SLOTS
 }
 
-/// Where the run begins in a word of the table.
+/// First bit of the range's number in a word of the table.
 const RUN_AT: u32 = 40;
 
-/// A word of the table: which round of the window it is for, and the chunk. The round keeps a
-/// sender that reads an outdated word from writing into a chunk that has moved on.
+/// A word of the table: the number of a range of indices, and its chunk. The range's number keeps a sender that reads
+/// an outdated word from writing into a chunk that has been reused.
 struct Slot;
 
 impl Slot {
@@ -172,8 +169,8 @@ impl Slot {
 }
 
 impl Ring {
-    /// Appends a notice. The capacity is looked at once per chunk, so overflow may be found up to
-    /// two chunks late, and never early. `recent` is the sender's for this queue.
+    /// Appends a notice. The capacity is checked once per chunk, so an overflow may be detected up to two chunks
+    /// late, and never early. `recent` belongs to the sender and to this queue.
     #[inline]
     pub(crate) fn push(
         &self,
@@ -181,10 +178,10 @@ impl Ring {
         recent: &mut Recent,
         notice: &Notice,
     ) -> Result<(), Lost> {
-        // Relaxed: the index alone publishes nothing; `seq` does.
+        // Relaxed: the index publishes nothing; `seq` does.
         let index = self.tail.fetch_add(1, Ordering::Relaxed);
-        // The chunk of an index serves it until the reader has passed it, which waits for the
-        // notice; if the reader gives that up, the chunk serves nobody else.
+        // A chunk keeps its range of indices until the reader has passed the range, and the reader waits for every
+        // notice. If the reader gives up a notice, the chunk is never reused.
         if recent.run != run_of(index) {
             *recent = Recent { run: run_of(index), chunk: self.chunk(chunks, index)? };
         }
@@ -201,13 +198,13 @@ impl Ring {
         for (to, from) in entry.words.iter().zip(words) {
             to.store(from, Ordering::Relaxed);
         }
-        // Release pairs with the Acquire in peek: the words, and the data that the sender has
-        // moved before, are visible to who sees this number.
+        // Release pairs with the Acquire in pop: a reader that sees this number also sees the words, and the data
+        // that the sender has moved before.
         entry.seq.store(index + 1, Ordering::Release);
         Ok(())
     }
 
-    /// The chunk of an index.
+    /// Returns the chunk of an index, and allocates it if necessary.
     #[cold]
     fn chunk(&self, chunks: &impl Chunks, index: u64) -> Result<u64, Lost> {
         // Acquire pairs with the Release below: the chunk's earlier notices have been read.
@@ -215,10 +212,10 @@ impl Ring {
         if let Some(chunk) = Slot::chunk(word, index) {
             return Ok(chunk);
         }
-        // Relaxed: the lock orders all that it guards.
+        // Relaxed: the lock orders all accesses to the data that it guards.
         let _guard = self.locked();
         let head = self.head.load(Ordering::Relaxed);
-        // Head lags behind the reader by up to a chunk: what it may hold is not overflow yet.
+        // `head` lags behind the reader by up to a chunk; notices that the reader may have read are not an overflow.
         match index.checked_sub(head) {
             None => return Err(Lost::Late),
             Some(behind) if behind >= CAPACITY + CHUNK => return Err(Lost::Overflow),
@@ -251,15 +248,15 @@ impl Ring {
         guard
     }
 
-    /// A reader that starts at the first unread notice. At most one may be in use at a time.
+    /// Returns a reader that starts at the first unread notice. At most one may be in use at a time.
     pub(crate) fn reader(&self) -> Reader {
         Reader { next: self.head.load(Ordering::Acquire), chunk: 0, has_hole: false }
     }
 
-    /// Discards what an earlier owner has left, up to an index that no sender has used yet.
-    /// `is_patient` is asked while a notice is announced and not yet written; when it says no, the
-    /// sender is given up: it has died, or has found no room.
-    // Not modelled: it waits for senders, which loom would try without end.
+    /// Discards the notices of an earlier owner, up to an index that no sender has used yet. `is_patient` is called
+    /// while a notice has an index and is not written yet; if it returns false, the notice is given up: its sender
+    /// has died, or has found no room.
+    // Not in the loom model: loom would explore the wait for senders without end.
     #[cfg(not(loom))]
     pub(crate) fn drain(
         &self,
@@ -277,23 +274,23 @@ impl Ring {
     }
 }
 
-/// The private part of the one reader.
+/// The private state of the queue's only reader.
 pub(crate) struct Reader {
     next: u64,
-    /// The chunk of `next`, if it was already looked up.
+    /// Chunk of `next`; 0 if not looked up yet.
     chunk: u64,
-    /// Whether a notice of this chunk was given up. Its sender may still write it, so the chunk must
-    /// not serve again.
+    /// Whether a notice of this chunk was given up. Its sender may still write the notice, so the chunk must not be
+    /// reused.
     has_hole: bool,
 }
 
 impl Reader {
-    /// The next notice, if there is one.
-    // Polls mostly find none, and a notice is 56 bytes that a call would move once more.
+    /// Returns the next notice, if it is complete.
+    // Inlined: polls mostly find nothing, and a call would copy the 56 bytes of a notice once more.
     #[inline(always)]
     pub(crate) fn pop(&mut self, ring: &Ring, chunks: &impl Chunks) -> Option<Notice> {
         if self.chunk == 0 {
-            // Acquire pairs with the Release of the sender that took it.
+            // Acquire pairs with the Release of the sender that allocated the chunk.
             let word = ring.table[slot_of(self.next)].load(Ordering::Acquire);
             self.chunk = Slot::chunk(word, self.next)?;
         }
@@ -318,7 +315,7 @@ impl Reader {
         })
     }
 
-    /// Passes over a notice that does not come.
+    /// Skips a notice that its sender has not written.
     #[cfg(not(loom))]
     fn skip(&mut self, ring: &Ring) {
         self.has_hole = true;
@@ -328,12 +325,12 @@ impl Reader {
         }
     }
 
-    /// All entries were read, so all their senders are done: the chunk can serve again.
+    /// Frees the chunk: all of its entries have been read, so all of its senders are done with it.
     #[cold]
     fn leave_chunk(&mut self, ring: &Ring) {
         let _guard = ring.locked();
-        // Relaxed: the lock orders all that it guards. In this order a reader that dies in between
-        // loses a chunk at most.
+        // Relaxed: the lock orders all accesses to the data that it guards. With this order of stores a reader that
+        // dies between them loses at most a chunk.
         ring.table[slot_of(self.next - 1)].store(0, Ordering::Relaxed);
         // Release pairs with the Acquire of a later reader.
         ring.head.store(self.next, Ordering::Release);

@@ -1,5 +1,5 @@
-//! All interleavings of few pushes and pops. Chunks hold two notices, so that senders race for
-//! installing a chunk and the reader gives chunks back meanwhile.
+//! All interleavings of a few pushes and pops. Chunks hold two notices, so that senders race for the installation of
+//! a chunk while the reader frees chunks.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p utofu-emu --release loom_`
 
@@ -7,7 +7,7 @@ use super::*;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Made beforehand, because loom's atomics cannot be made from zeros.
+/// A ring whose chunks are created beforehand, because loom's atomics cannot be created from zeros.
 struct Model {
     ring: Ring,
     chunks: Vec<Chunk>,
@@ -32,7 +32,7 @@ fn model() -> Arc<Model> {
     })
 }
 
-/// No word is 0, so that a word read too early is noticed.
+/// No word is 0, so that a word that is read too early is detected.
 fn notice(sender: u64, n: u64) -> Notice {
     let v = sender * 16 + n + 1;
     Notice {

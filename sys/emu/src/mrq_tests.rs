@@ -2,7 +2,7 @@ use super::*;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
-/// Chunks on the heap. Without a lock, which would order what the queue must order by itself.
+/// Chunks on the heap. No lock here: it would order accesses that the queue must order by itself.
 struct Heap {
     chunks: [OnceLock<Box<Chunk>>; FREE],
     made: AtomicUsize,
@@ -15,7 +15,7 @@ impl Default for Heap {
 }
 
 impl Heap {
-    /// How many chunks were ever made.
+    /// Returns the number of chunks created so far.
     fn made(&self) -> usize {
         self.made.load(Ordering::Relaxed)
     }
@@ -23,7 +23,7 @@ impl Heap {
 
 impl Chunks for Heap {
     fn create(&self) -> Option<u64> {
-        // Relaxed: every place is handed out once; the queue publishes it.
+        // Relaxed: every slot is used once; the queue publishes it.
         let n = self.made.fetch_add(1, Ordering::Relaxed);
         assert!(self.chunks[n].set(Box::default()).is_ok(), "made once");
         Some(n as u64 + 1)
@@ -54,7 +54,7 @@ fn a_queue_in_normal_use_stays_small() {
 fn a_full_queue_keeps_everything_and_then_overflows() {
     let (ring, heap) = (Box::<Ring>::default(), Heap::default());
     let mut reader = ring.reader();
-    // Start anywhere in the window, also across its end.
+    // The test starts near the end of the window and continues across it.
     for i in 0..SLOTS as u64 * CHUNK - 1000 {
         ring.push(&heap, &mut Recent::default(), &notice(1, i)).unwrap();
         assert!(reader.pop(&ring, &heap).is_some());
@@ -86,15 +86,15 @@ fn what_an_earlier_owner_left_is_drained() {
     assert_eq!(second.pop(&ring, &heap), Some(notice(2, 5)));
 }
 
-/// A sender that died between announcing a notice and writing it stops nobody, and one that was only
-/// slow harms nobody.
+/// A sender that has died between taking an index and writing its notice blocks no rank, and a sender that was only
+/// slow does no harm.
 #[test]
 fn a_notice_that_never_comes_is_given_up() {
     let (ring, heap) = (Box::<Ring>::default(), Heap::default());
     ring.push(&heap, &mut Recent::default(), &notice(1, 0)).unwrap();
     let dead = ring.tail.fetch_add(1, Ordering::Relaxed);
     ring.push(&heap, &mut Recent::default(), &notice(1, 2)).unwrap();
-    // Others that never even looked for a chunk.
+    // Indices of senders that have not looked up their chunk yet.
     ring.tail.fetch_add(2 * CHUNK, Ordering::Relaxed);
     let mut asked = 0;
     let mut reader = ring.reader();
@@ -106,7 +106,7 @@ fn a_notice_that_never_comes_is_given_up() {
     let made = heap.made();
     for i in 0..4 * CHUNK {
         ring.push(&heap, &mut Recent::default(), &notice(2, i)).unwrap();
-        // The slow one writes after all.
+        // The slow sender writes its notice after all.
         heap.at(1).entries[dead as usize].seq.store(dead + 1, Ordering::Relaxed);
         assert_eq!(reader.pop(&ring, &heap), Some(notice(2, i)));
     }
@@ -140,8 +140,8 @@ fn senders_keep_their_order() {
                 let mut recent = Recent::default();
                 for n in 0..EACH {
                     ring.push(heap, &mut recent, &notice(sender, n)).unwrap();
-                    // Far enough from the capacity however slow the reader is.
-                    // Others move both on between the two looks.
+                    // Keeps a distance from the capacity, however slow the reader is. Other threads move `tail` and
+                    // `head` between the two loads.
                     let unread = || {
                         let tail = ring.tail.load(Ordering::Relaxed);
                         tail.saturating_sub(ring.head.load(Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Why ranks do not come together.
+//! Errors of the rendezvous and of the exchange.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,36 +12,36 @@ use std::time::Duration;
 pub struct VariableError {
     /// The variable.
     pub name: &'static str,
-    /// What it says; `None` if it is not set.
+    /// The variable's value; `None` if it is not set.
     pub value: Option<String>,
-    /// What it must be: a value, or a description of the values that are right.
+    /// What it must be: a value, or a description of the valid values.
     pub wanted: String,
 }
 
-/// A rank that does not have what [`crate::Exchange::agree`] asked for.
+/// A rank that lacks what [`crate::Exchange::agree`] asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}: {reason}")]
 pub struct Refusal {
     /// The rank.
     pub rank: usize,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
-/// Why the ranks did not come together.
+/// Reason why the rendezvous or an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
     /// A variable is not set, or has no usable value.
     #[error(transparent)]
     Variable(#[from] VariableError),
-    /// The ranks have no place to meet, as they are on several hosts.
+    /// The ranks are on several hosts and have no common place for a rendezvous.
     #[error(
         "{variable}={value} says that not all {size} ranks are on this host: set HOPBINE_RENDEZVOUS to a path on a file system that all share"
     )]
     SeveralHosts {
-        /// The launcher's variable that tells.
+        /// The launcher's variable that shows this.
         variable: &'static str,
-        /// Its value.
+        /// The variable's value.
         value: String,
         /// Number of ranks.
         size: usize,
@@ -68,22 +68,22 @@ pub enum BootstrapError {
         ))
     )]
     Missing {
-        /// Who waited.
+        /// The rank that waited.
         rank: usize,
         /// Number of ranks.
         size: usize,
-        /// For whom.
+        /// The ranks for which it waited.
         missing: Vec<usize>,
-        /// What they were to take part in.
+        /// The phase in which they were missing.
         phase: Phase,
-        /// How long it waited.
+        /// How long the rank waited.
         waited: Duration,
-        /// A different number of ranks that one of the missing claims.
+        /// A different number of ranks, in the record of one of the missing.
         other_size: Option<usize>,
-        /// One of the missing whose records are of another protocol, its number and this rank's.
+        /// One of the missing ranks whose record has another protocol number, that number, and this rank's.
         other_protocol: Option<(usize, u8, u8)>,
     },
-    /// Another process says that it is this rank.
+    /// Another process has the same rank.
     #[error("another process is also rank {rank} of {size}: each rank must be one process")]
     Twice {
         /// The rank.
@@ -91,23 +91,23 @@ pub enum BootstrapError {
         /// Number of ranks.
         size: usize,
     },
-    /// What the exchange is made of has failed.
+    /// The transport of the exchange has failed.
     #[error(transparent)]
     Failed(Box<dyn std::error::Error + Send + Sync>),
     /// A rank of the same process gave up (it dropped its exchange).
     #[error("rank {gone} left before rank {rank} had its answer")]
     Gone {
-        /// Who waited.
+        /// The rank that waited.
         rank: usize,
-        /// Who left.
+        /// The rank that left.
         gone: usize,
     },
 }
 
-/// What ranks wait for each other in.
+/// Phases in which ranks wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Appearing at the rendezvous.
+    /// Arrival at the rendezvous.
     Arrival,
     /// The exchange with this number, counted from 1.
     Exchange(u64),
@@ -122,7 +122,7 @@ impl std::fmt::Display for Phase {
     }
 }
 
-/// Ranks in an error message: all of them up to a screenful.
+/// Ranks in an error message: at most 16 of them.
 struct List<'a>(&'a [usize]);
 
 impl std::fmt::Display for List<'_> {

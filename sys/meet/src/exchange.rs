@@ -1,4 +1,4 @@
-//! The exchange, which is all that most of a program sees of how its ranks meet.
+//! The exchange: the interface to the rendezvous for most of a program.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use crate::records::Records;
 
 /// Collective exchange of small messages. All ranks make the same calls in the same order.
 pub trait Exchange: Send + Sync {
-    /// This rank.
+    /// Returns this rank.
     fn rank(&self) -> usize;
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     fn size(&self) -> usize;
 
-    /// How long later calls wait for the other ranks.
+    /// Sets how long later calls wait for the other ranks.
     fn set_timeout(&mut self, timeout: Duration);
 
-    /// Gives everyone `mine`; returns everyone's, by rank. Lengths may differ.
+    /// Sends `mine` to all ranks and returns the records of all ranks, by rank. Lengths may differ.
     ///
     /// # Errors
-    /// [`BootstrapError::Missing`] names the ranks that did not take part in time. The exchange is
-    /// out of step then and not to be used further.
+    /// [`BootstrapError::Missing`] names the ranks that did not take part in time. The exchange is then out of step
+    /// and must not be used further.
     fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError>;
 
-    /// As [`Exchange::allgather`], for what a rank may fail to have: then everyone gets the same
-    /// refusal, that of the first such rank.
+    /// As [`Exchange::allgather`], for records that a rank may fail to provide: then all ranks return the same
+    /// refusal, that of the first rank that failed.
     ///
     /// # Errors
     /// As [`Exchange::allgather`].
@@ -46,11 +46,11 @@ pub trait Exchange: Send + Sync {
         Ok(Ok(all.without_first(1)))
     }
 
-    /// The ranks that do not call it in time; empty if all have. For ranks that are left after a
-    /// failure: the exchange may be out of step, and is not to be used further.
+    /// Returns the ranks that do not call this function in time; empty if all do. For the ranks left after a failure:
+    /// the exchange may be out of step afterwards, and must not be used further.
     ///
     /// # Errors
-    /// As [`Exchange::allgather`], but for [`BootstrapError::Missing`].
+    /// As [`Exchange::allgather`], except [`BootstrapError::Missing`].
     fn roll_call(&mut self) -> Result<Vec<usize>, BootstrapError> {
         match self.barrier() {
             Ok(()) => Ok(Vec::new()),
@@ -59,7 +59,7 @@ pub trait Exchange: Send + Sync {
         }
     }
 
-    /// Returns when all ranks have called it.
+    /// Returns when all ranks have called this function.
     ///
     /// # Errors
     /// As [`Exchange::allgather`].

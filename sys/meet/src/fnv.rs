@@ -1,19 +1,19 @@
 //! The hash FNV-1a of 64 bits, by Fowler, Noll and Vo
 //! (draft-eastlake-fnv, "The FNV Non-Cryptographic Hash Algorithm").
 
-/// Of nothing.
+/// Hash of no bytes.
 pub const START: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// `hash` with a byte more. Also of words, where whoever hashes some rotates the hash after each: the upper
-/// half of a word would not reach the lower half of the hash.
+/// Adds a byte to `hash`. Can also add words of 64 bits, if the caller rotates the hash after each word: otherwise a
+/// word's upper half would not reach the hash's lower half.
 #[inline]
 #[must_use]
 pub fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(PRIME)
 }
 
-/// Of bytes.
+/// Returns the hash of bytes.
 pub fn of_bytes(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(START, |hash, byte| mix(hash, byte.into()))
 }
@@ -22,7 +22,7 @@ pub fn of_bytes(bytes: impl IntoIterator<Item = u8>) -> u64 {
 mod tests {
     use super::*;
 
-    /// Of the draft's test vectors.
+    /// Test vectors of the draft.
     #[test]
     fn known_texts_have_known_hashes() {
         for (text, hash) in [

@@ -1,4 +1,4 @@
-//! Rank and number of ranks as the launchers of MPI give them in the environment.
+//! Rank and number of ranks from the environment variables of MPI's and Slurm's launchers.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use crate::own;
 use crate::process::Stat;
 use crate::variables::{Lookup, number_of};
 
-/// A launcher and its variables for the rank, the number of ranks, and the ranks on this host (the
-/// first that is set).
+/// A launcher and its variables for the rank, for the number of ranks, and for the ranks on this host (the first of
+/// these that is set counts).
 struct Names {
     launcher: &'static str,
     rank: &'static str,
@@ -17,7 +17,7 @@ struct Names {
     here: &'static [&'static str],
 }
 
-/// All launchers, in the order of the search: a launcher may itself run within a job of Slurm's.
+/// All launchers, in the order of the search: another launcher may itself run within a Slurm job.
 const LAUNCHERS: [Names; 3] = [
     Names {
         launcher: "Open MPI's mpirun",
@@ -25,14 +25,14 @@ const LAUNCHERS: [Names; 3] = [
         size: "OMPI_COMM_WORLD_SIZE",
         here: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
     },
-    // Or `srun --mpi=pmi2`, which says less.
+    // Or `srun --mpi=pmi2`, which sets fewer variables.
     Names {
         launcher: "MPICH's mpiexec",
         rank: "PMI_RANK",
         size: "PMI_SIZE",
         here: &["MPI_LOCALNRANKS", "SLURM_STEP_TASKS_PER_NODE"],
     },
-    // srun sets the second variable, a batch script alone does not.
+    // srun sets the second variable; a batch script alone does not.
     Names {
         launcher: "srun",
         rank: "SLURM_PROCID",
@@ -41,24 +41,24 @@ const LAUNCHERS: [Names; 3] = [
     },
 ];
 
-/// What a launcher says.
+/// A launcher's settings for this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// This process's rank.
     pub rank: usize,
     /// Number of ranks.
     pub size: usize,
-    /// The variable that names the rank, by which its processes are known.
+    /// The launcher's variable for the rank, by which processes are recognised as ranks.
     pub(crate) variable: &'static str,
-    /// The variable that tells that some ranks are on other hosts.
+    /// The variable that shows that some ranks are on other hosts, and its value.
     pub(crate) elsewhere: Option<(&'static str, String)>,
 }
 
 impl Launched {
-    /// What the launcher that has started this process says; `None` if none has.
+    /// Returns the settings of the launcher that has started this process; `None` if there is no launcher.
     ///
     /// # Errors
-    /// [`VariableError`] if it makes no sense.
+    /// [`VariableError`] if the values are not valid.
     pub fn find(get: Lookup<'_>) -> Result<Option<Launched>, VariableError> {
         for Names { launcher, rank, size, here } in LAUNCHERS {
             if get(rank).is_none() || get(size).is_none() {
@@ -82,12 +82,12 @@ impl Launched {
         Ok(None)
     }
 
-    /// The variable that tells that some ranks are on other hosts, and what it says.
+    /// Returns the variable that shows that some ranks are on other hosts, and its value.
     pub fn elsewhere(&self) -> Option<(&'static str, &str)> {
         self.elsewhere.as_ref().map(|(name, value)| (*name, &value[..]))
     }
 
-    /// A path that the ranks have in common, and with no other job: in a directory of this user's.
+    /// Returns a path that all ranks of this job, and no other job, compute: in a directory of this user.
     ///
     /// # Errors
     /// [`BootstrapError::SeveralHosts`], or [`BootstrapError::Variable`] if no directory can hold it.
@@ -104,12 +104,12 @@ impl Launched {
     }
 }
 
-/// A name for the process that has started this job's ranks: the nearest ancestor that is no rank
-/// itself. Ranks that are wrapped in scripts have it in common all the same.
+/// Returns a name for the process that has started this job's ranks: the nearest ancestor that is not a rank itself.
+/// Ranks that are wrapped in scripts also have this ancestor in common.
 fn name(launched: &Launched) -> Option<String> {
     let stat = |pid| Stat::of(pid).ok().flatten();
     let mut pid = number()?;
-    // Chains are short; a bound keeps a strange /proc from holding us.
+    // Chains are short; the bound prevents an endless loop on a malformed /proc.
     for _ in 0..64 {
         let parent = stat(pid)?.parent;
         let environment = std::fs::read(format!("/proc/{parent}/environ")).unwrap_or_default();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(with(&mpich), launched(0, 2, "PMI_RANK"));
         let slurm = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2")];
         assert_eq!(with(&slurm), launched(1, 2, "SLURM_PROCID"));
-        // A batch script is not started by srun.
+        // srun does not start batch scripts.
         assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), Ok(None));
     }
 

@@ -1,25 +1,26 @@
-//! How the processes of a job find each other, and what they share before any wire is open.
+//! Rendezvous of a job's processes, and what they share before any endpoint is open.
 //!
-//! * [`Place`]: which rank a process is, by the variables of hopbine's launcher, of MPI's or of Slurm's;
-//! * [`Exchange`]: a collective exchange of small messages, through files ([`Bootstrap`]) or in the memory
-//!   of one process ([`LocalExchange`]);
+//! * [`Place`]: a process's rank, from the variables of hopbine's launcher, of MPI's or of Slurm's;
+//! * [`Exchange`]: a collective exchange of small messages, through files ([`Bootstrap`]) or in the memory of one
+//!   process ([`LocalExchange`]);
 //! * [`create_memory`], [`open_memory`] and [`Mapping`]: memory without a name that ranks of one host map;
-//! * [`variables`]: every environment variable that hopbine reads, and how;
-//! * [`Leave`]: permission to reach this process's memory, where Yama asks for it.
+//! * [`variables`]: every environment variable that hopbine reads, and its parsing;
+//! * [`Leave`]: permission to access this process's memory, if Yama requires it.
 //!
-//! Before the first one-sided operation every rank must learn the others' addresses. Any launcher will do
-//! that starts the processes and sets `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`.
+//! Before the first one-sided operation every rank must know the other ranks' addresses. Any launcher suffices that
+//! starts the processes and sets `HOPBINE_RANK`, `HOPBINE_SIZE` and `HOPBINE_RENDEZVOUS`.
 //!
-//! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the launcher's
-//! unless `HOPBINE_SIZE` or `HOPBINE_RANK` is set. Ranks of one host then need no `HOPBINE_RENDEZVOUS`: they
-//! meet by files in `$XDG_RUNTIME_DIR/hopbine-USER` (else in `/dev/shm`, else in the directory for temporary
-//! files), which go when all have met. With nothing set and no launcher a process is a job of one rank.
+//! Under `mpirun` or `mpiexec` of Open MPI and MPICH, and under `srun`, rank and size are the launcher's unless
+//! `HOPBINE_SIZE` or `HOPBINE_RANK` is set. Ranks of one host then need no `HOPBINE_RENDEZVOUS`: they meet by files
+//! in `$XDG_RUNTIME_DIR/hopbine-USER` (else in `/dev/shm`, else in the directory for temporary files), which are
+//! removed when all ranks have dropped their exchanges. With nothing set and no launcher a process is a job of one
+//! rank.
 //!
-//! All environment variables of hopbine are in [`variables`]. Nothing that another process wrote is used before it
-//! has been checked: files and memory must be this user's own.
+//! All environment variables of hopbine are in [`variables`]. Data that another process wrote are checked before use:
+//! files and memory must belong to this user.
 //!
-//! This crate knows nothing of devices: it moves what ranks say at start-up, with file system time, not
-//! network time.
+//! This crate knows nothing of devices: it exchanges the ranks' start-up data in the time of a file system, not of a
+//! network.
 
 mod error;
 mod exchange;

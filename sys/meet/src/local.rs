@@ -7,7 +7,7 @@ use crate::error::{BootstrapError, Phase};
 use crate::exchange::Exchange;
 use crate::records::Records;
 
-/// One exchange in progress among ranks of a process, and the result of the last one.
+/// The exchange in progress among ranks of a process, and the result of the last one.
 #[derive(Debug)]
 pub struct Gathering {
     /// Completed exchanges.
@@ -19,17 +19,18 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Among `size` ranks.
+    /// Creates the state of exchanges among `size` ranks.
     pub fn new(size: usize) -> Self {
         Gathering { generation: 0, arrived: vec![None; size], result: Arc::default() }
     }
 
-    /// Ranks.
+    /// Returns the number of ranks.
     pub fn size(&self) -> usize {
         self.arrived.len()
     }
 
-    /// A rank takes part in the next exchange. Returns its number, and whether it is complete now.
+    /// Enters a rank's message in the exchange in progress. Returns the exchange's number, and whether it is now
+    /// complete.
     pub fn arrive(&mut self, rank: usize, mine: &[u8]) -> (u64, bool) {
         let number = self.generation;
         self.arrived[rank] = Some(mine.to_vec());
@@ -41,13 +42,13 @@ impl Gathering {
         (number, is_complete)
     }
 
-    /// Everybody's messages, if the exchange is complete. The next one is not before this rank has taken
-    /// part in it, so the result is still that of this one.
+    /// Returns the messages of all ranks, if exchange `number` is complete. The next exchange cannot complete before
+    /// this rank has taken part in it, so the result is still that of exchange `number`.
     pub fn result(&self, number: u64) -> Option<Arc<Records>> {
         (self.generation != number).then(|| Arc::clone(&self.result))
     }
 
-    /// The error of a rank that has waited so long in vain.
+    /// Returns the error of a rank that has waited this long without success.
     pub fn missing(&self, rank: usize, waited: Duration) -> BootstrapError {
         let missing = self.arrived.iter().enumerate().filter(|(_, told)| told.is_none());
         BootstrapError::Missing {
@@ -65,7 +66,7 @@ impl Gathering {
 #[derive(Debug)]
 struct State {
     gathering: Gathering,
-    /// A rank that left.
+    /// A rank that has dropped its exchange.
     gone: Option<usize>,
 }
 
@@ -76,14 +77,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// The state stays consistent if a rank panics: every change to it is a single step.
+    /// Locks the state, which stays consistent if a rank panics: every change to it is a single step.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One rank of a group of threads. Dropping it tells the others, so that none waits for a thread that
-/// has panicked.
+/// One rank of a group of threads. Dropping it tells the other ranks, so that no rank waits for a thread that has
+/// panicked.
 #[derive(Debug)]
 pub struct LocalExchange {
     shared: Arc<Shared>,
@@ -93,7 +94,7 @@ pub struct LocalExchange {
 }
 
 impl LocalExchange {
-    /// The members of a group of `size` ranks, in order, one for each thread.
+    /// Creates the members of a group of `size` ranks, in order, one for each thread.
     #[must_use]
     pub fn group(size: usize, timeout: Duration) -> Vec<LocalExchange> {
         let state = Mutex::new(State { gathering: Gathering::new(size), gone: None });

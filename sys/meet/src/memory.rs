@@ -1,5 +1,5 @@
-//! Memory that ranks of one host share: memfds, which have no name in any file system, so that nothing is
-//! left behind whatever becomes of the ranks.
+//! Memory that ranks of one host share: memfds, which have no name in any file system, so that no files remain
+//! however the ranks end.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -12,18 +12,18 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::own::user;
 
-/// Of shared memory: it can neither shrink nor grow, and keeps its seals.
+/// Seals of shared memory: it can neither shrink nor grow, and its seals cannot change.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// New memory of `len` zeroed bytes, sealed, for this user alone. Others can open it ([`open_memory`]) as long
-/// as the file is open. `/proc` shows it under `name`.
+/// Creates memory of `len` zeroed bytes, sealed, for this user alone. Other processes can open it ([`open_memory`])
+/// as long as the file is open. `/proc` shows it under `name`.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn create_memory(name: &str, len: u64) -> io::Result<File> {
     let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.set_permissions(Permissions::from_mode(0o600))?;
-    // Where this process's files may not be so long, the system would end it with a signal.
+    // If this length exceeds the process's file size limit, `set_len` would end the process with a signal.
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < len) {
         let kind = io::ErrorKind::FileTooLarge;
         return Err(io::Error::new(kind, format!("files may have {most} bytes only (ulimit -f)")));
@@ -33,11 +33,12 @@ pub fn create_memory(name: &str, len: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the memory of `len` bytes that a process has as descriptor `fd`, by its number in `/proc`.
-/// A descriptor that is something else is not opened for writing.
+/// Opens the memory of `len` bytes that the process with number `pid` in `/proc` has as descriptor `fd`. A descriptor
+/// of anything else is not opened for writing.
 ///
 /// # Errors
-/// What the system says, or of kind [`io::ErrorKind::InvalidData`] what it is instead.
+/// The system's error, or an error of kind [`io::ErrorKind::InvalidData`] that says what is wrong with the
+/// descriptor.
 pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
     let path = format!("/proc/{pid}/fd/{fd}");
     let wrong = |what: String| Err(io::Error::new(io::ErrorKind::InvalidData, what));
@@ -50,7 +51,7 @@ pub fn open_memory(pid: u32, fd: u32, len: u64) -> io::Result<File> {
     }
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
     let memory = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path)?;
-    // A file of a file system that has no seals is refused as well.
+    // A file of a file system without seals is refused as well.
     if fcntl_get_seals(&memory).ok() != Some(SEALS) {
         return wrong("it is not sealed".to_owned());
     }
@@ -67,16 +68,16 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: plain memory; who may access which part of it when is agreed on by its users.
+// SAFETY: plain memory; its users agree on who may access which part of it at which time.
 unsafe impl Send for Mapping {}
-// SAFETY: as above: a shared reference gives out addresses only.
+// SAFETY: as above; a shared reference gives only addresses.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// The first `len` bytes of shared memory.
+    /// Maps the first `len` bytes of shared memory.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn shared(memory: &File, len: usize) -> io::Result<Mapping> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         let flags = flags | MapFlags::NORESERVE;
@@ -85,18 +86,18 @@ impl Mapping {
         Mapping::at(base.cast(), len)
     }
 
-    /// Zeroed memory of this process's; it costs only the pages that are touched.
+    /// Maps zeroed memory for this process alone, which costs only the pages that are touched.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn private(len: usize) -> io::Result<Mapping> {
         Mapping::anonymous(len, MapFlags::NORESERVE)
     }
 
-    /// As [`Mapping::private`], but where the system counts what is promised it must have that much.
+    /// As [`Mapping::private`], but a system that accounts for reserved memory must have this much.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn promised(len: usize) -> io::Result<Mapping> {
         Mapping::anonymous(len, MapFlags::empty())
     }
@@ -108,8 +109,9 @@ impl Mapping {
         Mapping::at(base.cast(), len)
     }
 
-    /// Children of this process do not get it: a fork would otherwise leave pages that are registered to
-    /// whoever writes last. Where the system refuses, the forking user has to be careful.
+    /// Excludes the mapping from children of this process: after a fork, copy-on-write would otherwise give the
+    /// registered pages to either process, depending on which writes last. If the system refuses, programs that fork
+    /// must avoid this themselves.
     #[must_use]
     pub fn without_children(self) -> Mapping {
         // SAFETY: the advice changes nothing in this process.
@@ -128,7 +130,7 @@ impl Mapping {
         self.base
     }
 
-    /// Bytes mapped.
+    /// Returns the length of the mapping in bytes.
     #[inline]
     pub fn n_bytes(&self) -> usize {
         self.len
@@ -137,8 +139,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // A failure would leave it mapped, which is harmless.
-        // SAFETY: the mapping that this value has made; nobody refers to it any more.
+        // After a failure the memory stays mapped, which is harmless.
+        // SAFETY: this value has made the mapping; no reference to it is left.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
@@ -193,7 +195,7 @@ mod tests {
         open_to_all.set_permissions(Permissions::from_mode(0o644)).unwrap();
         refused(&open_to_all, "other users can access it");
         let closed = create_memory("closed", LEN).unwrap().as_raw_fd() as u32;
-        // Another test may have the number by now, but for other memory.
+        // Another test may have the descriptor by now, but for memory of another length.
         assert!(open_memory(std::process::id(), closed, LEN + 1).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! This user's files and directories, which nobody else may write to.
+//! This user's files and directories, to which no other user may write.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// This process's user.
+/// Returns this process's effective user id.
 pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// What is said of pipes and the like.
+/// Message about pipes, sockets and the like.
 const NO_FILE: &str = "is not a regular file: name a new file";
 
-/// Opens a file of this user's. Refuses a link, anything but a regular file, and a file that belongs
-/// to another user, that others may write to, or that has further names.
+/// Opens a file of this user. Refuses symbolic links, anything but regular files, and files that belong to another
+/// user, to which others may write, or that have further names.
 ///
 /// # Errors
-/// What the system says, or what is wrong with the file as the end of a sentence about it, of kind
-/// [`io::ErrorKind::Other`].
+/// The system's error, or an error of kind [`io::ErrorKind::Other`] whose text is the end of a sentence about the
+/// file.
 pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // Without NONBLOCK the opening of a pipe would wait for its other end.
+    // Without NONBLOCK, opening a pipe would wait for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(flags.bits() as i32).open(path);
     let file = file.map_err(|e| match Errno::from_io_error(&e) {
@@ -47,7 +47,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
     Err(io::Error::other(trouble))
 }
 
-/// A path for the ranks that one launcher has started, in a directory of this user's alone.
+/// Returns a path for the ranks that one launcher has started, in a directory that only this user can access.
 pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let places = runtime.into_iter().chain([PathBuf::from("/dev/shm"), std::env::temp_dir()]);
@@ -61,8 +61,8 @@ pub(crate) fn path_for(launcher: &str) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// `hopbine-USER` in `place`, made if it is not there. Refuses a link, and a directory of or for
-/// others.
+/// Returns `hopbine-USER` in `place`, and creates it if necessary. Refuses symbolic links, and directories that
+/// belong to other users or that they can access.
 fn private_dir(place: &Path) -> io::Result<PathBuf> {
     let dir = place.join(format!("hopbine-{}", user()));
     match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
@@ -98,7 +98,7 @@ mod tests {
         assert!(private_dir(dir.path()).is_err(), "a link that somebody has prepared");
     }
 
-    /// Only root can make a file that belongs to another; as root, the tests do.
+    /// Only root can create a file of another user; if the tests run as root, this one does so.
     #[test]
     fn another_users_file_is_refused() {
         let refused = |path: &Path| {
@@ -111,7 +111,7 @@ mod tests {
             let text = refused(file.path());
             assert!(text.contains("another user"), "{text}");
         } else {
-            // The system's own files are another user's.
+            // The system's own files belong to another user.
             let text = refused(Path::new("/etc/passwd"));
             assert!(text.contains("another user") || text.contains("denied"), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Who this process is among the ranks of a job, and where these meet.
+//! This process's rank in the job, and the rendezvous of the ranks.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use crate::files::Bootstrap;
 use crate::launcher::Launched;
 use crate::variables::{Lookup, RANK, RENDEZVOUS, SIZE, number_of};
 
-/// Most ranks of a job: many more than rounds through files are for, few enough to make room for.
+/// Largest number of ranks of a job: many more than exchanges through files can serve, and few enough to allocate
+/// for.
 const MOST_RANKS: usize = 1 << 20;
 
 /// This process among the ranks of its job.
@@ -18,17 +19,17 @@ pub struct Place {
     pub rank: usize,
     /// Number of ranks.
     pub size: usize,
-    /// The launcher that says so, if not our own variables.
+    /// The launcher that set rank and size; `None` if hopbine's own variables did.
     pub launched: Option<Launched>,
 }
 
 impl Place {
-    /// Whether variables of our own say who this is.
+    /// Returns whether hopbine's own variables set the rank or the size.
     pub fn is_said(get: Lookup<'_>) -> bool {
         [&RANK, &SIZE].iter().any(|variable| variable.get(get).is_some())
     }
 
-    /// Number of ranks as the environment says, whichever of them this is; 1 if it says nothing.
+    /// Returns the number of ranks in the environment, regardless of this process's rank; 1 without any variable.
     ///
     /// # Errors
     /// [`VariableError`].
@@ -39,10 +40,10 @@ impl Place {
         }
     }
 
-    /// Who this process is, as the environment says; the only rank if it says nothing.
+    /// Returns rank and size from the environment; rank 0 of 1 without any variable.
     ///
     /// # Errors
-    /// [`VariableError`] names what is missing or makes no sense.
+    /// [`VariableError`] names the variable that is missing or not valid.
     pub fn find(get: Lookup<'_>) -> Result<Place, VariableError> {
         if let Some(launched) = launched(get)? {
             let Launched { rank, size, .. } = launched;
@@ -63,8 +64,8 @@ impl Place {
         Ok(Place { rank, size, launched: None })
     }
 
-    /// Meets the other ranks. What meets for another `purpose` (a suffix of the files' names) does so apart.
-    /// `timeout` bounds this and every later wait.
+    /// Meets the other ranks. Each `purpose` (a suffix of the files' names) has a rendezvous of its own. `timeout`
+    /// limits this and every later wait.
     ///
     /// # Errors
     /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
@@ -81,7 +82,7 @@ impl Place {
         };
         let Place { rank, size, .. } = *self;
         if let Some(said) = RENDEZVOUS.get(get) {
-            // A path need not be text.
+            // The path need not be valid UTF-8.
             let path = std::env::var_os(RENDEZVOUS.name).unwrap_or_else(|| said.into());
             return Bootstrap::join(&at(path.into()), (rank, size), timeout, false);
         }
@@ -93,7 +94,7 @@ impl Place {
     }
 }
 
-/// What a launcher of MPI's or Slurm's says, if our own variables say nothing.
+/// Returns the settings of MPI's or Slurm's launcher, if hopbine's own variables are not set.
 fn launched(get: Lookup<'_>) -> Result<Option<Launched>, VariableError> {
     if Place::is_said(get) { Ok(None) } else { Launched::find(get) }
 }
@@ -117,7 +118,7 @@ mod tests {
         assert_eq!(with(&[("HOPBINE_RANK", "2"), ("HOPBINE_SIZE", "4")]), Ok((2, 4)));
         let mpich = [("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("MPI_LOCALNRANKS", "2")];
         assert_eq!(with(&mpich), Ok((1, 2)));
-        // Our own variables come first.
+        // hopbine's own variables come first.
         assert_eq!(with(&[mpich[0], mpich[1], ("HOPBINE_SIZE", "1")]), Ok((0, 1)));
     }
 

@@ -1,4 +1,4 @@
-//! What `/proc` says of a process.
+//! A process's state in `/proc`.
 
 use std::io;
 
@@ -7,25 +7,25 @@ use rustix::io::Errno;
 /// A process, as `/proc` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Its state, a letter: `Z` if only its exit status is left of it.
+    /// Its state, a letter: `Z` for a process that has ended and is not reaped.
     pub state: u8,
-    /// Its parent's number.
+    /// Its parent's process id.
     pub parent: u32,
-    /// When it was started, in clock ticks since the host's start.
+    /// Time of its start, in clock ticks since the host's start.
     pub started: u64,
 }
 
 impl Stat {
-    /// Of the process with this number in `/proc`; `None` if there is no such process.
+    /// Reads the state of the process with this number in `/proc`; `None` if there is no such process.
     ///
     /// # Errors
-    /// What keeps this process from looking.
+    /// The system's error, if this process cannot read the state.
     pub fn of(pid: u32) -> io::Result<Option<Stat>> {
-        // That of its first thread: qemu-user makes the process's own up, for every thread another.
+        // The file of the first thread: qemu-user fabricates the process's file, differently in every thread.
         let text = match std::fs::read(format!("/proc/{pid}/task/{pid}/stat")) {
             Ok(text) => text,
             Err(error) => match Errno::from_io_error(&error) {
-                // It may end between the opening and the reading.
+                // The process may end between the opening and the reading.
                 Some(Errno::NOENT | Errno::SRCH) => return Ok(None),
                 _ => return Err(error),
             },
@@ -34,7 +34,7 @@ impl Stat {
     }
 
     fn parse(text: &[u8]) -> Option<Stat> {
-        // The second field, the name in parentheses, may hold spaces and parentheses.
+        // The second field, the name in parentheses, may contain spaces and parentheses.
         let rest = &text[text.iter().rposition(|&byte| byte == b')')? + 1..];
         let mut fields = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
         Some(Stat {

@@ -1,6 +1,6 @@
-//! Leave for other ranks to reach this process's memory, where Yama (`ptrace_scope` 1) gives it to a
-//! process's ancestors only. A process can name one other, which then may, and so may what that one has
-//! started: the nearest common ancestor of all ranks is named.
+//! Permission for other ranks to access this process's memory. Yama with `ptrace_scope` 1 restricts this access to
+//! the process's ancestors, to one process that it names, and to the named process's descendants. Ranks name the
+//! nearest common ancestor of all ranks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,24 +9,24 @@ use rustix::process::{PTracer, Pid, set_ptracer};
 use crate::host::number;
 use crate::process::Stat;
 
-/// Whom leaves that are in force name; `None`: everybody of this user.
+/// Processes named by the permissions in force; `None` for all processes of this user.
 static NAMED: Mutex<Vec<Option<u32>>> = Mutex::new(Vec::new());
 
-/// The leave is in force as long as this lives.
+/// A permission, which is in force as long as this value lives.
 #[derive(Debug)]
 #[must_use = "others may reach this process's memory only as long as this value lives"]
 pub struct Leave(Option<u32>);
 
-/// How far Yama restricts who may reach a process's memory (`kernel.yama.ptrace_scope`): 0 not at all, 1 to
-/// its ancestors and whom it names, 2 to administrators, 3 to nobody; `None`: there is no Yama.
+/// Returns how far Yama restricts access to a process's memory (`kernel.yama.ptrace_scope`): 0 not at all, 1 to its
+/// ancestors and processes that it names, 2 to administrators, 3 to no process; `None` without Yama.
 pub fn yama_scope() -> Option<u32> {
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
     scope.trim().parse().ok()
 }
 
 impl Leave {
-    /// For the processes with these numbers; `None` where it would change nothing: without Yama, and
-    /// where that is stricter or off.
+    /// Gives permission to the processes with these numbers. `None` if that would change nothing: without Yama, and
+    /// with a `ptrace_scope` other than 1.
     pub fn for_processes(others: &[u32]) -> Option<Leave> {
         (yama_scope() == Some(1)).then(|| Leave::of(common_ancestor(others)))
     }
@@ -52,29 +52,29 @@ fn named_now() -> MutexGuard<'static, Vec<Option<u32>>> {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Names one process for all leaves: everybody, if they name several.
+/// Names one process for all permissions; all processes, if the permissions name several.
 fn name(all: &[Option<u32>]) {
-    // Where there is no Yama it is an error, and changes nothing.
+    // Without Yama the call fails, and has no effect.
     let _ = set_ptracer(tracer(all));
 }
 
-/// What the system calls that process.
+/// Returns the argument of the system call for these permissions.
 fn tracer(all: &[Option<u32>]) -> PTracer {
     let Some((first, rest)) = all.split_first() else { return PTracer::None };
     let pid = first.filter(|_| rest.iter().all(|named| named == first));
     pid.and_then(|pid| Pid::from_raw(pid as i32)).map_or(PTracer::Any, PTracer::ProcessID)
 }
 
-/// The nearest process from which this one and all others descend, or that is one of them itself; `None` if
-/// it is the first of all, or cannot be seen.
+/// Returns the nearest common ancestor of this process and all others, where a process counts as its own ancestor;
+/// `None` if that is process 1, or cannot be seen.
 fn common_ancestor(others: &[u32]) -> Option<u32> {
     let this = std::process::id();
-    // A /proc of another PID namespace has other numbers.
+    // A /proc of another PID namespace has other process ids.
     if number() != Some(this) {
         return None;
     }
     let chain = |process: u32| {
-        // Chains are short; a bound keeps a strange /proc from holding us.
+        // Chains are short; the bound prevents an endless loop on a malformed /proc.
         let next = |&process: &u32| {
             let stat = Stat::of(process).ok().flatten();
             stat.map(|stat| stat.parent).filter(|&parent| parent > 1)
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_nearest_common_ancestor_is_named_also_behind_shells() {
-        // Behind two shells, of which none becomes what it starts.
+        // Behind two shells, neither of which execs the program that it starts.
         let mut children: Vec<_> = (0..2)
             .map(|_| {
                 let script = "sh -c 'sleep 100 & echo $!; wait'; :";
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(common_ancestor(&[]), Some(this));
         assert_eq!(common_ancestor(&[this, ranks[0]]), Some(this));
         for (rank, child) in ranks.iter().zip(&mut children) {
-            // One that this test has started, whose parent has not reaped it.
+            // A descendant of this test, which its parent has not reaped.
             kill_process(Pid::from_raw(*rank as i32).unwrap(), Signal::KILL).unwrap();
             child.wait().unwrap();
         }

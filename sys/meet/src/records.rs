@@ -1,22 +1,21 @@
-//! What the ranks of a job have told each other.
+//! Messages of all ranks of a job, the result of an exchange.
 
 use std::ops::{Index, Range};
 
-/// A record of each rank, by rank, one behind the other: of 158,976 ranks that makes one piece of memory in
-/// place of as many.
+/// A record of each rank, by rank, in one buffer: for 158,976 ranks that is one allocation instead of as many.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     bytes: Vec<u8>,
     ends: Ends,
     n_ranks: usize,
-    /// Bytes at the beginning of each that do not belong to it.
+    /// Bytes at the start of each record that do not belong to it.
     skipped: usize,
 }
 
-/// Where records end.
+/// Ends of the records in the buffer.
 #[derive(Clone, Debug)]
 enum Ends {
-    /// All have this length.
+    /// All records have this length.
     Equal(usize),
     Each(Vec<usize>),
 }
@@ -28,16 +27,16 @@ impl Default for Ends {
 }
 
 impl Records {
-    /// Records of one length, one behind the other; as many as there are ranks.
+    /// Creates records of equal length from their concatenation; as many as there are ranks.
     ///
     /// # Panics
-    /// If the bytes are no multiple of the ranks.
+    /// If the number of bytes is not a multiple of the number of ranks.
     pub fn of_equal_length(bytes: Vec<u8>, n_ranks: usize) -> Self {
         assert!(n_ranks > 0 && bytes.len().is_multiple_of(n_ranks), "records of one length");
         Records { ends: Ends::Equal(bytes.len() / n_ranks), bytes, n_ranks, skipped: 0 }
     }
 
-    /// The next rank's.
+    /// Appends the next rank's record.
     pub fn push(&mut self, record: &[u8]) {
         match &mut self.ends {
             Ends::Equal(len) if self.n_ranks == 0 || *len == record.len() => *len = record.len(),
@@ -51,22 +50,22 @@ impl Records {
         self.n_ranks += 1;
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn len(&self) -> usize {
         self.n_ranks
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no ranks.
     pub fn is_empty(&self) -> bool {
         self.n_ranks == 0
     }
 
-    /// One after the other.
+    /// Iterates over the records by rank.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         (0..self.n_ranks).map(|rank| &self[rank])
     }
 
-    /// Without so many bytes at the beginning of each, which must have them.
+    /// Removes the first `n` bytes of each record, which must be at least that long.
     pub(crate) fn without_first(self, n: usize) -> Self {
         Records { skipped: self.skipped + n, ..self }
     }
@@ -100,7 +99,7 @@ impl<R: AsRef<[u8]>> FromIterator<R> for Records {
         let mut all = Records::default();
         if let Some(first) = records.next() {
             let first = first.as_ref();
-            // Most have one length.
+            // Mostly all records have one length.
             all.bytes.reserve_exact((records.size_hint().0 + 1) * first.len());
             all.push(first);
         }

@@ -1,25 +1,26 @@
-//! Provides hopbine with the MPI that a program in Rust is linked to, that of the compiler wrapper `MPICC`:
+//! Provides hopbine with the MPI that a Rust program is linked to, the MPI of the compiler wrapper `MPICC`:
 //!
 //! ```toml
 //! hopbine = { version = "0.1", features = ["mpi"] }
 //! hopbine-mpi = { version = "0.1", features = ["linked"] }
 //! ```
 //!
-//! `provide()` comes before `hopbine::init()` or `hopbine::init_mpi()`. hopbine itself needs no MPI to be built, and
-//! programs in C give theirs (`hopbine_init_mpi`). With the feature `rsmpi` programs that call MPI by the crate `mpi`
-//! pass its communicators.
+//! Call `provide()` before `hopbine::init()` or `hopbine::init_mpi()`. hopbine itself can be built without an MPI; C
+//! programs provide theirs by `hopbine_init_mpi`. With the feature `rsmpi`, programs that call MPI through the crate
+//! `mpi` can pass its communicators.
 
-/// Has hopbine use this MPI, for messages and for ranks to meet.
+/// Makes hopbine use this MPI, for messages and for the exchange of addresses at start-up.
 #[cfg(any(feature = "linked", docsrs))]
 pub fn provide() {
     unsafe extern "C" {
-        /// `functions.c`.
+        /// Defined in `functions.c`.
         safe fn hopbine_mpi_functions() -> *const std::ffi::c_void;
     }
-    // SAFETY: it is this function's.
+    // SAFETY: the table is what `hopbine_mpi_functions` returns.
     unsafe { hopbine::mpi::provide(hopbine_mpi_functions()) }
 }
 
-/// Programs that call MPI by the crate `mpi` (rsmpi): hopbine for the ranks of its communicators.
+/// For programs that call MPI through the crate `mpi` (rsmpi): worlds and communicators of the ranks of its
+/// communicators.
 #[cfg(feature = "rsmpi")]
 pub mod rsmpi;

@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use utofu_emu::Job;
 use utofu_sys::{UTOFU_ERR_FATAL, UTOFU_ERR_INVALID_NUMBER, UTOFU_ERR_USED, UTOFU_SUCCESS};
 
-/// The process's job of threads, and which of its ranks are taken.
+/// The process's job of threads, and for each rank whether a thread has entered it.
 static JOB: Mutex<Option<(Arc<Job>, Vec<bool>)>> = Mutex::new(None);
 
 thread_local! {
     static ENTERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes the calling thread rank `rank` of the process's job of `size` threads, one per node along
-/// y; the first call makes the job. Returns `INVALID_NUMBER` if the rank is not below the size or the
-/// size is not that of earlier calls, `USED` if the rank is taken or the thread already is a rank,
-/// `FATAL` if the job cannot be made.
+/// Makes the calling thread rank `rank` of the process's job of `size` threads, one per node along y. The first call
+/// creates the job. Returns `INVALID_NUMBER` if `rank` is not below `size`, `size` is above 255 or `size` differs
+/// from that of earlier calls; `USED` if the rank is taken or the thread is a rank already; `FATAL` if the job cannot
+/// be created.
 #[unsafe(no_mangle)]
 pub extern "C" fn utofu_emu_enter_as_thread(rank: c_int, size: c_int) -> c_int {
     catch_unwind(|| enter(rank, size).err().unwrap_or(UTOFU_SUCCESS)).unwrap_or(UTOFU_ERR_FATAL)
@@ -46,7 +46,7 @@ fn enter(rank: c_int, size: c_int) -> Result<(), c_int> {
     if std::mem::replace(&mut taken[rank], true) {
         return Err(UTOFU_ERR_USED);
     }
-    // The thread stays a rank until it ends: there is nothing to undo.
+    // The thread stays a rank until it ends.
     std::mem::forget(job.enter(rank));
     ENTERED.set(true);
     Ok(())
@@ -56,7 +56,7 @@ fn enter(rank: c_int, size: c_int) -> Result<(), c_int> {
 mod tests {
     use super::*;
 
-    /// One test, since the job of threads is the process's.
+    /// One test, since the process has only one job of threads.
     #[test]
     fn every_rank_comes_once_and_all_agree_on_their_number() {
         let enter = |rank, size| {

@@ -10,7 +10,7 @@ use crate::limits::ids::GatePlace;
 use std::ffi::{c_int, c_ulong};
 use utofu_sys::*;
 
-/// An array of the caller.
+/// Copies an array of the caller.
 ///
 /// # Safety
 /// `from` is null or has `n` elements.
@@ -22,7 +22,7 @@ unsafe fn list<T: Copy>(from: *const T, n: usize, what: &str) -> Result<Vec<T>> 
     (0..n).map(|i| unsafe { load(from.add(i), what) }).collect()
 }
 
-/// Allocates gates: the first can start and end operations, the others relay. INVALID_POINTER,
+/// Allocates gates: the first can start and end operations, the others relay. Errors: INVALID_POINTER,
 /// INVALID_TNI_ID, INVALID_NUMBER, FULL.
 pub unsafe extern "C" fn utofu_alloc_vbg(
     tni_id: utofu_tni_id_t,
@@ -39,14 +39,14 @@ pub unsafe extern "C" fn utofu_alloc_vbg(
     })
 }
 
-/// Frees gates: all or, with INVALID_VBG_ID, none. INVALID_POINTER, INVALID_NUMBER.
+/// Frees all of the gates or, with INVALID_VBG_ID, none. Other errors: INVALID_POINTER, INVALID_NUMBER.
 pub unsafe extern "C" fn utofu_free_vbg(vbg_ids: *mut utofu_vbg_id_t, num_vbgs: usize) -> c_int {
     // SAFETY: the caller's promise.
     call(|| gate::free(&unsafe { list(vbg_ids, num_vbgs, "vbg_ids")? }))
 }
 
-/// Connects gates. The ranks synchronise between connecting and the first operation.
-/// INVALID_POINTER, INVALID_NUMBER, INVALID_VBG_ID, INVALID_PATH.
+/// Connects gates. The ranks must synchronise between connecting and the first operation. Errors: INVALID_POINTER,
+/// INVALID_NUMBER, INVALID_VBG_ID, INVALID_PATH.
 pub unsafe extern "C" fn utofu_set_vbg(
     vbg_settings: *mut utofu_vbg_setting,
     num_vbg_settings: usize,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn utofu_set_vbg(
     call(|| gate::set(&unsafe { list(vbg_settings, num_vbg_settings, "vbg_settings")? }))
 }
 
-/// Takes a gate id apart; null pointers are skipped. INVALID_VBG_ID.
+/// Splits a gate id into its parts; skips null pointers. Error: INVALID_VBG_ID.
 pub unsafe extern "C" fn utofu_query_vbg_info(
     vbg_id: utofu_vbg_id_t,
     coords: *mut u8,
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn utofu_query_vbg_info(
 ) -> c_int {
     call(|| {
         let place = GatePlace::of(vbg_id)?;
-        // SAFETY: null is skipped, what is not null is valid by the caller's promise.
+        // SAFETY: null is skipped; a pointer that is not null is valid by the caller's promise.
         unsafe {
             maybe_tni(place.tni, coords, tni_id)?;
             maybe(bg_id, u16::from(place.gate))?;
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn utofu_query_vbg_info(
     })
 }
 
-/// Starts a barrier. BUSY, INVALID_VBG_ID.
+/// Starts a barrier. Errors: BUSY, INVALID_VBG_ID.
 pub unsafe extern "C" fn utofu_barrier(vbg_id: utofu_vbg_id_t, _flags: c_ulong) -> c_int {
     call(|| gate::start(vbg_id, Packet::barrier()))
 }
@@ -86,8 +86,7 @@ fn at_most(n: usize, most: usize) -> Result<()> {
     fail(UTOFU_ERR_INVALID_NUMBER, format!("{n} elements: must be at most {most}"))
 }
 
-/// Starts a reduction of integers. BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER,
-/// INVALID_POINTER.
+/// Starts a reduction of integers. Errors: BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER, INVALID_POINTER.
 pub unsafe extern "C" fn utofu_reduce_uint64(
     vbg_id: utofu_vbg_id_t,
     op: utofu_reduce_op,
@@ -103,8 +102,7 @@ pub unsafe extern "C" fn utofu_reduce_uint64(
     })
 }
 
-/// Starts a reduction of doubles. BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER,
-/// INVALID_POINTER.
+/// Starts a reduction of doubles. Errors: BUSY, INVALID_VBG_ID, INVALID_OP, INVALID_NUMBER, INVALID_POINTER.
 pub unsafe extern "C" fn utofu_reduce_double(
     vbg_id: utofu_vbg_id_t,
     op: utofu_reduce_op,
@@ -120,7 +118,7 @@ pub unsafe extern "C" fn utofu_reduce_double(
     })
 }
 
-/// The end of an operation: its code, after `write` has written what was reduced.
+/// Polls an operation. At its end `write` writes the result, unless the operation ended with an error code.
 fn finish(
     vbg_id: utofu_vbg_id_t,
     kind: Kind,
@@ -133,14 +131,14 @@ fn finish(
     }
 }
 
-/// Whether a barrier is over. NOT_COMPLETED, BUSY (nothing in flight), BARRIER_MISMATCH,
+/// Tests whether a barrier is over. Errors: NOT_COMPLETED, BUSY (no operation in flight), BARRIER_MISMATCH,
 /// INVALID_VBG_ID, INVALID_OP (a reduction is in flight).
 pub unsafe extern "C" fn utofu_poll_barrier(vbg_id: utofu_vbg_id_t, _flags: c_ulong) -> c_int {
     call(|| finish(vbg_id, Kind::Barrier, |_| Ok(())))
 }
 
-/// Whether a reduction of integers is over, and its result. As [`utofu_poll_barrier()`];
-/// INVALID_POINTER.
+/// Tests whether a reduction of integers is over, and writes its result. Errors: those of [`utofu_poll_barrier()`],
+/// and INVALID_POINTER.
 ///
 /// # Safety
 /// As [`crate::c`]; `data` has room for the elements of the reduction.
@@ -161,7 +159,8 @@ pub unsafe extern "C" fn utofu_poll_reduce_uint64(
     })
 }
 
-/// Whether a reduction of doubles is over, and its result. As [`utofu_poll_reduce_uint64()`].
+/// Tests whether a reduction of doubles is over, and writes its result. Errors: those of
+/// [`utofu_poll_reduce_uint64()`].
 ///
 /// # Safety
 /// As [`crate::c`]; `data` has room for the elements of the reduction.

@@ -1,7 +1,7 @@
-//! jTofu: coordinates of the job. The job id is not looked at: a process knows one job.
+//! jTofu: coordinates of the job. The job id is ignored: a process has one job.
 //!
-//! Without a shape of its own a job is a row along y. The codes are jTofu's own; the text about the
-//! last error is that of uTofu. Asking before `jtofu_initialize` is allowed here.
+//! A job without a configured shape is a row along y. The return codes are those of jTofu; the text of the last error
+//! is uTofu's. Queries before `jtofu_initialize` are allowed here.
 
 use super::{call, load, not_null, store};
 use crate::job::current::{Context, current};
@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::AtomicU32;
 use utofu_sys::*;
 
-/// Runs the body of a jTofu function, whose errors are numbered otherwise than uTofu's.
+/// Runs the body of a jTofu function and translates uTofu's return codes into jTofu's.
 fn answer(body: impl FnOnce() -> Result<()>) -> c_int {
     match call(body) {
         UTOFU_SUCCESS => JTOFU_SUCCESS,
@@ -26,7 +26,7 @@ fn answer(body: impl FnOnce() -> Result<()>) -> c_int {
     }
 }
 
-/// Initialisations of this process that were not ended yet.
+/// Calls of `jtofu_initialize` in this process minus calls of `jtofu_finalize`.
 static INITIALISED: AtomicU32 = AtomicU32::new(0);
 
 fn ranked(rank: jtofu_rank_t) -> Result<Context> {
@@ -37,8 +37,8 @@ fn ranked(rank: jtofu_rank_t) -> Result<Context> {
     fail(UTOFU_ERR_INVALID_ARG, format!("rank {rank}: the job has {} ranks", me.job.size()))
 }
 
-/// Begins the use of jTofu. The environment or the thread's job says which rank this is; another one
-/// is INVALID_ARG. `mapinfo` is not looked at.
+/// Begins the use of jTofu. The environment or the thread's job determines this rank; a different `rank` is
+/// INVALID_ARG. `mapinfo` is ignored.
 pub unsafe extern "C" fn jtofu_initialize(
     _job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn jtofu_initialize(
     answer(|| {
         let me = ranked(rank)?;
         if me.rank == rank as usize {
-            // Relaxed: a count.
+            // Relaxed: a counter that orders no other memory access.
             INITIALISED.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn jtofu_initialize(
     })
 }
 
-/// Ends the use of jTofu; changes nothing. EXCESS_FINALIZE if it did not begin.
+/// Ends the use of jTofu; has no other effect. EXCESS_FINALIZE if there is no matching `jtofu_initialize`.
 pub unsafe extern "C" fn jtofu_finalize() -> c_int {
     let less = |n: u32| n.checked_sub(1);
     match INITIALISED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
@@ -68,21 +68,20 @@ fn one_job() -> Result<()> {
     fail(UTOFU_ERR_NOT_SUPPORTED, "a process of the emulated device knows one job, its own")
 }
 
-/// Announces another job: NOT_IMPLEMENTED.
+/// Would announce another job; always NOT_IMPLEMENTED.
 pub unsafe extern "C" fn jtofu_add_job(_job_id: jtofu_job_id_t, _mapinfo: *const c_void) -> c_int {
     answer(one_job)
 }
 
-/// Forgets an added job: NOT_IMPLEMENTED.
+/// Would remove an added job; always NOT_IMPLEMENTED.
 pub unsafe extern "C" fn jtofu_delete_job(_job_id: jtofu_job_id_t) -> c_int {
     answer(one_job)
 }
 
-/// What a map of a job begins with. Nobody looks at maps here; programs only pass them on.
+/// First word of a map of a job. This device never reads maps; programs only pass them on.
 const MAP_MARK: u64 = u64::from_le_bytes(*b"hopbine\0");
 
-/// Makes a map of this job, which the caller frees with C's `free`. INVALID_POINTER,
-/// OUT_OF_MEMORY.
+/// Makes a map of this job, which the caller frees with C's `free`. Errors: INVALID_POINTER, OUT_OF_MEMORY.
 pub unsafe extern "C" fn jtofu_create_mapinfo_by_envvars(
     mapinfo: *mut *mut c_void,
     mapinfo_size: *mut usize,
@@ -98,8 +97,7 @@ pub unsafe extern "C" fn jtofu_create_mapinfo_by_envvars(
         if place.is_null() {
             return fail(UTOFU_ERR_OUT_OF_MEMORY, "no memory for the map of the job");
         }
-        // SAFETY: the place has room for the map; the others are not null, hence valid by the
-        // caller's promise.
+        // SAFETY: `place` has room for the map; the other pointers are not null, hence valid by the caller's promise.
         unsafe {
             place.write_unaligned(map);
             store(mapinfo, place.cast(), "mapinfo")?;
@@ -109,13 +107,13 @@ pub unsafe extern "C" fn jtofu_create_mapinfo_by_envvars(
     })
 }
 
-/// Version of the interface: 0.0. Null pointers are skipped.
+/// Writes the version of the interface, 0.0; skips null pointers.
 pub unsafe extern "C" fn jtofu_query_jtofu_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { super::query::version(major, minor, JTOFU_VERSION_MAJOR, JTOFU_VERSION_MINOR) }
 }
 
-/// Tofu coordinates of a rank. INVALID_ARG, INVALID_POINTER.
+/// Writes the Tofu coordinates of a rank. Errors: INVALID_ARG, INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_phys_coords(
     _job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
@@ -128,7 +126,7 @@ pub unsafe extern "C" fn jtofu_query_phys_coords(
     })
 }
 
-/// Logical coordinates of a rank. INVALID_ARG, INVALID_POINTER.
+/// Writes the logical coordinates of a rank. Errors: INVALID_ARG, INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_log_coords(
     _job_id: jtofu_job_id_t,
     rank: jtofu_rank_t,
@@ -142,17 +140,17 @@ pub unsafe extern "C" fn jtofu_query_log_coords(
     })
 }
 
-/// Sizes of the job in Tofu coordinates. INVALID_POINTER.
+/// Writes the sizes of the job in Tofu coordinates. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_phys_size(size: *mut jtofu_phys_coords) -> c_int {
     answer(|| {
-        // 256 does not fit.
+        // A coordinate is a byte: a size of 256 is reported as 255.
         let a = current()?.job.placement.extent.map(|n| n.min(255) as u8);
         // SAFETY: the caller's promise.
         unsafe { store(size, jtofu_phys_coords { a }, "size") }
     })
 }
 
-/// Logical sizes of the job. INVALID_POINTER.
+/// Writes the logical sizes of the job. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_log_size(size: *mut jtofu_log_coords) -> c_int {
     answer(|| {
         let a = current()?.job.placement.shape;
@@ -161,19 +159,19 @@ pub unsafe extern "C" fn jtofu_query_log_size(size: *mut jtofu_log_coords) -> c_
     })
 }
 
-/// Sizes of the whole system: those of the job. INVALID_POINTER.
+/// Writes the sizes of the whole system, which are those of the job here. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_sys_size(size: *mut jtofu_phys_coords) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { jtofu_query_phys_size(size) }
 }
 
-/// Which axes of the system are rings: x, y, z and b. INVALID_POINTER.
+/// Writes which axes of the system are rings: x, y, z and b. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_sys_torus(torus: *mut jtofu_phys_coords) -> c_int {
     // SAFETY: the caller's promise.
     answer(|| unsafe { store(torus, jtofu_phys_coords { a: [1, 1, 1, 0, 1, 0] }, "torus") })
 }
 
-/// The least coordinates of the job. INVALID_POINTER.
+/// Writes the least coordinates of the job. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) -> c_int {
     answer(|| {
         let me = current()?;
@@ -184,7 +182,7 @@ pub unsafe extern "C" fn jtofu_query_ref_coords(coords: *mut jtofu_phys_coords) 
     })
 }
 
-/// Most ranks on one node; a negative code if there is no job.
+/// Returns the largest number of ranks on one node, or a negative code if there is no job.
 pub unsafe extern "C" fn jtofu_query_max_proc_per_node() -> c_int {
     let mut most = 0;
     let code = answer(|| {
@@ -194,7 +192,7 @@ pub unsafe extern "C" fn jtofu_query_max_proc_per_node() -> c_int {
     if code == JTOFU_SUCCESS { most } else { code }
 }
 
-/// Writes the ranks of a node: at most `max`; `n` is how many were written.
+/// Writes at most `max` ranks of a node to `to`, and their number to `n`.
 unsafe fn ranks(
     me: &Context,
     node: Option<usize>,
@@ -206,7 +204,7 @@ unsafe fn ranks(
     let mut count = 0;
     for rank in all {
         not_null(to, "ranks")?;
-        // SAFETY: fewer than `max`, for which there is room by the caller's promise.
+        // SAFETY: the index is below `max`, and `to` has room for `max` ranks by the caller's promise.
         unsafe { to.add(count).write(rank as jtofu_rank_t) };
         count += 1;
     }
@@ -214,7 +212,7 @@ unsafe fn ranks(
     unsafe { store(n, count, "num_ranks") }
 }
 
-/// Ranks at Tofu coordinates; none if there is no node of the job. INVALID_POINTER.
+/// Writes the ranks at Tofu coordinates; no ranks if the job has no node there. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_ranks_from_phys_coords(
     _job_id: jtofu_job_id_t,
     coords: *mut jtofu_phys_coords,
@@ -232,7 +230,7 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_phys_coords(
     })
 }
 
-/// Ranks at logical coordinates; none outside the job. INVALID_POINTER.
+/// Writes the ranks at logical coordinates; no ranks if they are outside the job. Error: INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_ranks_from_log_coords(
     _job_id: jtofu_job_id_t,
     coords: *mut jtofu_log_coords,
@@ -254,8 +252,7 @@ pub unsafe extern "C" fn jtofu_query_ranks_from_log_coords(
     })
 }
 
-/// Path coordinates towards a node, the target's own a, b, c first. INVALID_COORDS,
-/// INVALID_POINTER.
+/// Writes path coordinates towards a node, the target's own a, b, c first. Errors: INVALID_COORDS, INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_onesided_paths(
     coords: *mut jtofu_phys_coords,
     max_paths: usize,
@@ -268,7 +265,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
         node_of(c)?;
         let direct = [c[3], c[4], c[5]];
         let e = current()?.job.placement.extent;
-        // A path leads through a node of the job's groups: coordinates that occur there.
+        // A path leads through a node of the job's groups: only a, b and c that occur in the job are offered.
         let exist = |i: usize| 0..e[3 + i].min(ABC[i].into()) as u8;
         let others = exist(0)
             .flat_map(|a| exist(1).map(move |b| (a, b)))
@@ -277,7 +274,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_paths(
         let mut count = 0;
         for p in std::iter::once(direct).chain(others).take(max_paths) {
             not_null(paths, "paths")?;
-            // SAFETY: fewer than `max_paths`, for which there is room by the caller's promise.
+            // SAFETY: the index is below `max_paths`, and `paths` has room for that many by the caller's promise.
             unsafe { paths.add(count).write(jtofu_path_coords { a: p }) };
             count += 1;
         }
@@ -295,7 +292,7 @@ fn node_of(c: [u8; 6]) -> Result<usize> {
     }
 }
 
-/// Hops to a node of the job. INVALID_COORDS, INVALID_POINTER.
+/// Writes the number of hops to a node of the job. Errors: INVALID_COORDS, INVALID_POINTER.
 pub unsafe extern "C" fn jtofu_query_onesided_hops(
     coords: *mut jtofu_phys_coords,
     num_hops: *mut usize,
@@ -311,7 +308,7 @@ pub unsafe extern "C" fn jtofu_query_onesided_hops(
     })
 }
 
-/// Paths of barriers: those of one-sided communication.
+/// Writes the paths of barriers, which are those of one-sided communication.
 ///
 /// # Safety
 /// As [`jtofu_query_onesided_paths()`].
@@ -325,7 +322,7 @@ pub unsafe extern "C" fn jtofu_query_barrier_paths(
     unsafe { jtofu_query_onesided_paths(coords, max_paths, paths, num_paths) }
 }
 
-/// Hops of a barrier's packets: those of one-sided communication.
+/// Writes the number of hops of a barrier's packets, which is that of one-sided communication.
 ///
 /// # Safety
 /// As [`jtofu_query_onesided_hops()`].

@@ -44,8 +44,7 @@ unsafe fn registered(
     })
 }
 
-/// Registers memory with the VCQ's CQ, by whole pages. INVALID_VCQ_HDL, INVALID_POINTER,
-/// INVALID_SIZE, FULL.
+/// Registers memory, in whole pages, with the VCQ's CQ. Errors: INVALID_VCQ_HDL, INVALID_POINTER, INVALID_SIZE, FULL.
 ///
 /// # Safety
 /// As [`crate::c`]: the memory stays mapped until no operation uses it any more.
@@ -62,8 +61,7 @@ pub unsafe extern "C" fn utofu_reg_mem(
     unsafe { registered(vcq_hdl, stadd, register) }
 }
 
-/// Registers memory under a STag of the caller's choice. INVALID_VCQ_HDL, INVALID_POINTER,
-/// INVALID_STAG.
+/// Registers memory under a STag of the caller's choice. Errors: INVALID_VCQ_HDL, INVALID_POINTER, INVALID_STAG.
 ///
 /// # Safety
 /// As [`utofu_reg_mem()`].
@@ -84,7 +82,7 @@ pub unsafe extern "C" fn utofu_reg_mem_with_stag(
     unsafe { registered(vcq_hdl, stadd, register) }
 }
 
-/// STADD of what a VCQ's owner registers under a STag. INVALID_VCQ_ID, INVALID_STAG,
+/// Writes the STADD of memory that the owner of a VCQ registers under a STag. Errors: INVALID_VCQ_ID, INVALID_STAG,
 /// INVALID_POINTER.
 pub unsafe extern "C" fn utofu_query_stadd(
     vcq_id: utofu_vcq_id_t,
@@ -98,7 +96,7 @@ pub unsafe extern "C" fn utofu_query_stadd(
     })
 }
 
-/// Takes one registration back. INVALID_VCQ_HDL, INVALID_STADD.
+/// Ends one registration. Errors: INVALID_VCQ_HDL, INVALID_STADD.
 pub unsafe extern "C" fn utofu_dereg_mem(
     vcq_hdl: utofu_vcq_hdl_t,
     stadd: utofu_stadd_t,

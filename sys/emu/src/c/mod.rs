@@ -1,16 +1,15 @@
-//! The C interface: every function of uTofu and jTofu, with the C signatures, to be called from
-//! Rust or exported under the C names by a crate that does just that.
+//! The C interface: every function of uTofu and jTofu, with the C signatures. Rust code calls the functions directly;
+//! a separate crate exports them under the C names.
 //!
 //! Functions return 0 or a negative code; `utofu_get_last_error` explains the last error of the
 //! thread. None of them unwinds: a panic becomes `UTOFU_ERR_FATAL`.
 //!
 //! # Safety (of all functions)
-//! Pointers are null or point to memory of the size that the uTofu manual asks for. Without
-//! THREAD_SAFE a VCQ is used by one thread at a time for posting and polling the TCQ, and by one
-//! thread at a time for polling the MRQ. Registered memory stays mapped while operations on it
-//! are in flight. A function that asks for more says so.
+//! Pointers are null or point to memory of the size that the uTofu manual asks for. Without THREAD_SAFE one thread at
+//! a time posts to a VCQ and polls its TCQ, and one thread at a time polls its MRQ. Registered memory stays mapped
+//! while operations on it are in flight. A function with further requirements states them.
 
-// Stated above, once for all.
+// The module documentation above states the requirements of all functions.
 #![allow(clippy::missing_safety_doc)]
 
 mod gate;
@@ -37,8 +36,8 @@ use utofu_sys::*;
 /// Runs the body of a C function.
 #[inline]
 fn call(body: impl FnOnce() -> Result<()>) -> c_int {
-    // Nothing is used again that a panic could have left half changed, but the device's own
-    // queues, whose writers do not panic between their steps.
+    // Unwind safety: the only state that outlives a panic and is used again are the device's queues, and their
+    // writers do not panic between their steps.
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => UTOFU_SUCCESS,
         Ok(Err(code)) => code.0,
@@ -53,7 +52,7 @@ fn call(body: impl FnOnce() -> Result<()>) -> c_int {
     }
 }
 
-/// Writes a result through a pointer of the caller.
+/// Writes a result through the caller's pointer.
 ///
 /// # Safety
 /// `to` is null or valid for a T.
@@ -67,7 +66,7 @@ unsafe fn store<T>(to: *mut T, value: T, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reads an array of the caller.
+/// Reads a value through the caller's pointer.
 ///
 /// # Safety
 /// `from` is null or valid for a T.

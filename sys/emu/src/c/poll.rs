@@ -1,4 +1,4 @@
-//! Polling completions and notices.
+//! Polling of completions and notices.
 
 use super::{call, not_null, store};
 use crate::limits::error::{Code, fail};
@@ -7,8 +7,8 @@ use crate::queues::slots;
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
-/// The next noticed completion: 0 or its TCQ code, and its cbdata. NOT_FOUND, INVALID_VCQ_HDL,
-/// INVALID_POINTER, TCQ_*.
+/// Takes the next completion that was requested, and writes its cbdata. Returns 0 or the completion's TCQ code.
+/// Errors: NOT_FOUND, INVALID_VCQ_HDL, INVALID_POINTER, TCQ_*.
 pub unsafe extern "C" fn utofu_poll_tcq(
     vcq_hdl: utofu_vcq_hdl_t,
     _flags: c_ulong,
@@ -34,8 +34,8 @@ pub unsafe extern "C" fn utofu_poll_tcq(
     })
 }
 
-/// The next notice: 0 or its MRQ code. With a code the notice says which operation failed: type,
-/// VCQ id of the other side, edata. NOT_FOUND, INVALID_VCQ_HDL, INVALID_POINTER, MRQ_*.
+/// Takes the next notice. Returns 0 or the notice's MRQ code; with a code, the notice's type, VCQ id of the other
+/// side and edata identify the operation that failed. Errors: NOT_FOUND, INVALID_VCQ_HDL, INVALID_POINTER, MRQ_*.
 pub unsafe extern "C" fn utofu_poll_mrq(
     vcq_hdl: utofu_vcq_hdl_t,
     _flags: c_ulong,
@@ -84,7 +84,8 @@ pub unsafe extern "C" fn utofu_poll_mrq(
     })
 }
 
-/// Operations posted and not yet walked over by polling the TCQ. INVALID_VCQ_HDL, INVALID_POINTER.
+/// Writes the number of posted operations that polling the TCQ has not passed. Errors: INVALID_VCQ_HDL,
+/// INVALID_POINTER.
 pub unsafe extern "C" fn utofu_query_num_unread_tcq(
     vcq_hdl: utofu_vcq_hdl_t,
     count: *mut usize,
@@ -98,8 +99,8 @@ pub unsafe extern "C" fn utofu_query_num_unread_tcq(
     })
 }
 
-/// Local MRQ entries of operations posted here, noticed or not, that polling the MRQ has not
-/// passed. INVALID_VCQ_HDL, INVALID_POINTER.
+/// Writes the number of local MRQ entries, with or without a notice, of operations posted here that polling the MRQ
+/// has not passed. Errors: INVALID_VCQ_HDL, INVALID_POINTER.
 pub unsafe extern "C" fn utofu_query_num_unread_mrq(
     vcq_hdl: utofu_vcq_hdl_t,
     count: *mut usize,

@@ -1,10 +1,10 @@
-//! The one-sided operations in one table, posted at once or prepared as descriptors. Fujitsu's
-//! library checks no argument: a value that is too large corrupts the descriptor. This device
-//! answers with the documented code.
+//! The one-sided operations as one table. Each has a function that posts it at once and one that prepares
+//! descriptors. Fujitsu's library checks no argument: a value that is too large corrupts the descriptor. This device
+//! returns the documented code.
 //!
-//! Common errors: INVALID_VCQ_HDL, INVALID_VCQ_ID, INVALID_SIZE, INVALID_EDATA, INVALID_NUMBER,
-//! INVALID_OP, INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (DELAY_START, sessions with latencies); posting also BUSY:
-//! the queue is full, poll the TCQ.
+//! Common errors: INVALID_VCQ_HDL, INVALID_VCQ_ID, INVALID_SIZE, INVALID_EDATA, INVALID_NUMBER, INVALID_OP,
+//! INVALID_ARG (mtu, gap), INVALID_POINTER, NOT_SUPPORTED (DELAY_START, sessions with latencies). Posting also
+//! returns BUSY if the queue is full; poll the TCQ then.
 
 use super::{call, not_null, store};
 use crate::limits::{MAX_GAP, MAX_LENGTH, MAX_MTU, MAX_PIGGYBACK};
@@ -15,12 +15,12 @@ use crate::queues::{atomic_op::Update, slots, vcq::Vcq};
 use std::ffi::{c_int, c_ulong, c_void};
 use utofu_sys::*;
 
-/// Makes the two functions of each operation from its parameters and how they become blocks.
+/// Defines the two functions of each operation from its parameters and an expression that makes the [`Blocks`].
 macro_rules! operations {
     ($(#[doc = $doc:literal] $post:ident, $prepare:ident
        ($($arg:ident: $ty:ty),+) $blocks:expr;)+) => {$(
         #[doc = $doc]
-        // The parameters are those of the C interface.
+        // The C interface fixes the parameters.
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $post(
             vcq_hdl: utofu_vcq_hdl_t,
@@ -35,7 +35,7 @@ macro_rules! operations {
         ///
         /// # Safety
         /// As [`crate::c`]; `desc` has room for the descriptors.
-        // The parameters are those of the C interface.
+        // The C interface fixes the parameters.
         #[allow(clippy::too_many_arguments)]
         pub unsafe extern "C" fn $prepare(
             vcq_hdl: utofu_vcq_hdl_t,
@@ -49,7 +49,7 @@ macro_rules! operations {
     )+};
 }
 
-/// [`operations`] between memory on both sides, which may be strided, with a packet size and a gap.
+/// [`operations`] between memory on both sides, optionally strided, optionally with a packet size and a gap.
 macro_rules! transfers {
     ($(#[doc = $doc:literal] $post:ident, $prepare:ident: $action:ident
        $(stride($stride:ident, $blocks:ident))? $(gap($mtu:ident, $gap:ident))?;)+) => {
@@ -67,7 +67,7 @@ macro_rules! transfers {
 transfers! {
     /// Writes `length` bytes of local memory to the target.
     utofu_put, utofu_prepare_put: put;
-    /// Put with a packet size and a gap between packets, which change nothing here.
+    /// Put with a packet size and a gap between packets, both of which have no effect here.
     utofu_put_gap, utofu_prepare_put_gap: put gap(mtu, gap);
     /// Puts blocks that lie `stride` bytes apart on both sides; each counts as a put of its own.
     utofu_put_stride, utofu_prepare_put_stride: put stride(stride, num_blocks);
@@ -75,7 +75,7 @@ transfers! {
     utofu_put_stride_gap, utofu_prepare_put_stride_gap: put stride(stride, num_blocks) gap(mtu, gap);
     /// Reads `length` bytes of the target's memory.
     utofu_get, utofu_prepare_get: get;
-    /// Get with a packet size and a gap between packets, which change nothing here.
+    /// Get with a packet size and a gap between packets, both of which have no effect here.
     utofu_get_gap, utofu_prepare_get_gap: get gap(mtu, gap);
     /// Gets blocks that lie `stride` bytes apart on both sides; each counts as a get of its own.
     utofu_get_stride, utofu_prepare_get_stride: get stride(stride, num_blocks);
@@ -84,7 +84,7 @@ transfers! {
 }
 
 operations! {
-    /// Put of at most 32 bytes that travel in the descriptor; `lcl_data` may be changed at once.
+    /// Put of at most 32 bytes, which the descriptor carries; `lcl_data` may be changed after the call.
     utofu_put_piggyback, utofu_prepare_put_piggyback
     (rmt_vcq_id: utofu_vcq_id_t, lcl_data: *mut c_void, rmt_stadd: utofu_stadd_t, length: usize, edata: u64, flags: c_ulong)
     on(rmt_vcq_id, piggyback(lcl_data, length)?, rmt_stadd, edata, flags);
@@ -120,7 +120,7 @@ operations! {
     on(0, Action::Nop, 0, 0, flags);
 }
 
-/// Posts prepared descriptors: all of them, or none with BUSY. Every completion gives `cbdata`.
+/// Posts prepared descriptors: all of them, or none with BUSY. The completion of each carries `cbdata`. Errors:
 /// INVALID_VCQ_HDL, INVALID_POINTER, INVALID_DESC, NOT_SUPPORTED, BUSY.
 pub unsafe extern "C" fn utofu_post_toq(
     vcq_hdl: utofu_vcq_hdl_t,
@@ -138,9 +138,9 @@ pub unsafe extern "C" fn utofu_post_toq(
                 format!("{desc_size} bytes: descriptors are multiples of {ENTRY} bytes"),
             );
         }
-        // SAFETY: the caller's promise: `desc_size` bytes, which nobody writes meanwhile.
+        // SAFETY: `desc_size` bytes that no thread writes meanwhile, by the caller's promise.
         let entries = unsafe { std::slice::from_raw_parts(desc.cast(), desc_size / ENTRY) };
-        // All are read before the first is posted.
+        // All descriptors are checked before the first is posted.
         each(entries, |op| startable(vcq, op))?;
         // SAFETY: the caller's promise.
         unsafe {
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn utofu_post_toq(
     })
 }
 
-/// Reads descriptors one by one.
+/// Decodes descriptors one by one and calls `f` for each.
 #[inline]
 fn each(mut entries: &[Entry], mut f: impl FnMut(&Op) -> Result<()>) -> Result<()> {
     while !entries.is_empty() {
@@ -166,7 +166,7 @@ fn each(mut entries: &[Entry], mut f: impl FnMut(&Op) -> Result<()>) -> Result<(
     Ok(())
 }
 
-/// One operation, or several that differ by a stride on both sides.
+/// One operation, or several whose addresses on both sides advance by a stride.
 struct Blocks {
     op: Op,
     stride: u64,
@@ -184,7 +184,7 @@ impl Blocks {
         Ok(self)
     }
 
-    /// Checks the packet size and the gap, which change nothing here.
+    /// Checks the packet size and the gap, both of which have no effect here.
     fn gap(self, mtu: usize, gap: usize) -> Result<Blocks> {
         if mtu > MAX_MTU || gap > MAX_GAP {
             return fail(
@@ -258,13 +258,13 @@ impl Blocks {
         unsafe { store(desc_size, size, "desc_size") }
     }
 
-    /// The id of the VCQ that they go to, if they go anywhere.
+    /// Returns the id of the target VCQ; `None` for a no-op.
     #[inline]
     fn target(&self) -> Option<utofu_vcq_id_t> {
         (!matches!(self.op.action, Action::Nop)).then_some(self.op.vcq)
     }
 
-    /// Goes on to the next block, if there is one.
+    /// Advances to the next block; false after the last one.
     #[inline]
     fn advance(&mut self) -> bool {
         self.left -= 1;
@@ -279,7 +279,7 @@ impl Blocks {
     }
 }
 
-/// Refuses what this device would never start, or not in time.
+/// Refuses operations that this device would never start, or not in time.
 #[inline]
 fn startable(vcq: &Vcq, op: &Op) -> Result<()> {
     let is_delayed = op.has(UTOFU_ONESIDED_FLAG_DELAY_START);
@@ -351,7 +351,7 @@ unsafe fn piggyback(data: *const c_void, len: usize) -> Result<Action> {
         not_null(data, "lcl_data")?;
         // SAFETY: at most 32 bytes, which `data` has by the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
-        // Mostly words: a call for a copy of any length would take longer.
+        // Most lengths are multiples of a word: a call of a copy of any length would take longer.
         let (whole, rest) = bytes.as_chunks::<8>();
         words.iter_mut().zip(whole).for_each(|(word, bytes)| *word = u64::from_ne_bytes(*bytes));
         if !rest.is_empty() {

@@ -11,10 +11,10 @@ use std::ffi::{c_char, c_int};
 use std::ops::Range;
 use utofu_sys::*;
 
-/// A record that the library owns and callers may read for ever.
+/// A record that the library owns and that callers may read at any time.
 struct Own<T>(T);
 
-// SAFETY: only ever read, here and (by the interface's rules) by callers.
+// SAFETY: only ever read, by this module and (by the interface's rules) by callers.
 unsafe impl<T> Sync for Own<T> {}
 
 static ONESIDED: Own<utofu_onesided_caps> = Own(utofu_onesided_caps {
@@ -51,7 +51,7 @@ static BARRIER: Own<utofu_barrier_caps> = Own(utofu_barrier_caps {
     max_double_reduction: MAX_DOUBLES,
 });
 
-/// Gives a new array of these TNI ids, which the caller frees with C's `free`.
+/// Writes a new array of the TNI ids `tnis`, which the caller frees with C's `free`.
 unsafe fn list(tnis: Range<usize>, ids: *mut *mut utofu_tni_id_t, n: *mut usize) -> Result<()> {
     not_null(ids, "tni_ids")?;
     not_null(n, "num_tnis")?;
@@ -73,8 +73,8 @@ unsafe fn list(tnis: Range<usize>, ids: *mut *mut utofu_tni_id_t, n: *mut usize)
     }
 }
 
-/// Lists the rank's TNIs for one-sided communication: all, or a part where many ranks share the
-/// node. The caller frees the list. INVALID_POINTER.
+/// Lists the rank's TNIs for one-sided communication: all of them, or a part if many ranks share the node. The caller
+/// frees the list. Error: INVALID_POINTER.
 pub unsafe extern "C" fn utofu_get_onesided_tnis(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn utofu_get_onesided_tnis(
     })
 }
 
-/// Lists the TNIs for barriers; the caller frees the list. INVALID_POINTER.
+/// Lists the TNIs for barriers; the caller frees the list. Error: INVALID_POINTER.
 pub unsafe extern "C" fn utofu_get_barrier_tnis(
     tni_ids: *mut *mut utofu_tni_id_t,
     num_tnis: *mut usize,
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn utofu_get_barrier_tnis(
     call(|| unsafe { list(0..TNIS, tni_ids, num_tnis) })
 }
 
-/// Points to what a TNI can do.
+/// Writes a pointer to a record of a TNI's capabilities.
 ///
 /// # Safety
 /// As [`store`].
@@ -112,7 +112,7 @@ unsafe fn caps<T>(tni: utofu_tni_id_t, record: *const T, to: *mut *mut T) -> c_i
     })
 }
 
-/// Points to the library's record of what a TNI can do. INVALID_TNI_ID, INVALID_POINTER.
+/// Writes a pointer to the library's record of a TNI's capabilities. Errors: INVALID_TNI_ID, INVALID_POINTER.
 ///
 /// # Safety
 /// As [`crate::c`]; the record must not be written.
@@ -124,7 +124,8 @@ pub unsafe extern "C" fn utofu_query_onesided_caps(
     unsafe { caps(tni_id, &raw const ONESIDED.0, tni_caps) }
 }
 
-/// Points to the library's record of what a TNI's gates can do. INVALID_TNI_ID, INVALID_POINTER.
+/// Writes a pointer to the library's record of the capabilities of a TNI's gates. Errors: INVALID_TNI_ID,
+/// INVALID_POINTER.
 ///
 /// # Safety
 /// As [`crate::c`]; the record must not be written.
@@ -136,13 +137,13 @@ pub unsafe extern "C" fn utofu_query_barrier_caps(
     unsafe { caps(tni_id, &raw const BARRIER.0, tni_caps) }
 }
 
-/// Version of the interconnect: 3.0. Null pointers are skipped.
+/// Writes the version of the interconnect, 3.0; skips null pointers.
 pub unsafe extern "C" fn utofu_query_tofu_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { version(major, minor, 3, 0) }
 }
 
-/// Version of the interface: 1.0. Null pointers are skipped.
+/// Writes the version of the interface, 1.0; skips null pointers.
 pub unsafe extern "C" fn utofu_query_utofu_version(major: *mut c_int, minor: *mut c_int) {
     // SAFETY: the caller's promise.
     unsafe { version(major, minor, UTOFU_VERSION_MAJOR, UTOFU_VERSION_MINOR) }
@@ -164,7 +165,7 @@ pub(super) unsafe fn version(
     }
 }
 
-/// Coordinates of the rank's node, six bytes. INVALID_POINTER.
+/// Writes the coordinates of the rank's node, six bytes. Error: INVALID_POINTER.
 pub unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
     call(|| {
         let me = current()?;
@@ -173,11 +174,11 @@ pub unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
     })
 }
 
-/// Copies the text of the thread's last error, at most 1023 bytes and a zero; null: nothing.
+/// Copies the text of the thread's last error, at most 1023 bytes and a zero; no effect if `message` is null.
 ///
 /// # Safety
-/// As [`crate::c`]; `message` has room for 1024 bytes. They are written although the type says
-/// `const`: programs declare this function with that type.
+/// As [`crate::c`]; `message` has room for 1024 bytes. The function writes them although the type says `const`:
+/// programs declare the function with that type.
 pub unsafe extern "C" fn utofu_get_last_error(message: *const c_char) {
     if message.is_null() {
         return;

@@ -25,7 +25,7 @@ fn create(
     })
 }
 
-/// Creates a VCQ. INVALID_POINTER, INVALID_TNI_ID, FULL.
+/// Creates a VCQ. Errors: INVALID_POINTER, INVALID_TNI_ID, FULL.
 pub unsafe extern "C" fn utofu_create_vcq(
     tni_id: utofu_tni_id_t,
     flags: c_ulong,
@@ -34,8 +34,7 @@ pub unsafe extern "C" fn utofu_create_vcq(
     create(tni_id, None, flags, vcq_hdl)
 }
 
-/// Creates the VCQ with a component id. INVALID_POINTER, INVALID_TNI_ID, INVALID_CMP_ID,
-/// NOT_SUPPORTED, USED.
+/// Creates the VCQ with a component id. Errors: INVALID_POINTER, INVALID_TNI_ID, INVALID_CMP_ID, NOT_SUPPORTED, USED.
 pub unsafe extern "C" fn utofu_create_vcq_with_cmp_id(
     tni_id: utofu_tni_id_t,
     cmp_id: utofu_cmp_id_t,
@@ -45,7 +44,7 @@ pub unsafe extern "C" fn utofu_create_vcq_with_cmp_id(
     create(tni_id, Some(cmp_id), flags, vcq_hdl)
 }
 
-/// Frees a VCQ. INVALID_VCQ_HDL.
+/// Frees a VCQ. Error: INVALID_VCQ_HDL.
 ///
 /// # Safety
 /// As [`crate::c`]; no other thread uses the VCQ.
@@ -57,7 +56,7 @@ pub unsafe extern "C" fn utofu_free_vcq(vcq_hdl: utofu_vcq_hdl_t) -> c_int {
     })
 }
 
-/// The VCQ's id, without a path. INVALID_VCQ_HDL, INVALID_POINTER.
+/// Writes the VCQ's id, without a path. Errors: INVALID_VCQ_HDL, INVALID_POINTER.
 pub unsafe extern "C" fn utofu_query_vcq_id(
     vcq_hdl: utofu_vcq_hdl_t,
     vcq_id: *mut utofu_vcq_id_t,
@@ -90,8 +89,8 @@ fn construct(coords: Coords, tni: u16, cq: u16, cmp: u16) -> Result<utofu_vcq_id
     Ok(place.id())
 }
 
-/// Computes a VCQ's id; nothing needs to exist there. INVALID_POINTER, INVALID_TNI_ID,
-/// INVALID_CQ_ID, INVALID_CMP_ID, INVALID_COORDS.
+/// Computes a VCQ's id; the VCQ need not exist. Errors: INVALID_POINTER, INVALID_TNI_ID, INVALID_CQ_ID,
+/// INVALID_CMP_ID, INVALID_COORDS.
 pub unsafe extern "C" fn utofu_construct_vcq_id(
     coords: *mut u8,
     tni_id: utofu_tni_id_t,
@@ -109,11 +108,10 @@ pub unsafe extern "C" fn utofu_construct_vcq_id(
     })
 }
 
-/// Sets the path in a VCQ id; NULL chooses a default one. INVALID_POINTER, INVALID_VCQ_ID,
-/// INVALID_PATH.
+/// Sets the path in a VCQ id; NULL chooses the default path. Errors: INVALID_POINTER, INVALID_VCQ_ID, INVALID_PATH.
 ///
-/// As with Fujitsu's library, choosing a default path towards another node of the job changes the
-/// id: compare ids as their owners query them.
+/// As with Fujitsu's library, the default path towards another node of the job changes the id. Compare only ids that
+/// their owners have queried.
 pub unsafe extern "C" fn utofu_set_vcq_id_path(
     vcq_id: *mut utofu_vcq_id_t,
     path_coords: *mut u8,
@@ -123,7 +121,7 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
         let id = unsafe { load(vcq_id, "vcq_id")? };
         let place = VcqPlace::of(id)?;
         let new = if path_coords.is_null() {
-            // Threads that are no rank may ask as well: for them the id stays as it is.
+            // A thread that is not a rank may call this function as well: the id then stays as it is.
             let elsewhere = known().is_some_and(|me| {
                 let node = me.job.placement.node_at(place.tni.coords);
                 node.is_some_and(|n| n != me.job.node_of(me.rank))
@@ -134,12 +132,12 @@ pub unsafe extern "C" fn utofu_set_vcq_id_path(
             let path = unsafe { load::<[u8; 3]>(path_coords.cast(), "path_coords")? };
             ids::with_path(id, ids::path_id(place.tni.coords, path)?)
         };
-        // SAFETY: was read from above.
+        // SAFETY: the id was read through this pointer above.
         unsafe { store(vcq_id, new, "vcq_id") }
     })
 }
 
-/// Takes a VCQ id apart; null pointers are skipped. INVALID_VCQ_ID.
+/// Splits a VCQ id into its parts; skips null pointers. Error: INVALID_VCQ_ID.
 pub unsafe extern "C" fn utofu_query_vcq_info(
     vcq_id: utofu_vcq_id_t,
     coords: *mut u8,
@@ -149,7 +147,7 @@ pub unsafe extern "C" fn utofu_query_vcq_info(
 ) -> c_int {
     call(|| {
         let place = VcqPlace::of(vcq_id)?;
-        // SAFETY: null is skipped, what is not null is valid by the caller's promise.
+        // SAFETY: null is skipped; a pointer that is not null is valid by the caller's promise.
         unsafe {
             maybe_tni(place.tni, coords, tni_id)?;
             maybe(cq_id, u16::from(place.cq))?;
@@ -158,7 +156,7 @@ pub unsafe extern "C" fn utofu_query_vcq_info(
     })
 }
 
-/// Writes a result that the caller may not want.
+/// Writes a result unless the caller's pointer is null.
 ///
 /// # Safety
 /// As [`store`].
@@ -170,7 +168,7 @@ pub(super) unsafe fn maybe<T>(to: *mut T, value: T) -> Result<()> {
     unsafe { store(to, value, "result") }
 }
 
-/// Writes where a TNI is: its node's six coordinates, and its number.
+/// Writes the position of a TNI: the six coordinates of its node, and its number.
 ///
 /// # Safety
 /// As [`maybe`].
@@ -186,8 +184,8 @@ pub(super) unsafe fn maybe_tni(
     }
 }
 
-/// Path id of path coordinates towards a VCQ; NULL: of the path in the id. INVALID_POINTER,
-/// INVALID_VCQ_ID, INVALID_PATH.
+/// Writes the path id of path coordinates towards a VCQ; with NULL, the path id in the VCQ id. Errors:
+/// INVALID_POINTER, INVALID_VCQ_ID, INVALID_PATH.
 pub unsafe extern "C" fn utofu_get_path_id(
     vcq_id: utofu_vcq_id_t,
     path_coords: *mut u8,
@@ -208,7 +206,7 @@ pub unsafe extern "C" fn utofu_get_path_id(
     })
 }
 
-/// Path coordinates of a path id towards a VCQ. INVALID_POINTER, INVALID_VCQ_ID.
+/// Writes the path coordinates of a path id towards a VCQ. Errors: INVALID_POINTER, INVALID_VCQ_ID.
 pub unsafe extern "C" fn utofu_get_path_coords(
     vcq_id: utofu_vcq_id_t,
     path_id: utofu_path_id_t,

@@ -1,22 +1,22 @@
 //! BFPSUM: a sum of doubles that does not depend on the order of the addends.
 //!
-//! The gates sum in fixed point on a grid of 80-bit digits. With T the binary exponent of the
-//! largest addend, the digits of weight 2^(80 floor(T/80)) and 2^(80 (floor(T/80) - 1)) are kept
-//! and everything below is lost, even if the large addends cancel (as measured on Fujitsu's
-//! library). Each addend is split at the absolute grid and the digits are summed without carries,
-//! so any order and any tree give the same digits. One rounding at the end, to nearest even.
+//! The gates sum in fixed point on a grid of 80-bit digits. With T the binary exponent of the largest addend, the
+//! digits of weight 2^(80 floor(T/80)) and 2^(80 (floor(T/80) - 1)) are kept. Everything below is lost, even if the
+//! large addends cancel (as measured on Fujitsu's library). Each addend is split at the absolute grid and the digits
+//! are summed without carries, so every order and every tree gives the same digits. The end result is rounded once,
+//! to nearest even.
 
 /// Bits of a digit.
 const DIGIT: i32 = 80;
 const MASK: u128 = (1 << DIGIT) - 1;
 
-/// There was an addend other than zero: `grid` counts.
+/// Set if an addend was not zero, so that `grid` is meaningful.
 const SOME: u32 = 1;
 const NAN: u32 = 2;
 const PLUS_INF: u32 = 4;
 const MINUS_INF: u32 = 8;
 
-/// A partial sum. Digits have room for more than 2^40 addends.
+/// A partial sum. The digits have room for more than 2^40 addends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     /// Sum of the digits of weight 2^(80 grid).
@@ -31,7 +31,7 @@ pub(crate) struct Sum {
 pub(crate) const WORDS: usize = 5;
 
 impl Sum {
-    /// The sum of one addend.
+    /// Returns the sum of one addend.
     pub(crate) fn of(x: f64) -> Sum {
         let special = |flags| Sum { flags, ..Sum::default() };
         if x.is_nan() {
@@ -64,7 +64,7 @@ impl Sum {
         Sum { high: sign * high as i128, low: sign * low as i128, grid, flags: SOME }
     }
 
-    /// The sum of two sums.
+    /// Returns the sum of two sums.
     pub(crate) fn merge(self, other: Sum) -> Sum {
         let flags = self.flags | other.flags;
         let (a, b) = match (self.flags & SOME != 0, other.flags & SOME != 0) {
@@ -86,7 +86,7 @@ impl Sum {
         sum
     }
 
-    /// The sum as a double, rounded once.
+    /// Returns the sum as a double, rounded once.
     pub(crate) fn round(self) -> f64 {
         let (plus, minus) = (self.flags & PLUS_INF != 0, self.flags & MINUS_INF != 0);
         if self.flags & NAN != 0 || (plus && minus) {
@@ -95,7 +95,7 @@ impl Sum {
         if plus || minus {
             return if plus { f64::INFINITY } else { f64::NEG_INFINITY };
         }
-        // Carry, so that 0 <= low < 2^80, then take the sign off.
+        // Carry, so that 0 <= low < 2^80, then negate a negative sum.
         let mut high = self.high + (self.low >> DIGIT);
         let mut low = self.low as u128 & MASK;
         let negative = high < 0;
@@ -108,7 +108,7 @@ impl Sum {
         if negative { -magnitude } else { magnitude }
     }
 
-    /// As words, for the gates' packets.
+    /// Returns the sum as words, for the gates' packets.
     pub(crate) fn store(self) -> [u64; WORDS] {
         [
             self.high as u64,
@@ -119,7 +119,7 @@ impl Sum {
         ]
     }
 
-    /// From words.
+    /// Returns the sum from words.
     pub(crate) fn load(w: &[u64; WORDS]) -> Sum {
         Sum {
             high: i128::from(w[0]) | i128::from(w[1] as i64) << 64,
@@ -130,14 +130,14 @@ impl Sum {
     }
 }
 
-/// (high << 80 | low) * 2^base, rounded to nearest even.
+/// Returns (high << 80 | low) * 2^base, rounded to nearest even.
 fn magnitude(high: u128, low: u128, base: i32) -> f64 {
     if high == 0 && low == 0 {
         return 0.0;
     }
     let length = |v: u128| 128 - v.leading_zeros() as i32;
     let top = if high > 0 { DIGIT + length(high) - 1 } else { length(low) - 1 };
-    // Exponent of the last bit that a double has here; denormals all have the same.
+    // Exponent of the last bit of the resulting double; the same for all denormals.
     let last = (top + base - 52).max(-1074);
     let drop = last - base;
     let mut m = if drop <= 0 {

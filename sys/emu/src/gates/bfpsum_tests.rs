@@ -6,7 +6,7 @@ fn sum(xs: &[f64]) -> f64 {
     all.reduce(Sum::merge).unwrap().round()
 }
 
-/// The combinations that were measured: 2^T + 2^k - 2^T keeps 2^k from 2^L up.
+/// The cases that were measured: 2^T + 2^k - 2^T keeps 2^k from 2^L up.
 #[test]
 fn the_grid_is_the_measured_one() {
     for t in -6..100i32 {
@@ -48,32 +48,32 @@ fn ties_go_to_even() {
 }
 
 proptest! {
-    /// A sum of two is what the processor rounds, wherever all bits are kept.
+    /// A sum of two addends is rounded as by the processor if all bits are kept.
     #[test]
     fn two_addends_are_rounded_once(a in any::<f64>(), e in -75i32..=75) {
         prop_assume!(a.is_finite() && a != 0.0);
         let b = a * 1.337 * 2f64.powi(e);
         prop_assume!(b.is_finite());
-        // Bits may be lost below the grid only if the smaller is more than 27 + 53 bits down.
+        // Bits may be lost below the grid only if the smaller addend is more than 27 + 53 bits below the larger one.
         let (x, y) = (a.abs().max(b.abs()), a.abs().min(b.abs()));
         prop_assume!(y == 0.0 || x / y < 2f64.powi(26));
         prop_assert_eq!(sum(&[a, b]).to_bits(), (a + b).to_bits());
         prop_assert_eq!(sum(&[a, -b]).to_bits(), (a - b).to_bits());
     }
 
-    /// Against integers, which i128 sums exactly.
+    /// Compares with sums of integers, which are exact in i128.
     #[test]
     fn many_integers_are_exact(xs in prop::collection::vec(-(1i64 << 52)..(1i64 << 52), 1..200),
                                scale in -1000i32..900) {
         let exact: i128 = xs.iter().map(|x| i128::from(*x)).sum();
-        // Scale is a multiple of the grid, so that no digit is lost.
+        // `scale` becomes a multiple of the grid, so that no digit is lost.
         let scale = scale / 80 * 80;
         let unit = 2f64.powi(scale);
         let got = sum(&xs.iter().map(|x| *x as f64 * unit).collect::<Vec<_>>());
         prop_assert_eq!(got, exact as f64 * unit);
     }
 
-    /// Any order and any tree give the same bits.
+    /// Every order and every tree gives the same bits.
     #[test]
     fn order_does_not_matter(bits in prop::collection::vec(any::<u64>(), 2..20), cut in 1usize..19) {
         let xs: Vec<f64> = bits.iter().map(|b| f64::from_bits(*b)).filter(|x| !x.is_nan()).collect();

@@ -15,7 +15,7 @@ fn invalid<T>(id: utofu_vbg_id_t, why: &str) -> Result<T> {
     fail(UTOFU_ERR_INVALID_VBG_ID, format!("gate {id:#x}: {why}"))
 }
 
-/// The job and the place of an allocated gate of the calling process.
+/// Returns the job and the place of an allocated gate of the calling process.
 fn own(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     let place = GatePlace::of(id)?;
     let Some(job) = by_serial(place.serial) else {
@@ -30,7 +30,8 @@ fn own(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     }
 }
 
-/// Carries packets of a rank until nothing moves any more, or has the late device do so.
+/// Delivers packets of rank `from`, and the packets that result, until none is left; in the late mode the device
+/// delivers them.
 fn carry(job: &Arc<Job>, from: usize, parcels: &mut Vec<Parcel>) {
     if late::post(job, from, parcels) {
         return;
@@ -75,7 +76,7 @@ pub(crate) fn alloc(context: &Context, tni: u16, n: usize) -> Result<Vec<utofu_v
     Ok(ids.collect())
 }
 
-/// `utofu_free_vbg`: all of them, or none if one is not allocated.
+/// `utofu_free_vbg`: frees all of the gates, or none if one of them is not allocated.
 pub(crate) fn free(ids: &[utofu_vbg_id_t]) -> Result<()> {
     if ids.is_empty() {
         return fail(UTOFU_ERR_INVALID_NUMBER, "0 gates: must be at least 1");
@@ -92,7 +93,7 @@ pub(crate) fn free(ids: &[utofu_vbg_id_t]) -> Result<()> {
     Ok(())
 }
 
-/// `utofu_set_vbg`: connects gates. Connecting a gate again forgets what went through it.
+/// `utofu_set_vbg`: connects gates. Reconnecting a gate discards the packets that it has received.
 pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
     if settings.is_empty() {
         return fail(UTOFU_ERR_INVALID_NUMBER, "0 settings: must be at least 1");
@@ -104,7 +105,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
             GatePlace::of(id)?;
         }
         let path = s.dst_path_coords;
-        // Fujitsu's library looks at the first coordinate only to see whether there is a path.
+        // Fujitsu's library takes the first coordinate 255 for "no path", whatever the other two are.
         if path[0] != UTOFU_PATH_COORD_NULL && (0..3).any(|i| path[i] >= ABC[i]) {
             return fail(
                 UTOFU_ERR_INVALID_PATH,
@@ -133,7 +134,7 @@ pub(crate) fn set(settings: &[utofu_vbg_setting]) -> Result<()> {
     Ok(())
 }
 
-/// A start gate of the calling process.
+/// Returns the job and the place of a start gate of the calling process.
 fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
     let (job, place) = own(id)?;
     if usize::from(place.gate) >= START_GATES {
@@ -143,17 +144,17 @@ fn starter(id: utofu_vbg_id_t) -> Result<(Arc<Job>, GatePlace)> {
 }
 
 thread_local! {
-    /// The packets that a start of this thread has under way; empty between starts.
+    /// Packets that a start of this thread has under way; empty between starts.
     static PARCELS: std::cell::Cell<Vec<Parcel>> = const { std::cell::Cell::new(Vec::new()) };
 }
 
-/// Starts an operation. BUSY while the last one was not polled to its end.
+/// Starts an operation. BUSY until the gate's last operation has been polled to its end.
 pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
     let (job, place) = starter(id)?;
     let Some(gate) = find(&job, place) else {
         return invalid(id, "was freed meanwhile");
     };
-    // The vector keeps its capacity: an operation allocates nothing.
+    // The vector keeps its capacity, so that an operation allocates nothing.
     let mut parcels = PARCELS.take();
     let started = gate.with(|state| {
         if state.connected == 0 {
@@ -173,7 +174,7 @@ pub(crate) fn start(id: utofu_vbg_id_t, packet: Packet) -> Result<()> {
     started
 }
 
-/// The result of an operation of this kind. NOT_COMPLETED while it runs, BUSY if none does.
+/// Returns the result of an operation of this kind. NOT_COMPLETED while it runs, BUSY if none runs.
 pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
     let (job, place) = starter(id)?;
     let Some(gate) = find(&job, place) else {
@@ -190,8 +191,8 @@ pub(crate) fn poll(id: utofu_vbg_id_t, kind: Kind) -> Result<Packet> {
         return Err(Code(UTOFU_ERR_NOT_COMPLETED));
     }
     gate.with(|state| {
-        // A result of another kind would not fit where the caller wants it. What was started
-        // decides: after a mismatch the result may be of anyone's kind.
+        // A result of another kind would not fit into the caller's memory. The kind that this rank started decides:
+        // after a mismatch the result may be of any other rank's kind.
         if state.started.kind() != kind {
             return fail(
                 UTOFU_ERR_INVALID_OP,

@@ -1,5 +1,5 @@
-//! Packets between barrier gates that take time: those of a stepped job in the late mode. The owner's steps bring
-//! them to their gates, each by itself and in any order.
+//! Packets between barrier gates that take time, in a stepped job of the late mode. The owner's steps deliver the
+//! packets to their gates one by one and in any order.
 
 use crate::gates::table::Parcel;
 use crate::job::core::Job;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A packet under way.
 struct Flying {
     job: Arc<Job>,
-    /// The rank whose gate has sent it.
+    /// Rank of the gate that sent the packet.
     from: usize,
     parcel: Parcel,
 }
 
-/// Has the late device of a stepped job carry packets of rank `from`; false if the job has none.
+/// Has the late device of a stepped job deliver packets of rank `from`; false if the job has no such device.
 pub(crate) fn post(job: &Arc<Job>, from: usize, parcels: &mut Vec<Parcel>) -> bool {
     let (Some(device), Some(stepping)) = (&job.device, &job.stepping) else { return false };
     let seed = job.model.late.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Barrier gates, and the reductions of the packets that pass through them.
+//! Barrier gates, and the reductions of the packets that pass through the gates.
 
 mod bfpsum;
 pub(crate) mod gate;

@@ -1,4 +1,4 @@
-//! The packets between barrier gates, and how two of them combine.
+//! The packets between barrier gates, and their reduction.
 
 use crate::gates::bfpsum::{self, Sum};
 use crate::limits::error::{Result, fail};
@@ -10,7 +10,7 @@ pub(crate) const MAX_INTEGERS: usize = 6;
 /// Most doubles in one reduction.
 pub(crate) const MAX_DOUBLES: usize = 3;
 
-/// Words of a packet: three sums are the most that travels.
+/// Words of a packet: the largest payload is three BFPSUM sums.
 const WORDS: usize = MAX_DOUBLES * bfpsum::WORDS;
 
 /// One packet. Valid when zeroed.
@@ -20,12 +20,12 @@ pub(crate) struct Packet {
     op: utofu_reduce_op,
     /// Elements.
     count: u32,
-    /// Whether different operations have met.
+    /// Not 0 if packets of different operations were combined.
     mismatch: u32,
     words: [u64; WORDS],
 }
 
-/// What a poll may ask for.
+/// Kinds of operations that a poll can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Barrier,
@@ -38,7 +38,7 @@ impl Packet {
         Packet { op: UTOFU_REDUCE_OP_BARRIER, count: 0, mismatch: 0, words: [0; WORDS] }
     }
 
-    /// A rank's integers. INVALID_OP, INVALID_NUMBER.
+    /// Returns the packet of a rank's integers. Errors: INVALID_OP, INVALID_NUMBER.
     pub(crate) fn integers(op: utofu_reduce_op, data: &[u64]) -> Result<Packet> {
         if !(UTOFU_REDUCE_OP_BAND..=UTOFU_REDUCE_OP_SUM).contains(&op) {
             return fail(
@@ -58,7 +58,7 @@ impl Packet {
         Ok(packet)
     }
 
-    /// A rank's doubles. INVALID_OP.
+    /// Returns the packet of a rank's doubles. Error: INVALID_OP.
     pub(crate) fn doubles(op: utofu_reduce_op, data: &[f64]) -> Result<Packet> {
         if op != UTOFU_REDUCE_OP_BFPSUM {
             return fail(
@@ -74,7 +74,7 @@ impl Packet {
         Ok(packet)
     }
 
-    /// What kind of operation it is of.
+    /// Returns the kind of the packet's operation.
     pub(crate) fn kind(&self) -> Kind {
         match self.op {
             UTOFU_REDUCE_OP_BARRIER => Kind::Barrier,
@@ -83,7 +83,7 @@ impl Packet {
         }
     }
 
-    /// Combines two packets; different operations or lengths give a mismatch.
+    /// Combines two packets; a different operation or length is a mismatch.
     pub(crate) fn merge(mut self, other: &Packet) -> Packet {
         if self.op != other.op || self.count != other.count {
             self.mismatch = 1;
@@ -122,18 +122,18 @@ impl Packet {
         self
     }
 
-    /// The integers of a result.
+    /// Returns the integers of a result.
     pub(crate) fn as_integers(&self) -> &[u64] {
         &self.words[..self.count as usize]
     }
 
-    /// The doubles of a result.
+    /// Returns the doubles of a result.
     pub(crate) fn as_doubles(&self) -> impl Iterator<Item = f64> {
         let sums = self.words.as_chunks().0.iter();
         sums.take(self.count as usize).map(|w| Sum::load(w).round())
     }
 
-    /// 0, or BARRIER_MISMATCH.
+    /// Returns 0 or BARRIER_MISMATCH.
     pub(crate) fn code(&self) -> c_int {
         if self.mismatch == 0 { UTOFU_SUCCESS } else { UTOFU_ERR_BARRIER_MISMATCH }
     }

@@ -1,14 +1,14 @@
 //! Barrier gates: 48 per TNI, of which the first 16 can start and end an operation.
 //!
-//! A gate waits for a packet from each of its sources, combines them and signals its destinations.
-//! A start/end gate signals its destinations when its rank starts an operation, and ends the
-//! operation when its sources have arrived. There is no device thread: whoever makes a gate
-//! complete carries its packet on, through as many gates as that completes in turn. In a stepped job
-//! of the late mode each packet takes its time ([`late`](crate::gates::late)).
+//! A gate waits for a packet from each of its sources, combines the packets and signals its destinations. A start/end
+//! gate signals its destinations when its rank starts an operation, and ends the operation when the packets of its
+//! sources have arrived. There is no device thread: the thread that delivers a gate's last packet also delivers the
+//! gate's own packet, and so on through all gates that this completes. In a stepped job of the late mode each packet
+//! takes time ([`late`](crate::gates::late)).
 //!
-//! Packets carry the number of their operation, counted from the allocation of the gates, and wait
-//! in the place of that number. So two packets may overtake each other, carried by different ranks,
-//! and a packet may come before its gate is connected.
+//! A packet carries the number of its operation, counted from the allocation of the gates, and waits in the slot of
+//! that number. Two packets that different ranks deliver may therefore overtake each other, and a packet may arrive
+//! before its gate is connected.
 
 use crate::gates::reduce::Packet;
 use crate::job::core::Job;
@@ -23,10 +23,10 @@ use utofu_sys::*;
 
 /// Gates of a TNI.
 pub(crate) const GATES: usize = 48;
-/// Start/end gates: the first of a TNI; the others relay.
+/// Start/end gates: the first of a TNI. The other gates are relays.
 pub(crate) const START_GATES: usize = 16;
-/// Operations whose packets may wait at a gate. Two are enough for connected gates: nobody starts
-/// operation n + 2 before everybody has started n + 1.
+/// Operations whose packets can wait at a gate at one time. Connected gates need two: no rank starts operation n + 2
+/// before every rank has started n + 1.
 const DEPTH: usize = 4;
 
 /// The gates of a TNI. Valid when zeroed.
@@ -44,7 +44,7 @@ pub(crate) struct Gate {
     /// 1 while allocated.
     pub(crate) alive: AtomicU32,
     pub(crate) owner: AtomicU32,
-    /// Operations started, ended, and polled to their end, since the allocation. Start gates only.
+    /// Numbers of operations started, ended, and polled to their end since the allocation. Start gates only.
     pub(crate) starts: AtomicU64,
     pub(crate) ends: AtomicU64,
     pub(crate) polled: AtomicU64,
@@ -52,21 +52,21 @@ pub(crate) struct Gate {
     state: UnsafeCell<State>,
 }
 
-// SAFETY: `state` is touched with the lock held only.
+// SAFETY: `state` is accessed only with the lock held.
 unsafe impl Sync for Gate {}
 
 #[repr(C)]
 pub(crate) struct State {
-    /// Whether `set_vbg` was called.
+    /// Not 0 after `set_vbg` was called.
     pub(crate) connected: u32,
-    /// Local and remote source; NULL: none.
+    /// Local and remote source; `UTOFU_VBG_ID_NULL` for no source.
     pub(crate) sources: [utofu_vbg_id_t; 2],
     /// Local and remote destination.
     pub(crate) destinations: [utofu_vbg_id_t; 2],
-    /// Packets passed on: both sources had delivered them.
+    /// Packets passed on, each after all sources had delivered theirs.
     fired: u64,
     waiting: [[Waiting; DEPTH]; 2],
-    /// Start gates: the result of the last operation, and what was started.
+    /// Start gates: the result of the last operation, and the packet with which this rank started its last one.
     pub(crate) result: Packet,
     pub(crate) started: Packet,
 }
@@ -75,15 +75,15 @@ pub(crate) struct State {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Waiting {
-    /// Number of its operation plus one.
+    /// Number of the packet's operation plus one; 0 for an empty slot.
     number: u64,
     packet: Packet,
 }
 
-/// A packet on its way to a gate.
+/// A packet under way to a gate.
 pub(crate) struct Parcel {
     to: utofu_vbg_id_t,
-    /// 0: from the gate's local source, 1: from the remote one.
+    /// 0 if the packet comes from the gate's local source, 1 if from the remote one.
     port: usize,
     number: u64,
     packet: Packet,
@@ -110,15 +110,15 @@ impl Gate {
         }
     }
 
-    /// Passes complete packets on; a start gate ends its operation instead.
+    /// Passes complete packets on to the destinations; a start gate ends its operation instead.
     pub(crate) fn fire(&self, state: &mut State, start_gate: bool, out: &mut Vec<Parcel>) {
         while let Some(packet) = state.complete() {
             let number = state.fired;
             state.fired += 1;
             if start_gate {
                 state.result = packet;
-                // Release pairs with the Acquire in poll: what the other ranks did before they
-                // started the operation is visible to who sees its end.
+                // Release pairs with the Acquire in poll: a thread that sees the end of the operation also sees what
+                // the other ranks wrote before they started it.
                 self.ends.store(number + 1, Ordering::Release);
             } else {
                 state.send(number, packet, out);
@@ -128,7 +128,7 @@ impl Gate {
 }
 
 impl State {
-    /// The next operation's packets combined, if all sources have delivered.
+    /// Returns the combined packets of the next operation if all sources have delivered theirs.
     fn complete(&self) -> Option<Packet> {
         if self.connected == 0 {
             return None;
@@ -165,7 +165,7 @@ impl Gate {
     }
 }
 
-/// An allocated gate.
+/// Returns an allocated gate.
 pub(crate) fn find(job: &Job, place: GatePlace) -> Option<&Gate> {
     let node = job.placement.node_at(place.tni.coords)?;
     let table = table(job, node, place.tni.number)?;
@@ -174,7 +174,7 @@ pub(crate) fn find(job: &Job, place: GatePlace) -> Option<&Gate> {
     (gate.alive.load(Ordering::Acquire) != 0).then_some(gate)
 }
 
-/// The gates of a TNI, once one was ever allocated.
+/// Returns the gates of a TNI if one of them has ever been allocated.
 pub(crate) fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
     let record = &job.node(node).tnis[usize::from(tni)];
     // Acquire pairs with the Release in Job::lazy.
@@ -183,21 +183,22 @@ pub(crate) fn table(job: &Job, node: usize, tni: u8) -> Option<&GateTable> {
 }
 
 impl Parcel {
-    /// The gate that it goes to, and whether it is a start gate.
+    /// Returns the destination gate, and whether it is a start gate.
     fn gate<'a>(&self, job: &'a Job) -> Option<(&'a Gate, bool)> {
         let place = GatePlace::of(self.to).ok()?;
         let gate = find(job, place)?;
         (!job.is_lost(gate.owner() as u32)).then_some((gate, usize::from(place.gate) < START_GATES))
     }
 
-    /// The rank whose start gate it goes to.
+    /// Returns the rank whose start gate is the destination.
     pub(crate) fn concerns(&self, job: &Job) -> Option<usize> {
         self.gate(job).and_then(|(gate, starts)| starts.then(|| gate.owner()))
     }
 
-    /// It is at its gate, whose owner is returned. What that passes on is added to `parcels`.
+    /// Delivers the packet to its gate and returns the gate's owner. Packets that the gate passes on are added to
+    /// `parcels`.
     pub(crate) fn arrive(self, job: &Job, parcels: &mut Vec<Parcel>) -> Option<usize> {
-        // As on the real machine a packet to a gate that is not there is lost.
+        // As on the real machine, a packet to a gate that does not exist is lost.
         let (gate, starts) = self.gate(job)?;
         gate.with(|state| {
             state.waiting[self.port][self.number as usize % DEPTH] =
@@ -209,12 +210,12 @@ impl Parcel {
 }
 
 impl Job {
-    /// How many barrier gates are allocated.
+    /// Returns the number of allocated barrier gates.
     #[must_use]
     pub fn n_gates(&self) -> usize {
         let tables = (0..self.nodes().len())
             .flat_map(|node| (0..TNIS as u8).filter_map(move |tni| table(self, node, tni)));
-        // Relaxed: a figure.
+        // Relaxed: a snapshot for statistics.
         let is_taken = |gate: &&Gate| gate.alive.load(Ordering::Relaxed) != 0;
         tables.map(|table| table.gates.iter().filter(is_taken).count()).sum()
     }

@@ -1,4 +1,4 @@
-//! A job: ranks that share an arena. Its ranks are threads of one process, or processes of one host.
+//! A job: ranks that share an arena. The ranks are threads of one process, or processes of one host.
 
 use crate::job::device::Device;
 use crate::job::nodes::Placement;
@@ -24,29 +24,29 @@ use utofu_sys::*;
 pub struct Job {
     pub(crate) arena: Arena,
     layout: ArenaLayout,
-    /// Tells the jobs of one process apart in gate ids; 0 is the environment's job.
+    /// Distinguishes the jobs of one process in gate ids; 0 is the environment's job.
     pub(crate) serial: u16,
     pub(crate) placement: Placement,
     pub(crate) model: Model,
-    /// What moves the bytes, in the late mode.
+    /// Moves the bytes in the late mode.
     pub(crate) device: Option<Device>,
-    /// What its owner decides, if the job is stepped.
+    /// Decisions of the owner, if the job is stepped.
     pub(crate) stepping: Option<Stepping>,
     /// This process's rank, in a job of processes.
     pub(crate) me: Option<usize>,
-    /// Process of each rank, in a job of processes.
+    /// Process id of each rank, in a job of processes.
     processes: Vec<u32>,
     pub(crate) page: u64,
-    /// Whether a rank that waits yields its processor: there are more ranks than processors.
+    /// Whether a waiting rank yields its processor: true if there are more ranks than processors.
     is_crowded: bool,
 }
 
-/// Polls in a row that find nothing before a yield: half a microsecond. A rank that yields by
-/// itself finds something earlier, mostly, and must not yield twice as often as it wants to.
+/// Consecutive unsuccessful polls before a yield; they take half a microsecond. A rank that yields of its own accord
+/// mostly finds something earlier, and then does not yield twice as often as it intends.
 const MISSES_PER_YIELD: u32 = 64;
 
 thread_local! {
-    /// Polls of this thread, since its last yield here, that found nothing in a row.
+    /// Consecutive unsuccessful polls of this thread since this module's last yield.
     static MISSES: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -54,11 +54,11 @@ thread_local! {
 static JOBS: RwLock<Option<HashMap<u16, Weak<Job>>>> = RwLock::new(None);
 
 impl Job {
-    /// A job whose ranks are threads of this process, without latencies. One entry per rank,
-    /// x y z a b c; ranks with equal coordinates share a node, its TNIs and CQs.
+    /// Creates a job whose ranks are threads of this process, without latencies. `coords` has one entry x y z a b c
+    /// per rank; ranks with equal coordinates share a node, its TNIs and CQs.
     ///
     /// # Panics
-    /// Where [`Job::with_model`] gives an error.
+    /// If [`Job::with_model`] returns an error.
     #[must_use]
     pub fn threads(coords: Vec<[u8; 6]>) -> Arc<Job> {
         match Job::with_model(coords, Model::default()) {
@@ -78,11 +78,11 @@ impl Job {
         Job::of_threads(Placement::new(&coords, None)?, model, None)
     }
 
-    /// A job of threads on a logical torus, `per_node` ranks on each node: rank r is on node
-    /// r / `per_node`, nodes are counted with x running fastest.
+    /// Creates a job of threads on a logical torus. Nodes are counted with x running fastest and have `per_node`
+    /// ranks each: rank r is on node r / `per_node`.
     ///
     /// # Errors
-    /// As [`Job::with_model`]; a shape that has no Tofu coordinates.
+    /// As [`Job::with_model`]; also a shape that has no Tofu coordinates.
     pub fn on_torus(
         shape: &[u32],
         per_node: usize,
@@ -94,10 +94,9 @@ impl Job {
         Job::of_threads(Placement::new(&ranks, Some(coords::three(shape)?))?, model, None)
     }
 
-    /// Tofu coordinates for a logical torus, x running fastest; one entry per node, all different.
-    /// Even first and third sizes are folded through a and c, a second size that is a multiple of
-    /// three through b, so that neighbours are one hop apart; sizes behind the third count as part
-    /// of it.
+    /// Returns Tofu coordinates for a logical torus, x running fastest: one entry per node, all different. Even first
+    /// and third sizes are folded through a and c, a second size that is a multiple of three through b, so that
+    /// neighbours are one hop apart. The third size is multiplied by all sizes after it.
     ///
     /// # Errors
     /// [`JobError::Shape`] if a size is 0, or larger than 512, 768 and 512.
@@ -122,7 +121,7 @@ impl Job {
         Ok(job)
     }
 
-    /// A job in this process's memory.
+    /// Creates a job in memory of this process alone.
     pub(crate) fn private(
         placement: Placement,
         model: Model,
@@ -164,7 +163,7 @@ impl Job {
         })
     }
 
-    /// A job of processes in the memory that they share; this one is rank `me`.
+    /// Creates a job of processes in their shared memory; this process is rank `me`.
     pub(crate) fn of_processes(
         arena: Arena,
         placement: Placement,
@@ -177,14 +176,14 @@ impl Job {
         Ok(job)
     }
 
-    /// The job of threads with this number.
+    /// Returns the job of threads with this serial number.
     pub(crate) fn of_serial(serial: u16) -> Option<Arc<Job>> {
         let jobs = JOBS.read().unwrap_or_else(|e| e.into_inner());
         jobs.as_ref()?.get(&serial)?.upgrade()
     }
 
-    /// Notes a poll. After many in a row that `found` nothing the thread yields its processor: a
-    /// program polls without end while it waits, perhaps for a rank that has no processor.
+    /// Counts a poll. After [`MISSES_PER_YIELD`] consecutive polls without success the thread yields its processor: a
+    /// waiting program polls in an endless loop, perhaps for a rank that has no processor.
     #[inline]
     pub(crate) fn polled(&self, found: bool) {
         if !self.is_crowded {
@@ -229,7 +228,7 @@ impl Job {
         self.arena.at(self.layout.nodes.nth(node))
     }
 
-    /// A TNI by its number; INVALID_TNI_ID.
+    /// Returns a TNI by its number, or INVALID_TNI_ID.
     pub(crate) fn tni(&self, node: usize, tni: u16) -> Result<&TniRecord> {
         match self.node(node).tnis.get(usize::from(tni)) {
             Some(record) => Ok(record),
@@ -237,7 +236,7 @@ impl Job {
         }
     }
 
-    /// The node and the TNI that an id names, if the job has the node.
+    /// Returns the node and the TNI of an id, if the job has the node.
     pub(crate) fn tni_of(
         &self,
         id: utofu_vcq_id_t,
@@ -247,7 +246,7 @@ impl Job {
         Some((node, &self.node(node).tnis[usize::from(place.tni.number)]))
     }
 
-    /// Where the VCQ of an id and its registrations are, if there ever was one.
+    /// Returns the shared half and the registrations of the VCQ with this id, if such a VCQ has ever existed.
     pub(crate) fn queue_at(
         &self,
         id: utofu_vcq_id_t,
@@ -258,7 +257,7 @@ impl Job {
         Some((self.arena.at(block).into(), self.arena.at(table).into()))
     }
 
-    /// How the calling process reaches a rank's memory.
+    /// Returns how the calling process reaches a rank's memory.
     #[inline]
     pub(crate) fn space_of(&self, rank: u32) -> Space {
         match self.processes.get(rank as usize) {
@@ -267,7 +266,7 @@ impl Job {
         }
     }
 
-    /// Whether a process that lives may hold a registration.
+    /// Returns whether a living process may hold a registration.
     pub(crate) fn is_holding(&self) -> bool {
         let mut processes = self.processes.iter().enumerate();
         let is_holding =
@@ -279,8 +278,8 @@ impl Job {
         coords::hops(self.placement.nodes[from], self.placement.nodes[to], self.placement.extent)
     }
 
-    /// The links that data take from one node to another, and the TNI where they arrive. Those of
-    /// coordinates where the job has no node are free.
+    /// Returns the links from one node to another, and the TNI at which the data arrive. Links of coordinates where
+    /// the job has no node are left out: they are always free.
     pub(crate) fn path<'a>(
         &'a self,
         from: usize,
@@ -295,8 +294,8 @@ impl Job {
         known.chain([arriving]).collect()
     }
 
-    /// The value whose offset `place` holds, created at the first call. Callers hold a lock that
-    /// guards `place`.
+    /// Returns the value whose offset is in `place`; the first call creates it. Callers hold a lock that guards
+    /// `place`.
     pub(crate) fn lazy<T: Shared>(&self, place: &AtomicU64) -> Result<Off<T>> {
         let old = place.load(Ordering::Relaxed);
         if old != 0 {
@@ -304,7 +303,7 @@ impl Job {
         }
         match self.header().heap.create::<T>() {
             Some(off) => {
-                // Release pairs with the Acquire of whoever follows the offset without the lock.
+                // Release pairs with the Acquire of threads that follow the offset without the lock.
                 place.store(off.bytes(), Ordering::Release);
                 Ok(off)
             }
@@ -326,7 +325,7 @@ impl Drop for Job {
     }
 }
 
-/// Chunks are numbered by where they lie, in units of their alignment.
+/// A chunk's number is its offset in units of its alignment.
 impl Chunks for Job {
     fn create(&self) -> Option<u64> {
         Some(self.header().heap.create::<Chunk>()?.bytes() / align_of::<Chunk>() as u64)

@@ -1,8 +1,8 @@
-//! For which job and which rank a thread acts.
+//! The job and the rank that a thread acts for.
 //!
-//! Each thread of a job of threads says which rank it is ([`Job::enter`]). Only calls that have no handle or
-//! id to go by need that: creating VCQs and gates, asking for coordinates. A thread that has not entered a job
-//! is its process's rank in the job that the environment describes.
+//! Each thread of a job of threads sets its rank ([`Job::enter`]). Only calls without a handle or an id need this
+//! rank: the creation of VCQs and gates, and queries of coordinates. A thread that has not entered a job is its
+//! process's rank in the job that the environment describes.
 
 use crate::job::core::Job;
 use crate::job::env;
@@ -23,13 +23,13 @@ thread_local! {
     static ENTERED: RefCell<Vec<Context>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The environment's job, or why there is none.
+/// The environment's job, or the reason why it cannot be had.
 static ENVIRONMENT: OnceLock<std::result::Result<Context, String>> = OnceLock::new();
 
-/// While it lives, the thread that made it acts as one rank of a job.
+/// A guard: while it lives, the thread that created it acts as one rank of a job.
 #[must_use = "the thread acts as the rank only as long as this value lives"]
 pub struct Entered {
-    /// Not Send: it belongs to the thread.
+    /// Not Send: the guard belongs to its thread.
     thread: PhantomData<*const ()>,
 }
 
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// The job and the rank that the calling thread acts for.
+/// Returns the job and the rank that the calling thread acts for; may wait for other ranks.
 pub(crate) fn current() -> Result<Context> {
     match known() {
         Some(context) => Ok(context),
@@ -60,7 +60,7 @@ pub(crate) fn current() -> Result<Context> {
     }
 }
 
-/// The same, if it is known without waiting for other ranks.
+/// As [`current`], but `None` instead of waiting for other ranks.
 pub(crate) fn known() -> Option<Context> {
     let entered = ENTERED.with(|stack| stack.borrow().last().cloned());
     entered.or_else(|| ENVIRONMENT.get()?.as_ref().ok().cloned())
@@ -73,11 +73,11 @@ fn environment() -> &'static std::result::Result<Context, String> {
     })
 }
 
-/// The job of a gate id.
+/// Returns the job of a serial number in a gate id.
 pub(crate) fn by_serial(serial: u16) -> Option<Arc<Job>> {
     let entered = ENTERED.with(|stack| {
         let stack = stack.borrow();
-        // The caller has built an id without a number: it belongs to the caller's job.
+        // Number 0: the caller has constructed the id itself, which then belongs to the caller's job.
         let top = stack.last().filter(|c| serial == 0 || c.job.serial == serial);
         top.map(|c| c.job.clone())
     });

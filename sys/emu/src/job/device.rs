@@ -1,5 +1,5 @@
-//! The late device of a job: operations under way, whose stages are done when they are due, by a thread or as
-//! the owner of the job steps them.
+//! The late device of a job: it keeps the operations under way and performs each stage when it is due, on a thread of
+//! its own or when the owner of the job steps it.
 
 use crate::job::stepping::Stepped;
 use crate::shared::registrations::StagTable;
@@ -10,46 +10,47 @@ use std::time::Duration;
 
 /// An operation under way.
 pub(crate) trait Flight: Send {
-    /// The rank that has posted it.
+    /// Returns the rank that has posted the operation.
     fn rank(&self) -> usize;
 
-    /// What its next stage is, which is due `at` this time.
+    /// Returns the next stage, which is due at time `at`, in ns.
     fn next_stage(&self, at: u64) -> Stepped;
 
-    /// Does the next stage; when the one after it is due, if there is one.
+    /// Performs the next stage. Returns the operation, and the time in ns at which the stage after it is due; `None`
+    /// after the last stage.
     fn go_on(self: Box<Self>) -> Option<(u64, Box<dyn Flight>)>;
 
-    /// It ends without a trace.
+    /// Drops the operation, which leaves no completion and no notice.
     fn forget(&self);
 
-    /// Checked mode: what it has still to write to its target.
+    /// Checked mode: returns the write that the operation has still to perform at its target.
     fn writing(&self) -> Option<&Writing>;
 
-    /// Checked mode: whether it needs what is registered under `stadd` in `table`.
+    /// Checked mode: returns whether the operation needs the registration of `stadd` in `table`.
     fn needs(&self, table: &StagTable, stadd: u64) -> bool;
 }
 
-/// Checked mode: what a put writes, and where.
+/// Checked mode: the data that a put writes, and their destination.
 pub(crate) struct Writing {
-    /// The rank that has posted it.
+    /// The rank that has posted the put.
     pub(crate) rank: usize,
-    /// Ids of the VCQs that it goes from and to.
+    /// Ids of the source's and the target's VCQ.
     pub(crate) vcqs: (u64, u64),
-    /// Whether it keeps its order behind others between the same VCQs.
+    /// Whether the put is strongly ordered behind others between the same VCQs.
     pub(crate) is_strong: bool,
-    /// The rank whose memory it is.
+    /// Rank that owns the memory.
     pub(crate) owner: u32,
     pub(crate) addr: u64,
     pub(crate) len: u64,
-    /// The STADD that it names.
+    /// STADD in the put.
     pub(crate) stadd: u64,
-    /// A number that changes with its bytes.
+    /// Checksum of the bytes.
     pub(crate) sum: Option<u64>,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// By the time of their next stage, and in the order in which they came.
+    /// Keys: the time in ns of an operation's next stage, and the number of its insertion.
     flights: BTreeMap<(u64, u64), Box<dyn Flight>>,
     count: u64,
     is_over: bool,
@@ -66,13 +67,13 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The device of a job; of one process if the ranks are processes.
+/// The device of a job; if the ranks are processes, of one process.
 pub(crate) struct Device {
     shared: Arc<(Mutex<Queue>, Condvar)>,
 }
 
 impl Device {
-    /// A device with a thread, or one that is [stepped](Device::step).
+    /// Creates a device with a thread, or one that is [stepped](Device::step).
     pub(crate) fn new(has_thread: bool) -> std::io::Result<Device> {
         let shared = Arc::<(Mutex<Queue>, Condvar)>::default();
         if has_thread {
@@ -82,12 +83,12 @@ impl Device {
         Ok(Device { shared })
     }
 
-    /// When the next stage is due.
+    /// Returns the time in ns at which the next stage is due.
     pub(crate) fn due(&self) -> Option<u64> {
         held(&self.shared.0).flights.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Does the next stage, if it is due by `now`.
+    /// Performs the next stage, if it is due by `now`.
     pub(crate) fn step(&self, now: u64) -> Option<Stepped> {
         let mut queue = held(&self.shared.0);
         let entry = queue.flights.first_entry().filter(|entry| entry.key().0 <= now)?;
@@ -100,7 +101,7 @@ impl Device {
         Some(stepped)
     }
 
-    /// What a rank has under way ends without a trace.
+    /// Drops the operations under way that a rank has posted.
     pub(crate) fn forget(&self, rank: usize) {
         held(&self.shared.0).flights.retain(|_, flight| {
             let stays = flight.rank() != rank;
@@ -111,8 +112,8 @@ impl Device {
         });
     }
 
-    /// Queues an operation whose first stage is due then; before that calls `check` with each that is under
-    /// way.
+    /// Queues an operation whose first stage is due at time `due`. First calls `check` for each operation under way,
+    /// with that operation and the new one.
     pub(crate) fn post(
         &self,
         due: u64,
@@ -126,7 +127,7 @@ impl Device {
         self.shared.1.notify_one();
     }
 
-    /// Calls `f` with each operation under way.
+    /// Calls `f` for each operation under way.
     pub(crate) fn for_each(&self, f: impl FnMut(&dyn Flight)) {
         held(&self.shared.0).flights.values().map(|flight| &**flight).for_each(f);
     }
@@ -139,7 +140,7 @@ impl Drop for Device {
     }
 }
 
-/// The device's thread: takes operations that are due and puts them back for their next stage.
+/// Body of the device's thread: takes operations that are due, performs a stage and queues them for their next one.
 fn run((mutex, wake): &(Mutex<Queue>, Condvar)) {
     let mut queue = held(mutex);
     while !queue.is_over {

@@ -1,6 +1,6 @@
-//! The job that the environment describes: each process is one rank. Who it is and where the ranks meet,
-//! [`hopbine_meet`] reads; `HOPBINE_TORUS`, `HOPBINE_RANKS_PER_NODE`, `HOPBINE_TIMEOUT` and the
-//! `HOPBINE_EMU_` variables are read here. [`hopbine_meet::variables`] has them all.
+//! The job that the environment describes: each process is one rank. [`hopbine_meet`] reads the rank, the size and
+//! the rendezvous. This module reads `HOPBINE_TORUS`, `HOPBINE_RANKS_PER_NODE`, `HOPBINE_TIMEOUT` and the
+//! `HOPBINE_EMU_` variables. [`hopbine_meet::variables`] lists all of them.
 
 use crate::job::core::Job;
 use crate::job::meet;
@@ -16,7 +16,7 @@ use hopbine_torus::Shape;
 use hopbine_torus::sim::{Machine, NetworkKind};
 use std::time::Duration;
 
-/// What the variables say.
+/// Values of the variables.
 #[derive(Debug, PartialEq)]
 struct Settings {
     place: Place,
@@ -27,7 +27,8 @@ struct Settings {
     first_cqs: Option<Vec<u8>>,
 }
 
-/// The delays of a machine of the network model; none if no machine is named.
+/// Returns the delays of the network model's machine that `HOPBINE_EMU_MACHINE` names; no delays without the
+/// variable.
 fn delays(get: Lookup<'_>) -> Result<Model, VariableError> {
     let slower = EMU_SLOWER.number(get)?.unwrap_or(1);
     let Some(line) = EMU_MACHINE.get(get) else { return Ok(Model::default()) };
@@ -59,7 +60,7 @@ fn first_cqs(get: Lookup<'_>) -> Result<Option<Vec<u8>>, VariableError> {
     }
 }
 
-/// The sizes that `HOPBINE_TORUS` says; a row if it says nothing.
+/// Returns the sizes in `HOPBINE_TORUS`; a row of nodes without the variable.
 fn shape(get: Lookup<'_>, nodes: usize) -> Result<Vec<u32>, VariableError> {
     let Some(value) = TORUS.get(get) else { return Ok(vec![1, nodes as u32, 1]) };
     match value.trim().parse::<Shape>() {
@@ -198,7 +199,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the environment holds, the answer is settings or an error.
+        /// For every content of the environment the answer is settings or an error.
         #[test]
         fn no_environment_does_harm(
             values in prop::collection::vec((0usize..17, "[0-9x.m -]{0,24}|\\PC{0,8}"), 0..8),

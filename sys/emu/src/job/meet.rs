@@ -1,5 +1,5 @@
-//! How ranks that are processes come to share a job: rank 0 makes the memory, the others open it, and each
-//! finds out whether it can reach its neighbour's memory.
+//! Set-up of a job whose ranks are processes: rank 0 creates the memory, the other ranks open it, and each rank
+//! checks that it can reach its neighbour's memory.
 
 use crate::job::core::Job;
 use crate::job::nodes::Placement;
@@ -13,21 +13,21 @@ use hopbine_meet::{Exchange, Leave, create_memory, fresh_number, host, number, o
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// Other ranks read this word to find out whether they can read this process.
+/// Other ranks read this word to check that they can read this process's memory.
 static PROBE: u64 = WORD;
 
 const WORD: u64 = 0x686f_7062_696e_6521;
 
-/// What a rank tells the others, as numbers.
+/// Data that a rank publishes to the other ranks, as numbers.
 #[derive(Clone, Copy, PartialEq)]
 struct Card {
     host: u64,
-    /// What all ranks must have in common: the bytes of the arena and the shape.
+    /// Bytes of the arena and the shape, which must be equal on all ranks.
     settings: [u64; 4],
     process: u64,
-    /// Address of its probe.
+    /// Address of [`PROBE`] in the rank's process.
     probe: u64,
-    /// Of rank 0: its number in `/proc`, the descriptor of the memory, and the word that it begins with.
+    /// Rank 0: its number in `/proc`, the descriptor of the memory, and the token in the memory's header.
     memory: [u64; 3],
 }
 
@@ -40,19 +40,19 @@ impl Card {
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// None if the bytes are no card.
+    /// Returns `None` if the bytes are not an encoded card.
     fn decode(bytes: &[u8]) -> Option<Card> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let words: &[_; WORDS] = words.try_into().ok()?;
         let [host, a, b, c, d, process, probe, e, f, g] = words.map(u64::from_le_bytes);
-        // 0 and numbers beyond a pid_t's would mean something else to the system.
+        // 0 and numbers above the range of pid_t have other meanings in system calls.
         let is_process = (1..=i32::MAX as u64).contains(&process);
         let card = Card { host, settings: [a, b, c, d], process, probe, memory: [e, f, g] };
         is_process.then_some(card)
     }
 }
 
-/// The job of all ranks of `exchange`, which are processes of one host.
+/// Creates the job of all ranks of `exchange`, which are processes of one host.
 ///
 /// # Errors
 /// [`JobError`], the same on all ranks unless the exchange fails.
@@ -101,7 +101,7 @@ pub(crate) fn job(
         Ok(Some((file, arena, _))) => Ok((file, arena)),
         _ => open(cards[0].memory, layout),
     };
-    // All have opened the memory, and may reach each other.
+    // After this exchange all ranks have opened the memory, and may access each other's.
     exchange.agree(opened.as_ref().map(|_| &[][..]).map_err(Clone::clone))??;
     let next = (rank + 1) % cards.len();
     let reached = match copy::probe(processes[next], cards[next].probe) {
@@ -109,9 +109,9 @@ pub(crate) fn job(
         Ok(_) => Err(unreachable(next, "it holds something else")),
         Err(error) => Err(unreachable(next, &error.to_string())),
     };
-    // No rank goes on before all have probed: one that has ended could not be probed.
+    // No rank goes on before all have probed: a process that has ended cannot be probed.
     exchange.agree(reached)??;
-    // The environment's job lives as long as the process, and ranks reach each other all that time.
+    // The environment's job lives as long as the process, and ranks access each other's memory until its end.
     std::mem::forget(leave);
     let arena =
         opened.map(|(_, arena)| arena).map_err(|reason| hopbine_meet::Refusal { rank, reason })?;
@@ -126,8 +126,9 @@ fn unreachable(peer: usize, why: &str) -> String {
     )
 }
 
-/// Memory of zeros, which takes no room yet beyond its fixed part, and where others find it. It is in no file
-/// system, so none can be too small for it; what the machine does not have is found out here.
+/// Creates zeroed memory, of which only the fixed part takes up room at first. Also returns the place where other
+/// ranks find the memory. It is in no file system, so that no size limit of a file system applies; a lack of memory
+/// shows up here.
 fn create(layout: ArenaLayout) -> Result<(File, Arena, [u64; 3]), String> {
     let make = || {
         let memory = create_memory("hopbine-emu", layout.len)?;
@@ -140,13 +141,13 @@ fn create(layout: ArenaLayout) -> Result<(File, Arena, [u64; 3]), String> {
     };
     let (memory, arena) = make().map_err(failed)?;
     let token = fresh_number();
-    // Relaxed: the others learn of it through the exchange.
+    // Relaxed: the exchange synchronises the other ranks with this store.
     arena.at::<Header>(Off::new(0)).token.store(token, Ordering::Relaxed);
     let place = [u64::from(number().unwrap_or(0)), memory.as_raw_fd() as u64, token];
     Ok((memory, arena, place))
 }
 
-/// Opens the memory that rank 0 has made.
+/// Opens the memory that rank 0 has created.
 fn open([process, fd, token]: [u64; 3], layout: ArenaLayout) -> Result<(File, Arena), String> {
     let open = || {
         let memory = open_memory(process as u32, fd as u32, layout.len)?;

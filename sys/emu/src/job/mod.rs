@@ -1,4 +1,4 @@
-//! Jobs and ranks: which ranks share an arena, where they are on the torus, and for which rank a thread acts.
+//! Jobs and ranks: the ranks that share an arena, their places on the torus, and the rank that a thread acts for.
 
 pub(crate) mod core;
 pub(crate) mod current;

@@ -1,4 +1,4 @@
-//! Ranks, nodes and coordinates of a job: who is where.
+//! Ranks, nodes and coordinates of a job.
 
 use crate::job::sharing::Sharing;
 use crate::limits::coords;
@@ -6,19 +6,19 @@ use crate::limits::error::JobError;
 use crate::limits::ids::{Coords, coords_ok, pack_coords};
 use rustc_hash::FxHashMap;
 
-/// Which ranks are on which nodes, and where these are.
+/// The node of each rank, and the coordinates of each node.
 pub(crate) struct Placement {
     /// Node of each rank.
     pub(crate) node_of: Vec<u32>,
-    /// Number of each rank among those of its node.
+    /// Number of each rank among the ranks of its node, from 0.
     pub(crate) local_rank_of: Vec<u32>,
     /// How the ranks of a node share its TNIs and CQs.
     pub(crate) sharing: Sharing,
-    /// Most ranks on one node.
+    /// Largest number of ranks on one node.
     pub(crate) most_per_node: usize,
-    /// Coordinates of each node, in the order of its first rank.
+    /// Coordinates of each node; nodes are numbered in the order of their first ranks.
     pub(crate) nodes: Vec<Coords>,
-    /// Nodes by their keys.
+    /// Nodes by their keys ([`crate::limits::ids::node_key`]).
     index: FxHashMap<u32, usize>,
     pub(crate) extent: coords::Extent,
     /// Logical sizes; their product is the number of nodes.
@@ -26,8 +26,8 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// One entry per rank; equal coordinates mean the same node. Without a shape the nodes are a
-    /// row along y.
+    /// `ranks` has one entry per rank; equal coordinates mean the same node. Without a shape the nodes are a row
+    /// along y.
     pub(crate) fn new(
         ranks: &[Coords],
         shape: Option<[u32; 3]>,
@@ -65,26 +65,26 @@ impl Placement {
         Ok(placement)
     }
 
-    /// The node of a key ([`crate::limits::ids::node_key`]).
+    /// Returns the node of a key ([`crate::limits::ids::node_key`]).
     #[inline]
     pub(crate) fn find(&self, key: u32) -> Option<usize> {
         self.index.get(&key).copied()
     }
 
-    /// Ranks at a node, in order.
+    /// Returns the ranks on a node, in ascending order.
     pub(crate) fn ranks_at(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let all = self.node_of.iter().enumerate();
         all.filter(move |(_, n)| **n as usize == node).map(|(r, _)| r)
     }
 
-    /// Logical coordinates of a node, x running fastest.
+    /// Returns the logical coordinates of a node, x running fastest.
     pub(crate) fn logical(&self, node: usize) -> [u32; 3] {
         let [x, y, _] = self.shape;
         let n = node as u32;
         [n % x, n / x % y, n / x / y]
     }
 
-    /// The node at coordinates.
+    /// Returns the node at Tofu coordinates.
     pub(crate) fn node_at(&self, c: Coords) -> Option<usize> {
         coords_ok(c).then(|| self.find(pack_coords(c)))?
     }

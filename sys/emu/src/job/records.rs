@@ -1,6 +1,6 @@
-//! What lies where in the arena: header, one record per rank, one per node, then the heap.
+//! Layout of the arena: a header, one record per rank, one per node, then the heap.
 //!
-//! Everything here is valid when zeroed and shared by all ranks.
+//! All types here are valid when zeroed, and all ranks share their values.
 
 use crate::job::nodes::Placement;
 use crate::limits::{CQS, TNIS, VCQS};
@@ -13,84 +13,84 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{Calendar, OUT};
 use std::sync::atomic::AtomicU32;
 
-/// At offset 0.
+/// The arena's header, at offset 0.
 #[repr(C, align(64))]
 pub(crate) struct Header {
     pub(crate) heap: Heap,
-    /// Tells this memory from all others (processes only).
+    /// Random number that identifies this memory (processes only).
     pub(crate) token: AtomicU64,
     /// Guards the calendars of all links and TNIs (latency model only).
     pub(crate) links: SpinLock,
 }
 
-/// One per rank.
+/// The record of a rank.
 #[repr(C, align(64))]
 pub(crate) struct RankRecord {
-    /// Guards atomic operations on this rank's memory where the processor's cannot be used.
+    /// Guards atomic operations on this rank's memory for which the processor's atomics cannot be used.
     pub(crate) atomics: SpinLock,
-    /// Operations of its process that hold a registration (processes only).
+    /// Operations of this rank's process that hold a registration (processes only).
     pub(crate) holding: AtomicU32,
 }
 
 impl RankRecord {
-    /// Whether its process, of this number, lives and holds a registration.
+    /// Returns whether this rank's process, of this id, lives and holds a registration.
     pub(crate) fn is_holding(&self, process: u32) -> bool {
         // SeqCst: see `Entry::hold`.
         self.holding.load(Ordering::SeqCst) > 0 && copy::exists(process)
     }
 }
 
-/// One per node.
+/// The record of a node.
 #[repr(C, align(64))]
 pub(crate) struct NodeRecord {
     pub(crate) tnis: [TniRecord; TNIS],
-    /// Links that leave it (latency model only).
+    /// Links that leave the node (latency model only).
     pub(crate) links: [Calendar; OUT],
 }
 
 /// One TNI of a node.
 #[repr(C, align(64))]
 pub(crate) struct TniRecord {
-    /// Guards the giving out of VCQs and gates.
+    /// Guards the allocation of VCQs and gates.
     pub(crate) lock: SpinLock,
     /// When the TNI can send again, in ns (latency model only).
     pub(crate) busy_until: AtomicU64,
-    /// Offset of the gate table; 0: no gate was ever used.
+    /// Offset of the gate table; 0 if no gate was ever allocated.
     pub(crate) gates: AtomicU64,
     pub(crate) cqs: [CqRecord; CQS],
-    /// When messages arrive (latency model only).
+    /// Times at which messages arrive (latency model only).
     pub(crate) arriving: Calendar,
 }
 
 /// One CQ.
 #[repr(C, align(64))]
 pub(crate) struct CqRecord {
-    /// Bit i: VCQ i exists. Bit 31: one VCQ has the CQ to itself.
+    /// Bit i: VCQ i exists. Bit 31: one VCQ has the whole CQ.
     pub(crate) used: AtomicU32,
     /// Checked mode: whether a thread is posting, and whether one is polling the MRQ.
     pub(crate) busy: [AtomicU32; 2],
-    /// Offset of the registration table; 0: the CQ was never used.
+    /// Offset of the registration table; 0 if the CQ was never used.
     pub(crate) table: AtomicU64,
-    /// Offsets of the VCQ blocks; 0: never created. A block serves all VCQs of its place.
+    /// Offsets of the VCQ blocks; 0 if never created. Successive VCQs at the same place share a block.
     pub(crate) vcqs: [AtomicU64; VCQS],
 }
 
 /// The shared half of a VCQ.
 #[repr(C, align(64))]
 pub(crate) struct VcqBlock {
-    /// Whether a VCQ is there now.
+    /// Not 0 while a VCQ exists here.
     pub(crate) alive: AtomicU32,
-    /// Rank whose VCQ it is.
+    /// Rank that owns the VCQ.
     pub(crate) owner: AtomicU32,
-    /// Not 0: a notice found no room, which ends the owner.
+    /// Not 0 after a notice found the queue full, which terminates the owner.
     pub(crate) overflowed: AtomicU32,
-    /// Session progress steps that operations have brought, ever; wraps.
+    /// Total of the session progress steps that operations have brought; wraps.
     pub(crate) steps: AtomicU32,
     pub(crate) ring: Ring,
 }
 
 impl VcqBlock {
-    /// Whether a VCQ is there now.
+    /// Returns whether a VCQ exists here.
     #[inline]
     pub(crate) fn is_alive(&self) -> bool {
         // Acquire pairs with the Release in Vcq::create: the owner is set.
@@ -99,7 +99,7 @@ impl VcqBlock {
 }
 
 impl CqRecord {
-    /// Offsets of the block and the table of the VCQ at index `n`, once both exist.
+    /// Returns the offsets of the block and the table of the VCQ at index `n`, if both exist.
     #[inline]
     pub(crate) fn vcq(&self, n: usize) -> Option<(Off<VcqBlock>, Off<StagTable>)> {
         // Acquire pairs with the Release in Job::lazy.
@@ -109,7 +109,7 @@ impl CqRecord {
     }
 }
 
-// SAFETY: for this and the following: repr(C) of atomics, locks and arrays of such.
+// SAFETY: this and the following types are repr(C) and consist of atomics, locks and arrays of these.
 unsafe impl Shared for Header {}
 // SAFETY: see Header.
 unsafe impl Shared for RankRecord {}
@@ -130,10 +130,10 @@ pub(crate) struct ArenaLayout {
     pub(crate) len: u64,
 }
 
-/// Heap per rank. Two chunks per VCQ are usual; this is enough for eight queues of a rank to be
-/// full at once, and costs address space only.
+/// Heap per rank, in bytes. A VCQ usually takes two chunks; this is enough for eight full queues per rank, and costs
+/// only address space.
 const HEAP_PER_RANK: u64 = 64 << 20;
-/// Heap of the smallest job.
+/// Heap of the smallest job, in bytes.
 const HEAP_LEAST: u64 = 1 << 30;
 
 impl ArenaLayout {
@@ -151,7 +151,7 @@ impl ArenaLayout {
 mod tests {
     use super::*;
 
-    /// Only who lives holds anything, and only while it does so.
+    /// A process holds a registration only while it lives and its count is not 0.
     #[test]
     fn the_dead_hold_nothing() {
         let mut child = std::process::Command::new("true").spawn().unwrap();

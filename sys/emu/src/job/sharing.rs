@@ -1,21 +1,19 @@
-//! Which TNIs and CQs of a node belong to which of its ranks.
+//! Assignment of a node's TNIs and CQs to its ranks.
 //!
-//! Up to four ranks of a node have all its TNIs, and on each of them CQs of their own; more ranks
-//! share the TNIs out in groups, and then the CQs as if there were four ranks on each TNI. This is what
-//! Fujitsu's library does over its simulated device, as far as it was seen (1 to 4, 8 and 12 ranks);
-//! that 5 to 7 ranks have the CQs of 8, and which CQs more than 24 have, is what RIKEN's libutf computes
-//! on Fugaku. Other programs that run there compute multiples of 3, or 0 and 6 for two ranks:
-//! `HOPBINE_EMU_CQS` serves those.
+//! Up to four ranks of a node have all its TNIs, and on each TNI CQs of their own. More ranks divide the TNIs between
+//! groups of ranks, and the CQs of each TNI as if four ranks used it. Fujitsu's library does the same over its
+//! simulated device, as far as observed (1 to 4, 8 and 12 ranks). RIKEN's libutf computes on Fugaku that 5 to 7 ranks
+//! have the CQs of 8, and which CQs more than 24 ranks have. Other programs that run on Fugaku compute multiples of
+//! 3, or 0 and 6 for two ranks; set `HOPBINE_EMU_CQS` for them.
 
 use crate::limits::{CQS, FIRST_EXTRA, TNIS, VCQS};
 use std::ops::Range;
 
-/// The first CQs of five to eight ranks on a TNI.
+/// First CQs of the sharers if five to eight ranks share a TNI.
 const MANY: [&[u8]; 4] =
     [&[0, 2, 5, 8, 10], &[0, 2, 5, 8, 9, 10], &[0, 2, 5, 6, 8, 9, 10], &[0, 2, 4, 5, 6, 8, 9, 10]];
 
-/// How many groups the ranks of a node form, if there are `n`. The ranks of a group have TNIs of
-/// their own.
+/// Returns the number of groups that `n` ranks of a node form. Each group has TNIs of its own.
 fn groups(n: usize) -> usize {
     match n {
         0..=4 => 1,
@@ -25,18 +23,18 @@ fn groups(n: usize) -> usize {
     }
 }
 
-/// How the ranks of a node share what it has.
+/// How the ranks of a node share its TNIs and CQs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sharing {
     groups: usize,
-    /// For how many ranks a TNI's CQs are shared out.
+    /// Ranks among which the CQs of a TNI are divided.
     sharers: usize,
-    /// The first CQ of each of them; [`CQS`] behind the last one.
+    /// First CQ of each of these ranks; [`CQS`] behind the last one.
     firsts: [u8; CQS + 1],
 }
 
 impl Sharing {
-    /// For at most `n` ranks on a node.
+    /// Returns the sharing for at most `n` ranks on a node.
     pub(crate) fn among(n: usize) -> Sharing {
         let groups = groups(n);
         let sharers = n.div_ceil(groups).max(n.min(4)).max(1);
@@ -48,24 +46,24 @@ impl Sharing {
         many.and_then(|firsts| even.with_cqs(firsts).ok()).unwrap_or(even)
     }
 
-    /// The same with other first CQs: increasing, from 0 on, below [`CQS`].
+    /// Replaces the first CQs: increasing, from 0 on, below [`CQS`].
     ///
     /// # Errors
-    /// How many are needed, if these are too few.
+    /// The number of first CQs needed, if `firsts` has fewer.
     pub(crate) fn with_cqs(self, firsts: &[u8]) -> Result<Sharing, usize> {
         let Some(firsts) = firsts.get(..self.sharers) else { return Err(self.sharers) };
         let first = |sharer| firsts.get(sharer).copied().unwrap_or(CQS as u8);
         Ok(Sharing { firsts: std::array::from_fn(first), ..self })
     }
 
-    /// TNIs of the node's `local_rank`-th rank.
+    /// Returns the TNIs of the node's `local_rank`-th rank.
     pub(crate) fn tnis(self, local_rank: usize) -> Range<usize> {
         let each = TNIS / self.groups;
         let first = local_rank % self.groups * each;
         first..first + each
     }
 
-    /// CQs of the node's `local_rank`-th rank on each of its TNIs; none if there are too many ranks.
+    /// Returns the CQs of the node's `local_rank`-th rank on each of its TNIs; empty if there are too many ranks.
     pub(crate) fn cqs(self, local_rank: usize) -> Range<usize> {
         self.cqs_of_sharer(local_rank / self.groups)
     }
@@ -75,20 +73,20 @@ impl Sharing {
         first(sharer)..first(sharer + 1)
     }
 
-    /// The CQ with the component ids of the rank that owns `cq`.
+    /// Returns the CQ that has the component ids of the rank that owns `cq`: the rank's first CQ.
     pub(crate) fn first_cq(self, cq: usize) -> usize {
         let before = |first: &&u8| usize::from(**first) <= cq;
         self.firsts.iter().rev().find(before).map_or(0, |first| usize::from(*first))
     }
 }
 
-/// What a rank's CQs are for.
+/// Uses of a rank's CQs.
 pub(crate) struct Kinds {
     cqs: Range<usize>,
 }
 
-/// CQs kept for session mode, behind a rank's first one, if it has enough; with fewer a session takes
-/// the last one that is unused.
+/// Number of CQs after a rank's first one that are reserved for session mode, if the rank has enough CQs. With fewer
+/// CQs a session takes the last unused one.
 const SESSION: usize = 3;
 
 impl Kinds {
@@ -96,25 +94,25 @@ impl Kinds {
         Kinds { cqs }
     }
 
-    /// CQs kept for session mode, one VCQ each.
+    /// Returns the CQs reserved for session mode, each of which serves one VCQ.
     pub(crate) fn session(&self) -> Range<usize> {
         let first = self.cqs.start + 1;
         if self.cqs.len() > SESSION + 1 { first..first + SESSION } else { first..first }
     }
 
-    /// CQs for other VCQs, in the order in which they are filled.
+    /// Returns the CQs for other VCQs, in the order in which they are filled.
     pub(crate) fn ordinary(&self) -> impl Iterator<Item = usize> + '_ {
         let session = self.session();
         self.cqs.clone().filter(move |cq| !session.contains(cq))
     }
 
-    /// The CQ of the component ids, if the rank has a CQ at all.
+    /// Returns the CQ that has the component ids, if the rank has a CQ at all.
     pub(crate) fn first(&self) -> Option<usize> {
         self.cqs.clone().next()
     }
 }
 
-// A VCQ of a CQ has four bits in an id from here on, and a CQ four.
+// Extra values and CQ numbers fit into four bits each.
 const _: () = assert!(FIRST_EXTRA as usize + VCQS == 16 && CQS < 16);
 
 #[cfg(test)]
@@ -150,7 +148,7 @@ mod tests {
         assert_eq!(on_one_tni(54), (0..9).collect::<Vec<_>>());
     }
 
-    /// Ranks that share TNIs have the CQs that they would have if the TNIs were full.
+    /// Ranks that share TNIs have the CQs that they would have if each TNI had four ranks.
     #[test]
     fn a_node_with_fewer_ranks_has_the_cqs_of_a_full_one() {
         for (full, fewer) in [(8, 5..8), (12, 9..12), (24, 13..24)] {
@@ -196,7 +194,8 @@ mod tests {
         assert_eq!(Sharing::among(4).with_cqs(&[0, 3, 6]).unwrap_err(), 4);
     }
 
-    /// A rank alone has the CQs that were measured; with few of them none is kept for sessions.
+    /// A rank that has a node to itself has the CQs that were measured; a rank with few CQs has none reserved for
+    /// sessions.
     #[test]
     fn sessions_have_cqs_of_their_own() {
         let alone = Kinds::of(0..11);

@@ -1,8 +1,8 @@
-//! Jobs without threads and without the machine's clock: their owner says what time it is, and does
-//! what the late device would do by then, one stage after the other.
+//! Jobs without threads and without the machine's clock: their owner sets the time, and performs the stages that the
+//! late device would have performed by that time, one by one.
 //!
-//! One thread is all ranks in turn, and the owner beside them. Then the seed of the late mode and the
-//! owner's times decide all that happens.
+//! One thread acts as all ranks in turn and as the owner. The seed of the late mode and the owner's times then
+//! determine everything that happens.
 
 use crate::job::core::Job;
 use crate::job::nodes::Placement;
@@ -15,10 +15,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Job {
-    /// A job whose ranks are one thread in turn, as in [`Job::with_model`]. Its time starts at 0 and
-    /// passes as its owner says ([`step`](Job::step)). In the late mode the owner is the device; without
-    /// it an operation moves its bytes within the post, and its notices can be seen when their time has
-    /// come.
+    /// Creates a job whose ranks are one thread in turn, with arguments as in [`Job::with_model`]. Its time starts at
+    /// 0 and passes as the owner sets it ([`step`](Job::step)). In the late mode the owner acts as the device.
+    /// Without the late mode an operation moves its bytes within the post, and its notices become visible at their
+    /// time.
     ///
     /// # Errors
     /// As [`Job::with_model`].
@@ -26,7 +26,7 @@ impl Job {
         Job::of_threads(Placement::new(&coords, None)?, model, Some(Stepping::default()))
     }
 
-    /// The time, in ns: that of the host, which its processes share, or the owner's.
+    /// Returns the time in ns: the host's clock, which all its processes share, or the owner's time.
     pub(crate) fn now(&self) -> u64 {
         // Relaxed: one thread.
         self.stepping.as_ref().map_or_else(host_now, |owned| owned.now.load(Ordering::Relaxed))
@@ -36,18 +36,18 @@ impl Job {
         self.stepping.as_ref().expect("a stepped job")
     }
 
-    /// When the next stage is due, in ns; `None` if nothing is under way.
+    /// Returns the time in ns at which the next stage is due; `None` if no operation is under way.
     ///
     /// # Panics
-    /// As the other calls of the owner, if the job is not [`stepped`](Job::stepped).
+    /// If the job is not [`stepped`](Job::stepped), as for the owner's other calls.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         self.owned();
         self.device.as_ref()?.due()
     }
 
-    /// Does the next stage, if it is due by `now`. If there is none, `now` becomes the time of the job;
-    /// it never goes back.
+    /// Performs the next stage, if it is due by `now`. Otherwise `now` becomes the time of the job, unless that is
+    /// later already.
     pub fn step(&self, now: u64) -> Option<Stepped> {
         let stepped = self.device.as_ref().and_then(|device| device.step(now));
         let reached = stepped.as_ref().map_or(now, |stepped| stepped.at);
@@ -56,14 +56,14 @@ impl Job {
         stepped
     }
 
-    /// A rank is gone: what it has under way ends without a trace, and operations that reach it fail as
-    /// those to a process that has ended.
+    /// Simulates the end of a rank: the operations that it has under way are dropped, and operations that reach it
+    /// fail as for a process that has ended.
     pub fn lose(&self, rank: usize) {
         self.forget(rank);
         self.owned().state().lost.insert(rank);
     }
 
-    /// What a rank has under way ends without a trace. Its memory can still be reached.
+    /// Drops the operations that a rank has under way. Its memory stays accessible.
     pub fn forget(&self, rank: usize) {
         self.owned();
         if let Some(device) = &self.device {
@@ -71,14 +71,14 @@ impl Job {
         }
     }
 
-    /// In the checked mode nothing is checked any more of this rank, which has given up: operations of
-    /// others may still be on their way to memory that it deregisters.
+    /// Exempts a rank that has given up from the checked mode: operations of other ranks may still be on their way to
+    /// memory that the rank deregisters.
     pub fn excuse(&self, rank: usize) {
         self.owned().state().excused.insert(rank);
     }
 
-    /// These pages of a rank are unmapped. What is mapped there later has other pages, but what was registered
-    /// before leads to the old ones: in the checked mode its use is misuse.
+    /// Unmaps pages of a rank. A later mapping there has other pages, while an older registration still leads to the
+    /// old pages; the checked mode reports its use as misuse.
     pub fn unmap(&self, rank: usize, memory: Range<usize>) {
         let state = &mut *self.owned().state();
         state.n_unmapped += 1;
@@ -87,12 +87,12 @@ impl Job {
         }
     }
 
-    /// How often memory was unmapped so far.
+    /// Returns the number of [`unmap`](Job::unmap) calls so far.
     pub(crate) fn n_unmapped(&self) -> u64 {
         self.stepping.as_ref().map_or(0, |owned| owned.state().n_unmapped)
     }
 
-    /// Whether some of these bytes of a rank have been unmapped since `born`.
+    /// Returns whether some of these bytes of a rank were unmapped after the `born`-th unmapping.
     pub(crate) fn is_unmapped(&self, rank: usize, memory: Range<u64>, born: u64) -> bool {
         let Some(owned) = &self.stepping else { return false };
         let pages = memory.start / self.page..memory.end.div_ceil(self.page);
@@ -100,19 +100,19 @@ impl Job {
         state.unmapped.range((rank, pages.start)..(rank, pages.end)).any(|(_, &at)| at > born)
     }
 
-    /// The next `n` registrations of a rank are refused, as if there were no STag left.
+    /// Makes the next `n` registrations of a rank fail as if no STag were left.
     pub fn refuse(&self, rank: usize, n: u32) {
         self.owned().state().refusals.insert(rank, (n, false));
     }
 
-    /// Whether one has been since this was asked last.
+    /// Returns whether a registration of the rank has been refused since the last call.
     #[must_use]
     pub fn take_refused(&self, rank: usize) -> bool {
         let mut state = self.owned().state();
         state.refusals.get_mut(&rank).is_some_and(|(_, refused)| std::mem::take(refused))
     }
 
-    /// Whether the registration at hand is refused.
+    /// Returns whether a registration that the rank makes now is refused.
     pub(crate) fn refuses(&self, rank: usize) -> bool {
         let Some(owned) = &self.stepping else { return false };
         let mut state = owned.state();
@@ -125,23 +125,24 @@ impl Job {
         }
     }
 
-    /// Misuse that the checked mode has found since the last call. It does not end a stepped job.
+    /// Returns the misuse that the checked mode has found since the last call. Misuse does not end a stepped job.
     #[must_use]
     pub fn take_misuse(&self) -> Vec<String> {
         std::mem::take(&mut self.owned().state().misuse)
     }
 
-    /// Whether a rank is [lost](Job::lose).
+    /// Returns whether a rank is [lost](Job::lose).
     pub(crate) fn is_lost(&self, rank: u32) -> bool {
         self.stepping.as_ref().is_some_and(|owned| owned.state().lost.contains(&(rank as usize)))
     }
 
-    /// Whether a rank is [excused](Job::excuse).
+    /// Returns whether a rank is [excused](Job::excuse).
     pub(crate) fn is_excused(&self, rank: usize) -> bool {
         self.stepping.as_ref().is_some_and(|owned| owned.state().excused.contains(&rank))
     }
 
-    /// The checked mode has found misuse: the process ends, or the owner learns of it.
+    /// Reports misuse that the checked mode has found: ends the process or, in a stepped job, keeps the text for the
+    /// owner.
     pub(crate) fn misused(&self, what: String) {
         match &self.stepping {
             None => fatal(&what),

@@ -1,4 +1,4 @@
-//! What the owner of a stepped job learns of it, and decides.
+//! Data that the owner of a stepped job gets from it, and decisions that the owner makes.
 
 use crate::sync::AtomicU64;
 use crate::timing::model::Random;
@@ -6,39 +6,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A part of an operation, as the late device does it.
+/// A part of an operation, as the late device performs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The source of a put is read; the completion is in the TCQ.
     Send,
     /// The target's memory is accessed; the notice is in its queue.
     Arrive,
-    /// What a get brings is in place; the local notice is in the queue.
+    /// The data of a get are in place; the local notice is in the queue.
     Finish,
-    /// A packet is at a barrier gate; at a start gate it may have ended the operation.
+    /// A packet has arrived at a barrier gate; at a start gate it may have ended the operation.
     Packet,
 }
 
-/// What [`crate::Job::step`] has done.
+/// A stage that [`crate::Job::step`] has performed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stepped {
-    /// When it was due, in ns.
+    /// Time at which the stage was due, in ns.
     pub at: u64,
     /// The part of the operation.
     pub stage: Stage,
     /// The rank that has posted the operation.
     pub from: usize,
-    /// The rank whose VCQ or start gate it names; `None` if there is none.
+    /// The rank whose VCQ or start gate is the operation's target; `None` if no such VCQ or start gate exists.
     pub to: Option<usize>,
-    /// Addresses of registered memory that were read or written: of `to` for [`Stage::Arrive`], else
-    /// of `from`.
+    /// Addresses of the registered memory that was read or written: memory of `to` for [`Stage::Arrive`], else of
+    /// `from`.
     pub memory: Option<Range<usize>>,
-    /// Whether it is of those that write memory.
+    /// Whether the stage writes memory.
     pub writes: bool,
 }
 
 impl Stepped {
-    /// The rank that may find something new in its queues or its memory.
+    /// Returns the rank that may find a new entry in its queues, or new data in its memory.
     #[must_use]
     pub fn concerns(&self) -> Option<usize> {
         match self.stage {
@@ -48,7 +48,7 @@ impl Stepped {
     }
 }
 
-/// What the owner of a job decides.
+/// Decisions of the owner of a job.
 #[derive(Default)]
 pub(crate) struct Stepping {
     pub(crate) now: AtomicU64,
@@ -57,18 +57,18 @@ pub(crate) struct Stepping {
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// Ranks that are gone.
+    /// Ranks that [`Job::lose`](crate::Job::lose) has ended.
     pub(crate) lost: BTreeSet<usize>,
-    /// Ranks that nothing is checked of any more.
+    /// Ranks that the checked mode no longer checks.
     pub(crate) excused: BTreeSet<usize>,
     pub(crate) misuse: Vec<String>,
-    /// How often memory was unmapped.
+    /// Number of unmappings so far.
     pub(crate) n_unmapped: u64,
-    /// By rank and page, which of these was the last.
+    /// Number of the last unmapping of each page, by rank and page.
     pub(crate) unmapped: BTreeMap<(usize, u64), u64>,
-    /// By rank, how many of its next registrations are refused, and whether one has been.
+    /// By rank: the number of its next registrations to refuse, and whether one has been refused.
     pub(crate) refusals: BTreeMap<usize, (u32, bool)>,
-    /// How late packets of barrier gates are; from the first one on.
+    /// Source of the delays of barrier gates' packets; set by the first packet.
     pub(crate) gates: Option<Random>,
 }
 

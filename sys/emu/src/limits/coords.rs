@@ -1,23 +1,23 @@
 //! Tofu coordinates for a logical shape, and distances in hops.
 //!
-//! A logical torus X x Y x Z is folded into six coordinates as on the real machine: an even X runs
-//! out along x with a = 0 and back with a = 1, Z likewise with c; a Y that is a multiple of three
-//! runs in a snake through b. Neighbours are then one hop apart. Other sizes use x, y, z alone, and
-//! what is larger than 256 is split without regard to neighbourhood.
+//! A logical torus X x Y x Z is folded into six coordinates as on the real machine. An even X runs along x, out with
+//! a = 0 and back with a = 1; an even Z runs in the same way along z and c. A Y that is a multiple of three runs in a
+//! snake through b. Neighbours are then one hop apart. Other sizes use x, y, z alone; a size larger than 256 that
+//! cannot be folded is split without regard to neighbourhood.
 
 use crate::limits::error::JobError;
 use crate::limits::ids::{ABC, Coords};
 
-/// One axis folded into a long (0..256) and a short coordinate.
+/// Folding of one axis into a long (0..256) and a short coordinate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fold {
     /// Long coordinate only.
     Straight,
-    /// Out on 0, back on 1: a ring of even length.
+    /// Out with short coordinate 0, back with 1: a ring of even length.
     Ring,
-    /// Through 0, 1, 2, then 2, 1, 0, and so on.
+    /// Short coordinates 0, 1, 2, then 2, 1, 0, and so on.
     Snake,
-    /// `short` is the remainder.
+    /// Quotient and remainder of a division by the size of the short coordinate.
     Split,
 }
 
@@ -47,8 +47,7 @@ fn fold(fold: Fold, size: u32, short: u32, v: u32) -> (u8, u8) {
     (long as u8, s as u8)
 }
 
-/// A shape as exactly three sizes: missing ones are 1, those behind the third are multiplied
-/// into it.
+/// Returns a shape as exactly three sizes: missing sizes are 1, sizes after the third are multiplied into it.
 pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
     let size = |i: usize| shape.get(i).copied().unwrap_or(1);
     let z = shape.iter().skip(2).map(|&n| u64::from(n)).product::<u64>();
@@ -68,7 +67,7 @@ pub(crate) fn three(shape: &[u32]) -> Result<[u32; 3], JobError> {
     Ok(out)
 }
 
-/// Coordinates of all nodes of a shape, x running fastest.
+/// Returns the coordinates of all nodes of a shape, x running fastest.
 pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
     let [nx, ny, nz] = three(shape)?;
     let along = |i: usize, size: u32| -> Vec<(u8, u8)> {
@@ -88,7 +87,7 @@ pub(crate) fn of_shape(shape: &[u32]) -> Result<Vec<Coords>, JobError> {
     Ok(out)
 }
 
-/// Hops between two nodes of a system whose sizes are `extent`; x, y, z and b are rings.
+/// Returns the hops between two nodes of a system whose sizes are `extent`; x, y, z and b are rings.
 pub(crate) fn hops(from: Coords, to: Coords, extent: Extent) -> u64 {
     (0..6)
         .map(|i| {
@@ -102,7 +101,7 @@ pub(crate) fn hops(from: Coords, to: Coords, extent: Extent) -> u64 {
 /// Largest coordinate plus one along each axis: up to 256.
 pub(crate) type Extent = [u16; 6];
 
-/// That of all of these.
+/// Returns the extent of these coordinates.
 pub(crate) fn extent(all: impl Iterator<Item = Coords>) -> Extent {
     all.fold([0; 6], |e, c| std::array::from_fn(|i| e[i].max(u16::from(c[i]) + 1)))
 }

@@ -1,4 +1,4 @@
-//! Return codes on their way out, and the text that explains the last one.
+//! uTofu's return codes, and the text of the last error.
 
 use hopbine_meet::{BootstrapError, Refusal, VariableError};
 use std::cell::RefCell;
@@ -9,15 +9,15 @@ use std::io::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Code(pub(crate) c_int);
 
-/// What a uTofu call comes to.
+/// Result of a uTofu call.
 pub(crate) type Result<T> = std::result::Result<T, Code>;
 
 thread_local! {
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// An error whose text `utofu_get_last_error` will give. Polling results such as NOT_FOUND do not
-/// come this way: they are no errors, and must cost nothing.
+/// Returns an error and keeps its text for `utofu_get_last_error`. Polling results such as NOT_FOUND are not errors
+/// and do not use this function, because they must be cheap.
 #[cold]
 pub(crate) fn fail<T>(code: c_int, message: impl Into<String>) -> Result<T> {
     record(message.into());
@@ -29,15 +29,15 @@ pub(crate) fn record(message: String) {
     LAST.with(|last| *last.borrow_mut() = message);
 }
 
-/// The text of this thread's last error; empty if there was none.
+/// Returns the text of this thread's last error; empty if there was none.
 pub(crate) fn last() -> String {
     LAST.with(|last| last.borrow().clone())
 }
 
-/// Why a job cannot be had.
+/// Reason why a job cannot be created or joined.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// A job needs ranks.
+    /// The job has no ranks.
     #[error("a job needs at least one rank")]
     NoRanks,
     /// The coordinates of a rank are not those of a Tofu node.
@@ -45,7 +45,7 @@ pub enum JobError {
     Coords {
         /// The rank.
         rank: usize,
-        /// What was given, x y z a b c.
+        /// The given coordinates, x y z a b c.
         coords: [u8; 6],
     },
     /// The shape does not fit into Tofu coordinates or does not match the number of ranks.
@@ -54,9 +54,9 @@ pub enum JobError {
     /// The memory for queues and tables could not be mapped.
     #[error("cannot map {bytes} bytes for queues and tables: {source}")]
     Map {
-        /// Address space asked for.
+        /// Address space requested.
         bytes: u64,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The late device's thread could not be started.
@@ -65,7 +65,7 @@ pub enum JobError {
     /// An environment variable has a value that cannot be used.
     #[error(transparent)]
     Variable(#[from] VariableError),
-    /// The ranks have not met.
+    /// The ranks have not completed the rendezvous.
     #[error("{0} (HOPBINE_TIMEOUT sets the limit of every wait)")]
     Meeting(#[from] BootstrapError),
     /// A rank cannot take part.
@@ -74,9 +74,9 @@ pub enum JobError {
     /// Ranks are on several hosts, or have settings of different jobs.
     #[error("rank {rank} {what}")]
     Apart {
-        /// A rank that does not go with rank 0.
+        /// A rank that differs from rank 0.
         rank: usize,
-        /// In what it differs.
+        /// The difference.
         what: &'static str,
     },
     /// Ranks are on several hosts.
@@ -84,18 +84,18 @@ pub enum JobError {
         "{variable}={value} says that not all {size} ranks are on this host; the emulated device needs all ranks on one host"
     )]
     SeveralHosts {
-        /// The launcher's variable that tells.
+        /// The launcher's variable that shows this.
         variable: &'static str,
-        /// Its value.
+        /// The variable's value.
         value: String,
         /// Number of ranks.
         size: usize,
     },
 }
 
-/// Ends the process with a message, where the real machine kills it.
+/// Ends the process with a message, in cases in which the real machine kills it.
 pub(crate) fn fatal(message: &str) -> ! {
-    // The test harness captures eprintln. A failure to write cannot be reported.
+    // `eprintln` would go to the test harness, which captures it. A failed write cannot be reported.
     let _ = writeln!(std::io::stderr(), "utofu-emu: {message}");
     std::process::abort();
 }

@@ -1,7 +1,7 @@
 //! VCQ ids, gate ids, path ids and STADDs as numbers.
 //!
-//! Ids are computed, not handed out: everyone can construct the id of any place in the system.
-//! Programs ought not to look inside, but some do, so the encodings are those of Fujitsu's library:
+//! Ids are computed, not allocated: every program can construct the id of any place in the system. Programs should
+//! not interpret ids, but some do, so the encodings are those of Fujitsu's library:
 //!
 //! | bits | of a VCQ id | of a gate id |
 //! | --- | --- | --- |
@@ -12,7 +12,7 @@
 //! | 56, 57, 59 | a, b, c | a, b, c |
 //! | 61.. | TNI | TNI |
 //!
-//! The bits between serve marks of the emulator's own, which are 0 in what a program builds.
+//! The remaining bits hold marks of the emulator, which are 0 in the ids that a program constructs.
 
 use crate::limits::error::{Result, fail};
 use crate::limits::{CQS, FIRST_EXTRA, TNIS, VCQS};
@@ -27,11 +27,11 @@ pub(crate) const ABC: [u8; 3] = [2, 3, 2];
 /// Component ids of a TNI.
 pub(crate) const CMP_IDS: u16 = 8;
 
-/// Where the coordinates are in both kinds of ids.
+/// First bit of the coordinates in both kinds of ids.
 const COORDS_AT: u32 = 32;
 const TNI_AT: u32 = 61;
 
-/// Coordinates as one number below 2^28: how they stand in ids, from bit [`COORDS_AT`] on.
+/// Returns coordinates as one number below 2^28, encoded as in ids from bit [`COORDS_AT`] on.
 pub(crate) fn pack_coords(c: Coords) -> u32 {
     u32::from(c[0])
         | u32::from(c[1]) << 8
@@ -41,7 +41,7 @@ pub(crate) fn pack_coords(c: Coords) -> u32 {
         | u32::from(c[5]) << 27
 }
 
-/// The part of an id that names the node; not below 2^28 if there is no such node.
+/// Returns the coordinates in an id, encoded as by [`pack_coords`]; 2^28 or more if c is out of range.
 #[inline]
 pub(crate) fn node_key(id: u64) -> u32 {
     (id >> COORDS_AT) as u32 & ((1 << (TNI_AT - COORDS_AT)) - 1)
@@ -60,7 +60,7 @@ fn unpack_coords(id: u64) -> Option<Coords> {
     coords_ok(c).then_some(c)
 }
 
-/// Whether a, b, c are within their sizes; x, y, z may be anything.
+/// Returns whether a, b, c are within their sizes; x, y, z may have any value.
 pub(crate) fn coords_ok(c: Coords) -> bool {
     (0..3).all(|i| c[3 + i] < ABC[i])
 }
@@ -68,10 +68,10 @@ pub(crate) fn coords_ok(c: Coords) -> bool {
 const CMP_AT: u32 = 24;
 const PATH_AT: u32 = 28;
 const PATH_BITS: u64 = 15 << PATH_AT;
-/// A default path was chosen.
+/// Mark in an id for which a default path was chosen.
 const CHOSEN: u64 = 1 << 23;
 
-/// A TNI's place in the system.
+/// Position of a TNI in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TniPlace {
     pub(crate) coords: Coords,
@@ -79,12 +79,12 @@ pub(crate) struct TniPlace {
 }
 
 impl TniPlace {
-    /// The bits that ids of what it has begin with.
+    /// Returns the highest bits of all ids of VCQs and gates of this TNI.
     fn bits(self) -> u64 {
         u64::from(pack_coords(self.coords)) << COORDS_AT | u64::from(self.number) << TNI_AT
     }
 
-    /// The place in an id, if there is such a one.
+    /// Returns the position in an id; `None` if the system has no such TNI.
     #[inline]
     fn of(id: u64) -> Option<TniPlace> {
         let number = (id >> TNI_AT) as u8;
@@ -93,7 +93,7 @@ impl TniPlace {
     }
 }
 
-/// A VCQ's place in the system.
+/// Position of a VCQ in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VcqPlace {
     pub(crate) tni: TniPlace,
@@ -102,37 +102,37 @@ pub(crate) struct VcqPlace {
 }
 
 impl VcqPlace {
-    /// The id without a path.
+    /// Returns the id without a path.
     pub(crate) fn id(self) -> utofu_vcq_id_t {
         u64::from(self.cq) | u64::from(self.extra - FIRST_EXTRA) << CMP_AT | self.tni.bits()
     }
 
-    /// The place in an id.
+    /// Returns the position in an id, or INVALID_VCQ_ID.
     #[inline]
     pub(crate) fn of(id: utofu_vcq_id_t) -> Result<VcqPlace> {
         let (cq, extra) = ((id & 15) as u8, FIRST_EXTRA + (id >> CMP_AT & 7) as u8);
         let place = TniPlace::of(id).map(|tni| VcqPlace { tni, cq, extra });
         match place {
-            // No unknown bits are set.
+            // The comparison with the rebuilt id rejects ids with unknown bits.
             Some(place) if usize::from(cq) < CQS && place.id() == without_path(id) => Ok(place),
             _ => fail(UTOFU_ERR_INVALID_VCQ_ID, format!("{id:#x} is not the id of a VCQ")),
         }
     }
 
-    /// Which of its CQ's VCQs it is.
+    /// Returns the index of the VCQ among those of its CQ.
     #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.extra - FIRST_EXTRA) % VCQS
     }
 }
 
-/// The id without its path, which equals the id that the owner queries.
+/// Returns the id without its path, which equals the id that the owner queries.
 #[inline]
 pub(crate) fn without_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
     id & !(PATH_BITS | CHOSEN)
 }
 
-/// Path coordinates -> path id relative to the target.
+/// Converts path coordinates to a path id, which is relative to the target.
 pub(crate) fn path_id(target: Coords, path: [u8; 3]) -> Result<utofu_path_id_t> {
     if (0..3).any(|i| path[i] >= ABC[i]) {
         return fail(
@@ -143,22 +143,22 @@ pub(crate) fn path_id(target: Coords, path: [u8; 3]) -> Result<utofu_path_id_t> 
     Ok((path[0] ^ target[3]) | (path[1] ^ target[4]) << 1 | (path[2] ^ target[5]) << 3)
 }
 
-/// The inverse of [`path_id`]; accepts any number.
+/// Inverse of [`path_id`]; accepts any number.
 pub(crate) fn path_coords(target: Coords, id: utofu_path_id_t) -> [u8; 3] {
     [(id & 1) ^ target[3], (id >> 1 & 3) ^ target[4], (id >> 3 & 1) ^ target[5]]
 }
 
-/// The path that an id carries.
+/// Returns the path id in a VCQ id.
 pub(crate) fn path_in(id: utofu_vcq_id_t) -> utofu_path_id_t {
     (id >> PATH_AT & 15) as u8
 }
 
-/// The id with an explicit path.
+/// Returns the id with an explicit path.
 pub(crate) fn with_path(id: utofu_vcq_id_t, path: utofu_path_id_t) -> utofu_vcq_id_t {
     without_path(id) | u64::from(path & 15) << PATH_AT
 }
 
-/// The id with a default path chosen: path id 0, and a mark that a choice was made.
+/// Returns the id with a default path: path id 0, and the mark of a default choice.
 pub(crate) fn with_default_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
     without_path(id) | CHOSEN
 }
@@ -167,8 +167,8 @@ pub(crate) fn with_default_path(id: utofu_vcq_id_t) -> utofu_vcq_id_t {
 const GATE_BITS: u64 = 63;
 const SERIAL_AT: u32 = 8;
 
-/// A gate's place in the system. `serial` tells the jobs of one process apart, because calls on
-/// gates have nothing but the id; 0 is the job of the caller.
+/// Position of a gate in the system. `serial` distinguishes the jobs of one process, because calls on gates have no
+/// argument but the id; 0 is the job of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GatePlace {
     pub(crate) tni: TniPlace,
@@ -184,23 +184,23 @@ impl GatePlace {
     pub(crate) fn of(id: utofu_vbg_id_t) -> Result<GatePlace> {
         let (gate, serial) = ((id & GATE_BITS) as u8, (id >> SERIAL_AT) as u16);
         match TniPlace::of(id).map(|tni| GatePlace { tni, gate, serial }) {
-            // As for VCQs: no unknown bits are set.
+            // As for VCQs, ids with unknown bits are rejected.
             Some(place) if place.id() == id => Ok(place),
             _ => fail(UTOFU_ERR_INVALID_VBG_ID, format!("{id:#x} is not the id of a gate")),
         }
     }
 }
 
-/// Where the STag begins in a STADD; below it is the offset.
+/// First bit of the STag in a STADD; the bits below are the offset.
 pub(crate) const STAG_AT: u32 = 40;
-/// Offsets are below this.
+/// Mask of an offset, and the largest offset.
 pub(crate) const OFFSET_MASK: u64 = (1 << STAG_AT) - 1;
-/// STags below this belong to user STags.
+/// STags below this are user STags.
 pub(crate) const FIRST_DYNAMIC: u64 = 4096;
 /// User STags of each VCQ.
 pub(crate) const USER_STAGS: u32 = 256;
 
-/// The STADD of a user STag of the VCQ with this extra value.
+/// Returns the STADD of a user STag of the VCQ with this extra value.
 pub(crate) fn user_stadd(extra: u8, stag: u32) -> Result<utofu_stadd_t> {
     if stag >= USER_STAGS {
         return fail(UTOFU_ERR_INVALID_STAG, format!("STag {stag}: must be below {USER_STAGS}"));

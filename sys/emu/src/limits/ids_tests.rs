@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Programs take ids apart, and build those of other ranks.
+/// Programs split ids into their parts, and construct the ids of other ranks.
 #[test]
 fn ids_are_encoded_as_fujitsus() {
     let coords = [0x12, 0x34, 0x56, 1, 2, 1];

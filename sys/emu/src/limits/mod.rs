@@ -1,4 +1,4 @@
-//! What the device has, and how its parts are numbered: limits, ids, coordinates, return codes.
+//! The device's limits, and the numbering of its parts: ids, coordinates, return codes.
 
 pub(crate) mod coords;
 pub(crate) mod error;
@@ -10,13 +10,13 @@ pub(crate) const TNIS: usize = 6;
 pub(crate) const CQS: usize = 11;
 /// VCQs of an ordinary CQ.
 pub(crate) const VCQS: usize = 8;
-/// The extra value of a CQ's first VCQ.
+/// Extra value of a CQ's first VCQ.
 pub(crate) const FIRST_EXTRA: u8 = 8;
-/// Longest put or get.
+/// Longest put or get, in bytes.
 pub(crate) const MAX_LENGTH: usize = 16_777_215;
-/// Longest piggybacked put.
+/// Longest piggybacked put, in bytes.
 pub(crate) const MAX_PIGGYBACK: usize = 32;
-/// The most that one packet carries, in bytes.
+/// Largest payload of one packet, in bytes.
 pub(crate) const MAX_MTU: usize = 1920;
-/// Largest gap.
+/// Largest gap between packets.
 pub(crate) const MAX_GAP: usize = 255;

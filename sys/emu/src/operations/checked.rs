@@ -1,6 +1,6 @@
-//! The checked mode: it ends the process with a message when puts overlap, a source changes before it is
-//! read, or memory is deregistered while an operation of the late mode still needs it. It knows only the
-//! operations of its own process.
+//! The checked mode: it ends the process with a message when puts overlap, when a source changes before it is read,
+//! or when memory is deregistered while an operation of the late mode still needs it. It checks only operations of
+//! its own process.
 
 use crate::job::core::Job;
 use crate::job::device::{Device, Writing};
@@ -15,12 +15,12 @@ use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 use utofu_sys::*;
 
-/// What an operation reads or writes at its target.
+/// Returns the region that an operation reads or writes at its target.
 pub(crate) fn region_of(origin: &Origin, op: &Op) -> Option<Region> {
     targets::find(&origin.context.job, op.vcq)?.table.lookup(op.rmt)
 }
 
-/// What a put of `op`, whose bytes have this sum, would write now.
+/// Returns the destination of a put `op` as currently registered; `sum` is the checksum of the put's bytes.
 pub(crate) fn writing(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<Writing> {
     if !matches!(op.action, Action::Put { .. } | Action::Piggyback { .. }) {
         return None;
@@ -39,13 +39,13 @@ pub(crate) fn writing(origin: &Origin, op: &Op, sum: Option<u64>) -> Option<Writ
     })
 }
 
-/// It is misuse if another put that is under way writes to some of the same bytes, unless the new one
-/// stays in order behind it.
+/// Reports misuse if the new put and another put under way write to some of the same bytes, unless the new one is
+/// ordered behind the other.
 pub(crate) fn no_overlap(job: &Job, old: &Writing, new: &Writing) {
     let is_ordered = new.is_strong && new.vcqs == old.vcqs;
     let overlaps =
         old.owner == new.owner && old.addr < new.addr + new.len && new.addr < old.addr + old.len;
-    // Putting the same bytes twice changes nothing: programs do so for the notice alone.
+    // A put of the same bytes to the same place changes nothing: programs repeat a put for its notice alone.
     let is_same = (old.addr, old.len, old.sum) == (new.addr, new.len, new.sum);
     let ranks = [new.rank, old.rank, new.owner as usize];
     if overlaps && !is_ordered && !is_same && !ranks.iter().any(|&rank| job.is_excused(rank)) {
@@ -57,7 +57,7 @@ pub(crate) fn no_overlap(job: &Job, old: &Writing, new: &Writing) {
     }
 }
 
-/// It is misuse if an operation still needs what was registered under `stadd` with the CQ of `origin`.
+/// Reports misuse if an operation still needs the registration of `stadd` with the CQ of `origin`.
 pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
     let job = &origin.context.job;
     let rank = origin.context.rank;
@@ -74,7 +74,8 @@ pub(crate) fn not_in_use(device: &Device, origin: &Origin, stadd: u64) {
     });
 }
 
-/// It is misuse if an operation of rank `from` uses what a region led to before its owner unmapped it.
+/// Reports misuse if an operation of rank `from` uses memory of a region that its owner has unmapped since
+/// registering it.
 pub(crate) fn not_unmapped(job: &Job, from: usize, region: Option<Region>, len: u32) {
     let Some(Region { addr, owner, born, .. }) = region else { return };
     let owner = owner as usize;
@@ -87,12 +88,12 @@ pub(crate) fn not_unmapped(job: &Job, from: usize, region: Option<Region>, len: 
     }
 }
 
-/// A number that changes with the bytes.
+/// Returns a checksum of the bytes.
 pub(crate) fn sum_of(bytes: &[u8]) -> u64 {
     FxBuildHasher.hash_one(bytes)
 }
 
-/// What the source of a put holds now.
+/// Returns the checksum of what the source of a put holds now.
 pub(crate) fn source_sum(origin: &Origin, op: &Op) -> Option<u64> {
     let (lcl, len) = match op.action {
         Action::Put { lcl, len } => (lcl, len),

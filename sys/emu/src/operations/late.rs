@@ -1,11 +1,10 @@
-//! The late mode: a device that does everything as late as it may, by a thread of its own, or as its
-//! owner steps it ([`Job::stepped`]).
+//! The late mode: a device that performs every part of an operation as late as it may, on a thread of its own or when
+//! its owner steps it ([`Job::stepped`]).
 //!
-//! A post only queues an operation. Later, at times drawn from a seed, the device reads the source,
-//! and the completion shows in the TCQ; later still it writes to the target, and the notice shows
-//! there; and then the sender's own notice. So whoever reuses a source before its completion, reads
-//! a target before its notice, deregisters too early, or leans on an order that only STRONG_ORDER
-//! promises, fails here as on Tofu.
+//! A post only queues an operation. Later, at times drawn from a seeded generator, the device reads the source and
+//! enters the completion in the TCQ; then it writes to the target and enters the target's notice; then it enters the
+//! sender's own notice. A program therefore fails here as on Tofu if it reuses a source before the completion, reads
+//! a target before the notice, deregisters too early, or relies on an order that only STRONG_ORDER promises.
 //!
 //! [`Job::stepped`]: crate::Job::stepped
 
@@ -45,11 +44,11 @@ struct Posted {
     op: Op,
     times: Times,
     stage: Stage,
-    /// The bytes that were read and not yet written.
+    /// Bytes that were read and not yet written.
     data: Vec<u8>,
-    /// Checked mode: what a put's source held when it was posted.
+    /// Checked mode: checksum of a put's source when the put was posted.
     sum: Option<u64>,
-    /// Checked mode: what a put writes.
+    /// Checked mode: destination of a put.
     writing: Option<Writing>,
 }
 
@@ -122,7 +121,7 @@ impl Flight for Posted {
         Some((due?, self))
     }
 
-    /// Counts an operation as over, once its notice, if any, is in the queue.
+    /// Counts the operation as over. The caller has put its notice, if any, into the queue before.
     fn forget(&self) {
         // Release pairs with the Acquire in poll_mrq and in flush.
         self.shared.local_done.fetch_add(1, Ordering::Release);
@@ -149,13 +148,13 @@ impl Flight for Posted {
 }
 
 impl Posted {
-    /// The operation is to use `len` bytes of this region.
+    /// Reports misuse if the operation is about to use `len` bytes of this region that were unmapped.
     fn finds(&self, region: Option<Region>, len: u32) {
         let Context { job, rank } = &self.origin.context;
         checked::not_unmapped(job, *rank, region, len);
     }
 
-    /// Reads the source; when the next stage is due.
+    /// Reads the source. Returns the time in ns at which the next stage is due; `None` after an error.
     fn send(&mut self) -> Option<u64> {
         let code = match self.op.action {
             Action::Put { lcl, len } => match source(&self.origin, lcl, len) {
@@ -190,11 +189,11 @@ impl Posted {
         Some(self.times.remote)
     }
 
-    /// Reads or writes at the target; when the next stage is due.
+    /// Reads or writes at the target. Returns the time in ns at which the next stage is due.
     fn arrive(&mut self) -> u64 {
         let len = length(&self.op);
         let job = &self.origin.context.job;
-        // Relaxed: one thread, if ranks can be lost.
+        // Relaxed: ranks can be lost only in a stepped job, which has one thread.
         let is_left =
             |target: &Target<'_>| !job.is_lost(target.block.owner.load(Ordering::Relaxed));
         let outcome = match targets::find(job, self.op.vcq).filter(is_left) {
@@ -221,7 +220,7 @@ impl Posted {
         self.times.local
     }
 
-    /// Writes what a get has brought, and notifies the sender.
+    /// Writes the data of a get to local memory, and notifies the sender.
     fn finish(&mut self, outcome: &Outcome) {
         let mut code = outcome.code;
         if let (Action::Get { lcl, len }, UTOFU_SUCCESS) = (self.op.action, code) {
@@ -239,7 +238,7 @@ impl Posted {
                 Err(code) => code,
             };
         }
-        // Relaxed: only this thread writes it.
+        // Relaxed: only this thread writes the counter.
         let order = self.shared.local_done.load(Ordering::Relaxed) + 1;
         let outcome = Outcome { code, value: outcome.value };
         notify_sender(&self.origin, &mut Recent::default(), &self.op, &outcome, order, 0);

@@ -1,4 +1,4 @@
-//! Operations: what they do at their targets, at once or late, and what polls show of them.
+//! Operations: their execution at the targets, at once or late, and the polls for their results.
 
 pub(crate) mod checked;
 pub(crate) mod late;

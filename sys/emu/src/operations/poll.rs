@@ -1,4 +1,4 @@
-//! Polling a VCQ: the notices and completions that may be seen.
+//! Polling a VCQ: the notices and completions that are visible by now.
 
 use crate::limits::error::fatal;
 use crate::limits::ids::VcqPlace;
@@ -10,8 +10,8 @@ use crate::timing::model;
 use std::ffi::c_int;
 
 impl Receiver {
-    /// The next notice that is due. `until` says when the processor has received a message that has
-    /// come; None: at once.
+    /// Returns the next notice that is due. `until` returns the time at which the processor has finished receiving a
+    /// message that has arrived; `None` if receiving takes no time.
     fn take_due(
         &mut self,
         now: impl Fn() -> u64,
@@ -20,7 +20,7 @@ impl Receiver {
         loop {
             let due = self.pending.first_entry().filter(|e| e.key().0 <= now())?;
             let mut n = due.remove();
-            // A message takes the processor once: then only the time in its key counts.
+            // A message occupies the processor once: from then on only the time in its key counts.
             let Some(end) = (if n.ready_at == 0 { None } else { until(&n) }) else {
                 return Some(n);
             };
@@ -32,7 +32,7 @@ impl Receiver {
 }
 
 impl Vcq {
-    /// The next noticed completion: its code and cbdata.
+    /// Returns the code and the cbdata of the next completion that was requested.
     ///
     /// # Safety
     /// As [`Vcq::send`].
@@ -46,7 +46,8 @@ impl Vcq {
         unsafe { self.poll_tcq_patiently() }
     }
 
-    /// The same if operations are not over when their post returns: the poll may wait for other ranks.
+    /// As [`Vcq::poll_tcq`], for VCQs whose operations are not over when their posts return: the poll may wait for
+    /// other ranks.
     ///
     /// # Safety
     /// As [`Vcq::send`].
@@ -65,21 +66,21 @@ impl Vcq {
         polled
     }
 
-    /// The next notice that may be seen, if there is one.
+    /// Returns the next notice that is visible, if there is one.
     ///
     /// # Safety
     /// As the C interface demands: without THREAD_SAFE no other thread polls this MRQ now.
     #[inline]
     pub(crate) unsafe fn poll_mrq(&self) -> Option<Notice> {
         let block = self.block();
-        // Relaxed: it only ends the process.
+        // Relaxed: the flag only ends the process.
         if block.overflowed.load(Ordering::Relaxed) != 0 {
             self.overflow();
         }
-        // SAFETY: the caller's promise; the closure does not come back here.
+        // SAFETY: the caller's promise; the closure does not lead back to this function.
         unsafe {
             self.receive(|r| {
-                // Read before the queue: the notices of all operations posted by now are in it.
+                // Read before the queue: the queue contains the notices of all operations posted by now.
                 let posted = match &self.late {
                     None => self.local_posted.load(Ordering::Acquire),
                     Some(late) => late.local_done.load(Ordering::Acquire),
@@ -92,8 +93,8 @@ impl Vcq {
                         due => due,
                     }
                 };
-                // Without a notice silent entries have been walked over as well. With jitter a later
-                // one may have been passed before. Relaxed: nobody else writes it meanwhile.
+                // Without a notice in the queue, the poll has also passed all entries that have no notice. With
+                // jitter a later entry may have been passed before. Relaxed: only this poller writes the counter.
                 let seen = found.as_ref().map_or(posted, |n| n.order);
                 if seen > self.local_seen.load(Ordering::Relaxed) {
                     self.local_seen.store(seen, Ordering::Relaxed);
@@ -103,14 +104,14 @@ impl Vcq {
         }
     }
 
-    /// The next notice that may be seen, if operations are not over when their post returns.
+    /// As [`Vcq::poll_mrq`], for VCQs whose operations are not over when their posts return.
     #[cold]
     fn poll_patiently(&self, r: &mut Receiver) -> Option<Notice> {
         if self.is_session {
-            // SAFETY: a session's sending side is locked; `go_on` does not come back here.
+            // SAFETY: a session's sending side is locked; `go_on` does not lead back to this function.
             unsafe { self.send(|sender| post::go_on(self, sender)) };
         }
-        // In the late mode notices come late, but can be seen once they are there.
+        // In the late mode notices enter the queue late, but are visible as soon as they are in it.
         if self.late.is_some() || !self.context.job.model.takes_time() {
             return r.reader.pop(&self.block().ring, &*self.context.job);
         }
@@ -121,10 +122,11 @@ impl Vcq {
         r.take_due(|| self.context.job.now(), |n| self.receiving(n))
     }
 
-    /// When the processor has received a message that has come, with a latency model.
+    /// Latency model: returns the time in ns at which the processor has finished receiving a message that has
+    /// arrived.
     #[cold]
     fn receiving(&self, n: &Notice) -> Option<u64> {
-        // Local notices have an order.
+        // Local notices have an order other than 0.
         if n.order != 0 {
             return None;
         }

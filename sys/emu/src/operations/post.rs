@@ -1,4 +1,4 @@
-//! Posting: the posting thread is the device, unless the late device is to do it later.
+//! Posting: the posting thread executes the operation, or queues it for the late device.
 
 use crate::operations::remote::{
     Outcome, act, bring_steps, length, notify_sender, notify_target, source,
@@ -28,7 +28,7 @@ pub(crate) unsafe fn post(vcq: &Vcq, sender: &mut Sender, op: &Op, cbdata: usize
     }
 }
 
-/// The same with all that is unusual.
+/// As [`post`], for sessions, the late mode, latencies, and operations that bring session steps.
 ///
 /// # Safety
 /// As [`post`].
@@ -44,8 +44,8 @@ unsafe fn post_patiently(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize) 
     }
 }
 
-/// Starts an operation for which the TOQ has room. A plain one, which brings no steps and goes from
-/// a plain VCQ, is over at once.
+/// Starts an operation for which the TOQ has room. A plain operation is over at once: it comes from a plain VCQ and
+/// brings no session steps.
 ///
 /// # Safety
 /// As [`post`].
@@ -62,7 +62,7 @@ pub(crate) unsafe fn start<const PLAIN: bool>(
     sender.toq.push(op.entries(), cbdata, noticed, code, sent);
 }
 
-/// Executes one operation. Returns its TCQ code, and when a poll may show it.
+/// Executes one operation. Returns its TCQ code, and the time in ns from which a poll may return the completion.
 ///
 /// # Safety
 /// Registered memory is mapped.
@@ -113,7 +113,7 @@ unsafe fn execute<const PLAIN: bool>(vcq: &Vcq, sender: &mut Sender, op: &Op) ->
     (UTOFU_SUCCESS, times.sent)
 }
 
-/// Queues an operation of a session for which the TOQ has room, and starts what may start.
+/// Queues an operation of a session for which the TOQ has room, and starts the operations that may start.
 ///
 /// # Safety
 /// As [`go_on`].
@@ -125,7 +125,7 @@ unsafe fn post_in_session(vcq: &Vcq, sender: &mut Sender, op: Op, cbdata: usize)
     unsafe { go_on(vcq, sender) };
 }
 
-/// Starts as many operations as there are steps for.
+/// Starts as many waiting operations as the session has steps left.
 ///
 /// # Safety
 /// `sender` is the VCQ's; registered memory is mapped.

@@ -1,9 +1,8 @@
-//! Executing operations: the posting thread is the device.
+//! Execution of operations by the posting thread, which acts as the device.
 //!
-//! Errors come where the device's documentation puts them: what is wrong with the local side of a
-//! put is found when it is sent and shows in the TCQ; what is wrong with the target, or with the
-//! local side of a get, shows in the local MRQ. Both are shown even if no notice was asked for. A
-//! failed operation leaves no notice at the target.
+//! Errors appear where the device's documentation puts them. An error on the local side of a put is detected when the
+//! put is sent, and appears in the TCQ. An error at the target, or on the local side of a get, appears in the local
+//! MRQ. Both appear even if no notice was requested. A failed operation leaves no notice at the target.
 
 use crate::job::records::VcqBlock;
 use crate::limits::ids::without_path;
@@ -19,12 +18,12 @@ use crate::sync::Ordering;
 use std::ffi::c_int;
 use utofu_sys::*;
 
-/// Notice type, edata and return code in one word.
+/// Packs notice type, edata and return code into one word.
 pub(crate) fn pack_meta(kind: utofu_mrq_notice_type, edata: u8, code: c_int) -> u64 {
     u64::from(kind as u8) | u64::from(edata) << 8 | u64::from(code as i16 as u16) << 16
 }
 
-/// The inverse of [`pack_meta`].
+/// Inverse of [`pack_meta`].
 pub(crate) fn unpack_meta(meta: u64) -> (u8, u8, c_int) {
     (meta as u8, (meta >> 8) as u8, c_int::from((meta >> 16) as u16 as i16))
 }
@@ -44,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// Bytes that an operation moves.
+/// Returns the number of bytes that an operation moves.
 #[inline]
 pub(crate) fn length(op: &Op) -> u32 {
     match op.action {
@@ -54,7 +53,7 @@ pub(crate) fn length(op: &Op) -> u32 {
     }
 }
 
-/// Types of an operation's notices, here and at the target.
+/// Returns the types of an operation's notices, at the sender and at the target.
 #[inline]
 fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
     match op.action {
@@ -66,7 +65,7 @@ fn kinds(op: &Op) -> (utofu_mrq_notice_type, utofu_mrq_notice_type) {
     }
 }
 
-/// The STADD that notices name: behind the last byte, or of the word of an atomic operation.
+/// Returns the STADD in an operation's notices: behind the last byte, or of the word of an atomic operation.
 #[inline]
 fn end(op: &Op) -> u64 {
     match op.action {
@@ -75,7 +74,7 @@ fn end(op: &Op) -> u64 {
     }
 }
 
-/// The notice at the target, if the operation went well and asks for one.
+/// Delivers the notice at the target, if the operation succeeded and requests one.
 #[inline]
 pub(crate) fn notify_target(
     origin: &Origin,
@@ -92,7 +91,7 @@ pub(crate) fn notify_target(
         meta: pack_meta(kinds(op).1, op.edata, UTOFU_SUCCESS),
         vcq: origin.id,
         rmt: end(op),
-        // As Fujitsu's library fills what the manual leaves open.
+        // The manual leaves this field open; the value is that of Fujitsu's library.
         value: end(op),
         ready_at,
         ..Notice::default()
@@ -100,7 +99,7 @@ pub(crate) fn notify_target(
     deliver(origin, target, recent, &notice);
 }
 
-/// The sender's own notice, if the operation failed or asks for one.
+/// Delivers the sender's own notice, if the operation failed or requests one.
 #[inline]
 pub(crate) fn notify_sender(
     origin: &Origin,
@@ -113,8 +112,8 @@ pub(crate) fn notify_sender(
     if outcome.code == UTOFU_SUCCESS && !op.has(UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE) {
         return;
     }
-    // As Fujitsu's library fills what the manual leaves open: a get's and an atomic operation's
-    // notices have the same in both places.
+    // The manual leaves these fields open. As in Fujitsu's library, both hold the same value in the notices of gets
+    // and atomic operations.
     let both = match op.action {
         Action::Get { lcl, len } => lcl.wrapping_add(len.into()),
         Action::Atomic { .. } => outcome.value,
@@ -137,7 +136,7 @@ enum Missing {
     Length,
 }
 
-/// `len` bytes of the posting rank's own memory, registered on the sending CQ.
+/// Returns the region of `len` bytes of the posting rank's own memory, registered on the sending CQ.
 #[inline]
 fn own_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Region, Missing> {
     match origin.table().lookup(stadd) {
@@ -148,7 +147,7 @@ fn own_region(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<Regi
     }
 }
 
-/// The address of what a put sends; else a TCQ code.
+/// Returns the address of a put's source, or a TCQ code.
 #[inline]
 pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
     match own_region(origin, stadd, len) {
@@ -158,7 +157,7 @@ pub(crate) fn source(origin: &Origin, stadd: u64, len: u32) -> std::result::Resu
     }
 }
 
-/// The address where a get puts what it brings; else a MRQ code.
+/// Returns the address of a get's destination, or a MRQ code.
 #[inline]
 pub(crate) fn own_place(origin: &Origin, stadd: u64, len: u32) -> std::result::Result<u64, c_int> {
     match own_region(origin, stadd, len) {
@@ -169,12 +168,12 @@ pub(crate) fn own_place(origin: &Origin, stadd: u64, len: u32) -> std::result::R
     }
 }
 
-/// Does the remote part of an operation. A get that `stays` brings its bytes to `here` only, and
-/// not yet to where they belong.
+/// Executes the remote part of an operation. With `stays` a get copies its bytes only to `here`, not yet to their
+/// destination.
 ///
 /// # Safety
-/// Registered memory is mapped; `here` has `len` readable bytes if this is a put, and `len` writable
-/// ones if this is a get that stays.
+/// Registered memory is mapped; `here` has `len` readable bytes for a put, and `len` writable bytes for a get with
+/// `stays`.
 #[inline]
 pub(crate) unsafe fn act(
     origin: &Origin,
@@ -187,7 +186,7 @@ pub(crate) unsafe fn act(
     let job = &*origin.context.job;
     let mut value = 0;
     let entry = target.table.entry(op.rmt);
-    // A thread can lose its processor in the midst of any copy, but of a long one it is likely.
+    // A thread can lose its processor during any copy; during a long copy this is likely.
     let process = job.me.map(|me| &job.rank_record(me).holding);
     let _held = entry.filter(|_| u64::from(len) > LINE).map(|entry| entry.hold(process));
     let code = match entry.and_then(|entry| entry.get(op.rmt)) {
@@ -201,7 +200,7 @@ pub(crate) unsafe fn act(
             let done = match op.action {
                 Action::Nop => Ok(()),
                 Action::Put { .. } | Action::Piggyback { .. } => {
-                    // A program that gets a notice watches one line at most.
+                    // A program that requests a notice watches one line at most.
                     let is_told = op.has(UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE);
                     let is_watched = !is_told || u64::from(len) <= LINE;
                     let sequence = match is_watched {
@@ -241,20 +240,20 @@ pub(crate) unsafe fn act(
     Outcome { code, value }
 }
 
-/// Brings the steps of an operation to its target, if it went well.
+/// Adds the session steps of a successful operation to its target's VCQ.
 #[cold]
 pub(crate) fn bring_steps(target: &VcqBlock, op: &Op, outcome: &Outcome) {
     if outcome.code == UTOFU_SUCCESS && op.steps > 0 {
-        // Release pairs with the Acquire in `go_on`: what the operation has written is there.
+        // Release pairs with the Acquire in `go_on`: the data that the operation has written are visible.
         target.steps.fetch_add(op.steps.into(), Ordering::Release);
     }
 }
 
-/// Puts a notice into a queue. If there is no room it is lost, and the queue's owner will end.
+/// Appends a notice to a queue. If the queue is full the notice is lost, and the queue's owner will end.
 #[inline(always)]
 fn deliver(origin: &Origin, block: &VcqBlock, recent: &mut Recent, notice: &Notice) {
     if block.ring.push(&*origin.context.job, recent, notice) == Err(Lost::Overflow) {
-        // Relaxed: says only that it is so.
+        // Relaxed: the flag orders no other memory access.
         block.overflowed.store(1, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! When the parts of operations take place, with a latency model or in the late mode.
+//! Times at which the parts of operations take place, with a latency model or in the late mode.
 
 use crate::limits::ids::{VcqPlace, without_path};
 use crate::operations::remote::length;
@@ -8,7 +8,7 @@ use crate::queues::vcq::{Order, Vcq};
 use crate::timing::model::{Route, Times};
 use utofu_sys::*;
 
-/// When the parts of an operation may be seen.
+/// Latency model: returns the times at which the parts of an operation become visible.
 #[cold]
 pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     let job = &*vcq.context.job;
@@ -41,8 +41,8 @@ pub(crate) fn times(vcq: &Vcq, order: &mut Order, op: &Op, len: u32) -> Times {
     job.model.queue(times, earlier, strong, &mut order.random)
 }
 
-/// When the late device executes the parts of an operation. It sends in the order of the posts; the
-/// other parts are ordered only for strongly ordered operations.
+/// Returns the times at which the late device executes the parts of an operation. The sends follow the order of the
+/// posts; the other parts are ordered only for strongly ordered operations.
 #[cold]
 pub(crate) fn late_times(vcq: &Vcq, order: &mut Order, op: &Op) -> Times {
     let job = &vcq.context.job;

@@ -1,10 +1,9 @@
 //! Atomic read-modify-write operations on registered memory.
 //!
-//! Where all ranks share one address space and the target is aligned, the processor's own atomic
-//! instructions are used, so the operations are atomic towards the ranks' code as well. Between
-//! processes there is no such instruction: operations exclude each other by a lock of the rank
-//! that owns the memory, and are atomic towards each other only. Misaligned targets, which the
-//! device accepts, take that way too.
+//! If all ranks share one address space and the target is aligned, the processor's atomic instructions are used, and
+//! the operations are atomic towards the ranks' own code as well. Between processes there is no such instruction: a
+//! lock of the rank that owns the memory serialises the operations, which are then atomic towards each other only.
+//! Misaligned targets, which the device accepts, also use the lock.
 
 use crate::shared::copy::{self, CopyError, Space};
 use crate::shared::lock::SpinLock;
@@ -12,7 +11,7 @@ use crate::shared::watched::Sequence;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use utofu_sys::*;
 
-/// What is done to the old value.
+/// Update of the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Update {
     Swap(u64),
@@ -28,7 +27,7 @@ pub(crate) enum Update {
 }
 
 impl Update {
-    /// The operator by its uTofu number.
+    /// Returns the update for a uTofu operator number.
     pub(crate) fn of(op: utofu_armw_op, value: u64) -> Option<Update> {
         Some(match op {
             UTOFU_ARMW_OP_SWAP => Update::Swap(value),
@@ -40,7 +39,7 @@ impl Update {
         })
     }
 
-    /// The new value; of a 4-byte operation the low half counts.
+    /// Returns the new value, of which a 4-byte operation uses the low half.
     fn apply(self, v: u64) -> u64 {
         match self {
             Update::Swap(x) => x,
@@ -54,8 +53,8 @@ impl Update {
     }
 }
 
-/// Does `update` on the `width` (4 or 8) bytes at `addr` in `space`; the value before comes back,
-/// zero-extended. `alone` says that all ranks of the job are threads of this process.
+/// Applies `update` to the `width` (4 or 8) bytes at `addr` in `space` and returns the old value, zero-extended.
+/// `alone` means that all ranks of the job are threads of this process.
 ///
 /// # Safety
 /// If `space` is here, the bytes are mapped writable.
@@ -68,7 +67,7 @@ pub(crate) unsafe fn run(
     update: Update,
 ) -> Result<u64, CopyError> {
     if alone && addr.is_multiple_of(width as u64) {
-        // AcqRel: like the processor's own use of such a word as a lock or counter.
+        // AcqRel: as if the program used such a word as a lock or counter with processor atomics.
         let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
         return Ok(if width == 4 {
             // SAFETY: mapped by the caller's promise, aligned as just checked.
@@ -83,11 +82,11 @@ pub(crate) unsafe fn run(
     }
     let _guard = lock.lock();
     let mut bytes = [0u8; 8];
-    // SAFETY: `bytes` has room for 8; the far side is the caller's promise.
+    // SAFETY: `bytes` has room for 8; the remote range is valid by the caller's promise.
     unsafe { copy::read(space, addr, bytes.as_mut_ptr() as u64, width)? };
     let old = u64::from_le_bytes(bytes);
     let new = update.apply(old).to_le_bytes();
-    // A swap that does not happen writes nothing: the rank's own code may have written meanwhile.
+    // An update that changes nothing does not write: the rank's own code may have written meanwhile.
     if new[..width] != bytes[..width] {
         // SAFETY: as above.
         unsafe { copy::write(space, new.as_ptr() as u64, addr, width, Sequence::HeadLast)? };

@@ -1,4 +1,4 @@
-//! One operation, as it is posted and as a prepared descriptor of 32 or 64 bytes.
+//! An operation, and its form as a prepared descriptor of 32 or 64 bytes.
 
 use crate::limits::error::{Result, fail};
 use crate::limits::{MAX_LENGTH, MAX_PIGGYBACK};
@@ -8,9 +8,9 @@ use utofu_sys::*;
 
 /// Bytes of one TOQ entry.
 pub(crate) const ENTRY: usize = 32;
-/// One entry, which programs put at any address.
+/// One entry, at any address that the program chooses.
 pub(crate) type Entry = [u8; ENTRY];
-/// What an operation does.
+/// Kind and operands of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Nop,
@@ -18,7 +18,7 @@ pub(crate) enum Action {
         lcl: u64,
         len: u32,
     },
-    /// The data travel in the descriptor; `entries` is 1 for piggyback8 and 2 for piggyback.
+    /// The descriptor carries the data; `entries` is 1 for piggyback8 and 2 for piggyback.
     Piggyback {
         data: [u64; 4],
         len: u32,
@@ -44,30 +44,30 @@ pub(crate) struct Op {
     /// Target STADD.
     pub(crate) rmt: u64,
     pub(crate) edata: u8,
-    /// Low bits of the flags: what to notify, and what changes nothing.
+    /// Low 16 bits of the flags: requested notices and other flags, some of which have no effect here.
     pub(crate) flags: u16,
-    /// Session progress steps that it brings to the target, below 16.
+    /// Session progress steps that the operation brings to the target, below 16.
     pub(crate) steps: u8,
 }
 
-/// Where the steps are in the flags that a program gives, and how many bits they have.
+/// First bit of the steps in a program's flags, and their mask.
 const STEPS_AT: u32 = UTOFU_ONESIDED_FLAG_SPS(1).trailing_zeros();
 const STEPS: u64 = UTOFU_ONESIDED_FLAG_SPS(15) >> STEPS_AT;
 
 impl Op {
-    /// The steps in the flags that a program gives.
+    /// Returns the steps in a program's flags.
     #[inline]
     pub(crate) fn steps_in(flags: c_ulong) -> u8 {
         (flags >> STEPS_AT & STEPS) as u8
     }
 
-    /// Whether a flag is set.
+    /// Returns whether a flag is set.
     #[inline]
     pub(crate) fn has(&self, flag: c_ulong) -> bool {
         self.flags as c_ulong & flag != 0
     }
 
-    /// TOQ entries that it takes.
+    /// Returns the number of TOQ entries that the operation takes.
     #[inline]
     pub(crate) fn entries(&self) -> usize {
         match self.action {
@@ -77,7 +77,7 @@ impl Op {
         }
     }
 
-    /// The descriptor, of which `entries` count.
+    /// Returns the descriptor: the first [`entries`](Op::entries) entries are used.
     #[inline]
     pub(crate) fn pack(&self) -> [Entry; 2] {
         let (kind, len, a, b) = match self.action {
@@ -105,7 +105,7 @@ impl Op {
         [[head, self.vcq, self.rmt, a], b].map(bytes)
     }
 
-    /// Reads a descriptor from the front of entries; INVALID_DESC if that is none.
+    /// Decodes a descriptor at the start of `entries`; INVALID_DESC if there is none.
     #[inline]
     pub(crate) fn unpack(entries: &[Entry]) -> Result<Op> {
         let bad = |why| fail(UTOFU_ERR_INVALID_DESC, why);

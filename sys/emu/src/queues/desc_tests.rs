@@ -32,7 +32,7 @@ fn any_action() -> impl Strategy<Value = Action> {
 }
 
 proptest! {
-    /// What was prepared is what is posted, also with another descriptor behind it.
+    /// A decoded descriptor equals the prepared operation, also with another descriptor behind it.
     #[test]
     fn descriptors_come_back(action in any_action(), vcq: u64, rmt: u64, edata: u8, flags: u16, steps in 0u8..16) {
         let op = Op { action, vcq, rmt, edata, flags, steps };

@@ -1,4 +1,4 @@
-//! What a VCQ and the late device share.
+//! State that a VCQ and the late device share.
 
 use crate::job::core::Job;
 use crate::sync::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a VCQ and the device's thread share.
+/// State that a VCQ and the device's thread share.
 #[derive(Default)]
 pub(crate) struct LateVcq {
-    /// Codes of operations that were sent, in the order of their posts.
+    /// TCQ codes of operations that were sent, in the order of their posts.
     completions: Mutex<VecDeque<c_int>>,
     pub(crate) in_flight: AtomicUsize,
     /// Operations whose local notice, if any, is in the queue.
@@ -23,19 +23,19 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl LateVcq {
-    /// An operation was sent, or could not be.
+    /// Records that an operation was sent, or the code of its failure.
     pub(crate) fn complete(&self, code: c_int) {
         held(&self.completions).push_back(code);
     }
 
-    /// The code of the next operation that was sent.
+    /// Returns the code of the next operation that was sent.
     pub(crate) fn completion(&self) -> Option<c_int> {
         held(&self.completions).pop_front()
     }
 
-    /// Waits until nothing that was posted is under way.
+    /// Waits until all posted operations are over.
     pub(crate) fn flush(&self, job: &Job) {
-        // Acquire pairs with the Release of the thread: what it did is over.
+        // Acquire pairs with the Release in `Posted::forget`: the effects of the operations are visible.
         while self.in_flight.load(Ordering::Acquire) > 0 {
             match &job.stepping {
                 None => std::thread::sleep(Duration::from_micros(50)),

@@ -1,4 +1,4 @@
-//! Queues: the descriptors that are posted, the half of a VCQ that its own rank keeps, and where ids lead.
+//! Queues: descriptors, the private half of a VCQ, and the look-up of VCQs by id and by handle.
 
 pub(crate) mod atomic_op;
 pub(crate) mod desc;

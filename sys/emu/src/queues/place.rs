@@ -1,4 +1,4 @@
-//! Which place on a TNI a new VCQ gets.
+//! Choice of a new VCQ's place on its TNI.
 
 use crate::job::sharing::Kinds;
 use crate::limits::error::{Result, fail};
@@ -7,14 +7,14 @@ use crate::limits::{CQS, VCQS};
 use std::ffi::c_ulong;
 use utofu_sys::*;
 
-/// In `CqRecord::used`: one VCQ has the CQ to itself.
+/// Mark in `CqRecord::used`: one VCQ has the whole CQ.
 pub(crate) const EXCLUSIVE: u32 = 1 << 31;
 const ALL_VCQS: u32 = (1 << VCQS) - 1;
 
 const NO_CQ: &str = "there are more ranks on the node than its TNIs have CQs";
 
-/// Which place a new VCQ gets: (CQ, index within it, marks to set). `used` are the marks now, `cqs`
-/// the rank's.
+/// Returns a place for a new VCQ: (CQ, index within it, marks to set). `used` are the current marks, `cqs` the rank's
+/// CQs.
 pub(crate) fn choose(
     used: &[u32; CQS],
     cqs: &Kinds,

@@ -1,12 +1,12 @@
 use super::*;
 use crate::limits::error::Code;
 
-/// The CQs of a rank that is alone on its node.
+/// Returns the CQs of a rank that has a node to itself.
 fn alone() -> Kinds {
     Kinds::of(0..CQS)
 }
 
-/// Fills a TNI by asking for VCQs until one is refused.
+/// Creates VCQs on a TNI until one is refused.
 fn fill(used: &mut [u32; CQS], cmp_id: Option<u16>, flags: c_ulong) -> (Vec<(usize, usize)>, i32) {
     let mut places = Vec::new();
     loop {

@@ -1,26 +1,26 @@
-//! Session mode: what is posted waits until others start it.
+//! Session mode: posted operations wait until other ranks start them.
 //!
-//! Operations bring their session progress steps to the VCQ that they go to; there each step starts
-//! the next operation, in the order of the posts, and a step that finds none starts a later one at
-//! once. So nodes pass data on in a chain. Fujitsu's library says no more over its simulated device
-//! than that nothing starts by itself; the rest is as public programs use it on Fugaku.
+//! An operation brings its session progress steps to its target VCQ. There each step starts the next waiting
+//! operation, in the order of the posts; a step that finds no waiting operation starts a later one as soon as it is
+//! posted. In this way nodes forward data along a chain. Fujitsu's library over its simulated device shows only that
+//! no operation starts by itself; everything else follows the use by public programs on Fugaku.
 //!
-//! The hardware starts an operation when its step arrives. Here the rank that has posted it does, when
+//! The hardware starts an operation when its step arrives. Here the rank that has posted the operation starts it when
 //! it next posts to the VCQ or polls it.
 
 use crate::queues::desc::Op;
 use std::collections::VecDeque;
 
-/// The operations of a VCQ that wait.
+/// Waiting operations of a VCQ.
 pub(crate) struct Session {
-    /// With their cbdata.
+    /// Operations, each with its cbdata.
     pub(crate) waiting: VecDeque<(Op, usize)>,
-    /// The steps that were used, ever; wraps.
+    /// Total of the steps used; wraps.
     pub(crate) used: u32,
 }
 
 impl Session {
-    /// For a VCQ to which others have brought `steps` so far.
+    /// Creates the state of a VCQ that has received `steps` steps so far.
     pub(crate) fn new(steps: u32) -> Session {
         Session { waiting: VecDeque::new(), used: steps }
     }

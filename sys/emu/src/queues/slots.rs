@@ -1,7 +1,7 @@
 //! VCQ handles of this process.
 //!
-//! A handle is a slot number and a count of the slot's uses, so that a freed handle is recognised
-//! instead of leading into freed memory. Looking a handle up takes two loads and no lock.
+//! A handle consists of a slot number and a count of the slot's uses, so that a freed handle is detected instead of
+//! leading to freed memory. Looking up a handle takes two loads and no lock.
 
 use crate::limits::error::{Result, fail};
 use crate::queues::vcq::Vcq;
@@ -10,26 +10,26 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use utofu_sys::*;
 
-/// VCQs that may exist at once in one process.
+/// Largest number of VCQs in one process at one time.
 const SLOTS: usize = 1 << 16;
 
-/// Apart from others, which other threads use.
+/// Aligned to keep slots of different threads in different cache lines.
 #[repr(align(128))]
 struct Slot {
-    /// The handle that is valid now; 0: none.
+    /// The currently valid handle; 0 if there is none.
     handle: AtomicUsize,
     vcq: UnsafeCell<Option<Vcq>>,
 }
 
-// SAFETY: `vcq` is written only while `handle` is 0, that is before the handle is given out and
-// after it was taken back; Vcq itself is Sync.
+// SAFETY: `vcq` is written only while `handle` is 0, that is before the handle is returned and after it is freed; Vcq
+// itself is Sync.
 unsafe impl Sync for Slot {}
 
-/// Slots are made when first needed and never go away.
+/// Slots are allocated when first needed and never freed.
 static TABLE: [AtomicPtr<Slot>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
 struct Free {
-    /// Slot numbers that were used before, with the count of their uses.
+    /// Slot numbers that were used before, each with the count of its uses.
     again: Vec<(usize, usize)>,
     /// The first slot that was never used.
     next: usize,
@@ -41,7 +41,7 @@ fn free_list() -> std::sync::MutexGuard<'static, Free> {
     FREE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Stores a VCQ; its handle. OUT_OF_RESOURCE, and the VCQ is freed.
+/// Stores a VCQ and returns its handle. If no slot is left, frees the VCQ and returns OUT_OF_RESOURCE.
 pub(crate) fn insert(vcq: Vcq) -> Result<utofu_vcq_hdl_t> {
     let mut free = free_list();
     let (n, uses) = match free.again.pop() {
@@ -61,7 +61,7 @@ pub(crate) fn insert(vcq: Vcq) -> Result<utofu_vcq_hdl_t> {
     let handle = (uses + 1) << 16 | n;
     // SAFETY: slots are never freed.
     let slot = unsafe { &*TABLE[n].load(Ordering::Acquire) };
-    // SAFETY: the slot's handle is 0 and the free list has given it to this call alone.
+    // SAFETY: the slot's handle is 0 and the free list has given the slot to this call alone.
     unsafe { *slot.vcq.get() = Some(vcq) };
     // Release pairs with the Acquire in get: the VCQ is complete.
     slot.handle.store(handle, Ordering::Release);
@@ -83,22 +83,22 @@ fn slot(handle: utofu_vcq_hdl_t) -> Result<&'static Slot> {
     )
 }
 
-/// The VCQ of a handle.
+/// Returns the VCQ of a handle.
 ///
 /// # Safety
 /// As the C interface demands: no thread frees the VCQ while another uses it.
 #[inline]
 pub(crate) unsafe fn get<'a>(handle: utofu_vcq_hdl_t) -> Result<&'a Vcq> {
     let slot = slot(handle)?;
-    // SAFETY: the handle is valid, so the cell was filled before and is not written until the
-    // handle is freed, which the caller excludes while the reference lives.
+    // SAFETY: the handle is valid, so the cell was filled before and is not written until the handle is freed, which
+    // the caller excludes while the reference lives.
     match unsafe { &*slot.vcq.get() } {
         Some(vcq) => Ok(vcq),
         None => fail(UTOFU_ERR_INVALID_VCQ_HDL, "the VCQ is being freed"),
     }
 }
 
-/// Takes a VCQ back.
+/// Invalidates a handle and returns its VCQ.
 ///
 /// # Safety
 /// As [`get`].

@@ -1,8 +1,7 @@
-//! What a sender remembers of the VCQs that it posts to.
+//! A sender's cache of the VCQs that it posts to.
 //!
-//! An id leads through a table of nodes and the records of a TNI to a VCQ's shared half. All of that
-//! is made once and stays, so it is followed once; only whether the VCQ is there now is looked at
-//! each time.
+//! The look-up of an id goes through a table of nodes and the records of a TNI to a VCQ's shared half. These never
+//! move once created, so the cache keeps the result. Only whether the VCQ currently exists is checked each time.
 
 use crate::job::core::Job;
 use crate::job::records::VcqBlock;
@@ -13,16 +12,16 @@ use crate::shared::arena::Found;
 use crate::shared::registrations::StagTable;
 use utofu_sys::*;
 
-/// VCQs remembered: as many as most ranks have peers on a port.
+/// Size of the cache: as many VCQs as most ranks have peers on a port.
 const KNOWN: usize = 16;
 
-/// What a VCQ id leads to, if a VCQ is there.
+/// An existing VCQ, found by its id.
 pub(crate) struct Target<'a> {
     pub(crate) block: &'a VcqBlock,
     pub(crate) table: &'a StagTable,
 }
 
-/// One, in one cache line.
+/// An entry of the cache, in one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Known {
@@ -32,22 +31,22 @@ struct Known {
     recent: Recent,
 }
 
-/// The VCQs that one VCQ has posted to lately.
+/// The VCQs that one VCQ has recently posted to.
 #[derive(Default)]
 pub(crate) struct Targets {
     known: Box<[Option<Known>; KNOWN]>,
-    /// For a VCQ that is not remembered.
+    /// For a VCQ that is not in the cache.
     recent: Recent,
 }
 
 #[inline]
 fn slot_of(id: utofu_vcq_id_t) -> usize {
-    // The highest bits, which depend on all of the id's.
+    // The highest bits of the product depend on all bits of the id.
     (id.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - KNOWN.ilog2())) as usize
 }
 
 impl Targets {
-    /// INVALID_VCQ_ID if this is no VCQ's id.
+    /// Returns INVALID_VCQ_ID if `id` is not the id of a VCQ.
     #[inline]
     pub(crate) fn check(&self, id: utofu_vcq_id_t) -> Result<()> {
         match &self.known[slot_of(id)] {
@@ -56,10 +55,10 @@ impl Targets {
         }
     }
 
-    /// The VCQ of an id, if there is one now, and this sender's chunk of its queue.
+    /// Returns the VCQ of an id, if it exists now, and this sender's chunk of the VCQ's queue.
     ///
     /// # Safety
-    /// The job is always the same.
+    /// Every call passes the same job.
     #[inline]
     pub(crate) unsafe fn find<'a>(
         &mut self,
@@ -85,7 +84,7 @@ impl Targets {
     }
 }
 
-/// The VCQ of an id, if there is one now.
+/// Returns the VCQ of an id, if it exists now.
 #[cold]
 pub(crate) fn find(job: &Job, id: utofu_vcq_id_t) -> Option<Target<'_>> {
     let place = VcqPlace::of(id).ok()?;
@@ -98,10 +97,10 @@ pub(crate) fn find(job: &Job, id: utofu_vcq_id_t) -> Option<Target<'_>> {
     at(place.cq).or_else(|| other_cq(job, place.cq).and_then(at))
 }
 
-/// The first CQ of the rank that owns `cq`, if that is another one. Some programs compute the
-/// CQs of the other ranks on a node, from tables of machines that share them out otherwise (2
-/// ranks: 0 and 6; 3: 0, 4, 8; 4: 0, 2, 5, 8). Here each of these CQs belongs to the rank that
-/// the program means. 0, 3, 6, 9 for 4 ranks do not: they need `HOPBINE_EMU_CQS`.
+/// Returns the first CQ of the rank that owns `cq`, unless that is `cq` itself. Some programs compute the CQs of the
+/// other ranks on a node from tables of machines that divide the CQs differently (2 ranks: 0 and 6; 3: 0, 4, 8; 4: 0,
+/// 2, 5, 8). Here each of these CQs belongs to the rank that the program means. The CQs 0, 3, 6, 9 for 4 ranks do
+/// not: programs that use them need `HOPBINE_EMU_CQS`.
 fn other_cq(job: &Job, cq: u8) -> Option<u8> {
     let first = job.placement.sharing.first_cq(cq.into()) as u8;
     (job.placement.most_per_node > 1 && first != cq).then_some(first)

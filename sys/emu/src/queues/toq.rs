@@ -1,7 +1,7 @@
-//! The transmit order queue and its completions, of one VCQ, private to the rank.
+//! The transmit order queue of one VCQ and its completions, private to the rank.
 //!
-//! A TOQ has 2048 entries of 32 bytes; 2011 of them can be used before a post is refused. They are
-//! given back by polling the TCQ only, in order, also those of operations that asked for no notice.
+//! A TOQ has 2048 entries of 32 bytes, of which 2011 can be used before a post is refused. Only polling the TCQ frees
+//! entries, in order, including those of operations that requested no notice.
 
 use crate::limits::error::{Code, Result};
 use std::ffi::c_int;
@@ -10,18 +10,18 @@ use utofu_sys::*;
 /// Entries that can be in use.
 pub(crate) const DEPTH: usize = 2011;
 
-/// Places for operations: at least as many as can be in use, and a power of two.
+/// Slots for operations: a power of two, and at least as many as entries can be in use.
 const RING: usize = DEPTH.next_power_of_two();
 
-/// In `ready_at`: the late device decides when the completion shows, and with which code.
+/// Value of `ready_at`: the late device decides when the completion is visible, and its code.
 pub(crate) const LATE: u64 = u64::MAX;
 
-/// An operation that was posted and not yet walked over; or several in a row that are over and that
-/// no poll will show.
+/// A posted operation that polling has not passed, or several consecutive ones that are over and that no poll will
+/// return.
 #[derive(Clone, Copy)]
 struct Posted {
     cbdata: usize,
-    /// When its completion may be seen, ns; 0: at once.
+    /// Time in ns from which a poll may return the completion; 0 for at once.
     ready_at: u64,
     code: i16,
     entries: u16,
@@ -29,7 +29,7 @@ struct Posted {
     noticed: bool,
 }
 
-/// As it is kept: zeros cost no memory until they are written.
+/// A packed [`Posted`]. Zeros cost no memory until the page is written.
 type Packed = [u64; 3];
 
 impl Posted {
@@ -61,15 +61,15 @@ impl Posted {
     }
 }
 
-/// The queue. Its room is made at once, as on the device: posting allocates nothing.
+/// The queue. All of its memory is allocated at its creation, as on the device: posting allocates nothing.
 pub(crate) struct Toq {
     ring: Box<[Packed; RING]>,
-    /// Of the next to be walked over.
+    /// Index of the next operation for polling to pass.
     first: usize,
     len: usize,
-    /// Those in use. An operation takes at least one.
+    /// TOQ entries in use. An operation takes at least one.
     entries: usize,
-    /// Operations not yet walked over.
+    /// Operations that polling has not passed.
     unread: usize,
 }
 
@@ -81,14 +81,14 @@ impl Default for Toq {
 }
 
 impl Toq {
-    /// Whether this many entries can be had; BUSY if not.
+    /// Checks that this many entries are free; BUSY otherwise.
     #[inline]
     pub(crate) fn room_for(&self, entries: usize) -> Result<()> {
-        // checked_add: a huge count would wrap and seem to fit.
+        // No sum of `entries` and entries in use: with a huge count it would wrap and seem to fit.
         if entries <= DEPTH - self.entries { Ok(()) } else { Err(Code(UTOFU_ERR_BUSY)) }
     }
 
-    /// Adds an executed operation. The poll reports its error even if no notice was asked for.
+    /// Appends an executed operation. A poll reports its error even if no notice was requested.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -122,8 +122,8 @@ impl Toq {
         self.len += 1;
     }
 
-    /// Walks over completions up to the first noticed one; its code and cbdata. `late` gives the
-    /// codes of the late device, as far as they are known.
+    /// Passes completions up to the first one that was requested, and returns its code and cbdata. `late` returns the
+    /// codes of the late device's operations, in order; `None` if the next code is not known yet.
     #[inline]
     pub(crate) fn poll(
         &mut self,
@@ -140,7 +140,7 @@ impl Toq {
                 return None;
             }
             self.len -= 1;
-            // From the front again: a queue that stays short stays in few cache lines.
+            // Restarts at index 0: a queue that stays short stays in few cache lines.
             self.first = if self.len == 0 { 0 } else { self.first + 1 };
             self.entries -= usize::from(p.entries);
             self.unread -= usize::from(p.count);
@@ -151,19 +151,19 @@ impl Toq {
         None
     }
 
-    /// Takes entries for an operation that waits for its session; it is not pushed yet.
+    /// Reserves entries for an operation that waits for its session and is not pushed yet.
     pub(crate) fn hold(&mut self, entries: usize) {
         self.entries += entries;
         self.unread += 1;
     }
 
-    /// Gives back what `hold` took, for the operation to be pushed.
+    /// Frees the entries that `hold` has reserved, before the operation is pushed.
     pub(crate) fn release(&mut self, entries: usize) {
         self.entries -= entries;
         self.unread -= 1;
     }
 
-    /// Operations not yet walked over.
+    /// Returns the number of operations that polling has not passed.
     pub(crate) fn unread(&self) -> usize {
         self.unread
     }
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(posted, 2011);
         assert_eq!(q.room_for(1), Err(Code(UTOFU_ERR_BUSY)));
         assert_eq!(q.room_for(usize::MAX), Err(Code(UTOFU_ERR_BUSY)));
-        // One poll walks over the silent first and shows the second.
+        // One poll passes the first operation, which requested no notice, and returns the second.
         assert_eq!(q.poll(|| 0, || None), Some((0, 1)));
         assert!(q.room_for(2).is_ok() && q.room_for(3).is_err());
         for i in (3..2011).step_by(2) {

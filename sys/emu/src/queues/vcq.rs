@@ -1,4 +1,4 @@
-//! Virtual control queues: the half of a VCQ that its own rank keeps.
+//! Virtual control queues: a rank's private half of a VCQ.
 
 use crate::job::current::Context;
 use crate::job::records::{TniRecord, VcqBlock};
@@ -26,10 +26,10 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use utofu_sys::*;
 
-/// How long a sender may take between announcing a notice and writing it, before it counts as dead.
+/// Longest wait of a new VCQ for a notice whose index a sender has taken; after that the sender counts as dead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A value for one thread at a time, by the caller's promise or by a lock.
+/// A value that one thread at a time uses, by the caller's promise or under a lock.
 struct Turn<T> {
     lock: Option<SpinLock>,
     value: UnsafeCell<T>,
@@ -41,7 +41,7 @@ impl<T> Turn<T> {
     }
 
     /// # Safety
-    /// Without THREAD_SAFE, no other thread is in this call; `f` does not come back here.
+    /// Without THREAD_SAFE, no other thread is in this call; `f` does not call this function again.
     #[inline]
     unsafe fn take<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let _guard = self.lock.as_ref().map(SpinLock::lock);
@@ -54,34 +54,34 @@ impl<T> Turn<T> {
 pub(crate) struct Sender {
     pub(crate) toq: Toq,
     pub(crate) targets: Targets,
-    /// This VCQ's own queue, as a target.
+    /// Chunk of this VCQ's own queue, for local notices.
     pub(crate) own: Recent,
     pub(crate) order: Order,
     pub(crate) session: Session,
 }
 
-/// What orders operations that take time.
+/// State that orders operations that take time.
 pub(crate) struct Order {
-    /// The last arrival times per target.
+    /// Latest times of earlier operations, by target.
     pub(crate) last: HashMap<u64, model::Times>,
-    /// With jitter.
+    /// Generator of jitter, of the late mode's delays, and of refused posts.
     pub(crate) random: model::Random,
 }
 
 /// The receiving side.
 pub(crate) struct Receiver {
     pub(crate) reader: Reader,
-    /// With a latency model: notices by the time from which they may be seen.
+    /// Latency model: notices by the time in ns from which they are visible, and a number of arrival.
     pub(crate) pending: BTreeMap<(u64, u64), Notice>,
     pub(crate) arrivals: u64,
 }
 
-/// The side of a VCQ that operations start from.
+/// The part of a VCQ that executing an operation needs on the sending side.
 #[derive(Clone)]
 pub(crate) struct Origin {
     pub(crate) context: Context,
     pub(crate) place: VcqPlace,
-    /// That of the place.
+    /// Id of `place`.
     pub(crate) id: utofu_vcq_id_t,
     block: Found<VcqBlock>,
     table: Found<StagTable>,
@@ -90,40 +90,41 @@ pub(crate) struct Origin {
 impl Origin {
     #[inline]
     pub(crate) fn block(&self) -> &VcqBlock {
-        // SAFETY: it was found in the arena of the job, which `context` keeps.
+        // SAFETY: the block was found in the arena of the job, which `context` keeps.
         unsafe { self.block.get() }
     }
 
-    /// Registrations of its CQ.
+    /// Returns the registrations of the VCQ's CQ.
     #[inline]
     pub(crate) fn table(&self) -> &StagTable {
         // SAFETY: as in `block`.
         unsafe { self.table.get() }
     }
 
-    /// The TNI it is on.
+    /// Returns the record of the VCQ's TNI.
     pub(crate) fn tni_record(&self) -> &TniRecord {
         let job = &self.context.job;
         &job.node(job.node_of(self.context.rank)).tnis[usize::from(self.place.tni.number)]
     }
 }
 
-/// A rank's own half of a VCQ.
+/// A rank's private half of a VCQ.
 pub(crate) struct Vcq {
     origin: Origin,
-    /// Whether what is posted waits for steps of others.
+    /// Whether posted operations wait for session progress steps from other ranks.
     pub(crate) is_session: bool,
     /// State shared with the device's thread, in the late mode.
     pub(crate) late: Option<Arc<LateVcq>>,
-    /// Whether posts are over when they return, and refused for want of room alone: no late mode, no
-    /// latencies, no session.
+    /// Whether operations are over when their posts return, and posts are refused only for lack of room: no late
+    /// mode, no latencies, no session, no random refusals.
     pub(crate) is_plain: bool,
-    /// Whether two calls at once are found out: the checked mode without THREAD_SAFE allows one thread at a time.
+    /// Whether simultaneous calls are detected: in the checked mode, for a VCQ without THREAD_SAFE or sessions.
     is_guarded: bool,
-    /// Local MRQ entries of operations posted here, noticed or not, and how many were passed.
+    /// Numbers of local MRQ entries, with or without a notice: of operations posted here, and those passed by
+    /// polling.
     pub(crate) local_posted: AtomicU64,
     pub(crate) local_seen: AtomicU64,
-    /// Until when the processor that drives it sends and receives, in ns (latency model only).
+    /// Time in ns until which the processor that drives this VCQ sends and receives (latency model only).
     pub(crate) busy_until: AtomicU64,
     sender: Turn<Sender>,
     receiver: Turn<Receiver>,
@@ -138,7 +139,7 @@ impl Deref for Vcq {
     }
 }
 
-/// A thread in a call on a CQ that only one may use at a time.
+/// Marks a call on a CQ that one thread at a time may use.
 struct InCall<'a>(&'a AtomicU32);
 
 impl Drop for InCall<'_> {
@@ -147,7 +148,7 @@ impl Drop for InCall<'_> {
     }
 }
 
-// SAFETY: the two `Turn`s are used by one thread at a time, by their contract; the rest is Sync.
+// SAFETY: one thread at a time uses each of the two `Turn`s, by their contract; the rest is Sync.
 unsafe impl Sync for Vcq {}
 
 impl Vcq {
@@ -193,7 +194,7 @@ impl Vcq {
         // Relaxed: published with `alive`.
         shared.overflowed.store(0, Ordering::Relaxed);
         shared.owner.store(context.rank as u32, Ordering::Relaxed);
-        // Release pairs with the Acquire in Job::find: the owner is set.
+        // Release pairs with the Acquire in VcqBlock::is_alive: the owner is set.
         shared.alive.store(1, Ordering::Release);
         let thread_safe = flags & UTOFU_VCQ_FLAG_THREAD_SAFE != 0;
         let late = job.device.is_some().then(Arc::default);
@@ -204,7 +205,7 @@ impl Vcq {
             extra: FIRST_EXTRA + n as u8,
         };
         let is_session = flags & UTOFU_VCQ_FLAG_SESSION_MODE != 0;
-        // Whoever polls starts what waits.
+        // A session's sending side needs the lock: a thread that polls the MRQ also starts waiting operations.
         let is_locked = thread_safe || is_session;
         Ok(Vcq {
             is_session,
@@ -241,8 +242,8 @@ impl Vcq {
         })
     }
 
-    /// Gives the place back. Memory registered under its user STags is deregistered; the rest goes
-    /// when the CQ's last VCQ does.
+    /// Frees the VCQ's place. Memory registered under its user STags is deregistered now; the CQ's other
+    /// registrations end with the CQ's last VCQ.
     pub(crate) fn free(self) {
         if let Some(late) = &self.late {
             late.flush(&self.context.job);
@@ -261,7 +262,7 @@ impl Vcq {
         cq.used.store(left, Ordering::Relaxed);
     }
 
-    /// In a stepped job it is misuse if the last VCQ of a CQ is freed before what was registered there.
+    /// Stepped jobs: reports misuse if the last VCQ of a CQ is freed while memory is registered with the CQ.
     fn has_left_nothing(&self) {
         let Context { job, rank } = &self.context;
         let n = self.table().n_registered();
@@ -282,7 +283,7 @@ impl Vcq {
                 self.context.rank, self.place.cq, self.place.tni.number
             ));
         }
-        // Lets another thread run: if it misuses the CQ it is caught here.
+        // Lets another thread run: if it misuses the CQ, the misuse is detected here.
         std::thread::yield_now();
         InCall(busy)
     }
@@ -294,7 +295,7 @@ impl Vcq {
     #[inline]
     pub(crate) unsafe fn send<R>(&self, f: impl FnOnce(&mut Sender) -> R) -> R {
         let _call = self.is_guarded.then(|| self.enter_call(0));
-        // SAFETY: the caller's promise; nothing that `f` does comes back here.
+        // SAFETY: the caller's promise; `f` does not lead back to this function.
         unsafe { self.sender.take(f) }
     }
 
@@ -305,11 +306,11 @@ impl Vcq {
     #[inline]
     pub(crate) unsafe fn receive<R>(&self, f: impl FnOnce(&mut Receiver) -> R) -> R {
         let _call = self.is_guarded.then(|| self.enter_call(1));
-        // SAFETY: the caller's promise; nothing that `f` does comes back here.
+        // SAFETY: the caller's promise; `f` does not lead back to this function.
         unsafe { self.receiver.take(f) }
     }
 
-    /// Whether a post of so many entries is accepted; BUSY if not.
+    /// Checks that a post of this many entries is accepted; BUSY otherwise.
     #[inline]
     pub(crate) fn room_for(&self, sender: &mut Sender, entries: usize) -> Result<()> {
         if !self.is_plain && sender.order.random.refuses(self.context.job.model.busy) {
@@ -318,7 +319,7 @@ impl Vcq {
         sender.toq.room_for(entries)
     }
 
-    /// Local MRQ entries not yet passed by polling.
+    /// Returns the number of local MRQ entries that polling has not passed.
     pub(crate) fn unread_local(&self) -> usize {
         let posted = self.local_posted.load(Ordering::Relaxed);
         posted.saturating_sub(self.local_seen.load(Ordering::Relaxed)) as usize

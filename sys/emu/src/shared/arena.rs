@@ -1,10 +1,10 @@
 //! The memory that all ranks of a job map: queues, registration tables, gates.
 //!
-//! For ranks that are threads it is a private mapping, for ranks that are processes a shared one
-//! of a file without a name. It is reserved generously and costs only the pages that are touched.
-//! What lies in it refers to other parts of it by offset, since every process maps it elsewhere.
+//! For ranks that are threads the arena is a private mapping, for ranks that are processes a shared mapping of an
+//! unnamed file. The address range is reserved generously and costs only the pages that are touched. Values in the
+//! arena refer to each other by offset, since every process maps the arena at another address.
 //!
-//! This file must not know what is stored.
+//! This file must not depend on what is stored.
 
 use crate::sync::{AtomicU64, Ordering};
 use hopbine_meet::Mapping;
@@ -12,14 +12,14 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Types that may lie in an arena.
+/// Types that may be stored in an arena.
 ///
 /// # Safety
-/// All-zero bytes are a valid value; there are no pointers or references inside; whatever is
-/// written while shared lies in atomics, or in cells that a lock inside the value guards. No drop.
+/// All-zero bytes are a valid value; the value contains no pointers or references; everything written while the value
+/// is shared is in atomics, or in cells that a lock inside the value guards. The type has no drop.
 pub(crate) unsafe trait Shared: Sized {}
 
-/// Where a value lies: bytes from the start of the arena.
+/// Offset of a value, in bytes from the start of the arena.
 pub(crate) struct Off<T>(u64, PhantomData<fn() -> T>);
 
 impl<T> Clone for Off<T> {
@@ -38,15 +38,14 @@ impl<T: Shared> Off<T> {
         self.0
     }
 
-    /// The n-th of an array whose first this is.
+    /// Returns the offset of the n-th element of an array whose first element is at this offset.
     #[inline]
     pub(crate) fn nth(self, n: usize) -> Self {
         Off::new(self.0 + (n * size_of::<T>()) as u64)
     }
 }
 
-/// Where a value lies in this process: what [`Arena::at`] has found, to be followed without looking
-/// again.
+/// Address of a value in this process: a result of [`Arena::at`], to be used without another look-up.
 pub(crate) struct Found<T>(NonNull<T>);
 
 impl<T> Clone for Found<T> {
@@ -56,19 +55,19 @@ impl<T> Clone for Found<T> {
 }
 impl<T> Copy for Found<T> {}
 
-// SAFETY: it leads to a `Shared` value, which synchronises itself.
+// SAFETY: it points to a `Shared` value, which synchronises itself.
 unsafe impl<T: Shared> Send for Found<T> {}
 // SAFETY: as above.
 unsafe impl<T: Shared> Sync for Found<T> {}
 
 impl<T: Shared> Found<T> {
-    /// The value.
+    /// Returns the value.
     ///
     /// # Safety
-    /// The arena that it was found in stays mapped for `'a`.
+    /// The arena of the value stays mapped for `'a`.
     #[inline]
     pub(crate) unsafe fn get<'a>(self) -> &'a T {
-        // SAFETY: the caller's promise; the rest was checked when it was found.
+        // SAFETY: the caller's promise; [`Arena::at`] has checked range and alignment.
         unsafe { self.0.as_ref() }
     }
 }
@@ -79,22 +78,21 @@ impl<T> PartialEq for Found<T> {
     }
 }
 
-/// One mapping of the arena. It hands out only shared references to [`Shared`] values, which synchronise
-/// themselves.
+/// A mapping of the arena. It returns only shared references to [`Shared`] values, which synchronise themselves.
 pub(crate) struct Arena(Mapping);
 
 impl Arena {
-    /// An arena for the threads of this process.
+    /// Creates an arena for the threads of this process.
     pub(crate) fn private(len: u64) -> std::io::Result<Arena> {
         Mapping::private(len as usize).map(Arena)
     }
 
-    /// An arena in shared memory that has this length.
+    /// Maps an arena in shared memory of this length.
     pub(crate) fn shared(memory: &File, len: u64) -> std::io::Result<Arena> {
         Mapping::shared(memory, len as usize).map(Arena)
     }
 
-    /// The value at `off`.
+    /// Returns the value at `off`.
     #[inline]
     pub(crate) fn at<T: Shared>(&self, off: Off<T>) -> &T {
         let end = off.0 + size_of::<T>() as u64;
@@ -116,27 +114,28 @@ impl<T> From<&T> for Found<T> {
     }
 }
 
-/// The rest of the arena, given out once and for ever. Lies in the arena itself.
+/// The unstructured rest of the arena: room is allocated from it and never freed. The heap is itself a value in the
+/// arena.
 #[repr(C)]
 pub(crate) struct Heap {
-    /// Bytes given out so far, from the start of the arena.
+    /// Bytes allocated so far, as an offset from the start of the arena.
     next: AtomicU64,
     end: AtomicU64,
 }
 
 impl Heap {
-    /// Makes `from..to` the room to give out; more than once only with the same values, by ranks
-    /// that have not seen each other yet.
+    /// Sets the heap's room to `from..to`. Every rank may call this, with the same values, before it has contacted
+    /// the others.
     pub(crate) fn start(&self, from: u64, to: u64) {
         self.end.store(to, Ordering::Relaxed);
-        // Only the first may set it: another rank may already have allocated.
+        // Only the first call may set `next`: another rank may already have allocated.
         let _ = self.next.compare_exchange(0, from, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Room for a T, page-aligned if large; None if there is none left.
+    /// Returns room for a T at a multiple of 64 bytes; `None` if none is left.
     pub(crate) fn create<T: Shared>(&self) -> Option<Off<T>> {
         let size = (size_of::<T>() as u64).next_multiple_of(64);
-        // Relaxed: fresh memory is zero for everybody; the offset is published by its user.
+        // Relaxed: fresh memory is zero for all ranks; the user of the offset publishes it.
         let off = self.next.fetch_add(size, Ordering::Relaxed);
         (off + size <= self.end.load(Ordering::Relaxed)).then(|| Off::new(off))
     }

@@ -1,35 +1,35 @@
-//! Moving bytes between ranks: within one address space by copying, between processes by the
-//! kernel (`process_vm_readv`, `process_vm_writev`), never through a third place.
+//! Copies between ranks: by copying within one address space, by the kernel (`process_vm_readv`, `process_vm_writev`)
+//! between processes, never through an intermediate buffer.
 //!
-//! A put is written in a [`Sequence`], and aligned words of 1, 2, 4 and 8 bytes whole. The kernel's
-//! copies write them whole as well: tests/processes shows it for the machine it runs on.
+//! A put is written in the order of a [`Sequence`], and aligned words of 1, 2, 4 and 8 bytes are written whole. The
+//! kernel's copies write such words whole as well: tests/processes shows this for the machine on which it runs.
 
 use crate::shared::watched::{CACHE_LINE, LINE, Sequence, before_tail, downwards, head, upwards};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-/// Parts that are written to another process by one call of the kernel.
+/// Largest number of parts that one system call writes to another process.
 const PARTS: usize = 64;
 
-/// Why another process's memory could not be used.
+/// Reason why another process's memory could not be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyError {
-    /// The address is not mapped there.
+    /// The address is not mapped in that process.
     Memory,
-    /// There is no such process any more, or it cannot be reached.
+    /// The process has ended, or its memory is not accessible.
     Peer,
 }
 
-/// Whose memory an address is in.
+/// The address space of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// This process's.
+    /// This process.
     Here,
-    /// That of the process with this id.
+    /// The process with this id.
     Process(u32),
 }
 
-/// Stores `size` bytes (1, 2, 4 or 8) at `to`, a multiple of `size`, in one instruction; if `from` is a
-/// multiple as well, they are read in one.
+/// Stores `size` bytes (1, 2, 4 or 8) at `to`, a multiple of `size`, in one instruction. If `from` is a multiple of
+/// `size` too, one instruction reads them.
 ///
 /// # Safety
 /// Both ranges are mapped.
@@ -37,15 +37,15 @@ pub(crate) enum Space {
 unsafe fn store(from: u64, to: u64, size: usize) {
     macro_rules! word {
         ($int:ty, $atomic:ty) => {{
-            // SAFETY: mapped by the caller's promise; what is used as an atomic is a multiple of the
+            // SAFETY: mapped by the caller's promise; an address that is accessed as an atomic is a multiple of the
             // size.
             unsafe {
-                // Relaxed: a program that gets what another rank writes has agreed on when.
+                // Relaxed: programs synchronise before they read memory that another rank writes.
                 let v = match from.is_multiple_of(size_of::<$int>() as u64) {
                     true => (*(from as *const $atomic)).load(Ordering::Relaxed),
                     false => (from as *const $int).read_unaligned(),
                 };
-                // Release: who sees this word sees what this thread has put before.
+                // Release: a thread that sees this word also sees the earlier puts of this thread.
                 (*(to as *const $atomic)).store(v, Ordering::Release);
             }
         }};
@@ -71,15 +71,15 @@ unsafe fn copy_words<const DESCENDING: bool>(
     while start < end {
         let left = end - start;
         let edge = to + if DESCENDING { end } else { start } as u64;
-        // The largest words that fit at this edge, and how many of them.
+        // The largest words that fit at this edge, and their number.
         let (size, n) = match edge % 8 {
             0 if left >= 8 => (8, left / 8),
             at => (1 << (at | 4).trailing_zeros().min(left.ilog2()), 1),
         };
         for _ in 0..n {
             let at = if DESCENDING { end - size } else { start };
-            // SAFETY: within the ranges, which the caller vouches for; the edge is a multiple of
-            // the size, so the word is aligned.
+            // SAFETY: within the ranges, by the caller's promise; the edge is a multiple of the size, so the word is
+            // aligned.
             unsafe { store(from + at as u64, to + at as u64, size) };
             if DESCENDING { end = at } else { start += size }
         }
@@ -100,10 +100,10 @@ unsafe fn copy_here(from: u64, to: u64, len: usize, sequence: Sequence) {
     unsafe { copy_many(from, to, len, sequence) }
 }
 
-/// As [`copy_here`], apart from it so that a word costs no frame.
+/// As [`copy_here`]; a separate function so that copying a word needs no stack frame.
 ///
 /// # Safety
-/// As there.
+/// As [`copy_here`].
 #[inline(never)]
 unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequence) {
     if from.abs_diff(to) < len as u64 {
@@ -112,18 +112,18 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequen
     }
     while sequence == Sequence::Lines && to % LINE + len as u64 > LINE {
         let line = LINE - to % LINE;
-        // SAFETY: the start of the ranges.
+        // SAFETY: this is the start of both ranges.
         unsafe { copy_many(from, to, line as usize, sequence) };
         (from, to, len) = (from + line, to + line, len - line as usize);
     }
     let is_downwards = sequence == Sequence::HeadLast;
     if len as u64 <= CACHE_LINE && (to | len as u64).is_multiple_of(8) {
         let at = (0..len).step_by(8);
-        // SAFETY: within the ranges, which the caller vouches for, and aligned.
+        // SAFETY: within the ranges, by the caller's promise, and aligned.
         let word = |at: usize| unsafe { store(from + at as u64, to + at as u64, 8) };
         return if is_downwards { at.rev().for_each(word) } else { at.for_each(word) };
     }
-    // Between a and b the C library copies: both are aligned, so it writes no word in two parts.
+    // Between a and b the C library copies: both ends are aligned, so it writes no word in two parts.
     let end = to + len as u64;
     let (a, b) = match sequence {
         Sequence::Any if (to | end).is_multiple_of(8) => (0, len),
@@ -137,8 +137,8 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequen
         }
     };
     let (source, target) = ((from + a as u64) as *const u8, (to + a as u64) as *mut u8);
-    // SAFETY: all parts lie in the ranges, which are mapped by the caller's promise and do not
-    // overlap. Release: who sees what is written last sees the rest.
+    // SAFETY: all parts lie in the ranges, which are mapped by the caller's promise and do not overlap. Release: a
+    // thread that sees the part written last sees the rest.
     unsafe {
         if is_downwards {
             copy_words::<true>(from, to, (b, len));
@@ -157,10 +157,10 @@ unsafe fn copy_many(mut from: u64, mut to: u64, mut len: usize, sequence: Sequen
     }
 }
 
-/// Writes `len` bytes at `from` (here) to `to` in `space`.
+/// Writes `len` bytes at `from` in this process to `to` in `space`.
 ///
 /// # Safety
-/// `from` is readable here; if `space` is here, `to` is mapped writable.
+/// `from` is readable in this process; if `space` is this process, `to` is mapped writable.
 #[inline]
 pub(crate) unsafe fn write(
     space: Space,
@@ -176,8 +176,8 @@ pub(crate) unsafe fn write(
             Ok(())
         }
         Space::Process(pid) => {
-            // The kernel copies a part with instructions that may write its lines in any order
-            // (`rep movsb`), but a part only after the one before it.
+            // The kernel may write the lines of one part in any order (`rep movsb`), but writes the parts one after
+            // the other.
             match sequence {
                 Sequence::Any => across(libc::process_vm_writev, pid, from, to, len),
                 Sequence::HeadLast => {
@@ -213,16 +213,16 @@ pub(crate) unsafe fn write(
     }
 }
 
-/// The ranges in another process's memory of `parts` that are written upwards and make up `whole`:
-/// x86 keeps stores in order, so one will do, which costs less.
+/// Returns the ranges to be written in another process for `parts`, which ascend and make up `whole`. x86 keeps
+/// stores in order, so the single range `whole` suffices, which is cheaper.
 fn there<'a>(parts: &'a [(usize, usize)], whole: &'a [(usize, usize)]) -> &'a [(usize, usize)] {
     if cfg!(target_arch = "x86_64") { whole } else { parts }
 }
 
-/// Reads `len` bytes at `from` in `space` to `to` (here).
+/// Reads `len` bytes at `from` in `space` to `to` in this process.
 ///
 /// # Safety
-/// `to` is writable here; if `space` is here, `from` is mapped readable.
+/// `to` is writable in this process; if `space` is this process, `from` is mapped readable.
 #[inline]
 pub(crate) unsafe fn read(space: Space, from: u64, to: u64, len: usize) -> Result<(), CopyError> {
     match space {
@@ -244,8 +244,8 @@ type VmCall = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> libc::ssize_t;
 
-/// Writes at most `ROOM` parts, given as start and end, to another process in their order. `theirs`
-/// are the same bytes in the same order.
+/// Writes at most `ROOM` parts, given as start and end, to another process in their order. `theirs` divides the same
+/// bytes into the ranges of the other process, in the same order.
 fn across_in_order<const ROOM: usize>(
     pid: u32,
     here: u64,
@@ -264,19 +264,19 @@ fn across_in_order<const ROOM: usize>(
     let (local, remote) = (at(here, parts), at(there, theirs));
     let counts = (parts.len() as libc::c_ulong, theirs.len() as libc::c_ulong);
     let (from, to) = (local.as_ptr(), remote.as_ptr());
-    // SAFETY: the kernel checks all ranges itself; it takes them in their order.
+    // SAFETY: the kernel checks all ranges itself, and processes them in order.
     let n = unsafe { libc::process_vm_writev(pid as libc::pid_t, from, counts.0, to, counts.1, 0) };
     if n == parts.iter().map(|(start, end)| (end - start) as isize).sum() {
         return Ok(());
     }
-    // The kernel has written a part only, or nothing. Writing it again changes nothing.
+    // The kernel has written only a part, or nothing. Writing a part again has no further effect.
     parts.iter().try_for_each(|&(start, end)| {
         let (here, there) = (here + start as u64, there + start as u64);
         across(libc::process_vm_writev, pid, here, there, end - start)
     })
 }
 
-/// Calls until all is moved; the kernel may stop early in large transfers.
+/// Repeats the call until all bytes are moved; the kernel may stop early in large transfers.
 fn across(call: VmCall, pid: u32, here: u64, there: u64, len: usize) -> Result<(), CopyError> {
     let mut done = 0usize;
     while done < len {
@@ -285,7 +285,7 @@ fn across(call: VmCall, pid: u32, here: u64, there: u64, len: usize) -> Result<(
             iov_len: len - done,
         };
         let (local, remote) = (part(here), part(there));
-        // SAFETY: the kernel checks both ranges itself and answers EFAULT for what is unmapped.
+        // SAFETY: the kernel checks both ranges itself and returns EFAULT for unmapped memory.
         let n = unsafe { call(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
         if n > 0 {
             done += n as usize;
@@ -300,7 +300,7 @@ fn across(call: VmCall, pid: u32, here: u64, there: u64, len: usize) -> Result<(
     Ok(())
 }
 
-/// Reads one word of another process, to see whether that is possible at all.
+/// Reads one word of another process, to test whether its memory is accessible.
 pub(crate) fn probe(pid: u32, addr: u64) -> std::io::Result<u64> {
     let mut word = 0u64;
     let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
@@ -314,10 +314,10 @@ pub(crate) fn probe(pid: u32, addr: u64) -> std::io::Result<u64> {
     }
 }
 
-/// Whether there still is a process with this id whose memory can be asked for. One that has
-/// ended is not there, whether or not its parent has asked how it ended.
+/// Returns whether a process with this id exists and its memory can be requested. A process that has ended does not
+/// exist, whether or not its parent has waited for it.
 pub(crate) fn exists(pid: u32) -> bool {
-    // Nothing is mapped at address 0: a process that exists answers EFAULT.
+    // Nothing is mapped at address 0: for a process that exists the call returns EFAULT.
     match probe(pid, 0) {
         Err(error) => error.raw_os_error() != Some(libc::ESRCH),
         Ok(_) => true,
@@ -328,7 +328,7 @@ pub(crate) fn exists(pid: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// Every byte arrives, wherever source and target lie, and nothing beside them changes.
+    /// Every byte arrives, for all alignments of source and target, and no byte outside the target changes.
     #[test]
     fn copies_are_complete() {
         #[repr(align(256))]
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// Where source and target overlap, the target gets what the source held.
+    /// If source and target overlap, the target gets the source's original bytes.
     #[test]
     fn overlapping_copies_are_moves() {
         for (from, to) in [(0usize, 5usize), (5, 0), (64, 60)] {

@@ -5,21 +5,21 @@ use std::sync::atomic::AtomicU32;
 
 /// A lock that works between processes and is unlocked when its memory is zero.
 ///
-/// A rank holds it for a few memory accesses only. The word is the owner's process id: if the owner
-/// dies, the others find out, take the lock and go on. The guarded table, marks or gate may then be
-/// half changed, but never lead out of bounds; the job has lost a rank and will end. A stopped owner
-/// stops the others.
+/// A rank holds the lock only for a few memory accesses. The word is the owner's process id. If the owner dies, a
+/// waiting rank detects this, takes the lock and continues. The guarded table, marks or gate may then be half
+/// changed, but never lead out of bounds; the job has lost a rank and will end. A stopped owner blocks the other
+/// ranks.
 #[repr(transparent)]
 #[derive(Default)]
 pub(crate) struct SpinLock(AtomicU32);
 
 pub(crate) struct SpinGuard<'a>(&'a SpinLock);
 
-/// Tries between two looks at whether the owner is alive: some milliseconds.
+/// Tries between two checks that the owner is alive; they take some milliseconds.
 const TRIES_PER_LOOK: u32 = 1 << 16;
 
-/// This process's id, without a system call each time. A child made by `fork` must not use the
-/// parent's device, so the number never changes.
+/// Returns this process's id, which is cached to avoid a system call. A child of `fork` must not use the parent's
+/// device, so the id never changes.
 #[inline]
 fn own_id() -> u32 {
     static ID: AtomicU32 = AtomicU32::new(0);
@@ -56,8 +56,8 @@ impl SpinLock {
         {
             tries = tries.wrapping_add(1);
             if tries.is_multiple_of(TRIES_PER_LOOK) && owner != 0 && !exists(owner) {
-                // Only one of those who notice succeeds; Acquire as above, as far as the dead
-                // can have released anything.
+                // Only one of the ranks that detect this succeeds; Acquire as above, as far as the dead owner has
+                // released anything.
                 let stolen =
                     self.0.compare_exchange(owner, me, Ordering::Acquire, Ordering::Relaxed);
                 if stolen.is_ok() {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// The id of a process that has ended, and the process if nobody has asked how.
+    /// Returns the id of a process that has ended, and the process itself, waited for if `reaped`.
     fn dead(reaped: bool) -> (u32, std::process::Child) {
         let mut child = Command::new("true").spawn().expect("every system has it");
         let id = child.id();

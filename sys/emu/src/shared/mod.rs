@@ -1,4 +1,4 @@
-//! Memory that ranks share: the arena, what lies in it under locks, and how bytes move between ranks.
+//! Memory that ranks share: the arena, its locks and registrations, and copies between ranks.
 
 pub(crate) mod arena;
 pub(crate) mod copy;

@@ -1,16 +1,15 @@
 //! Registered memory: one table of STags per CQ.
 //!
-//! A STADD is a STag and a byte offset. Looking one up takes no lock: every entry is a small
-//! sequence lock, whose state word is odd while the entry is valid and differs after every change.
-//! Changing a table takes the table's own lock; registration is not the hot path.
+//! A STADD consists of a STag and a byte offset. Looking up a STADD takes no lock: every entry is a small sequence
+//! lock, whose state word is odd while the entry is valid and differs after every change. Changing a table takes the
+//! table's own lock; registration is not the hot path.
 //!
-//! `reg_mem` works on whole pages and shares: a range inside pages that the same rank has already
-//! registered on the CQ with the same flags gets the same STag. An entry without registrations
-//! keeps its range, so that the same range, but no part of it, gets the same STADD again, until the
-//! STag is needed.
+//! `reg_mem` registers whole pages and shares registrations: a range within pages that the same rank has already
+//! registered on the CQ with the same flags gets the same STag. An entry without registrations remembers its range
+//! until its STag is needed: the same range, but no part of it, gets the same STADD again.
 //!
-//! Hardware ends a registration between two packets, never within one. Here whoever moves more than a
-//! line [holds](Entry::hold) the entry meanwhile, and whoever ends it waits.
+//! Hardware ends a registration between two packets, never within one. Here a thread that moves more than a line
+//! [holds](Entry::hold) the entry meanwhile, and a thread that ends the registration waits for it.
 
 use crate::limits::error::{Result, fail};
 use crate::limits::ids::{FIRST_DYNAMIC, OFFSET_MASK, STAG_AT, USER_STAGS};
@@ -23,8 +22,8 @@ use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 use utofu_sys::*;
 
-/// How long the end of a registration waits for operations on it before it asks whether who performs them
-/// lives: a process that was killed in the midst of one never lets go.
+/// Time that the end of a registration waits for operations on it before it checks whether their processes live: a
+/// process that is killed during an operation never releases its hold.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Entries for user STags: 256 for each of eight VCQs.
@@ -38,18 +37,18 @@ pub(crate) struct Entry {
     state: AtomicU64,
     /// Address of offset 0 in the owner's process.
     base: AtomicU64,
-    /// Offsets below this may be used.
+    /// Length of the range, in bytes.
     len: AtomicU64,
-    /// Rank whose memory it is.
+    /// Rank that owns the memory.
     owner: AtomicU32,
     flags: AtomicU32,
-    /// Registrations; changed under the table's lock.
+    /// Number of registrations; changed under the table's lock.
     refs: AtomicU32,
-    /// Whether (not 0) base and len describe a range, registered or remembered.
+    /// Not 0 if base and len describe a range, registered or remembered.
     filled: AtomicU32,
     /// Operations that may be reading or writing the range.
     holders: AtomicU32,
-    /// When its pages were pinned ([`Range::born`]).
+    /// Time at which the pages were pinned, as a count of unmappings ([`Range::born`]).
     born: AtomicU64,
 }
 
@@ -57,13 +56,13 @@ pub(crate) struct Entry {
 #[repr(C, align(64))]
 pub(crate) struct StagTable {
     lock: SpinLock,
-    /// Dynamic entries that were ever filled.
+    /// Number of dynamic entries filled since the CQ's first VCQ was created.
     high: AtomicU32,
     user: [Entry; USER],
     dynamic: [Entry; DYNAMIC],
 }
 
-/// See [`Entry::hold`].
+/// Guard returned by [`Entry::hold`].
 pub(crate) struct Hold<'a> {
     entry: &'a Entry,
     process: Option<&'a AtomicU32>,
@@ -71,24 +70,24 @@ pub(crate) struct Hold<'a> {
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
-        // Release pairs with the Acquire in wait_for_holders: the range is not touched any more.
+        // Release pairs with the SeqCst load in wait_for_holders: the range is not accessed any more.
         self.entry.holders.fetch_sub(1, Ordering::Release);
         if let Some(process) = self.process {
-            // Release: not before the line above.
+            // Release: not before the decrement above.
             process.fetch_sub(1, Ordering::Release);
         }
     }
 }
 
-/// What tells whether a process that lives [holds](Entry::hold) any entry.
+/// Function that returns whether a living process [holds](Entry::hold) any entry.
 pub(crate) type IsHeld<'a> = &'a dyn Fn() -> bool;
 
-/// What a valid STADD leads to.
+/// Memory that a valid STADD refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// Address in the owner's process.
     pub(crate) addr: u64,
-    /// Bytes from there to the end of the registered range; negative if behind it.
+    /// Bytes from `addr` to the end of the registered range; negative behind the end.
     pub(crate) bytes_left: i64,
     pub(crate) owner: u32,
     pub(crate) read_only: bool,
@@ -96,7 +95,7 @@ pub(crate) struct Region {
     pub(crate) born: u64,
 }
 
-/// A range to be registered, and by whom.
+/// A range to be registered, and its owner.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) addr: u64,
@@ -104,12 +103,12 @@ pub(crate) struct Range {
     pub(crate) owner: u32,
     /// READ_ONLY or nothing.
     pub(crate) flags: u32,
-    /// How often memory of the job's ranks was unmapped before ([`Job::unmap`](crate::Job::unmap)).
+    /// Number of unmappings of job memory before the registration ([`Job::unmap`](crate::Job::unmap)).
     pub(crate) born: u64,
 }
 
 impl Entry {
-    /// Sets the range; the caller holds the lock.
+    /// Sets the range; the caller holds the table's lock.
     fn fill(&self, base: u64, len: u64, range: Range) {
         let state = self.state.load(Ordering::Relaxed) & !1;
         self.state.store(state + 2, Ordering::Relaxed);
@@ -127,7 +126,8 @@ impl Entry {
         self.state.store(state + 3, Ordering::Release);
     }
 
-    /// Counts one registration more; the caller holds the lock. The first pins the pages anew.
+    /// Adds a registration; the caller holds the table's lock. The first registration of an invalid entry pins the
+    /// pages again.
     fn share(&self, born: u64) {
         let refs = self.refs.load(Ordering::Relaxed) + 1;
         self.refs.store(refs, Ordering::Relaxed);
@@ -139,18 +139,18 @@ impl Entry {
         }
     }
 
-    /// Counts one registration less; the caller holds the lock and knows that there is one.
+    /// Removes one of `refs` registrations; the caller holds the table's lock.
     fn release(&self, refs: u32) {
         self.refs.store(refs - 1, Ordering::Relaxed);
         if refs == 1 {
             let state = self.state.load(Ordering::Relaxed);
-            // SeqCst, as in hold, get and wait_for_holders: whoever finds the entry valid after this
-            // is found among the holders.
+            // SeqCst, as in hold, get and wait_for_holders: an operation that still finds the entry valid is counted
+            // among the holders.
             self.state.store((state | 1) + 1, Ordering::SeqCst);
         }
     }
 
-    /// Waits for the operations that found the entry valid, if it is not any more.
+    /// If the entry is no longer valid, waits for the operations that found it valid.
     fn wait_for_holders(&self, is_held: IsHeld<'_>) {
         let mut patience = None;
         while self.holders.load(Ordering::SeqCst) > 0 && self.refs.load(Ordering::Relaxed) == 0 {
@@ -160,30 +160,30 @@ impl Entry {
                 continue;
             }
             if !is_held() {
-                // Those who are left in the count have died.
+                // The remaining holders have died.
                 return;
             }
             patience = None;
         }
     }
 
-    /// As long as the value lives, the end of the registration does not return. `process` counts what the
-    /// calling process holds, if others may outlive it.
+    /// Returns a guard: while it lives, the end of the registration does not return. `process` counts the entries
+    /// that the calling process holds, if other processes may outlive it.
     pub(crate) fn hold<'a>(&'a self, process: Option<&'a AtomicU32>) -> Hold<'a> {
         if let Some(process) = process {
-            // SeqCst, as below: whoever finds this process among the holders finds it in this count.
+            // SeqCst, as below: if this process is counted among the holders, it is counted here.
             process.fetch_add(1, Ordering::SeqCst);
         }
         self.holders.fetch_add(1, Ordering::SeqCst);
         Hold { entry: self, process }
     }
 
-    /// Whether the entry may describe another range: operations on the one before are over.
+    /// Returns whether the entry may describe another range: all operations on its last range are over.
     fn is_free(&self) -> bool {
         self.refs.load(Ordering::Relaxed) == 0 && self.holders.load(Ordering::SeqCst) == 0
     }
 
-    /// What a STADD of this entry leads to now; None if its STag is not registered.
+    /// Returns the memory that a STADD of this entry refers to now; `None` if its STag is not registered.
     #[inline]
     pub(crate) fn get(&self, stadd: u64) -> Option<Region> {
         let offset = stadd & OFFSET_MASK;
@@ -217,7 +217,7 @@ impl Entry {
 unsafe impl Shared for StagTable {}
 
 impl StagTable {
-    /// The entry of a STADD's STag, if there is such an STag.
+    /// Returns the entry of a STADD's STag, if the STag exists.
     #[inline]
     pub(crate) fn entry(&self, stadd: u64) -> Option<&Entry> {
         let stag = stadd >> STAG_AT;
@@ -230,7 +230,7 @@ impl StagTable {
         }
     }
 
-    /// What a STADD leads to now; None if its STag is not registered.
+    /// Returns the memory that a STADD refers to now; `None` if its STag is not registered.
     #[inline]
     pub(crate) fn lookup(&self, stadd: u64) -> Option<Region> {
         self.entry(stadd)?.get(stadd)
@@ -289,7 +289,7 @@ impl StagTable {
         Ok(dynamic_stadd(n) + offset)
     }
 
-    /// `utofu_reg_mem_with_stag`; `stadd` is that of the user STag.
+    /// `utofu_reg_mem_with_stag`; `stadd` is the STADD of the user STag.
     pub(crate) fn register_user(&self, range: Range, stadd: u64) -> Result<()> {
         let _guard = self.lock.lock();
         match self.entry(stadd) {
@@ -307,7 +307,7 @@ impl StagTable {
         }
     }
 
-    /// `utofu_dereg_mem`: any offset of the STag will do.
+    /// `utofu_dereg_mem`; accepts any offset of the STag.
     pub(crate) fn deregister(&self, stadd: u64, is_held: IsHeld<'_>) -> Result<()> {
         let guard = self.lock.lock();
         match self.entry(stadd).map(|e| (e, e.refs.load(Ordering::Relaxed))) {
@@ -324,19 +324,19 @@ impl StagTable {
         }
     }
 
-    /// Whether a STADD's STag has one registration, which ends its use if it is taken back.
+    /// Returns whether a STADD's STag has exactly one registration, so that deregistering it ends its use.
     pub(crate) fn is_last(&self, stadd: u64) -> bool {
         self.entry(stadd).is_some_and(|e| e.refs.load(Ordering::Relaxed) == 1)
     }
 
-    /// How many registrations of `reg_mem` there are.
+    /// Returns the number of registrations made by `reg_mem`.
     pub(crate) fn n_registered(&self) -> u32 {
         let _guard = self.lock.lock();
         let high = self.high.load(Ordering::Relaxed) as usize;
         self.dynamic[..high].iter().map(|e| e.refs.load(Ordering::Relaxed)).sum()
     }
 
-    /// Takes back everything under the user STags of one VCQ.
+    /// Ends all registrations under the user STags of one VCQ.
     pub(crate) fn forget_user(&self, extra: u8, is_held: IsHeld<'_>) {
         let guard = self.lock.lock();
         let from = usize::from(extra - FIRST_EXTRA) * USER_STAGS as usize;
@@ -350,7 +350,7 @@ impl StagTable {
         entries.iter().for_each(|e| e.wait_for_holders(is_held));
     }
 
-    /// Takes back everything: the CQ has no VCQ any more.
+    /// Ends all registrations of `reg_mem`: the CQ has no VCQ any more.
     pub(crate) fn forget_dynamic(&self, is_held: IsHeld<'_>) {
         let guard = self.lock.lock();
         let high = self.high.load(Ordering::Relaxed) as usize;

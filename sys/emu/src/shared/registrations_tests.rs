@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use std::alloc::{Layout, alloc_zeroed};
 
 const PAGE: u64 = 4096;
-/// No process holds anything.
+/// No living process holds an entry.
 const NOBODY: IsHeld<'_> = &|| false;
 
 fn table() -> Box<StagTable> {
     let layout = Layout::new::<StagTable>();
-    // SAFETY: a StagTable is valid when zeroed (see records.rs), and too large for the stack; the
-    // layout is its own, of more than no bytes, and the allocator is that of boxes.
+    // SAFETY: a StagTable is valid when zeroed (see its `Shared` impl), and too large for the stack; the layout is
+    // its own and not empty, and the allocator is that of boxes.
     unsafe {
         let zeroed = alloc_zeroed(layout);
         assert!(!zeroed.is_null());
@@ -23,7 +23,7 @@ fn range(addr: u64, size: u64) -> Range {
 }
 
 proptest! {
-    /// STADD + k is address + k, up to the end of the last page.
+    /// STADD + k leads to address + k, up to the end of the last page.
     #[test]
     fn stadds_are_byte_addresses(start in 1u64..1 << 40, size in 0u64..1 << 24, k in 0u64..1 << 25) {
         let t = table();
@@ -36,8 +36,8 @@ proptest! {
         prop_assert_eq!(got.owner, 3);
     }
 
-    /// Whatever is registered in whatever order: the newest STADD of a range leads to it, and a
-    /// range inside pages that are registered gets no new STag.
+    /// For any sequence of registrations, the newest STADD of a range leads to the range, and a range within
+    /// registered pages gets no new STag.
     #[test]
     fn registrations_share_pages(parts in prop::collection::vec((0u64..40_000, 1u64..20_000), 1..30)) {
         let t = table();
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// However often it has to ask whether they live.
+/// The wait goes on however often it checks that the holders live.
 #[test]
 fn the_end_of_a_registration_waits_for_operations() {
     let t = table();
@@ -82,12 +82,12 @@ fn the_end_of_a_registration_waits_for_operations() {
         assert!(ends.join().unwrap(), "returned while the operation was going on");
     });
     assert_eq!(process.into_inner(), 0);
-    // Nobody waits for what is on the way to a registration that is there no more.
+    // A hold on an entry that is no longer registered blocks no thread.
     drop(t.entry(stadd).unwrap().hold(None));
     assert!(t.entry(u64::MAX).is_none());
 }
 
-/// A process that has died in the midst of an operation does not let go.
+/// A process that has died during an operation never releases its hold.
 #[test]
 fn the_dead_are_not_waited_for() {
     let t = table();
@@ -99,7 +99,8 @@ fn the_dead_are_not_waited_for() {
         t.deregister(stadd, NOBODY).unwrap();
         assert_eq!(t.lookup(stadd), None);
     }
-    // What it may have been writing to is not another's memory, but may be registered anew.
+    // The dead process may have been writing to this memory: the entry cannot describe other memory, but the same
+    // memory may be registered again.
     let again = t.register_user(range(0x30_000, 100), user);
     assert_eq!(again, Err(Code(UTOFU_ERR_INVALID_STAG)));
     assert_eq!(t.register(range(0x10_000, 8192), PAGE), Ok(stadd));
@@ -137,7 +138,7 @@ fn read_only_and_other_owners_do_not_share() {
     assert_eq!(t.lookup(c).unwrap().owner, 4);
 }
 
-/// 6144 STags, every second number from 4096; then FULL, then the unreferenced are used again.
+/// 6144 STags, every second number from 4096; then FULL; then STags without registrations are reused.
 #[test]
 fn stags_run_out_and_are_recycled() {
     let t = table();

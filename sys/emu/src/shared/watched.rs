@@ -1,33 +1,33 @@
-//! What of a put is written last.
+//! The part of a put that is written last.
 //!
-//! Programs put a packet without a notice, watch one word of it, and read the rest as soon as that
-//! word has changed. Tofu writes line after line, each at once, and the highest address last. No
-//! processor writes a line in one store, so the end that the program watches is written last: of what
-//! lies in one line mostly the first, a header; of what is longer the last, a flag behind the data.
+//! A program puts a packet without a notice, watches one word of it, and reads the rest as soon as that word has
+//! changed. Tofu writes a put line after line, each line at once, and the highest address last. No processor writes a
+//! line in one store, so the end that the program watches is written last: of a put within one line mostly the first
+//! bytes, a header; of a longer put the last bytes, a flag behind the data.
 
-/// Tofu writes a put within one line of this many bytes at once.
+/// Bytes of a line: Tofu writes a put within one line at once.
 pub(crate) const LINE: u64 = 256;
-/// What the processor moves between its caches as a whole, in bytes.
+/// Bytes of a processor's cache line.
 pub(crate) const CACHE_LINE: u64 = 64;
-/// What a processor's widest usual store writes at once, in bytes (AVX2). The kernel's `rep movsb` writes
-/// a cache line as several of them, upwards, and an interrupt may come between two.
+/// Bytes of a processor's widest usual store (AVX2). The kernel's `rep movsb` writes a cache line as several such
+/// stores, upwards, and an interrupt may come between two of them.
 const STORE: u64 = 32;
 
 /// The end of a put that a program watches without a notice; it is written last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
-    /// The first 32 bytes of a put within one line; of others the last bytes, as with `Last`.
+    /// The first 32 bytes of a put within one line; the last bytes of other puts, as with `Last`.
     #[default]
     Usual,
     /// The first 32 bytes of the put: headers before the payload.
     First,
-    /// The last bytes of the put: headers or flags behind the payload. With STRONG_ORDER the last
-    /// bytes of each line, for several packets in one put.
+    /// The last bytes of the put: headers or flags behind the payload. With STRONG_ORDER the last bytes of each line,
+    /// for several packets in one put.
     Last,
 }
 
 impl Watched {
-    /// The sequence in which a put of `len` bytes to `to` is written that is watched so.
+    /// Returns the sequence in which a put of `len` bytes to `to` is written for ranks that watch this end.
     #[inline]
     pub(crate) fn sequence(self, to: u64, len: u64, is_strong: bool) -> Sequence {
         let is_first = match self {
@@ -47,21 +47,21 @@ impl Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sequence {
     Any,
-    /// Downwards: the first cache line last, and of that the first store.
+    /// Downwards: the first cache line last, and within it the first store last.
     HeadLast,
     /// The last cache line last.
     TailLast,
-    /// Line after line upwards, the last cache line of each behind its rest.
+    /// Line after line upwards, the last cache line of each line after the rest of the line.
     Lines,
 }
 
-/// How many bytes of a put of `len` bytes to `to` lie in its first cache line.
+/// Returns how many bytes of a put of `len` bytes to `to` lie in its first cache line.
 #[inline]
 pub(crate) fn head(to: u64, len: usize) -> usize {
     len.min((CACHE_LINE - to % CACHE_LINE) as usize)
 }
 
-/// The parts, as start and end, in which a put of `len` bytes to `to` is written downwards.
+/// Returns the parts, as start and end, in which a put of `len` bytes to `to` is written downwards.
 #[inline]
 pub(crate) fn downwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize)> {
     let line = head(to, len);
@@ -69,15 +69,15 @@ pub(crate) fn downwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usi
     [(line, len), (store, line), (0, store)].into_iter().filter(|(start, end)| start < end)
 }
 
-/// How many bytes of a put of `len` bytes to `to` lie before its last cache line.
+/// Returns how many bytes of a put of `len` bytes to `to` lie before its last cache line.
 #[inline]
 pub(crate) fn before_tail(to: u64, len: usize) -> usize {
     let end = to + len as u64;
     (end.saturating_sub(1) / CACHE_LINE * CACHE_LINE).saturating_sub(to) as usize
 }
 
-/// The parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before
-/// the last cache line of each line and of the put.
+/// Returns the parts, as start and end, in which a put of `len` bytes to `to` is written upwards: cut before the last
+/// cache line of each line and of the put.
 pub(crate) fn upwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize)> {
     let (mut start, last) = (0, before_tail(to, len));
     std::iter::from_fn(move || {
@@ -94,7 +94,7 @@ pub(crate) fn upwards(to: u64, len: usize) -> impl Iterator<Item = (usize, usize
 mod tests {
     use super::*;
 
-    /// What is watched at the start of a put is written last, in one store.
+    /// The watched start of a put is written last, in one store.
     #[test]
     fn the_first_store_is_the_last_part() {
         let parts = |to, len| downwards(to, len).collect::<Vec<_>>();
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(parts(256, 0), []);
     }
 
-    /// The parts of a put are all of it, and the last cache line of each line starts one.
+    /// The parts of a put cover it, and a part starts at the last cache line of each line.
     #[test]
     fn parts_go_upwards_and_end_before_tails() {
         let parts = |to, len| upwards(to, len).collect::<Vec<_>>();

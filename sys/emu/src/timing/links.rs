@@ -1,28 +1,28 @@
-//! Links of the torus in the latency model: which a message takes, and when they are free.
+//! Links of the torus in the latency model: the links of a message's route, and the times at which links are free.
 //!
-//! A message that is longer than a packet occupies its sender's TNI, every link of its route and the
-//! TNI where it arrives all at once, as packets do that no switch can store: while one of them is busy the
-//! message waits, and what its sender has posted behind it waits as well. Routes go along the axes x,
-//! y, z, a, b, c in order, the shorter way round (of two equal ones the positive), as the schedules of
-//! the library are simulated. Messages of one packet pass between the packets of the others.
+//! A message that is longer than a packet occupies its sender's TNI, every link of its route and the TNI where it
+//! arrives at the same time, like packets that no switch can store. While one of these is busy the message waits, and
+//! so do the messages that its sender has posted behind it. Routes go along the axes x, y, z, a, b, c in order, the
+//! shorter way round (of two equal ways the positive), as in the simulation of the library's schedules. Messages of
+//! one packet pass between the packets of longer messages.
 
 use crate::limits::coords::Extent;
 use crate::limits::ids::Coords;
 use crate::shared::arena::Shared;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The most that one packet carries, in bytes.
+/// Largest payload of one packet, in bytes.
 pub(crate) const PACKET: u64 = crate::limits::MAX_MTU as u64;
 
-/// Links that leave a node: along each axis upwards, then downwards.
+/// Links that leave a node: for each axis one upwards, then one downwards.
 pub(crate) const OUT: usize = 12;
 
-/// The one of them along an axis.
+/// Returns the number, below [`OUT`], of the link along an axis.
 fn out(axis: usize, up: bool) -> usize {
     2 * axis + usize::from(!up)
 }
 
-/// The links from one node to another: the coordinates that each leaves, and which of [`OUT`] it is.
+/// Returns the links from one node to another: the coordinates that each link leaves, and its number below [`OUT`].
 pub(crate) fn route(
     from: Coords,
     to: Coords,
@@ -34,7 +34,7 @@ pub(crate) fn route(
         let (here, there) = (u16::from(at[axis]), u16::from(to[axis]));
         let size = extent[axis].max(here + 1).max(there + 1);
         let ahead = (there + size - here) % size;
-        // a and c are no rings.
+        // a and c are not rings.
         let is_ring = axis != 3 && axis != 5;
         let up = if is_ring { 2 * ahead <= size } else { there > here };
         let link = (at, out(axis, up));
@@ -43,10 +43,10 @@ pub(crate) fn route(
     })
 }
 
-/// Spans of time that a calendar can hold apart.
+/// Spans of time that a calendar can keep separate.
 const SPANS: usize = 31;
 
-/// When a link is occupied: spans in order, by start and end in ns. The lock of all links guards it.
+/// Times at which a link is occupied: spans in order, by start and end in ns. The lock of all links guards it.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct Calendar {
@@ -65,7 +65,7 @@ impl Calendar {
         self.spans[..n].iter().map(move |[start, end]| [load(start), load(end)])
     }
 
-    /// The earliest time from `from` on at which it is free for `ns`.
+    /// Returns the earliest time from `from` on at which the link is free for `ns`.
     fn free(&self, from: u64, ns: u64) -> u64 {
         let mut start = from;
         for [taken, end] in self.spans() {
@@ -77,7 +77,7 @@ impl Calendar {
         start
     }
 
-    /// Takes a span that is free, and forgets those that have ended by `now`.
+    /// Adds a span that is free, and removes the spans that have ended by `now`.
     fn take(&self, start: u64, end: u64, now: u64) {
         let mut all: Vec<[u64; 2]> = self.spans().filter(|span| span[1] > now).collect();
         let at = all.partition_point(|span| span[0] < start);
@@ -89,7 +89,7 @@ impl Calendar {
             }
             touches
         });
-        // Without room the two first become one: what was free between them is lost.
+        // Without room the first two spans are merged: the free time between them is lost.
         if all.len() > SPANS {
             let second = all.remove(1);
             all[0][1] = second[1];
@@ -102,8 +102,8 @@ impl Calendar {
     }
 }
 
-/// Occupies all of `path` for `ns` at the first time from `from` on at which all of it is free; returns
-/// its start. The caller holds the lock of all links.
+/// Occupies all of `path` for `ns` at the first time from `from` on at which all of it is free, and returns that
+/// time. The caller holds the lock of all links.
 pub(crate) fn occupy(path: &[&Calendar], from: u64, ns: u64, now: u64) -> u64 {
     let mut start = from;
     loop {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(links([0; 6], [4, 0, 0, 0, 0, 0]), [1]);
         assert_eq!(links([0; 6], [2, 0, 0, 1, 2, 1]), [0, 0, 6, 9, 10]);
         assert_eq!(links([1, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0]), [7, 11]);
-        // As long as the distance, from everywhere to everywhere.
+        // Routes are as long as the distance, between all pairs of nodes.
         let all = || (0..5u8).flat_map(|x| (0..3u8).map(move |b| [x, 0, 0, 0, b, 0]));
         for (from, to) in all().flat_map(|from| all().map(move |to| (from, to))) {
             let hops = crate::limits::coords::hops(from, to, extent);
@@ -156,9 +156,9 @@ mod tests {
         for number in 0..100 {
             assert_eq!(occupy(&[&a], 10 * number, 5, 0), 10 * number);
         }
-        // The gaps of the first are lost, those of the last are not.
+        // The gaps between the first spans are lost, those between the last are not.
         assert_eq!(occupy(&[&a], 0, 5, 0), 695);
-        // What has ended is forgotten.
+        // Spans that have ended are removed.
         assert_eq!(occupy(&[&a], 2000, 5, 1500), 2000);
         assert_eq!(a.spans().count(), 1);
     }

@@ -1,9 +1,10 @@
-//! How long operations take, if they take time: the latency model and the links of the torus.
+//! Durations of operations: the latency model and the links of the torus.
 
 pub(crate) mod links;
 pub(crate) mod model;
 
-/// Keeps the calling processor busy for so many ns: what a driver does in a call, which no other work hides.
+/// Keeps the calling processor busy for `ns` ns: the time of a driver's work within a call, which cannot be
+/// overlapped.
 pub(crate) fn spend(ns: u64) {
     if ns == 0 {
         return;
@@ -14,7 +15,7 @@ pub(crate) fn spend(ns: u64) {
     }
 }
 
-/// The clock that all processes of the host share, in ns.
+/// Returns the time in ns of the clock that all processes of the host share.
 pub(crate) fn host_now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -1,15 +1,15 @@
-//! The latency model: how long operations take.
+//! The latency model: durations of operations.
 //!
-//! It is off by default: an operation is over when its post returns (but for the late mode,
-//! [`crate::operations::late`]). With a model the bytes still move at the post, and no poll shows a notice before
-//! its time: the completion in the TCQ when the TNI has sent the bytes, the remote notice a delay and
-//! the hops later, the local notice when the answer has come back. A program that waits for notices
-//! meets the latencies; one that watches memory does not. Barrier gates are delayed in the late mode of
-//! a stepped job only. The numbers are those of a machine of the network model ([`Model::of_machine`]); tests take others.
+//! By default there are no latencies: an operation is over when its post returns (except in the late mode,
+//! [`crate::operations::late`]). With a model the bytes still move at the post, and no poll returns a notice before
+//! its time: the completion in the TCQ when the TNI has sent the bytes, the remote notice after a further delay and
+//! the hops, the local notice when the answer has come back. A program that waits for notices experiences the
+//! latencies; one that watches memory does not. Barrier gates are delayed only in the late mode of a stepped job. The
+//! numbers are those of a machine of the network model ([`Model::of_machine`]); tests use others.
 //!
-//! Without jitter, operations on one target are seen in the order in which they were posted. With
-//! jitter only those with STRONG_ORDER keep behind the earlier ones, which is all that hardware
-//! promises: a program that leans on more fails.
+//! Without jitter, operations on one target become visible in the order of their posts. With jitter only operations
+//! with STRONG_ORDER stay behind earlier ones, which is all that hardware promises: a program that relies on more
+//! fails.
 
 use crate::shared::lock::SpinLock;
 use crate::shared::watched::Watched;
@@ -17,78 +17,78 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::timing::links::{self, Calendar};
 use hopbine_torus::sim::Machine;
 
-/// The longest of the delays, a thousand seconds.
+/// Longest delay: a thousand seconds.
 const LONGEST_NS: f64 = 1e12;
 
-/// Delays of one-sided communication. The default is none; [`Model::of_machine`] has those of a machine of the
+/// Delays of one-sided communication. The default has no delays; [`Model::of_machine`] has those of a machine of the
 /// network model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     /// Delay of every operation from leaving the TNI to arriving, without hops, in ns.
     pub put_ns: u64,
-    /// More delay for every hop, in ns.
+    /// Further delay per hop, in ns.
     pub hop_ns: u64,
-    /// More delay for every operation, random up to this many ns (`HOPBINE_EMU_JITTER_NS`).
+    /// Largest further delay of an operation, which is random, in ns (`HOPBINE_EMU_JITTER_NS`).
     pub jitter_ns: u64,
-    /// What one TNI sends, in 10^6 bytes per second; 0: no limit.
+    /// Bandwidth of a sending TNI, in 10^6 bytes per second; 0 for no limit.
     pub tni_mbps: u64,
-    /// What one link of the torus carries, and what one TNI takes in, in 10^6 bytes per second: a message of
-    /// more than a packet occupies its whole route at once, and waits until all of it is free; 0:
-    /// messages do not meet.
+    /// Bandwidth of a link of the torus, and of a receiving TNI, in 10^6 bytes per second. A message longer than a
+    /// packet occupies its whole route at once, and waits until all of the route is free. 0: messages do not share
+    /// links.
     pub link_mbps: u64,
-    /// What a message takes of its sender's processor, in ns.
+    /// Time of the sender's processor per message, in ns.
     pub post_ns: u64,
-    /// What it takes of its receiver's, in ns.
+    /// Time of the receiver's processor per message, in ns.
     pub poll_ns: u64,
-    /// Between two messages of one TNI, at least, in ns.
+    /// Least time between two messages of one TNI, in ns.
     pub gap_ns: u64,
-    /// The link between ranks of one node; None: as between nodes, without hops.
+    /// The link between ranks of one node; `None`: as between nodes, without hops.
     pub node: Option<NodeLink>,
-    /// What a registration of memory takes of the caller's processor, in ns (`HOPBINE_EMU_REG_NS`).
+    /// Time of the caller's processor for registering memory, in ns (`HOPBINE_EMU_REG_NS`).
     pub reg_ns: u64,
-    /// What its end takes of it, in ns (`HOPBINE_EMU_DEREG_NS`).
+    /// Time of the caller's processor for deregistering memory, in ns (`HOPBINE_EMU_DEREG_NS`).
     pub dereg_ns: u64,
-    /// The late mode, with this seed (`HOPBINE_EMU_LATE`): a thread moves the bytes, just before
-    /// their notice can be seen; the source of a put is read just before its completion. Operations
-    /// without STRONG_ORDER overtake each other.
+    /// Seed of the late mode (`HOPBINE_EMU_LATE`): a thread moves the bytes just before their notice becomes visible,
+    /// and reads the source of a put just before its completion. Operations without STRONG_ORDER overtake each other.
     pub late: Option<u64>,
-    /// Posts that are refused as if the TOQ were full, of 256 (`HOPBINE_EMU_BUSY`).
+    /// Posts out of 256 that are refused as if the TOQ were full (`HOPBINE_EMU_BUSY`).
     pub busy: u8,
-    /// Whether misuse ends the process with a message (`HOPBINE_EMU_CHECKED`): a CQ that threads
-    /// share without THREAD_SAFE; in the late mode also puts that overlap, sources that change
-    /// before they are read, and memory that is deregistered while it is needed.
+    /// Whether misuse ends the process with a message (`HOPBINE_EMU_CHECKED`): threads that share a CQ without
+    /// THREAD_SAFE; in the late mode also puts that overlap, sources that change before they are read, and
+    /// deregistration of memory in use.
     pub checked: bool,
     /// The end of a put that the ranks watch without a notice (`HOPBINE_EMU_WATCHED`).
     pub watched: Watched,
 }
 
-/// What a message costs between ranks of one node, which speak through its memory: no TNI is taken.
+/// Costs of a message between ranks of one node, which communicate through its memory and use no TNI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLink {
-    /// Delay from leaving the sender to arriving, in ns.
+    /// Delay from the end of sending to the arrival, in ns.
     pub put_ns: u64,
-    /// What a message takes of either processor, in ns.
+    /// Time of the sender's and of the receiver's processor per message, in ns.
     pub overhead_ns: u64,
-    /// What the sender's processor copies, in 10^6 bytes per second; 0: no limit.
+    /// Bandwidth of the copy by the sender's processor, in 10^6 bytes per second; 0 for no limit.
     pub mbps: u64,
 }
 
-/// Where a message goes, and what is taken by it. The times say until when, in ns of the job's time.
+/// Route of a message, and the resources that it occupies. Their values are times until which they are busy, in ns of
+/// the job's time.
 pub(crate) struct Route<'a> {
-    /// The time.
+    /// The current time.
     pub(crate) now: u64,
     /// Whether both ranks are on one node.
     pub(crate) inside: bool,
     pub(crate) hops: u64,
-    /// The processor of the rank that posts.
+    /// The processor of the posting rank.
     pub(crate) processor: &'a AtomicU64,
     /// The TNI that sends the data.
     pub(crate) from: &'a AtomicU64,
-    /// The links that it occupies besides, and the lock of all links; `None` if messages do not meet.
+    /// The links that the message also occupies, and the lock of all links; `None` if messages do not share links.
     pub(crate) path: Option<(&'a SpinLock, Vec<&'a Calendar>)>,
 }
 
-/// When the parts of an operation may be seen, in ns of the job's time; 0: at once.
+/// Times at which the parts of an operation become visible, in ns of the job's time; 0 for at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) sent: u64,
@@ -97,18 +97,18 @@ pub(crate) struct Times {
 }
 
 impl Model {
-    /// The delays of a machine of the network model, `slower` times as long, so that the host's own time
-    /// counts for little.
+    /// Returns the delays of a machine of the network model, multiplied by `slower` so that the host's own execution
+    /// time matters little.
     pub fn of_machine(machine: &Machine, slower: u32) -> Self {
-        // Sums of many delays stay below 2^64 ns.
+        // The limit keeps sums of many delays below 2^64 ns.
         let ns = |ns: f64| (ns * f64::from(slower)).round().min(LONGEST_NS) as u64;
-        // A speed without bound costs nothing.
+        // Unlimited bandwidth: 0, no time per byte.
         let mbps = |bytes_per_ns: f64| match bytes_per_ns.is_finite() {
             true => (bytes_per_ns * 1000.0 / f64::from(slower)).round().max(1.0) as u64,
             false => 0,
         };
         Model {
-            // The latency of the machine is that to a neighbour, with the first hop.
+            // The machine's latency is that between neighbours, which includes the first hop.
             put_ns: ns((machine.latency_ns - machine.hop_ns).max(0.0)),
             hop_ns: ns(machine.hop_ns),
             tni_mbps: mbps(machine.interface),
@@ -125,29 +125,29 @@ impl Model {
         }
     }
 
-    /// Whether there are latencies.
+    /// Returns whether there are latencies.
     pub(crate) fn takes_time(&self) -> bool {
         let between = self.put_ns | self.hop_ns | self.jitter_ns | self.tni_mbps | self.link_mbps;
         (between | self.post_ns | self.poll_ns | self.gap_ns) != 0 || self.node.is_some()
     }
 
-    /// The link between ranks of one node, where it is another than that between nodes.
+    /// Returns the link between ranks of one node, if it differs from the link between nodes.
     fn inside(&self, inside: bool) -> Option<NodeLink> {
         self.node.filter(|_| inside)
     }
 
-    /// Whether a message meets others on its way.
+    /// Returns whether a message shares links with other messages.
     pub(crate) fn meets(&self, bytes: u64, inside: bool) -> bool {
         self.link_mbps != 0 && bytes > links::PACKET && self.inside(inside).is_none()
     }
 
-    /// What a message takes of the processor that receives it, in ns.
+    /// Returns the time of the receiver's processor per message, in ns.
     pub(crate) fn receiving(&self, inside: bool) -> u64 {
         self.inside(inside).map_or(self.poll_ns, |link| link.overhead_ns)
     }
 
-    /// Times of one operation among others of a sender. `earlier` are the latest times of those
-    /// that it posted before to the same target, and become those of all.
+    /// Adds jitter to one operation's times and, with STRONG_ORDER or without jitter, delays them behind the sender's
+    /// earlier operations. `earlier` holds the latest times of these operations on the same target, and is updated.
     pub(crate) fn queue(
         &self,
         mut times: Times,
@@ -169,7 +169,7 @@ impl Model {
         times
     }
 
-    /// Times of a put or an atomic operation.
+    /// Returns the times of a put or an atomic operation.
     pub(crate) fn put(&self, bytes: u64, route: &Route<'_>) -> Times {
         if let Some((sent, arrived)) = self.stay(bytes, route) {
             return Times { sent, remote: arrived, local: arrived };
@@ -179,7 +179,7 @@ impl Model {
         Times { sent, remote, local: remote + route.hops * self.hop_ns }
     }
 
-    /// Times of a get, whose data come from the target.
+    /// Returns the times of a get, whose data come from the target.
     pub(crate) fn get(&self, bytes: u64, route: &Route<'_>) -> Times {
         if let Some((sent, arrived)) = self.stay(bytes, route) {
             return Times { sent, remote: sent, local: arrived };
@@ -190,25 +190,26 @@ impl Model {
         Times { sent, remote, local }
     }
 
-    /// When bytes have left their sender and come to their receiver by the link of a node; `None` if
-    /// they go another way.
+    /// Returns the times at which bytes have left their sender and arrived at their receiver over the link of a node;
+    /// `None` if they go over the torus.
     fn stay(&self, bytes: u64, route: &Route<'_>) -> Option<(u64, u64)> {
         let link = self.inside(route.inside)?;
         let sent = occupy(route.processor, route.now, link.overhead_ns + wire(bytes, link.mbps));
         Some((sent, sent + link.put_ns))
     }
 
-    /// When bytes that are there at a time have left the one TNI and come through the other.
+    /// Returns the times at which bytes that are ready at `start` have left their sender's TNI and passed the
+    /// receiver's.
     fn cross(&self, start: u64, bytes: u64, route: &Route<'_>) -> (u64, u64) {
         let wire_ns = wire(bytes, self.tni_mbps);
-        // The next message leaves after the gap, or after these bytes.
+        // The next message leaves after the gap, or after the last byte if that is later.
         let (takes, sent) = match &route.path {
             None => (wire_ns, occupy(route.from, start, wire_ns.max(self.gap_ns))),
             Some((lock, path)) => {
                 let takes = wire_ns.max(wire(bytes, self.link_mbps));
                 let held = takes.max(self.gap_ns);
                 let _guard = lock.lock();
-                // Relaxed: the lock orders these, and only the number matters to others.
+                // Relaxed: the lock orders these accesses, and other accesses use only the number.
                 let start = start.max(route.from.load(Ordering::Relaxed));
                 let free = links::occupy(path, start, held, route.now) + held;
                 route.from.fetch_max(free, Ordering::Relaxed);
@@ -220,12 +221,12 @@ impl Model {
     }
 }
 
-/// What bytes take at 10^6 bytes per second, in ns; 0: no time.
+/// Returns the time of a transfer in ns at `mbps` times 10^6 bytes per second; 0 if `mbps` is 0.
 fn wire(bytes: u64, mbps: u64) -> u64 {
     (bytes * 1000).checked_div(mbps).unwrap_or(0)
 }
 
-/// Random numbers by xorshift: the delays need no better ones.
+/// Random numbers by xorshift, which suffices for delays.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -234,14 +235,14 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A delay of the late mode in ns: mostly that of a few messages, now and then that of a rank
-    /// that was kept from its processor.
+    /// Returns a delay of the late mode in ns: mostly that of a few messages, sometimes that of a rank that was
+    /// descheduled.
     pub(crate) fn late(&mut self) -> u64 {
         let longest = if self.below(16) == 0 { 400_000 } else { 10_000 };
         self.below(longest)
     }
 
-    /// Whether a post is refused although there is room.
+    /// Returns whether a post is refused although there is room.
     pub(crate) fn refuses(&mut self, busy: u8) -> bool {
         busy > 0 && self.below(256) < u64::from(busy)
     }
@@ -254,12 +255,12 @@ impl Random {
     }
 }
 
-/// Occupies a link or a processor for a while, from when it is free; returns the end.
+/// Occupies a link or a processor for `ns`, from the time when it is free but not before `from`; returns the end.
 pub(crate) fn occupy(busy_until: &AtomicU64, from: u64, ns: u64) -> u64 {
     let mut busy = busy_until.load(Ordering::Relaxed);
     loop {
         let end = busy.max(from) + ns;
-        // Relaxed: only the number matters.
+        // Relaxed: the number orders no other memory access.
         match busy_until.compare_exchange_weak(busy, end, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return end,
             Err(b) => busy = b,
@@ -285,13 +286,13 @@ mod tests {
         );
         let node = model.node.unwrap();
         assert_eq!((node.put_ns, node.mbps), (20_000, 240));
-        // A put to a neighbour takes the machine's latency, and its bytes.
+        // A put to a neighbour takes the machine's latency, and the time of its bytes.
         let taken = Taken::default();
         let times = Model::of_machine(&machine, 1).put(63_350, &taken.route(false, 1));
         assert_eq!((times.sent, times.remote - times.sent), (7 + 10_000, 1000));
     }
 
-    /// What a message takes; fresh in each test.
+    /// Resources that a message occupies; fresh in each test.
     #[derive(Default)]
     struct Taken {
         processor: AtomicU64,
@@ -325,7 +326,7 @@ mod tests {
         assert!(!Model::default().takes_time() && model.takes_time());
     }
 
-    /// Messages without bytes queue for the processor that sends them, for o, and for its TNI, for g.
+    /// Messages without bytes wait for the sending processor (o), and for its TNI (g).
     #[test]
     fn every_message_costs_its_sender_and_its_tni() {
         let second = 1_000_000_000;
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!((a.sent, b.sent, b.remote), (0, second, second + 7));
     }
 
-    /// A message that waits for a link keeps its sender's TNI from what comes behind it.
+    /// A message that waits for a link keeps the messages behind it from their sender's TNI.
     #[test]
     fn a_busy_link_holds_what_is_behind() {
         let model = Model { put_ns: 7, link_mbps: 1, ..Model::default() };
@@ -360,7 +361,7 @@ mod tests {
         assert!(!Model { node: Some(NodeLink::default()), ..model }.meets(1921, true));
     }
 
-    /// A node's own link takes processors, no TNI; without one its ranks are as far as two nodes.
+    /// A node's own link occupies processors, no TNI; without such a link its ranks are as far apart as two nodes.
     #[test]
     fn a_node_has_its_own_link() {
         let link = NodeLink { put_ns: 3, overhead_ns: 1_000_000_000, mbps: 1 };

@@ -1,4 +1,4 @@
-//! Files that only this user may write to: how they are opened, read and written.
+//! Files that only this user may write to: opening, reading and writing.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ pub(super) fn file_error(path: &Path, source: io::Error) -> BootstrapError {
     BootstrapError::File { path: path.to_path_buf(), source }
 }
 
-/// Writes to a file, which is made if it does not exist. It is not truncated, as it holds records of
+/// Writes to a file, which is created if it does not exist. The file is not truncated, since it holds records of
 /// other ranks.
 pub(super) fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), BootstrapError> {
     let mut options = OpenOptions::new();
@@ -21,14 +21,14 @@ pub(super) fn write_at(path: &Path, bytes: &[u8], at: u64) -> Result<(), Bootstr
     let mut write = || {
         let file = open_own(path, &mut options)?;
         file.write_all_at(bytes, at)?;
-        // A network file system reports here what it could not write.
-        // SAFETY: the descriptor is closed once: nobody else owns it any more.
+        // A network file system reports failed writes here.
+        // SAFETY: the descriptor is closed once: `into_raw_fd` has given up its owner.
         unsafe { rustix::io::try_close(file.into_raw_fd()) }.map_err(io::Error::from)
     };
     write().map_err(|e| file_error(path, e))
 }
 
-/// Whether all the bytes could be read: the file may not have grown to that place yet.
+/// Reads `bytes.len()` bytes at `at`. Returns false if the file is not that long yet.
 pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<bool> {
     match file.read_exact_at(bytes, at) {
         Ok(()) => Ok(true),

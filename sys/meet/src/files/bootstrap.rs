@@ -1,29 +1,29 @@
-//! The rendezvous through two files: one in which every rank writes, one in which rank 0 does.
+//! The rendezvous through two files: every rank writes to the first, rank 0 to the second.
 //!
 //! # The protocol
-//! Each rank has three records in the first file, which only it writes:
+//! Each rank has three records in the first file, which only this rank writes:
 //!
-//! * *hello*: a number that it drew for this run;
-//! * *agreement*: the session that it takes part in;
-//! * *data*: its part of the round in progress.
+//! * *hello*: a number that the rank has drawn for this run;
+//! * *agreement*: the session that the rank takes part in;
+//! * *data*: the rank's part of the round in progress.
 //!
-//! Rank 0 collects them and writes what it has collected into the second file ([`Collected`]), which
-//! the others watch. So a look costs one short read, and no rank reads all records.
+//! Rank 0 collects these records and writes the result to the second file ([`Collected`]), which the other ranks
+//! poll. So a poll costs one short read, and only rank 0 reads all records.
 //!
-//! Once all hellos are there, rank 0 writes down their table; its hash names the *session*. A rank
-//! agrees to a table that has its own fresh number; a table with a number that an earlier run left is
-//! replaced as soon as its owner comes. When all have agreed, rank 0 says so, and rounds begin. A
-//! round's result may replace the last one's: a rank writes its part of a round only after it has read
-//! the last result. Likewise a table may replace the last result of the run before: a rank takes its
-//! agreement back when it writes its hello, and a hello beside an agreement of that run does not count.
+//! Once all hellos are there, rank 0 writes the table of their numbers; the table's hash identifies the *session*. A
+//! rank agrees to a table that contains its own fresh number; a table with a number left by an earlier run is
+//! replaced as soon as the rank in question arrives. When all ranks have agreed, rank 0 publishes this, and rounds
+//! begin. The result of a round may overwrite the last result, since a rank writes its part of a round only after it
+//! has read the last result. A table may also overwrite the last result of an earlier run: a rank erases its
+//! agreement when it writes its hello, and a hello beside an agreement of an earlier run does not count.
 //!
-//! Longer messages take several rounds. Files are reopened for every look, which is what makes
-//! clients of NFS ask the server (close-to-open consistency, nfs(5)). They are closed after every
-//! write, and the close is checked, as that is when clients send the data.
+//! Longer messages take several rounds. Files are reopened for every poll, which makes NFS clients ask the server
+//! (close-to-open consistency, nfs(5)). They are closed after every write, and the result of the close is checked,
+//! because clients send the data at that time.
 //!
-//! Nothing in the files is trusted: they must belong to the user, and bytes that are no record count
-//! as absent. So do records of another protocol, which an earlier run may have left; but whoever waits
-//! in vain for their writers says so.
+//! The contents of the files are not trusted: the files must belong to the user, and bytes that are not a valid
+//! record count as absent. So do records of another protocol, which an earlier run may have left; but a rank that
+//! times out while it waits for their writers reports them.
 
 use std::fs::File;
 use std::io;
@@ -41,11 +41,11 @@ use crate::fnv;
 use crate::host::fresh_number;
 use crate::records::Records;
 
-/// Rounds of the beginning: the table of hellos, and the word that all have agreed to it.
+/// Rounds of the start: the table of hellos, and the message that all ranks have agreed to it.
 const TABLE: u64 = 0;
 const AGREED: u64 = 1;
 
-/// The ranks of a job, met through a file.
+/// The rendezvous of a job's ranks through files.
 #[derive(Debug)]
 pub struct Bootstrap {
     pub(super) files: Files,
@@ -53,15 +53,15 @@ pub struct Bootstrap {
     pub(super) session: u64,
     round: u64,
     exchanges: u64,
-    /// Whether the ranks remove the files at their end.
+    /// Whether the ranks remove the files at the end.
     pub(super) is_temporary: bool,
 }
 
 impl Bootstrap {
-    /// Meets the other ranks at the file `path` and another one beside it, of that name and `.all`.
-    /// They are made if they do not exist; what they hold from an earlier run does no harm. Two jobs
-    /// must not use one file at a time. `timeout` bounds this and every later wait. Temporary files are this
-    /// job's alone: they go when all ranks have dropped their exchanges, also if they do not meet.
+    /// Meets the other ranks at the file `path` and a second file with `.all` appended to that name. The files are
+    /// created if they do not exist; contents from an earlier run do no harm. Two jobs must not use one file at the
+    /// same time. `timeout` limits this and every later wait. Temporary files belong to this job alone: they are
+    /// removed when all ranks have dropped their exchanges, or if the ranks do not meet.
     ///
     /// # Errors
     /// [`BootstrapError`]; [`BootstrapError::Missing`] names the ranks that did not appear.
@@ -91,7 +91,7 @@ impl Bootstrap {
         Ok(this)
     }
 
-    /// Rank 0 at the beginning: collects hellos, then agreements; returns the session.
+    /// Start of rank 0: collects hellos, then agreements; returns the session.
     fn gather_all(&self, mine: u64) -> Result<u64, BootstrapError> {
         let mut hellos: Vec<Option<Record>> = vec![None; self.files.size];
         let mut has_agreed = vec![false; self.files.size];
@@ -99,10 +99,10 @@ impl Bootstrap {
         let mut wait = Wait::new(self.timeout);
         loop {
             let file = self.files.open(&self.files.path)?;
-            // A rank agrees only to a table with its own number.
+            // A rank agrees only to a table that contains its own number.
             for rank in (1..self.files.size).filter(|&rank| !has_agreed[rank]) {
                 let hello = self.files.read(&file, (Slot::Hello, rank), HEADER)?;
-                // A rank with an agreement of an earlier run may not have read that one's last result.
+                // A rank with an agreement of an earlier run may not have read the last result of that run.
                 let is_fresh = |agreed| tables.contains(&agreed);
                 let agreed = self.files.agreed(&file, rank)?;
                 hellos[rank] = hello.filter(|_| agreed.is_none_or(is_fresh));
@@ -112,7 +112,7 @@ impl Bootstrap {
             let mut missing: Vec<usize> =
                 (1..self.files.size).filter(|&r| !good(&hellos[r])).collect();
             if missing.is_empty() {
-                // A hello names its writer by its place; the number sits where a round would.
+                // A hello's position identifies its writer; its number is in the field `round`.
                 let numbers = hellos.iter().map(|h| h.as_ref().map_or(mine, |r| r.round));
                 let table: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
                 let view = fnv::of_bytes(table.iter().copied());
@@ -141,7 +141,7 @@ impl Bootstrap {
         }
     }
 
-    /// The other ranks at the beginning: agree to a table with their number; returns the session.
+    /// Start of the other ranks: agree to a table that contains their number; returns the session.
     fn agree(&self, mine: u64) -> Result<u64, BootstrapError> {
         let mut wait = Wait::new(self.timeout);
         let mut agreed = None;
@@ -168,9 +168,8 @@ impl Bootstrap {
         }
     }
 
-    /// Who has not come, as far as a rank other than 0 can tell: without a hello, or of another
-    /// number of ranks, or with another agreement than this rank's; else it is rank 0 that does not go
-    /// on.
+    /// Returns the missing ranks as far as a rank other than 0 can tell: ranks without a hello, with another number
+    /// of ranks, or with another agreement than this rank's. If there are none, rank 0 is missing.
     fn absent_from_start(
         &self,
         mine: u64,
@@ -178,7 +177,7 @@ impl Bootstrap {
     ) -> Result<(Vec<usize>, Option<usize>), BootstrapError> {
         let file = match self.files.open(&self.files.path) {
             Ok(file) => file,
-            // Rank 0 has given up, or others that have missed it.
+            // Rank 0 has given up, or ranks that timed out waiting for rank 0 have removed the file.
             Err(BootstrapError::File { source, .. })
                 if source.kind() == io::ErrorKind::NotFound =>
             {
@@ -208,7 +207,7 @@ impl Bootstrap {
         Ok((missing, other_size))
     }
 
-    /// That this rank's hello is still the one that this process has written.
+    /// Checks that this rank's hello is still the one that this process has written.
     fn only_one(&self, file: &File, mine: u64) -> Result<(), BootstrapError> {
         let Files { rank, size, .. } = self.files;
         match self.files.read(file, (Slot::Hello, rank), HEADER)? {
@@ -217,7 +216,7 @@ impl Bootstrap {
         }
     }
 
-    /// One round: everyone's record, by rank.
+    /// Performs one round; returns the pieces of all ranks, by rank.
     fn exchange_round(&mut self, piece: &[u8], total: u32) -> Result<Vec<Piece>, BootstrapError> {
         self.round += 1;
         let (session, round) = (self.session, self.round);
@@ -248,7 +247,7 @@ impl Bootstrap {
         }
     }
 
-    /// Rank 0 in a round: collects the others' records and shows them all.
+    /// Rank 0's part of a round: collects the other ranks' records and publishes them all.
     fn collect(&self, mine: Piece) -> Result<Vec<Piece>, BootstrapError> {
         let (session, round) = (self.session, self.round);
         let mut got: Vec<Option<Piece>> = vec![None; self.files.size];
@@ -319,7 +318,7 @@ impl Exchange for Bootstrap {
                     file_error(&self.files.path, source)
                 })?;
             }
-            // Everyone sees the same records, so everyone stops after the same round.
+            // All ranks see the same records, so all stop after the same round.
             if all.iter().all(Message::is_whole) {
                 return Ok(all.into_iter().map(|message| message.bytes).collect());
             }

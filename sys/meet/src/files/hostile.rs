@@ -1,9 +1,9 @@
-//! Files in which others have written what they like: for hopbine's fuzz targets, whose seeds are played here.
+//! Files with arbitrary contents: for hopbine's fuzz targets, whose seeds are replayed here.
 
 use super::piece::{Message, Piece};
 use super::record::{Collected, HEADER, PAYLOAD, RECORD, Record};
 
-/// A file's bytes as a record, as what rank 0 has collected, and as pieces of messages.
+/// Decodes bytes as a record, as the data that rank 0 has collected, and as pieces of messages.
 pub fn play(bytes: &[u8]) {
     let mut padded = bytes.to_vec();
     padded.resize(bytes.len().max(RECORD), 0);

@@ -1,4 +1,4 @@
-//! The end of a rendezvous whose files are temporary: rank 0 removes them.
+//! Tear-down of a rendezvous with temporary files: rank 0 removes them.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,15 @@ use super::record::HEADER;
 use super::slots::Slot;
 use crate::error::BootstrapError;
 
-/// In place of a round in a rank's record: the rank reads nothing any more.
+/// Value of `round` in a rank's data record: the rank has stopped reading the files.
 const GONE: u64 = u64::MAX;
 /// How long rank 0 waits for these records.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Bootstrap {
-    /// Removes the files of ranks that have not met. If rank 0 has come it does so: until then others learn
-    /// from the files who is missing.
+    /// Removes the temporary files after a failed rendezvous. Rank 0 removes them if it has arrived, because the
+    /// other ranks find out from the files which ranks are missing; otherwise each rank that misses rank 0 removes
+    /// them.
     pub(super) fn give_up(&mut self, error: &BootstrapError) {
         let lacks_first =
             || matches!(error, BootstrapError::Missing { missing, .. } if missing.contains(&0));
@@ -23,7 +24,7 @@ impl Bootstrap {
         }
     }
 
-    /// Whether all others read nothing any more.
+    /// Returns whether all other ranks have stopped reading the files.
     fn all_gone(&self) -> bool {
         let Ok(file) = self.files.open(&self.files.path) else { return true };
         (1..self.files.size).all(|rank| {

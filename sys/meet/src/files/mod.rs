@@ -1,5 +1,5 @@
-//! The exchange through files beside the rendezvous, with plain reads and writes: it works wherever the ranks
-//! share a file system, across containers and network name spaces, over NFS or Lustre.
+//! The exchange through files at the path of the rendezvous, with plain reads and writes. It works on every file
+//! system that the ranks share, across containers and network name spaces, over NFS or Lustre.
 
 mod access;
 mod bootstrap;

@@ -3,7 +3,7 @@
 /// One rank's part of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Length of the whole message.
+    /// Length of the whole message, in bytes.
     pub(super) total: u32,
     pub(super) bytes: Vec<u8>,
 }
@@ -16,7 +16,7 @@ impl Piece {
         [&self.total.to_le_bytes(), &len.to_le_bytes(), self.bytes.as_slice()].concat()
     }
 
-    /// The pieces of all ranks; None if these bytes are something else.
+    /// Decodes the pieces of all `n` ranks; `None` if the bytes are not `n` pieces.
     pub(super) fn all_from(mut bytes: &[u8], n: usize) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();
         while let Some((&total, rest)) = bytes.split_first_chunk() {
@@ -29,21 +29,21 @@ impl Piece {
     }
 }
 
-/// A rank's message, of which pieces come round by round.
+/// A rank's message, assembled from the pieces of several rounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message {
-    /// What has come.
+    /// The bytes received so far.
     pub(super) bytes: Vec<u8>,
-    /// Its length, once the first piece has said it.
+    /// Length of the message, from its first piece.
     total: Option<u32>,
 }
 
 impl Message {
-    /// Adds the piece of a round, of at most `most` bytes. Every piece but the last is as long as can be;
-    /// whoever has no more, while others do, sends empty ones.
+    /// Appends the piece of a round, of at most `most` bytes. Every piece but the last has the largest possible
+    /// length; a rank whose message is complete sends empty pieces while other ranks continue.
     ///
     /// # Errors
-    /// What is wrong with the piece: it would never make up the message.
+    /// A description of the fault: with this piece the message could never be completed.
     pub(super) fn add(&mut self, piece: &Piece, most: usize) -> Result<(), String> {
         let total = *self.total.get_or_insert(piece.total);
         let due = (total as usize - self.bytes.len()).min(most);
@@ -58,7 +58,7 @@ impl Message {
         Ok(())
     }
 
-    /// Whether all of it has come.
+    /// Returns whether the message is complete.
     pub(super) fn is_whole(&self) -> bool {
         self.total.is_some_and(|total| self.bytes.len() == total as usize)
     }
@@ -87,7 +87,7 @@ mod tests {
             (vec![piece(0, 0)], Ok(true)),
             (vec![piece(5, 4)], Ok(false)),
             (vec![piece(5, 4), piece(5, 1), piece(5, 0)], Ok(true)),
-            // Without an end, or beyond it.
+            // Messages that never end, or that exceed their length.
             (vec![piece(5, 0)], Err(())),
             (vec![piece(u32::MAX, 0)], Err(())),
             (vec![piece(5, 4), piece(9, 4)], Err(())),

@@ -1,7 +1,7 @@
-//! One record of the rendezvous file: a fixed number of bytes that one rank writes and all read.
+//! One record of the rendezvous file: a fixed number of bytes that one rank writes and other ranks read.
 //!
-//! Over a network file system a reader may see a record half written. Each record therefore carries
-//! a checksum; a record whose checksum does not match counts as not yet written.
+//! Over a network file system a reader may see a half-written record. Each record therefore has a checksum; a record
+//! whose checksum does not match counts as not yet written.
 
 use crate::fnv;
 
@@ -9,16 +9,16 @@ use crate::fnv;
 /// clients of a network file system cache and lock as a whole.
 pub const RECORD: usize = 4096;
 
-/// Bytes of a record before its payload, and of what rank 0 has collected before its body.
+/// Bytes of a record before its payload, and of [`Collected`] before its body.
 pub const HEADER: usize = 48;
 
-/// Most payload bytes of one record.
+/// Largest payload of one record, in bytes.
 pub const PAYLOAD: usize = RECORD - HEADER;
 
-/// What every record begins with, whatever it means; the protocol's number follows.
+/// First bytes of every record in every protocol; the protocol's number follows.
 const MARK: [u8; 7] = *b"hopbine";
 
-/// The number of the protocol, which changes whenever records mean something else than before.
+/// Number of the protocol, which changes whenever the meaning of records changes.
 pub const PROTOCOL: u8 = 1;
 
 const MAGIC: u64 = {
@@ -26,23 +26,23 @@ const MAGIC: u64 = {
     u64::from_le_bytes([a, b, c, d, e, f, g, PROTOCOL])
 };
 
-/// The contents of a record. `file.rs` says what `session` and `round` mean.
+/// The contents of a record. `bootstrap.rs` defines the meaning of `session` and `round`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Keeps records of different jobs apart.
+    /// Distinguishes the records of different jobs.
     pub session: u64,
-    /// Keeps records of one job apart.
+    /// Distinguishes the records of one job.
     pub round: u64,
-    /// Number of ranks, as the writer believes.
+    /// Number of ranks of the job, according to the writer.
     pub size: u32,
-    /// Length of the whole message of which this is a piece.
+    /// Length of the whole message of which this record holds a piece.
     pub total: u32,
     /// The piece, at most [`PAYLOAD`] bytes.
     pub payload: Vec<u8>,
 }
 
 impl Record {
-    /// The record's bytes in the file.
+    /// Returns the record's bytes in the file.
     pub fn encode(&self) -> [u8; RECORD] {
         assert!(self.payload.len() <= PAYLOAD, "a record holds {PAYLOAD} bytes");
         let mut b = [0; RECORD];
@@ -58,13 +58,13 @@ impl Record {
         b
     }
 
-    /// The number of the protocol of a record that starts so, if it is another one.
+    /// Returns the protocol's number of a record that starts with `head`, if it differs from [`PROTOCOL`].
     pub fn other_protocol(head: &[u8; HEADER]) -> Option<u8> {
         let (mark, rest) = head.split_first_chunk()?;
         (*mark == MARK && rest[0] != PROTOCOL).then_some(rest[0])
     }
 
-    /// The record in these bytes, or None if there is no complete one.
+    /// Returns the record in these bytes, or `None` if there is no complete record.
     pub fn decode(b: &[u8; RECORD]) -> Option<Record> {
         let word = |at: usize| u64::from_le_bytes(b[at..at + 8].try_into().expect("8 bytes"));
         let half = |at: usize| u32::from_le_bytes(b[at..at + 4].try_into().expect("4 bytes"));
@@ -82,23 +82,23 @@ impl Record {
     }
 }
 
-/// What rank 0 has collected and shows to all ranks.
+/// Data that rank 0 has collected and publishes to all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// As in records.
+    /// As in [`Record`].
     pub session: u64,
-    /// As in records.
+    /// As in [`Record`].
     pub round: u64,
-    /// The bytes collected; `file.rs` says what they mean.
+    /// The bytes collected; `bootstrap.rs` defines their meaning.
     pub body: Vec<u8>,
 }
 
-/// What stands before a [`Collected`]'s body.
+/// Header of a [`Collected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// As in records.
+    /// As in [`Record`].
     pub session: u64,
-    /// As in records.
+    /// As in [`Record`].
     pub round: u64,
     /// Length of the body.
     pub len: usize,
@@ -113,7 +113,7 @@ impl Collected {
         fnv::of_bytes(numbers.into_iter().flat_map(u64::to_le_bytes).chain(body.iter().copied()))
     }
 
-    /// Header and body.
+    /// Returns header and body.
     pub fn encode(&self) -> Vec<u8> {
         let Collected { session, round, ref body } = *self;
         let sum = Collected::sum(session, round, body);
@@ -125,7 +125,7 @@ impl Collected {
         bytes
     }
 
-    /// What the first bytes say; None if they are something else.
+    /// Decodes a header; `None` if the bytes are not one.
     pub fn head(bytes: &[u8; HEADER]) -> Option<Head> {
         let word = |n: usize| {
             let bytes = bytes[8 * n..8 * n + 8].try_into().expect("8 bytes");
@@ -138,7 +138,7 @@ impl Collected {
 }
 
 impl Head {
-    /// The whole, if this is its body.
+    /// Returns the complete value, if `body` matches this header.
     pub fn with(self, body: Vec<u8>) -> Option<Collected> {
         let Head { session, round, len, sum } = self;
         let is_whole = body.len() == len && Collected::sum(session, round, &body) == sum;
@@ -146,7 +146,7 @@ impl Head {
     }
 }
 
-/// Of everything but the checksum itself.
+/// Returns the checksum of all bytes but the checksum itself.
 fn checksum(b: &[u8; RECORD], len: usize) -> u64 {
     fnv::of_bytes(b[..40].iter().chain(&b[HEADER..HEADER + len]).copied())
 }
@@ -207,7 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever stands in the files is a record or not there.
+        /// Arbitrary contents of the files are a valid record or count as absent.
         #[test]
         fn no_bytes_do_harm(bytes in prop::collection::vec(any::<u8>(), RECORD), len: u32, ours: bool) {
             let mut bytes: [u8; RECORD] = bytes.try_into().expect("as long");

@@ -1,4 +1,4 @@
-//! What a rank reads and writes in the two files: records in their slots, and what rank 0 collects.
+//! A rank's access to the two files: records in their slots, and the data that rank 0 collects.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,7 +9,7 @@ use super::piece::Piece;
 use super::record::{Collected, HEADER, PAYLOAD, PROTOCOL, RECORD, Record};
 use crate::error::BootstrapError;
 
-/// Which of a rank's records.
+/// Kinds of a rank's records.
 #[derive(Clone, Copy)]
 pub(super) enum Slot {
     Hello,
@@ -18,25 +18,26 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// Counted by rank first, so that a record's place does not depend on the number of ranks.
+    /// The rank comes first, so that a record's offset does not depend on the number of ranks.
     fn offset(self, rank: usize) -> u64 {
         (rank as u64 * 3 + self as u64) * RECORD as u64
     }
 }
 
-/// The two files as one rank sees them.
+/// The two files, for one rank.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// In which every rank writes.
+    /// The file to which every rank writes.
     pub(super) path: PathBuf,
     pub(super) rank: usize,
     pub(super) size: usize,
-    /// In which rank 0 writes.
+    /// The file to which rank 0 writes.
     collected: PathBuf,
 }
 
 impl Files {
-    /// Of rank `rank` of `size`: the one at `path`, and the one beside it.
+    /// Returns the files of rank `rank` of `size`: the file at `path`, and a second one with `.all` appended to its
+    /// name.
     pub(super) fn new(path: &Path, rank: usize, size: usize) -> Self {
         let path = path.to_path_buf();
         let mut collected = path.clone().into_os_string();
@@ -48,7 +49,7 @@ impl Files {
         open_own(path, OpenOptions::new().read(true)).map_err(|e| file_error(path, e))
     }
 
-    /// Writes this rank's hello, and takes back its agreement, whose place comes next.
+    /// Writes this rank's hello, and erases its agreement, whose slot comes next.
     pub(super) fn write_hello(&self, number: u64) -> Result<(), BootstrapError> {
         let size = self.size as u32;
         let hello = Record { session: 0, round: number, size, total: 0, payload: Vec::new() };
@@ -56,12 +57,12 @@ impl Files {
         write_at(&self.path, &bytes, Slot::Hello.offset(self.rank))
     }
 
-    /// The session that a rank has agreed to.
+    /// Returns the session that a rank has agreed to.
     pub(super) fn agreed(&self, file: &File, rank: usize) -> Result<Option<u64>, BootstrapError> {
         Ok(self.read(file, (Slot::Agreement, rank), HEADER)?.map(|record| record.session))
     }
 
-    /// Writes a record of this rank's.
+    /// Writes one of this rank's records.
     pub(super) fn write(
         &self,
         slot: Slot,
@@ -75,18 +76,18 @@ impl Files {
         write_at(&self.path, &record.encode(), slot.offset(self.rank))
     }
 
-    /// Removes both. A failure cannot be helped: files that stay do no harm.
+    /// Removes both files. Failures are ignored: remaining files do no harm.
     pub(super) fn remove(&self) {
         let _ = std::fs::remove_file(&self.path);
         let _ = std::fs::remove_file(&self.collected);
     }
 
-    /// Shows all ranks what was collected.
+    /// Publishes collected data to all ranks.
     pub(super) fn publish(&self, collected: &Collected) -> Result<(), BootstrapError> {
         write_at(&self.collected, &collected.encode(), 0)
     }
 
-    /// What rank 0 shows now, if `is_wanted` says so of its session and round.
+    /// Returns what rank 0 has published last, if `is_wanted` returns true for its session and round.
     pub(super) fn look(
         &self,
         is_wanted: impl Fn(u64, u64) -> bool,
@@ -101,7 +102,7 @@ impl Files {
         if !read_at(&file, &mut head, 0).map_err(failed)? {
             return Ok(None);
         }
-        // No record is longer: a longer file is not ours.
+        // No valid body is longer.
         let most = self.size * (PAYLOAD + Piece::HEADER);
         let Some(head) = Collected::head(&head).filter(|h| h.len <= most) else { return Ok(None) };
         if !is_wanted(head.session, head.round) {
@@ -112,7 +113,8 @@ impl Files {
         Ok(if is_there { head.with(body) } else { None })
     }
 
-    /// A record, if there is one: its first `len` bytes, [`RECORD`], or [`HEADER`] without its payload.
+    /// Reads a record, if there is one: its first `len` bytes, which are [`RECORD`], or [`HEADER`] without the
+    /// payload.
     pub(super) fn read(
         &self,
         file: &File,
@@ -125,8 +127,7 @@ impl Files {
         Ok(if is_there { Record::decode(&bytes) } else { None })
     }
 
-    /// The first of these ranks whose hello is of another protocol, the number of that, and
-    /// this one's.
+    /// Returns the first of these ranks whose hello has another protocol number, that number, and this process's own.
     pub(super) fn other_protocol(&self, ranks: &[usize]) -> Option<(usize, u8, u8)> {
         let file = self.open(&self.path).ok()?;
         ranks.iter().find_map(|&rank| {

@@ -1,8 +1,8 @@
-//! How a rank waits for what others write into files.
+//! Waiting of a rank for other ranks' writes to files.
 
 use std::time::{Duration, Instant};
 
-/// Looks more and more seldom while nothing happens, to spare the file server.
+/// Polls at increasing intervals, to spare the file server.
 pub(super) struct Wait {
     start: Instant,
     timeout: Duration,
@@ -14,7 +14,7 @@ impl Wait {
         Wait { start: Instant::now(), timeout, pause: Duration::from_micros(50) }
     }
 
-    /// Sleeps a little; after the time-out says how long it has been.
+    /// Sleeps for the current interval. After the time-out returns the time waited so far as the error.
     pub(super) fn pause(&mut self) -> Result<(), Duration> {
         const LONGEST: Duration = Duration::from_millis(5);
         let waited = self.start.elapsed();

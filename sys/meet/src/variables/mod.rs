@@ -1,8 +1,8 @@
 //! The environment variables that hopbine reads.
 //!
-//! [`ALL`] is the one table of them: name, values, default, reader, meaning. Whoever reads a variable does so
-//! through its row, so errors, `hopbine env` and `docs/environment.md` say the same. A variable that is set to
-//! nothing counts as unset.
+//! [`ALL`] is the table of the variables: name, values, default, reader, meaning. All code reads a variable through
+//! its row, so that errors, `hopbine env` and `docs/environment.md` agree. A variable that is set to the empty string
+//! counts as unset.
 
 mod table;
 
@@ -15,45 +15,46 @@ pub use table::*;
 
 use crate::error::VariableError;
 
-/// Looks a variable up; a function of its own in tests.
+/// Function that looks up a variable; tests pass their own.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The longest `HOPBINE_TIMEOUT`: some thirty years, so that sums of times do not overflow.
+/// Largest `HOPBINE_TIMEOUT`: some thirty years, so that sums of times do not overflow.
 pub const LONGEST_SECONDS: u64 = 1_000_000_000;
 
 /// An environment variable: a row of [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// As the environment has it.
+    /// Name in the environment.
     pub name: &'static str,
-    /// What it can be.
+    /// Valid values.
     pub values: Values,
-    /// What holds if it is not set, in words.
+    /// Behaviour if the variable is not set, in words.
     pub default: &'static str,
-    /// Who reads it.
+    /// The part of hopbine that reads the variable.
     pub reader: Reader,
-    /// What it says, in one or two sentences.
+    /// Meaning, in one or two sentences.
     pub meaning: &'static str,
-    /// A value that somebody may want.
+    /// A realistic value.
     pub example: &'static str,
 }
 
-/// What a variable can be.
+/// Valid values of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// One of these words.
     Words(&'static [&'static str]),
     /// `on`, `1`, `yes` or `true`; `off`, `0`, `no` or `false`.
     Switch,
-    /// A switch, or the path of a file, with a `.` or a `/` in it so that a mistyped word is none.
+    /// A switch, or the path of a file. The path contains a `.` or a `/`, so that a mistyped word is not taken for a
+    /// path.
     SwitchOrPath,
     /// A switch, or this word.
     SwitchOr(&'static str),
-    /// A whole number, from the first to the last.
+    /// A whole number in this range, both ends included.
     Number(u64, u64),
-    /// A number of seconds, whole or not, above 0.
+    /// A number of seconds above 0, whole or not.
     Seconds,
-    /// Text of this form.
+    /// Text of the form that this string describes.
     Text(&'static str),
 }
 
@@ -77,10 +78,10 @@ impl Display for Values {
     }
 }
 
-/// Who reads a variable.
+/// Programs and parts of hopbine that read a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Every program that uses hopbine, be its ranks processes or threads.
+    /// Every program that uses hopbine; its ranks may be processes or threads.
     Program,
     /// Ranks that are processes.
     Process,
@@ -91,7 +92,7 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// All, in the order of the reference page.
+    /// All readers, in the order of the reference page.
     pub const ALL: [Reader; 4] =
         [Reader::Program, Reader::Process, Reader::MpiProgram, Reader::EmulatedDevice];
 }
@@ -108,45 +109,45 @@ impl Display for Reader {
 }
 
 impl Variable {
-    /// What it is set to.
+    /// Returns the variable's value.
     pub fn get(&self, get: Lookup<'_>) -> Option<String> {
         get(self.name)
     }
 
-    /// That it cannot be `value`.
+    /// Returns the error that the variable cannot be `value`.
     pub fn wrong(&self, value: impl Into<String>) -> VariableError {
         self.wrong_here(value, self.values.to_string())
     }
 
-    /// That it cannot be `value` where it must be what is `wanted`.
+    /// Returns the error that the variable cannot be `value` because it must be as described by `wanted`.
     pub fn wrong_here(&self, value: impl Into<String>, wanted: impl Into<String>) -> VariableError {
         VariableError { name: self.name, value: Some(value.into()), wanted: wanted.into() }
     }
 
-    /// That it is not set, and must be what is `wanted`.
+    /// Returns the error that the variable is not set, and must be as described by `wanted`.
     pub fn unset(&self, wanted: impl Into<String>) -> VariableError {
         VariableError { name: self.name, value: None, wanted: wanted.into() }
     }
 
-    /// The word of its row that it is set to.
+    /// Returns the word of its row that the variable is set to.
     ///
     /// # Errors
-    /// [`VariableError`] if it is another.
+    /// [`VariableError`] if the variable is set to anything else.
     pub fn word(&self, get: Lookup<'_>) -> Result<Option<&'static str>, VariableError> {
         self.get(get).map(|text| self.parse_word(&text)).transpose()
     }
 
-    /// The word of its row that `text` is.
+    /// Returns the word of its row that equals `text`.
     ///
     /// # Errors
-    /// [`VariableError`] if it is none.
+    /// [`VariableError`] if no word does.
     pub fn parse_word(&self, text: &str) -> Result<&'static str, VariableError> {
         let words = if let Values::Words(words) = self.values { words } else { &[] };
         let found = words.iter().find(|&&word| word == text.trim());
         found.copied().ok_or_else(|| self.wrong(text))
     }
 
-    /// Whether it is on, or `unset`.
+    /// Returns whether the switch is on; `unset` if the variable is not set.
     ///
     /// # Errors
     /// [`VariableError`].
@@ -155,7 +156,7 @@ impl Variable {
         switch(&text).ok_or_else(|| self.wrong(text))
     }
 
-    /// Whether it is on, and the path that it is set to in place of a word.
+    /// Returns whether the switch is on, and the path that the variable is set to instead of a word.
     ///
     /// # Errors
     /// [`VariableError`].
@@ -172,7 +173,7 @@ impl Variable {
         }
     }
 
-    /// Whether it is on, or `unset`; `None` if it is the word of its row.
+    /// Returns whether the switch is on, `unset` if the variable is not set, and `None` for the word of its row.
     ///
     /// # Errors
     /// [`VariableError`].
@@ -187,10 +188,10 @@ impl Variable {
         }
     }
 
-    /// The number that it is set to.
+    /// Returns the number that the variable is set to.
     ///
     /// # Errors
-    /// [`VariableError`] if it is no number of its row's range.
+    /// [`VariableError`] if the value is not a number in its row's range.
     pub fn number<N>(&self, get: Lookup<'_>) -> Result<Option<N>, VariableError>
     where
         N: TryFrom<u64>,
@@ -203,7 +204,7 @@ impl Variable {
     }
 }
 
-/// What the words of a switch mean.
+/// Returns the meaning of a switch's word.
 fn switch(text: &str) -> Option<bool> {
     match text.trim() {
         "on" | "1" | "yes" | "true" => Some(true),
@@ -212,23 +213,23 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-/// A variable of this process's environment, unless it is empty. What is no text is shown as well as
-/// can be, so that whoever reads a setting refuses it.
+/// Returns a variable of this process's environment, unless it is empty. Invalid UTF-8 is replaced, so that the code
+/// that parses the value refuses it.
 pub fn from_environment(name: &str) -> Option<String> {
     let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
     Some(value.to_string_lossy().into_owned())
 }
 
-/// The number of the job, for names of files: the batch system's, else this process's.
+/// Returns the job's number, for names of files: the batch system's, else this process's id.
 pub fn job() -> String {
     let given = ["PJM_JOBID", "SLURM_JOB_ID", "PBS_JOBID"].into_iter().find_map(from_environment);
     given.unwrap_or_else(|| std::process::id().to_string())
 }
 
-/// The whole number that a variable holds, if it is set.
+/// Returns the whole number that a variable is set to, if it is set.
 ///
 /// # Errors
-/// [`VariableError`] if it is no number in `range`.
+/// [`VariableError`] if the value is not a number in `range`.
 pub(crate) fn number_of<N: FromStr + PartialOrd + Display>(
     get: Lookup<'_>,
     name: &'static str,
@@ -244,7 +245,7 @@ pub(crate) fn number_of<N: FromStr + PartialOrd + Display>(
     }
 }
 
-/// How long `HOPBINE_TIMEOUT` lets a rank wait for others, if it is set.
+/// Returns `HOPBINE_TIMEOUT`, the longest wait of a rank for other ranks, if it is set.
 ///
 /// # Errors
 /// [`VariableError`].
@@ -324,7 +325,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a variable holds, the answer is a value or an error that names it.
+        /// For every value of a variable the answer is a value or an error that names the variable.
         #[test]
         fn no_setting_does_harm(text in "[0-9]{0,21}|-?[0-9.]{0,9}e?[0-9]{0,4}|\\PC{0,8}") {
             let get = |_: &str| Some(text.clone());

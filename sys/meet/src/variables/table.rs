@@ -4,10 +4,10 @@ use super::Reader::{EmulatedDevice, MpiProgram, Process, Program};
 use super::Values::{Number, Seconds, Switch, SwitchOr, SwitchOrPath, Text, Words};
 use super::Variable;
 
-/// Longest time of a single cost, a thousand seconds: sums of many of them stay below 2^64 ns.
+/// Longest time of a single cost, a thousand seconds: sums of many such times stay below 2^64 ns.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
-/// One static for each row, and [`ALL`] of them.
+/// Defines a static for each row, and [`ALL`] with all of them.
 macro_rules! variables {
     ($($id:ident: $values:expr, $default:literal, $reader:ident, $example:literal, $meaning:literal;)*) => {
         $(
