@@ -1,9 +1,9 @@
-//! Numbers that must not be taken for one another.
+//! Number types that the compiler keeps apart: ranks, blocks, positions, lanes, ports, steps, links.
 
 use std::fmt;
 
-/// An enumeration whose values have names in text, with lists of them: `ALL`, or several. It is copied, compared (in
-/// that order) and hashed.
+/// Defines an enumeration whose values have names in text, with lists of the values: `ALL`, or several lists. The
+/// type is `Copy`, `Hash` and `Ord` (in the order of declaration).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! named {
@@ -41,7 +41,7 @@ macro_rules! named {
         $crate::named! {
             $(#[$meta])*
             $vis enum $Type {
-                /// All, in order.
+                /// All values, in order.
                 ALL: { $($(#[$of_value])* $Value = $name,)+ }
             }
         }
@@ -60,7 +60,7 @@ macro_rules! number {
                 self.0 as usize
             }
 
-            /// The first `count` of them.
+            /// The numbers 0 to `count - 1`.
             pub fn first(count: $number) -> impl DoubleEndedIterator<Item = $name> + ExactSizeIterator {
                 (0..count).map($name)
             }
@@ -79,17 +79,17 @@ number! {
     Rank(u32)
 }
 number! {
-    /// A block: what belongs to the rank of the same number. Pieces of a vector that nobody
-    /// owns are numbered in order.
+    /// A block: the data that belong to the rank of the same number. The pieces of a vector, which no rank owns, are
+    /// numbered in order.
     Block(u32)
 }
 number! {
-    /// Where a block stands in a lane's working space; it means the same on every rank.
+    /// A block's place in a lane's working space; a position means the same on every rank.
     Position(u32)
 }
 number! {
-    /// A lane of a plan, the same on all ranks. (Passes count their own steps from 0, as plain
-    /// numbers; lanes and steps have types where they stand side by side, outside of passes.)
+    /// A lane of a plan, the same on all ranks. (`LaneId` and `StepId` are used where both occur. A pass counts its
+    /// own steps from 0, as plain numbers.)
     LaneId(usize)
 }
 number! {

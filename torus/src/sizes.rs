@@ -1,4 +1,4 @@
-//! Sizes in bytes and ranges of them, as people write them: `1MiB`, `8..64MiB:x4`.
+//! Sizes in bytes and ranges of sizes as text: `1MiB`, `8..64MiB:x4`.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 10] = [
     ("B", 1),
 ];
 
-/// Why a text is no size or range.
+/// Why a text is not a size or a range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a number with a unit.
@@ -24,7 +24,7 @@ pub enum SizeError {
         "`{0}` is not a size; write whole bytes, or a whole number of KiB, MiB, GiB, TiB, kB, MB, GB or TB"
     )]
     NotASize(String),
-    /// More than 64 bits of bytes.
+    /// The size does not fit into 64 bits.
     #[error("`{0}` is more than 2^64 bytes")]
     TooLarge(String),
     /// The part behind the colon is not `xF`.
@@ -35,7 +35,7 @@ pub enum SizeError {
     EmptyRange(String),
 }
 
-/// A size from its text.
+/// Parses a size.
 ///
 /// # Errors
 /// [`SizeError`].
@@ -55,7 +55,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     number.checked_mul(factor).ok_or_else(too_large)
 }
 
-/// A size for people: whole binary units where it is a whole number of them.
+/// Formats a size: in the largest binary unit of which it is a whole multiple, else in bytes.
 pub fn show(bytes: u64) -> String {
     let whole = UNITS
         .iter()
@@ -65,7 +65,7 @@ pub fn show(bytes: u64) -> String {
     whole.unwrap_or_else(|| format!("{bytes} B"))
 }
 
-/// Sizes from a first to a last one, each a multiple of the one before.
+/// Sizes from `first` up to `last`, each `factor` times the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeRange {
     first: u64,
@@ -174,7 +174,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever a text says, the answer is sizes in order or an error that shows it.
+        /// Any text gives ascending sizes, or an error that quotes the text.
         #[test]
         fn no_text_does_harm(
             text in "[0-9]{0,21} ?[kKMGT]?i?B?(\\.\\.[0-9]{0,21}[KMGT]?i?B?(:x?[0-9]{0,21})?)?|\\PC{0,12}",

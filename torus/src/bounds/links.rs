@@ -1,33 +1,33 @@
-//! The links of a network, as far as bounds need them.
+//! The properties of a network's links that the bounds need.
 
 use smallvec::SmallVec;
 
 use crate::geometry::{Axis, AxisLink, Shape};
 
-/// One dimension of a network: what its lines are.
+/// The lines of one dimension of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineLinks {
     /// Nodes of a line.
     pub size: u32,
-    /// Links out of a node, and as many into it: of the node with the fewest, of the one with the most, and
-    /// on average.
+    /// Outgoing links of the node that has the fewest. A node has as many incoming as outgoing links.
     pub least: f64,
-    /// See above.
+    /// Outgoing links of the node that has the most.
     pub most: f64,
-    /// See above.
+    /// Outgoing links of a node, on average.
     pub mean: f64,
-    /// The load of the most loaded link of a line, at least, if every node of it has a message of 1/size for
-    /// every node of it, itself included. 0 if it is not known.
+    /// Lower bound of the load of a line's most loaded link, if every node of the line has a message of 1/size for
+    /// every node of the line, itself included. 0 if unknown.
     pub all_pairs: f64,
-    /// The most links between two nodes, at least; seen from the node for which they are fewest.
+    /// Lower bound, in links, of the distance from a node to the farthest node of its line, whichever node it is.
     pub reach: u32,
 }
 
 impl LineLinks {
     /// The lines of a dimension of a torus or mesh; `None` for a node axis.
     ///
-    /// All pairs of a ring of d: the distances add up to d^2/4 a node (d even) or (d^2 - 1)/4, over 2 d
-    /// links (d if d = 2); of a mesh, floor(d/2) ceil(d/2) messages cross its middle.
+    /// Load for messages between all pairs: on a ring of d nodes, the distances from one node add up to d^2/4 (d
+    /// even) or (d^2 - 1)/4, and the ring has 2 d links (d if d = 2). On a mesh, floor(d/2) ceil(d/2) messages cross
+    /// the middle.
     pub fn of_axis(axis: Axis) -> Option<Self> {
         let d = f64::from(axis.size);
         let reach = axis.size / 2;
@@ -39,7 +39,7 @@ impl LineLinks {
             _ if axis.size == 1 => Some(none),
             AxisLink::Torus => {
                 let links = if axis.size == 2 { 1.0 } else { 2.0 };
-                // The distances from one node to all, floor(d/2) ceil(d/2) in all.
+                // `halves` is also the sum of the distances from one node to all.
                 let all_pairs = halves / (d * links);
                 Some(LineLinks { least: links, most: links, mean: links, all_pairs, ..none })
             }
@@ -55,14 +55,14 @@ impl LineLinks {
 /// The links of a network, which the ranks of a node share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
-    /// Dimension by dimension.
+    /// The lines of each dimension.
     pub lines: SmallVec<[LineLinks; 6]>,
     /// Ranks of a node.
     pub per_node: u32,
 }
 
 impl Links {
-    /// Those of a shape as it stands: every dimension has links of its own.
+    /// The links of a torus or mesh in which every dimension has links of its own.
     pub fn of(shape: &Shape) -> Self {
         let lines = shape.axes().iter().copied().filter_map(LineLinks::of_axis).collect();
         Links { lines, per_node: shape.ranks_per_node() }
@@ -92,7 +92,7 @@ impl Links {
         self.lines.iter().map(links).sum()
     }
 
-    /// The links from any node to the one that is farthest from it, at least.
+    /// Lower bound of the distance from any node to the farthest node, in links.
     pub fn reach(&self) -> u32 {
         self.lines.iter().map(|line| line.reach).sum()
     }

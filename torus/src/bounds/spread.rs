@@ -1,13 +1,13 @@
-//! How fast one rank's data can reach all: the best tree if messages take time to be sent one by one.
+//! The shortest time in which one node's data reach all nodes: the best tree if messages are sent one by one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The earliest time at which `n_nodes` nodes have heard of one, if whoever has heard sends `messages` at
-/// once and as many again every `gap_ns`, and each takes `delay_ns`.
+/// Returns the earliest time at which `n_nodes` nodes can have one node's data. A node that has the data sends
+/// `messages` messages at once, and as many again every `gap_ns`. Each message takes `delay_ns`.
 ///
-/// With a gap as long as the delay these are the ceil(log_{messages + 1} n) rounds of Bruck et al. 1997
-/// (section 2); with a shorter one it is the optimal tree of the postal and LogP models (Bar-Noy and Kipnis
+/// If the gap is as long as the delay, the time is that of the ceil(log_{messages + 1} n) rounds of Bruck et al. 1997
+/// (section 2). With a shorter gap it is that of the optimal tree of the postal and LogP models (Bar-Noy and Kipnis
 /// 1992; Karp et al. 1993).
 pub(super) fn spread_ns(n_nodes: u64, messages: u64, gap_ns: f64, delay_ns: f64) -> f64 {
     if n_nodes < 2 {
@@ -16,8 +16,8 @@ pub(super) fn spread_ns(n_nodes: u64, messages: u64, gap_ns: f64, delay_ns: f64)
     if gap_ns <= 0.0 {
         return delay_ns;
     }
-    // Nodes that heard at one time: when their next messages arrive, and how many they are. Times are
-    // not negative, and have the order of their bits.
+    // Nodes that received the data at the same time: (arrival of their next messages, number of nodes). Times are not
+    // negative, so their bits have the order of their values.
     let mut next = BinaryHeap::from([Reverse((delay_ns.to_bits(), 1u64))]);
     let mut heard = 1u64;
     while let Some(Reverse((at, senders))) = next.pop() {
@@ -46,7 +46,7 @@ mod tests {
                 assert_eq!(rounds, f64::from(10 * ceil_log(n, messages + 1)), "{n} {messages}");
             }
         }
-        // Delay 3, gap 1: after so many units 1, 1, 1, 2, 3, 4, 6, 9, 13 have heard (Bar-Noy and Kipnis).
+        // Delay 3, gap 1: at times 0, 1, 2, ... 1, 1, 1, 2, 3, 4, 6, 9, 13 nodes have the data (Bar-Noy and Kipnis).
         let times =
             [(2, 3.0), (3, 4.0), (4, 5.0), (5, 6.0), (6, 6.0), (9, 7.0), (10, 8.0), (13, 8.0)];
         for (n, time) in times {

@@ -1,4 +1,4 @@
-//! Bounds on a machine, in ns.
+//! Lower bounds of the time of a call on a machine, in ns.
 
 use super::links::Links;
 use super::spread::spread_ns;
@@ -7,35 +7,35 @@ use super::{BoundKind, largest};
 use crate::collectives::{Collective, Share};
 use crate::names::Rank;
 
-/// What a network and the software on it can do at most. Speeds in bytes per ns, times in ns.
+/// The limits of a network and of the software on it. Speeds in bytes per ns, times in ns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Its links.
+    /// The links of the network.
     pub links: Links,
     /// Speed of a link in one direction.
     pub link: f64,
     /// Speed of a network interface in one direction; a node has one for each port.
     pub interface: f64,
-    /// Combining by all threads of a rank together.
+    /// Speed at which all threads of a rank together combine data.
     pub reduce: f64,
-    /// To enter and leave a call.
+    /// Time to enter and leave a call.
     pub call_ns: f64,
-    /// To post a message.
+    /// Time to post a message.
     pub post_ns: f64,
-    /// A message without bytes to a neighbour.
+    /// Latency of an empty message to a neighbour.
     pub latency_ns: f64,
-    /// Each further link on its way.
+    /// Latency of each further link of a route.
     pub hop_ns: f64,
-    /// To see that it has arrived.
+    /// Time to poll for a message that has arrived.
     pub poll_ns: f64,
-    /// Between two messages of one interface.
+    /// Shortest time between two messages of one interface.
     pub gap_ns: f64,
 }
 
 /// The bounds of a collective on a machine; see [`BoundKind`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// For each byte of n.
+    /// In ns per byte of n; `bisection` and `reduction` as well.
     bandwidth: f64,
     bisection: f64,
     reduction: f64,
@@ -43,7 +43,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a collective with so many ports a rank.
+    /// The bounds of a collective with `ports` ports on each rank.
     ///
     /// | bound | formula | source |
     /// | --- | --- | --- |
@@ -66,7 +66,7 @@ impl Bounds {
         }
     }
 
-    /// A bound for a call of `n` bytes, ns.
+    /// Returns the bound of one kind for a call of `n` bytes, in ns.
     pub fn of(&self, kind: BoundKind, n: f64) -> f64 {
         match kind {
             BoundKind::Bandwidth => n * self.bandwidth,
@@ -76,7 +76,7 @@ impl Bounds {
         }
     }
 
-    /// The bound of a call of `n` bytes, ns, and what it follows from.
+    /// Returns the largest bound for a call of `n` bytes, in ns, with its kind.
     pub fn call(&self, n: f64) -> (BoundKind, f64) {
         largest(BoundKind::ALL.map(|kind| (kind, self.of(kind, n))))
     }
@@ -89,13 +89,13 @@ fn latency_ns(collective: Collective, ports: u32, limits: &Limits) -> f64 {
         return 0.0;
     }
     let delay_ns = post_ns + latency_ns + poll_ns;
-    // All ranks of a node together are at least as fast as they are.
+    // One sender with the ports of all ranks of a node is at least as fast as these ranks.
     let messages = u64::from(ports) * u64::from(links.per_node);
     let (root, other) = (Rank(0), Rank(1));
     let gives = collective.gives(other, root, 2) != Share::Nothing || !collective.is_rooted();
     let gets = collective.gets(other, root, 2) != Share::Nothing || !collective.is_rooted();
     let spread = |gap_ns: f64| spread_ns(n_nodes as u64, messages, gap_ns, delay_ns);
-    // Everybody's data reach everybody, or those of the root; and somebody hears from everybody.
+    // If ranks get data, one node's data reach all nodes; if ranks give data, one node hears from all nodes.
     let spreading = if gets { spread(*gap_ns) } else { 0.0 };
     let hearing = if gives { spread(*poll_ns) } else { 0.0 };
     let farthest = delay_ns + f64::from(links.reach().saturating_sub(1)) * hop_ns;

@@ -1,22 +1,22 @@
-//! Bounds without a machine: what must be sent, in units of n.
+//! Lower bounds without a machine: the least traffic, in units of n.
 
 use super::links::Links;
 use super::{BoundKind, largest};
 use crate::collectives::Collective;
 
-/// What nodes must send or receive, in units of n.
+/// Volumes that nodes must send or receive, in units of n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct NodeVolume {
-    /// One node, sending or receiving.
+    /// Volume that one node sends or receives.
     pub one: f64,
-    /// Whether this holds for every node; else for some.
+    /// Whether `one` is the volume of every node; else it is that of some nodes.
     pub every: bool,
-    /// All nodes send together.
+    /// Volume that all nodes together send.
     pub all: f64,
 }
 
 impl NodeVolume {
-    /// With S the share (V - 1)/V = (N - c)/N of what is not a node's own:
+    /// The volumes of a collective. S = (V - 1)/V = (N - c)/N is the share of the data that belongs to other nodes:
     ///
     /// | collective | one node | all nodes | source |
     /// | --- | --- | --- | --- |
@@ -25,7 +25,7 @@ impl NodeVolume {
     /// | bcast, reduce | 1, every one | V - 1 | Chan et al. 2007 |
     /// | gather, scatter | S, the root's | S | Chan et al. 2007 |
     /// | alltoall | c S, every one | V c S | each block leaves its node once |
-    /// | scan, exscan | 1, all nodes but one | V - 1 | whom a later rank on another node awaits |
+    /// | scan, exscan | 1, all nodes but one | V - 1 | a later rank on another node needs the vector |
     /// | barrier | 0 | 0 | no data |
     pub fn of(collective: Collective, links: &Links) -> Self {
         let (n_nodes, per_node) = (links.n_nodes(), f64::from(links.per_node));
@@ -45,8 +45,8 @@ impl NodeVolume {
         NodeVolume { one, every, all }
     }
 
-    /// What this takes if so many links or bytes a time are a node's: of the node with the fewest, of the one
-    /// with the most, on average.
+    /// Returns the volume over the speed of a node, the larger for one node and for all nodes. Speeds, in links or in
+    /// bytes per unit of time, are those of the slowest node, the fastest node, and the mean.
     pub fn over(&self, least: f64, most: f64, mean: f64, n_nodes: f64) -> f64 {
         let over = |volume: f64, speed: f64| if volume > 0.0 { volume / speed } else { 0.0 };
         let one = over(self.one, if self.every { least } else { most });
@@ -54,12 +54,12 @@ impl NodeVolume {
     }
 }
 
-/// The bisection bound: what the most loaded link carries at least, in units of n, of an alltoall; 0 of other
+/// Bisection bound: the load, in units of n, of the most loaded link of an alltoall, at least. 0 for other
 /// collectives.
 ///
 /// Along a dimension of d coordinates each line of nodes of c ranks has c n/d bytes for each pair of its coordinates.
-/// On a ring that is c d/8 n a link for even d, as half of all data cross the middle. Source: algorithms.md
-/// section 7 (h_i / l_i).
+/// On a ring of even d each link carries c d/8 n, as half of all data cross the middle. Source: algorithms.md section
+/// 7 (h_i / l_i).
 pub(super) fn bisection(collective: Collective, links: &Links) -> f64 {
     if collective != Collective::Alltoall {
         return 0.0;
@@ -68,20 +68,20 @@ pub(super) fn bisection(collective: Collective, links: &Links) -> f64 {
     f64::from(links.per_node) * of_line.fold(0.0, f64::max)
 }
 
-/// The least traffic of a collective, in units of n.
+/// Lower bounds of a collective's traffic, in units of n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeastTraffic {
-    /// What the busiest rank sends: [`Collective::minimal_volume`].
+    /// Volume that the busiest rank sends: [`Collective::minimal_volume`].
     pub sent: f64,
-    /// What the most loaded link carries, as a node's links are loaded at best: the largest of what one
-    /// node must send or receive over the links that it has, and of what all must over all links.
+    /// Load of the most loaded link, if loads are balanced over the links of each node: the larger of one node's
+    /// volume over its links, and of all nodes' volume over all links.
     pub bandwidth: f64,
-    /// The same, as the links of a dimension are.
+    /// Load of the most loaded link, if loads are balanced over the links of each dimension.
     pub bisection: f64,
 }
 
 impl LeastTraffic {
-    /// That of a collective on a network.
+    /// The bounds of a collective on a network.
     pub fn new(collective: Collective, links: &Links) -> Self {
         let n_nodes = links.n_nodes();
         let volume = NodeVolume::of(collective, links);
@@ -93,7 +93,7 @@ impl LeastTraffic {
         }
     }
 
-    /// What the most loaded link carries at least, and which bound says so.
+    /// Returns the least load of the most loaded link, with the kind of the bound.
     pub fn link(&self) -> (BoundKind, f64) {
         largest([(BoundKind::Bandwidth, self.bandwidth), (BoundKind::Bisection, self.bisection)])
     }

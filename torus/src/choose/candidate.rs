@@ -1,4 +1,4 @@
-//! Names of algorithms in tables, with numbers that depend on the shape.
+//! Names of algorithms in tables, in which a number can depend on the shape.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use crate::collectives::Collective;
 use crate::geometry::Shape;
 use crate::registry::{self, Algorithm, UnknownAlgorithm};
 
-/// An algorithm's name; `{sqrt-ranks}` in it stands for the root of the number of ranks, rounded down, and
-/// at least 2.
+/// An algorithm's name; `{sqrt-ranks}` in it stands for the square root of the number of ranks, rounded down, and at
+/// least 2.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Template(pub String);
 
-/// What stands for the root of the number of ranks.
+/// The placeholder for the square root of the number of ranks.
 const ROOT_OF_RANKS: &str = "{sqrt-ranks}";
-/// The least radix.
+/// The least radix that replaces the placeholder.
 const LEAST_RADIX: u32 = 2;
 
 impl Template {
-    /// The algorithm, on a shape with these numbers.
+    /// Returns the algorithm on a shape with these features.
     ///
     /// # Errors
     /// [`UnknownAlgorithm`].
@@ -40,15 +40,15 @@ impl fmt::Display for Template {
 /// The algorithms of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Candidates {
-    /// Asked first: an algorithm that is taken if it folds no node onto another.
+    /// Tried first: this algorithm is taken if it folds no node onto another.
     pub if_unfolded: Option<Template>,
-    /// Of these the first that serves the shape.
+    /// Of these the first that serves the shape is taken.
     pub first_of: Vec<Template>,
 }
 
 impl Candidates {
-    /// What performs a collective on a shape. If none serves it, as may be where the shape is not of the
-    /// rule's class, it is the first of the registry, which serves every shape.
+    /// Returns the algorithm for a collective on a shape. If no candidate serves the shape, which can happen outside
+    /// the rule's class, it is the first of the registry, which serves every shape.
     pub fn on(&self, collective: Collective, shape: &Shape, of: &Features) -> Algorithm {
         let named = |name: &Template| name.on(collective, of).ok();
         let unfolded = self.if_unfolded.as_ref().and_then(named);
@@ -58,7 +58,7 @@ impl Candidates {
         unfolded.or_else(first).unwrap_or_else(|| registry::algorithms(collective).swap_remove(0))
     }
 
-    /// All names, in the order in which they are asked.
+    /// All names, in the order in which they are tried.
     pub fn names(&self) -> impl Iterator<Item = &Template> {
         self.if_unfolded.iter().chain(&self.first_of)
     }

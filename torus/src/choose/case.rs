@@ -1,4 +1,4 @@
-//! Algorithms on a shape, ready to be predicted at any size.
+//! Algorithms on a shape, prepared for predictions at any size.
 
 use crate::collectives::Collective;
 use crate::geometry::{RankMap, Shape};
@@ -11,7 +11,7 @@ use crate::sim::{CallForm, Machine, Network, Profile, Score};
 pub struct Case {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Ports.
+    /// Number of ports.
     pub ports: u32,
     schedule: Schedule,
     flow: Expansion,
@@ -19,7 +19,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// On a shape, in the default rank map, from or to rank 0.
+    /// Prepares an algorithm on a shape, in the default rank map, with root 0.
     ///
     /// # Errors
     /// [`ScheduleError`] if the algorithm does not serve.
@@ -38,8 +38,8 @@ impl Case {
         Ok(Case { algorithm: algorithm.clone(), ports, schedule, flow, score })
     }
 
-    /// With all ranks followed where one does not stand exactly for all: what was searched for is else what is
-    /// predicted worst.
+    /// Follows all ranks, if one rank does not stand exactly for all and there are few enough messages. A search
+    /// would otherwise prefer the schedules whose predictions are too short.
     #[must_use]
     pub fn exact(mut self, network: &Network) -> Self {
         if !self.score.is_exact() {
@@ -52,14 +52,14 @@ impl Case {
         self
     }
 
-    /// Whether one rank is so unlike others that its time may be far below that of all (docs/model.md), and there are
-    /// few enough messages to follow all.
+    /// Whether the time of one rank may be far below the time of all ranks (docs/model.md), and there are few enough
+    /// messages to follow all ranks.
     pub fn is_uneven(&self) -> bool {
         let is_dealt = matches!(&self.schedule.recipe, Recipe::Walk(recipe) if recipe.is_dealt());
         self.ports > 1 && is_dealt && self.score.has_few_messages(self.flow.n_ranks())
     }
 
-    /// What a repeated call of `bytes` bytes takes, ns, with messages up to a length.
+    /// Predicts a repeated call of `bytes` bytes with messages of at most `segment_bytes`, in ns.
     pub fn ns(&self, machine: &Machine, bytes: u64, segment_bytes: u64) -> f64 {
         let profile = Profile::Hopbine { segment_bytes, call: CallForm::Repeated };
         let Case { schedule, flow, score, .. } = self;
@@ -68,8 +68,8 @@ impl Case {
     }
 }
 
-/// Whether predictions can be told apart. Of alltoalls with several ranks a node those that follow one rank for all
-/// come out up to four times too short (docs/model.md), and to follow all ranks takes too long.
+/// Whether predictions of a collective can be compared. For alltoalls with several ranks on a node, predictions that
+/// follow one rank for all are up to four times too short (docs/model.md), and to follow all ranks takes too long.
 pub fn is_predicted(collective: Collective, ranks_per_node: u32) -> bool {
     collective != Collective::Alltoall || ranks_per_node == 1
 }

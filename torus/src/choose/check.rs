@@ -1,4 +1,4 @@
-//! What tables must fulfil.
+//! Checks of decision tables.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::rule::{Knowledge, Row, Rule, Uses};
 use crate::collectives::Collective;
 use crate::geometry::Shape;
 
-/// Checks that rules have rows for all sizes, and that each is asked.
+/// Checks that rules have rows for all sizes, and that no earlier rules cover a rule.
 pub(super) fn check_rules(classes: &[ShapeClass], rules: &[Rule]) -> Result<(), TableError> {
     rules.iter().try_for_each(Rule::check_rows)?;
     for (at, rule) in rules.iter().enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn check_rules(classes: &[ShapeClass], rules: &[Rule]) -> Result<(), 
     Ok(())
 }
 
-/// Checks that there is a rule for everything.
+/// Checks that there is a rule for every collective and all that ranks may know of its sizes.
 pub(super) fn check_complete(rules: &[Rule]) -> Result<(), TableError> {
     for collective in Collective::ALL {
         for knowledge in Knowledge::ALL.into_iter().filter(|known| known.is_of(collective)) {
@@ -40,8 +40,8 @@ pub(super) fn check_complete(rules: &[Rule]) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Checks that of each row, on every shape of its class that is tried, an algorithm serves, and that no algorithm is
-/// named for nothing.
+/// Checks that in each row an algorithm serves every sample shape of the rule's class, and that each named algorithm
+/// serves some sample.
 pub(super) fn check_served(classes: &[ShapeClass], rules: &[Rule]) -> Result<(), TableError> {
     let with_numbers = |shape: Shape| {
         let of = Features::of(&shape);
@@ -110,7 +110,7 @@ impl Row {
         samples: &[(Shape, Features)],
     ) -> Result<(), TableError> {
         let wrong = |problem: TableProblem| problem.at(self.line);
-        // Whether the name is one at all.
+        // Each name must be that of an algorithm that serves some sample.
         for name in self.candidates.names() {
             let mut refused = None;
             let mut serves = false;

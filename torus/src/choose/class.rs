@@ -1,16 +1,16 @@
-//! Classes of shapes: an interval for each number of a shape.
+//! Classes of shapes: an interval for each feature of a shape.
 
 use super::feature::{Feature, Features, NumberRange};
 use crate::geometry::Shape;
 
-/// Shapes whose numbers lie in these intervals.
+/// The shapes whose features lie in these intervals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShapeClass {
-    /// As rules call it.
+    /// The name that rules use.
     pub name: String,
     /// The intervals, in the order of [`Feature::ALL`].
     pub bounds: [NumberRange; Feature::ALL.len()],
-    /// Shapes of it.
+    /// Some shapes of the class.
     pub examples: Vec<Shape>,
 }
 
@@ -21,7 +21,7 @@ impl ShapeClass {
         ShapeClass { name: name.to_owned(), bounds, examples: Vec::new() }
     }
 
-    /// The smallest class of these shapes; of all, if there are none.
+    /// The smallest class that contains these shapes; the class of all shapes if there are none.
     pub fn like(name: &str, examples: Vec<Shape>) -> Self {
         let mut class = ShapeClass::all(name);
         let all: Vec<Features> = examples.iter().map(Features::of).collect();
@@ -35,23 +35,23 @@ impl ShapeClass {
         class
     }
 
-    /// Whether a shape with these numbers is of it.
+    /// Whether the class contains a shape with these features.
     pub fn contains(&self, of: &Features) -> bool {
         self.distance(of) == 0
     }
 
-    /// How far the shape is from it: over all numbers, how many sixteenths of doublings they are outside.
+    /// Distance of a shape from the class: the sum over its features of the weighted sixteenths of doublings outside.
     pub fn distance(&self, of: &Features) -> u64 {
         let bounds = Feature::ALL.iter().zip(&self.bounds);
         bounds.map(|(&feature, bounds)| bounds.weighed(feature, of.get(feature))).sum()
     }
 
-    /// Whether all shapes of `other` are of it.
+    /// Whether the class contains all shapes of `other`.
     pub(super) fn covers(&self, other: &ShapeClass) -> bool {
         self.bounds.iter().zip(&other.bounds).all(|(bounds, others)| bounds.covers(*others))
     }
 
-    /// Shapes of it, to try algorithms on: its examples, and those of a fixed list that it has.
+    /// Shapes of the class to try algorithms on: its examples, and shapes of a fixed list.
     pub(super) fn samples(&self) -> Vec<Shape> {
         let is_own = |shape: &Shape| self.contains(&Features::of(shape));
         let mut samples = self.examples.clone();
@@ -60,18 +60,18 @@ impl ShapeClass {
     }
 }
 
-/// Shapes of a class that algorithms are tried on, at most.
+/// The most shapes of the fixed list that are tried for a class.
 const MOST_SAMPLES: usize = 48;
 
-/// Sizes of dimensions: small ones, powers of two, primes, what is even and no power, the last that patterns
-/// serve and the next.
+/// Sizes of dimensions: small ones, powers of two, primes, even numbers that are no powers of two, the largest size
+/// that patterns serve and the next one.
 const SIZES: [u32; 24] = [
     2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 23, 24, 27, 48, 64, 65, 69, 128, 1000, 1024, 1025, 4096,
 ];
-/// Ranks of a node.
+/// Numbers of ranks on a node.
 const PER_NODE: [u32; 7] = [1, 2, 3, 4, 48, 64, 65];
 
-/// Shapes of one, two and three dimensions. One that comes early is unlike the one before.
+/// Shapes of one, two and three dimensions, in an order in which neighbours differ.
 fn sampled() -> impl Iterator<Item = Shape> {
     let n = SIZES.len();
     let nodes = move |at: usize| {

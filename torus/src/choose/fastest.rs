@@ -1,4 +1,4 @@
-//! The fastest of several rows, by the network model.
+//! The fastest of several rows, predicted by the network model.
 
 use super::case::Case;
 use super::feature::Feature;
@@ -8,19 +8,20 @@ use crate::collectives::Collective;
 use crate::geometry::Shape;
 use crate::sim::Machine;
 
-/// Algorithms that are predicted for a choice, times ranks: what a choice takes grows with both.
+/// The most algorithms that are predicted for a choice, times ranks: the time of a choice grows with both.
 const PREDICTED_TIMES_RANKS: u32 = 128;
-/// Algorithms at most.
+/// The most algorithms that are predicted for a choice.
 const MOST_PREDICTED: u32 = 16;
-/// A longer call is predicted as one of this many bytes, which takes less time: the same is fastest.
+/// A longer call is predicted at this size, in bytes: this takes less time, and the same algorithm is fastest.
 const MOST_BYTES: u64 = 8 << 20;
-/// The same of a prefix reduction, each of whose messages is a whole vector.
+/// The same limit for a prefix reduction, in bytes: each of its messages is a whole vector.
 const MOST_BYTES_OF_PREFIXES: u64 = 1 << 20;
-/// How much longer the nearest class's row must take for another to be taken.
+/// How many times as long as another row the nearest class's row must take for the other to be taken.
 const WORTH: f64 = 1.02;
 
-/// Which of these rows, the nearest first, is predicted to be fastest on a shape; of all that say the same the
-/// first. It has no clock: all who ask the same get the same answer, where arithmetic is the same.
+/// Returns the index of the row that is predicted to be fastest on a shape. The nearest row comes first; of rows with
+/// the same messages only the first is predicted. There is no time limit: equal queries have equal results on all
+/// ranks whose arithmetic is the same.
 pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Shape) -> usize {
     let Some(machine) = Machine::built_in(&model.machine) else { return 0 };
     let Ok(network) = machine.network_or_rings(shape) else { return 0 };
@@ -54,7 +55,7 @@ pub fn fastest(rows: &[Found<'_>], query: &Query<'_>, model: &Model, shape: &Sha
 }
 
 impl Choice {
-    /// Whether it has the same messages as another, in a call of so many bytes of a rank.
+    /// Whether two choices have the same messages in a call with `bytes` bytes on a rank.
     fn does_as(&self, other: &Choice, bytes: u64) -> bool {
         let (segment, others) = (self.segment_bytes, other.segment_bytes);
         self.algorithm.name == other.algorithm.name

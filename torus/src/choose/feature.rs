@@ -1,31 +1,31 @@
-//! What of a shape decides: a few numbers, and how far apart two values of one are.
+//! Features of shapes: the numbers by which tables select rules, and distances between their values.
 
 use std::fmt;
 
 use crate::geometry::{AxisLink, Shape};
 
 crate::named! {
-    /// A number that a shape has, by which classes tell shapes apart.
+    /// A number by which classes distinguish shapes.
     pub enum Feature {
         /// Ranks.
         Ranks = "ranks",
-        /// Nodes: ranks, by the ranks of each node.
+        /// Nodes: the ranks over the ranks of each node.
         Nodes = "nodes",
         /// Ranks that share each node.
         PerNode = "per_node",
-        /// Dimensions between nodes of more than one coordinate, at least 1.
+        /// Dimensions between nodes with more than one coordinate, at least 1.
         Dims = "dims",
-        /// The longest dimension; the ranks of a node are one.
+        /// The size of the longest dimension; the ranks of a node count as a dimension.
         Widest = "widest",
-        /// The largest prime factor of a dimension between nodes; 1 if all have one coordinate. Of 2, all are
+        /// The largest prime factor of the dimensions between nodes; 1 if all have one coordinate, 2 if all sizes are
         /// powers of two.
         Prime = "prime",
     }
 }
 
 impl Feature {
-    /// How much a doubling of it counts in the distance of a shape from a class. Dimensions, and the ranks of
-    /// a node, change what messages are; more of the same nodes only how many there are.
+    /// Weight of a doubling of the feature in the distance of a shape from a class. Dimensions and the ranks of a
+    /// node change the structure of the messages; a larger number of the same nodes only changes how many there are.
     const fn weight(self) -> u64 {
         match self {
             Feature::Dims | Feature::PerNode => 4,
@@ -58,28 +58,28 @@ fn largest_prime(mut size: u32) -> u32 {
     size
 }
 
-/// The numbers of a shape, in the order of [`Feature::ALL`].
+/// The features of a shape, in the order of [`Feature::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Features([u32; Feature::ALL.len()]);
 
 impl Features {
-    /// Those of a shape.
+    /// The features of a shape.
     pub fn of(shape: &Shape) -> Self {
         Features(Feature::ALL.map(|feature| feature.of(shape)))
     }
 
-    /// One of them.
+    /// The value of one feature.
     pub fn get(&self, feature: Feature) -> u32 {
         self.0[feature as usize]
     }
 }
 
-/// Whole numbers from the first to the last, both among them.
+/// An interval of whole numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NumberRange {
     /// The least.
     pub first: u32,
-    /// The greatest; without it there is no bound.
+    /// The greatest; `None` is no upper bound.
     pub last: Option<u32>,
 }
 
@@ -92,25 +92,25 @@ impl NumberRange {
         NumberRange { first: value, last: Some(value) }
     }
 
-    /// Whether a number is in it.
+    /// Whether the interval contains a number.
     pub fn contains(self, value: u32) -> bool {
         self.first <= value && self.last.is_none_or(|last| value <= last)
     }
 
-    /// Whether all of `other` is in it.
+    /// Whether the interval contains all of `other`.
     pub fn covers(self, other: NumberRange) -> bool {
         let reaches = |last| other.last.is_some_and(|others| others <= last);
         self.first <= other.first && self.last.is_none_or(reaches)
     }
 
-    /// The smallest interval with this one and a number.
+    /// Returns the smallest interval that contains this one and a number.
     #[must_use]
     pub fn and(self, value: u32) -> Self {
         let last = self.last.map(|last| last.max(value));
         NumberRange { first: self.first.min(value), last }
     }
 
-    /// How far a number is from it, in sixteenths of doublings; at least 1 if it is outside.
+    /// Distance of a number from the interval, in sixteenths of doublings; at least 1 if the number is outside.
     pub(super) fn away(self, value: u32) -> u64 {
         match self.last {
             _ if value < self.first => (sixteenths(self.first) - sixteenths(value)).max(1),
@@ -119,7 +119,7 @@ impl NumberRange {
         }
     }
 
-    /// The same, as a feature's distance counts.
+    /// The distance of a number from the interval, times the weight of the feature.
     pub(super) fn weighed(self, feature: Feature, value: u32) -> u64 {
         feature.weight() * self.away(value)
     }
@@ -135,8 +135,8 @@ impl fmt::Display for NumberRange {
     }
 }
 
-/// Sixteen times the logarithm of `value` to base 2, by parts of a straight line: whole numbers, so that it is
-/// the same on every machine.
+/// Sixteen times log2 of `value`, interpolated linearly between powers of two, in whole numbers: the same on every
+/// machine.
 fn sixteenths(value: u32) -> u64 {
     let value = u64::from(value.max(1));
     let whole = value.ilog2();
@@ -165,7 +165,7 @@ mod tests {
         let interval = NumberRange { first: 8, last: Some(64) };
         assert_eq!([8, 9, 64].map(|value| interval.away(value)), [0; 3]);
         assert_eq!([4, 2, 128, 96].map(|value| interval.away(value)), [16, 32, 16, 8]);
-        // However near, it is outside.
+        // Every number outside has a distance of at least 1.
         assert_eq!(NumberRange { first: 1, last: Some(1024) }.away(1025), 1);
         assert_eq!(NumberRange::ALL.away(u32::MAX), 0);
         assert!(NumberRange::ALL.covers(interval) && !interval.covers(NumberRange::ALL));

@@ -1,12 +1,13 @@
 //! Decision tables: which algorithm performs a call, on how many ports and in which pieces, as data.
 //!
-//! A [`DecisionTable`] has rules, each for some collectives on the shapes of a [`ShapeClass`] and some numbers
-//! of ports. The rows of a rule are intervals of sizes. What a table says depends only on what all ranks of a
-//! call share; [`Query`] is all of that. A shape of no class goes by the nearest one; where the table has a [`Model`] for
-//! it, by the row of the nearest classes that the network model predicts to be [`fastest`]. Tables are written as text
-//! elsewhere; here is what they mean, and how they are judged ([`DecisionTable::new`], [`DecisionTable::check_served`]).
+//! A [`DecisionTable`] has rules. A rule is for some collectives on the shapes of a [`ShapeClass`] and some numbers
+//! of ports; its rows are for intervals of sizes. The choice depends only on values that all ranks of a call share:
+//! the [`Query`]. For a shape without a class the nearest class decides or, if the table has a [`Model`] for the
+//! shape, the row of the nearest classes that the network model predicts to be [`fastest`]. Other crates read tables
+//! from text; this module has their meaning and their checks ([`DecisionTable::new`],
+//! [`DecisionTable::check_served`]).
 //!
-//! After MPICH's selection by JSON files (src/mpi/coll/coll_selection) and UCC's scores, with classes of shapes
+//! Similar to MPICH's selection by JSON files (src/mpi/coll/coll_selection) and UCC's scores, with classes of shapes
 //! in place of numbers of processes.
 
 mod candidate;

@@ -1,17 +1,17 @@
-//! Which shapes without a class the network model chooses for.
+//! The shapes without a class for which the network model chooses.
 
 use super::feature::NumberRange;
 
-/// The model that chooses among the rows of the nearest classes.
+/// A model that chooses among the rows of the nearest classes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Model {
     /// The machine: one of [`Machine::NAMES`](crate::sim::Machine::NAMES).
     pub machine: String,
-    /// Of how many ranks.
+    /// Numbers of ranks for which the model chooses.
     pub ranks: NumberRange,
 }
 
 impl Model {
-    /// The most ranks: of more, a choice takes too long.
+    /// The most ranks for which the model may choose: with more, a choice takes too long.
     pub const MOST_RANKS: u32 = 64;
 }

@@ -1,36 +1,36 @@
-//! Rules and rows of tables.
+//! The rules and rows of decision tables.
 
 use super::candidate::Candidates;
 use super::feature::NumberRange;
 use crate::collectives::Collective;
 
 crate::named! {
-    /// What messages travel through.
+    /// The medium of messages.
     #[derive(Default)]
     pub enum Wire {
-        /// Interfaces that move data by themselves, and links between them.
+        /// Network interfaces that move data by themselves, and links between them.
         #[default]
         Network = "network",
-        /// The memory of one host: every rank is as near as any other, and whoever drives a port
-        /// moves its data.
+        /// The memory of one host: all ranks are equally near, and the thread that drives a port moves the port's
+        /// data.
         Memory = "memory",
     }
 }
 
 crate::named! {
-    /// What ranks know of the sizes of a call.
+    /// What ranks know of the sizes of blocks in a call.
     pub enum Knowledge {
-        /// All ranks know all.
+        /// All ranks know all sizes.
         Known = "known",
-        /// Each those of the blocks that it gives and gets, so that nothing can depend on them.
+        /// A rank knows the sizes of the blocks that it gives and gets. Nothing may depend on them.
         Unknown = "unknown",
-        /// The same, but all have learnt how long the longest is.
+        /// As `Unknown`, but all ranks have learnt the length of the longest block.
         Learnt = "learnt",
     }
 }
 
 impl Knowledge {
-    /// Whether there are such calls.
+    /// Whether the collective has calls with this knowledge.
     pub fn is_of(self, collective: Collective) -> bool {
         match self {
             Knowledge::Known => true,
@@ -45,24 +45,24 @@ impl Knowledge {
     }
 }
 
-/// How messages are cut.
+/// How data are cut into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Segmentation {
-    /// They are not.
+    /// They are not cut.
     Whole,
-    /// Into as many parts as this, of what one port has of all data of a rank.
+    /// The data that a port moves for a rank are cut into this many parts.
     Parts {
         /// The number of parts.
         parts: u64,
-        /// The shortest message that is made so, bytes.
+        /// The shortest message that a cut makes, in bytes.
         least: u64,
-        /// The longest, bytes.
+        /// The longest message, in bytes.
         most: u64,
     },
 }
 
 impl Segmentation {
-    /// Of this many bytes at most.
+    /// Messages of at most `bytes` bytes.
     pub const fn bytes(bytes: u64) -> Self {
         Segmentation::Parts { parts: 1, least: bytes, most: bytes }
     }
@@ -77,14 +77,14 @@ impl Segmentation {
     }
 }
 
-/// How many ports a call uses.
+/// The number of ports that a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uses {
-    /// All that there are.
+    /// All ports of the call.
     All,
-    /// All, but one for data of a rank, all its blocks together, of up to so many bytes.
+    /// One port if a rank's data, all its blocks together, are at most this many bytes; else all ports.
     AllAbove(u64),
-    /// So many, or all if there are fewer.
+    /// This many ports, or all if the call has fewer.
     Only(u32),
 }
 
@@ -101,36 +101,36 @@ impl Uses {
 /// What a rule says for an interval of sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// The line of its text.
+    /// The line of the row in the table's text.
     pub line: u32,
-    /// Sizes above this; of 0 also none, bytes.
+    /// The row is for sizes above this, in bytes; 0 includes calls without data.
     pub above: u64,
-    /// Sizes up to this; without it there is no bound, bytes.
+    /// The row is for sizes up to this, in bytes; `None` is no upper bound.
     pub up_to: Option<u64>,
-    /// The algorithms, of which one serves the shape.
+    /// The algorithms, of which the first that serves the shape is used.
     pub candidates: Candidates,
-    /// Ports.
+    /// The ports that the call uses.
     pub ports: Uses,
-    /// How messages are cut.
+    /// How data are cut into messages.
     pub segment: Segmentation,
 }
 
 /// What a table says for some collectives on a class of shapes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
-    /// The line of its text.
+    /// The line of the rule in the table's text.
     pub line: u32,
     /// The collectives.
     pub collectives: Vec<Collective>,
-    /// What ranks know of sizes.
+    /// What ranks know of the sizes of blocks.
     pub knowledge: Knowledge,
-    /// The number of the class in the table.
+    /// The index of the class in the table.
     pub class: usize,
-    /// Ports that calls have.
+    /// The numbers of ports that calls of the rule have.
     pub available: NumberRange,
-    /// Whether sizes are those of one block, where there are blocks; else they are of all data of a rank.
+    /// Whether sizes are those of one block, if there are blocks; else they are those of all data of a rank.
     pub is_of_block: bool,
-    /// By size, ascending, with no hole between.
+    /// Rows by ascending size, without gaps.
     pub rows: Vec<Row>,
 }
 

@@ -1,4 +1,4 @@
-//! Tables, and what they say of a call.
+//! Decision tables, and their answers to queries.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,23 +15,24 @@ use crate::collectives::Collective;
 use crate::geometry::Shape;
 use crate::registry::Algorithm;
 
-/// All that a choice depends on: the same on all ranks of a call.
+/// All that a choice depends on; the same on all ranks of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
     /// The collective.
     pub collective: Collective,
-    /// What ranks know of sizes.
+    /// What ranks know of the sizes of blocks.
     pub knowledge: Knowledge,
-    /// The shape's numbers.
+    /// The features of the shape.
     pub shape: &'a Features,
-    /// Bytes of the vector, or of the average block; of the longest if that is what is known; 0 if nothing is.
+    /// Bytes of the vector or of the average block; of the longest block if only this is known; 0 if no size is
+    /// known.
     pub bytes: u64,
-    /// Ports that the call has: of those that there are, as many as the shape has directions.
+    /// Ports of the call: the ports of a rank, at most as many as the shape has directions.
     pub ports: u32,
 }
 
 impl Query<'_> {
-    /// The same for all sizes up to a power of two.
+    /// Rounds the size up to a power of two.
     #[must_use]
     pub fn rounded(self) -> Self {
         let bytes = match self.bytes {
@@ -47,7 +48,7 @@ impl Query<'_> {
     }
 }
 
-/// What a call does not say.
+/// The parameters of a call that the caller does not specify.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The algorithm.
@@ -59,7 +60,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Ports and messages, for people: `6 ports, messages up to 65536 B`.
+    /// Ports and messages as text: `6 ports, messages up to 65536 B`.
     pub fn how(&self) -> String {
         let plural = if self.ports == 1 { "" } else { "s" };
         match self.segment_bytes {
@@ -69,14 +70,14 @@ impl Choice {
     }
 }
 
-/// What a table says of a call, before it is known which algorithm serves the shape.
+/// The row of a table for a call, before it is known which algorithm serves the shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'t> {
-    /// The table that says so: the one asked, or the one that it names for all else.
+    /// The table of the row: the table that was asked, or its `otherwise` table.
     pub table: &'t DecisionTable,
     /// The rule.
     pub rule: &'t Rule,
-    /// Its row.
+    /// The row of the rule.
     pub row: &'t Row,
     /// Number of ports.
     pub ports: u32,
@@ -89,27 +90,27 @@ pub struct Found<'t> {
 /// How a row was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// The shape is of the rule's class, and the ports are those that it is for.
+    /// The rule's class contains the shape, and the rule is for the call's ports.
     Own,
-    /// No other rule is nearer.
+    /// The rule is the nearest.
     Nearest,
-    /// It is the one of the nearest rules that the table's [`Model`] predicts to be fastest.
+    /// Of the nearest rules' rows, the table's [`Model`] predicts this one to be the fastest.
     Fastest,
 }
 
 impl Found<'_> {
-    /// With the algorithm that serves a shape.
+    /// The choice, with the algorithm that serves a shape.
     pub fn on(&self, collective: Collective, shape: &Shape, of: &Features) -> Choice {
         self.by(self.row.candidates.on(collective, shape, of))
     }
 
-    /// With the algorithm that it is known to mean.
+    /// The choice, with a given algorithm.
     pub fn by(&self, algorithm: Algorithm) -> Choice {
         Choice { algorithm, ports: self.ports, segment_bytes: self.segment_bytes }
     }
 }
 
-/// `table network, line 41: class pair, above 8192 B`, for people.
+/// Writes text such as `table network, line 41: class pair, above 8192 B`.
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { line, above, up_to, .. } = self.row;
@@ -133,7 +134,7 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// See the module documentation.
+/// A decision table: see the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DecisionTable {
     name: String,
@@ -145,12 +146,13 @@ pub struct DecisionTable {
     model: Option<Model>,
 }
 
-/// Another table, for what no rule is for.
+/// Another table, for calls that no rule is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Otherwise {
-    /// It is asked for collectives without a rule.
+    /// The table for collectives without a rule.
     pub table: Arc<DecisionTable>,
-    /// Whether also for shapes and ports that no rule of the collective is for. Else they go by the nearest.
+    /// Whether the table is also for shapes and ports that no rule of the collective is for. Else the nearest rule
+    /// is.
     pub is_for_others: bool,
 }
 
@@ -158,14 +160,14 @@ impl DecisionTable {
     /// The version of the text form.
     pub const VERSION: u32 = 1;
 
-    /// A table, whose rows leave no hole, and whose rules are all asked; with `otherwise` it need not have rules for
-    /// all collectives.
+    /// Creates a table. Its rows must leave no gap, and no rule may be hidden by earlier ones. Without `otherwise` it
+    /// must have rules for all collectives.
     ///
     /// # Errors
     /// [`TableError`].
     ///
     /// # Panics
-    /// If a rule has the number of a class that is not there.
+    /// If a rule has the index of a class that does not exist.
     pub fn new(
         name: String,
         wire: Wire,
@@ -183,58 +185,58 @@ impl DecisionTable {
         Ok(table)
     }
 
-    /// With a number of [`stage_bytes`](DecisionTable::stage_bytes).
+    /// Sets [`stage_bytes`](DecisionTable::stage_bytes).
     #[must_use]
     pub fn with_stage_bytes(mut self, stage_bytes: Option<u64>) -> Self {
         self.stage_bytes = stage_bytes;
         self
     }
 
-    /// With a [`model`](DecisionTable::model).
+    /// Sets the [`model`](DecisionTable::model).
     #[must_use]
     pub fn with_model(mut self, model: Option<Model>) -> Self {
         self.model = model;
         self
     }
 
-    /// As people call it.
+    /// The name of the table.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is for.
+    /// The wire that the table is for.
     pub fn wire(&self) -> Wire {
         self.wire
     }
 
-    /// On a wire that registers memory, where no registrations can be kept: the most bytes that a call copies to save
-    /// two registrations, if the table says it.
+    /// The most bytes that a call copies to save two registrations, if the table has this key. It applies to wires
+    /// that register memory, if registrations cannot be kept.
     pub fn stage_bytes(&self) -> Option<u64> {
         self.stage_bytes
     }
 
-    /// What chooses for some shapes without a class.
+    /// The model that chooses for some shapes without a class.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
     }
 
-    /// Its rules, in order.
+    /// The rules, in order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Its classes.
+    /// The classes.
     pub fn classes(&self) -> &[ShapeClass] {
         &self.classes
     }
 
-    /// A hash of all that it says, to compare between ranks that have the same hopbine.
+    /// A hash of the table's contents. Ranks with the same hopbine compare it.
     pub fn fingerprint(&self) -> u64 {
         self.marks().last().map_or(0, |&(_, hash)| hash)
     }
 
-    /// The lines of its head, its rules and their rows, each with a hash of what it and all before it say: the same
-    /// from a text with other comments. Two tables differ first where their hashes do.
+    /// The lines of the table's head, its rules and their rows, each with a hash of the contents up to there.
+    /// Comments in the text do not count. Two tables first differ at the first line whose hashes differ.
     pub fn marks(&self) -> Vec<(u32, u64)> {
         let mut hasher = DefaultHasher::new();
         let otherwise = self.otherwise.as_ref();
@@ -255,8 +257,8 @@ impl DecisionTable {
         marks
     }
 
-    /// Checks that of each row, on every shape of its class that is tried, an algorithm serves, and that no
-    /// algorithm is named for nothing.
+    /// Checks that in each row an algorithm serves every sample shape of the rule's class, and that each named
+    /// algorithm serves some sample.
     ///
     /// # Errors
     /// [`TableError`].
@@ -264,10 +266,10 @@ impl DecisionTable {
         check_served(&self.classes, &self.rules)
     }
 
-    /// What it says of a call: the row for its size, of the first of the nearest rules.
+    /// Returns the row for a call: of the first of the nearest rules, the row for the call's size.
     ///
     /// # Panics
-    /// Never: [`DecisionTable::new`] has seen that there is a rule for every collective.
+    /// Never: [`DecisionTable::new`] has checked that there is a rule for every collective.
     pub fn find(&self, query: &Query<'_>) -> Found<'_> {
         let mut nearest: Option<(u64, &Rule)> = None;
         for (away, rule) in self.rules_of(query) {
@@ -288,7 +290,7 @@ impl DecisionTable {
         self.row(rule, query, if away == 0 { Fit::Own } else { Fit::Nearest })
     }
 
-    /// Whether the model chooses for a call: the shape is of no class, and of few ranks.
+    /// Whether the model chooses for a call: sizes are known, and the shape is in no class and has few ranks.
     pub fn has_model_for(&self, query: &Query<'_>) -> bool {
         let Query { collective, knowledge, shape, .. } = *query;
         let in_model = |model: &Model| model.ranks.contains(shape.get(Feature::Ranks));
@@ -298,14 +300,15 @@ impl DecisionTable {
             && !self.classes.iter().any(|class| class.contains(shape))
     }
 
-    /// What the model chooses among: of each rule the row for the call's size, the nearest first.
+    /// Returns the rows among which the model chooses: of each rule the row for the call's size, the nearest rule
+    /// first.
     pub fn nearest(&self, query: &Query<'_>) -> Vec<Found<'_>> {
         let mut rules: Vec<(u64, &Rule)> = self.rules_of(query).collect();
         rules.sort_by_key(|&(away, _)| away);
         rules.into_iter().map(|(_, rule)| self.row(rule, query, Fit::Fastest)).collect()
     }
 
-    /// The rules for a call, in order, and how far it is from them.
+    /// The rules for the collective of a call, in order, each with its distance from the call.
     fn rules_of<'t>(&'t self, query: &Query<'_>) -> impl Iterator<Item = (u64, &'t Rule)> {
         let Query { collective, knowledge, shape, ports, .. } = *query;
         let rules = self.rules.iter().filter(move |rule| rule.is_of(collective, knowledge));
@@ -326,5 +329,5 @@ impl DecisionTable {
     }
 }
 
-/// How much a doubling of ports counts in the distance from a rule, as [`Feature::Dims`] does.
+/// Weight of a doubling of ports in the distance from a rule; the same as that of [`Feature::Dims`].
 const PORTS_WEIGHT: u64 = 4;

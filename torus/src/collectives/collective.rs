@@ -1,4 +1,4 @@
-//! The collectives by name, with what follows from their rows.
+//! The collectives, and the properties that follow from their rows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// All of them, in the order of the documentation's tables.
+    /// All collectives, in the order of the documentation's tables.
     pub const ALL: [Collective; 11] = [
         Collective::Allreduce,
         Collective::ReduceScatter,
@@ -60,7 +60,7 @@ impl Collective {
         self.row().name
     }
 
-    /// True if one rank plays a special part.
+    /// True if the collective has a root.
     #[inline]
     pub const fn is_rooted(self) -> bool {
         self.row().is_rooted
@@ -77,7 +77,7 @@ impl Collective {
         self.row().payload
     }
 
-    /// How many blocks the data of a rank of `n_ranks` are at most: of a vector, or of nothing, 1.
+    /// The most blocks that a rank's data have on `n_ranks` ranks: 1 for a vector or a token.
     pub const fn n_blocks(self, n_ranks: u32) -> u32 {
         match self.payload() {
             Payload::Vector | Payload::Token => 1,
@@ -85,18 +85,18 @@ impl Collective {
         }
     }
 
-    /// What `rank` of `n_ranks` brings.
+    /// The share of the data that `rank` of `n_ranks` contributes.
     pub fn gives(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
         self.row().gives.of(rank, root, n_ranks)
     }
 
-    /// What `rank` of `n_ranks` has in the end.
+    /// The share of the data that `rank` of `n_ranks` has at the end.
     pub fn gets(self, rank: Rank, root: Rank, n_ranks: u32) -> Share {
         self.row().gets.of(rank, root, n_ranks)
     }
 
-    /// True if all that `rank` of `n_ranks` gets is what it brings, so that nothing has to reach it: the
-    /// root of a bcast.
+    /// True if `rank` of `n_ranks` contributes all that it gets, so that no message has to reach it: the root of a
+    /// bcast.
     pub fn brings_all(self, rank: Rank, root: Rank, n_ranks: u32) -> bool {
         self.payload() == Payload::Vector
             && !self.is_reduction()
@@ -104,12 +104,12 @@ impl Collective {
             && self.gets(rank, root, n_ranks) == Share::All
     }
 
-    /// Whose contributions are combined in what a rank gets.
+    /// The ranks whose contributions a result combines.
     pub const fn sums(self) -> Sums {
         self.row().sums
     }
 
-    /// How many ranks contribute to what `rank` gets: ranks `0..contributors`.
+    /// Returns the number of ranks that contribute to the result of `rank`: ranks `0..contributors`.
     pub fn contributors(self, rank: Rank, n_ranks: u32) -> u32 {
         match self.sums() {
             Sums::Everyone => n_ranks,
@@ -118,7 +118,7 @@ impl Collective {
         }
     }
 
-    /// True if several ranks get the same reduction: it must have the same bits everywhere.
+    /// True if several ranks get the same reduction, which must then have the same bits on all of them.
     pub fn gets_copies(self) -> bool {
         self.is_reduction()
             && self.row().gets == Holders::Each(Share::All)
@@ -130,35 +130,34 @@ impl Collective {
         self.row().forms.iter().find(|(known, _)| *known == form).map(|(_, phases)| *phases)
     }
 
-    /// True if it also exists as single messages between all pairs of ranks.
+    /// True if the collective also exists as single messages between all pairs of ranks.
     pub const fn is_pairwise(self) -> bool {
         self.row().is_pairwise
     }
 
-    /// True if it also exists as single messages between the root and every other rank.
+    /// True if the collective also exists as single messages between the root and every other rank.
     pub const fn is_linear(self) -> bool {
         self.row().is_linear
     }
 
-    /// What ranks do with whole vectors that travel along spanning trees, if it exists so:
-    /// combine them on the way to the root, or store them on the way from it.
+    /// The action of ranks in the form that moves whole vectors along spanning trees, if there is one: combine
+    /// vectors on the way to the root, or store them on the way from it.
     pub const fn along_trees(self) -> Option<Action> {
         self.row().along_trees
     }
 
-    /// The least that the busiest of `n_ranks` ranks must send, as a multiple of n (the bytes
-    /// of the vector, or of all blocks of a rank), whatever the algorithm.
+    /// The volume that the busiest of `n_ranks` ranks must send at least, whatever the algorithm, as a multiple of n
+    /// (the bytes of the vector, or of all blocks of a rank).
     ///
-    /// Sources: Chan et al., "Collective communication: theory, practice, and experience"
-    /// (2007) for the bounds (p - 1) / p; rooted collectives are bounded by what the root
-    /// sends, or what every other rank contributes.
+    /// Sources: Chan et al., "Collective communication: theory, practice, and experience" (2007) for the bounds
+    /// (p - 1) / p; rooted collectives are bounded by the volume that the root sends, or that each other rank gives.
     pub fn minimal_volume(self, n_ranks: u32) -> f64 {
         if n_ranks < 2 { 0.0 } else { (self.row().minimal_volume)(f64::from(n_ranks)) }
     }
 
-    /// The fewest steps of any algorithm on `n_ranks` ranks that send and receive at most so many
-    /// messages in a step: each step multiplies the ranks that one rank's data have reached by
-    /// sends + 1 at most, and those that one rank has heard of by receives + 1.
+    /// The fewest steps of any algorithm on `n_ranks` ranks, if a rank sends at most `sends` and receives at most
+    /// `recvs` messages in a step. Each step multiplies the number of ranks that one rank's data have reached by
+    /// `sends` + 1 at most, and the number of ranks whose data one rank has by `recvs` + 1.
     ///
     /// Source: Bruck et al., "Efficient algorithms for all-to-all communications in multiport
     /// message-passing systems" (1997), section 2.
@@ -175,8 +174,8 @@ impl Collective {
     }
 }
 
-/// The exponent of the smallest power of `radix` that is at least `n`: the rounds in which one rank
-/// reaches `n` if the number reached grows `radix` times in each. A radix below 2 counts as 2.
+/// The exponent of the smallest power of `radix` that is at least `n`: the rounds until one rank's data reach `n`
+/// ranks, if each round multiplies the number of ranks reached by `radix`. A radix below 2 counts as 2.
 pub fn ceil_log(n: u32, radix: u32) -> u32 {
     let (mut steps, mut reached) = (0, 1u64);
     while reached < u64::from(n) {
@@ -192,7 +191,7 @@ impl fmt::Display for Collective {
     }
 }
 
-/// A name that is no collective's.
+/// Error: a name that is not the name of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a collective; known are {known}", known = Collective::ALL.map(Collective::name).join(", "))]
 pub struct UnknownCollective(pub String);

@@ -1,5 +1,5 @@
-//! The collectives, a row of data each: what ranks bring, what they have in the end, and the passes
-//! that lead from one to the other.
+//! The collectives, each a row of data: what ranks contribute, what they have at the end, and the passes that lead
+//! from one to the other.
 
 mod collective;
 mod row;

@@ -1,51 +1,51 @@
-//! The types that a collective's row of data is made of.
+//! The types of a collective's row of data.
 
 use crate::names::Rank;
 
-/// What of the data a rank gives to a collective, or gets from it.
+/// The share of the data that a rank contributes to a collective, or gets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Share {
-    /// Nothing: a buffer that MPI calls not significant on this rank.
+    /// Nothing: MPI calls the buffer not significant on this rank.
     Nothing,
-    /// The block of its own number.
+    /// The block with the rank's own number.
     Own,
     /// Every position: the whole vector, or all blocks.
     All,
 }
 
-/// Who has a [`Share`].
+/// The ranks that have a [`Share`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holders {
-    /// Every rank the same.
+    /// Every rank has the share.
     Each(Share),
-    /// The root alone.
+    /// Only the root has the share.
     Root(Share),
-    /// Every rank but the first, who has nothing.
+    /// Every rank but rank 0 has the share; rank 0 has nothing.
     ButFirst(Share),
-    /// Every rank but the last, who has nothing.
+    /// Every rank but the last has the share; the last has nothing.
     ButLast(Share),
 }
 
 /// The ranks whose contributions a result combines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sums {
-    /// Everyone's, on every rank.
+    /// All ranks, in the result of every rank.
     Everyone,
-    /// Those of the ranks up to the one that gets it, itself included.
+    /// The ranks up to the one that gets the result, itself included.
     UpToOwn,
-    /// Those of the ranks before the one that gets it.
+    /// The ranks before the one that gets the result.
     Before,
 }
 
 crate::named! {
     /// What the data consist of.
     pub enum Payload {
-        /// One vector, cut into pieces as equal as possible that nobody owns.
+        /// One vector, cut into pieces as equal as possible, which no rank owns.
         Vector = "vector",
         /// A block for each rank.
         Blocks = "blocks",
-        /// A block for each pair of ranks: a position is a displacement, which leads from each
-        /// rank to another rank, and to each rank from another.
+        /// A block for each pair of ranks. A position is a displacement, which leads from each rank to one rank, and
+        /// to each rank from one rank.
         Pairs = "pairs",
         /// No data.
         Token = "token",
@@ -55,9 +55,9 @@ crate::named! {
 crate::named! {
     /// How a collective is performed over a walk.
     pub enum WalkForm {
-        /// One pass over the walk in which all ranks take the same part.
+        /// One pass over the walk in which all ranks do the same.
         Butterfly = "butterfly",
-        /// The tree towards, or from, the root.
+        /// The tree to, or from, the root.
         Tree = "tree",
         /// Two passes: allreduce as reduce-scatter and allgather (its bandwidth form, B), bcast as
         /// scatter and allgather, reduce as reduce-scatter and gather (Bine, section 4.5).
@@ -68,7 +68,7 @@ crate::named! {
 }
 
 crate::named! {
-    /// What a rank does with what arrives.
+    /// What a rank does with arriving data.
     #[derive(Default)]
     pub enum Action {
         /// Store it, whatever the position held before.
@@ -79,76 +79,76 @@ crate::named! {
     }
 }
 
-/// Which blocks a pass over a walk sends where (algorithms.md section 2).
+/// Which blocks a pass over a walk sends to which peers (algorithms.md section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Routing {
     /// Every rank has every block and forwards it along the toward table: reduce-scatter.
     Toward,
-    /// Blocks go from the root along the same paths: the scatter that an allgather completes.
+    /// Blocks go from the root along the paths of `Toward`: the scatter that an allgather completes.
     FromRoot,
-    /// Every rank sends once, at its first step towards the root, all that it has by then.
+    /// Every rank sends once, at its first step towards the root, all blocks that it has by then.
     ToRoot,
-    /// The same ranks and steps as `ToRoot`, but every message is all blocks: backwards, what the
-    /// root has gathered goes to everyone.
+    /// The ranks and steps of `ToRoot`, but every message contains all blocks. Run backwards, this sends the blocks
+    /// that the root has gathered to all ranks.
     AllToRoot,
-    /// The paths of `Toward` with sources kept apart: logarithmic alltoall.
+    /// The paths of `Toward`, with blocks of different sources kept apart: logarithmic alltoall.
     Displaced,
-    /// Everyone sends all that there is to all its peers at every step.
+    /// Every rank sends all data to all its peers at every step.
     Everything,
 }
 
 /// One pass over a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WalkPhase {
-    /// What is sent.
+    /// Which blocks are sent.
     pub routing: Routing,
     /// The pass runs backwards: last step first, receivers send.
     pub backwards: bool,
-    /// What becomes of what arrives.
+    /// What a rank does with arriving data.
     pub action: Action,
 }
 
 impl WalkPhase {
-    /// The steps in order.
+    /// A pass with the steps in order.
     pub const fn forwards(routing: Routing, action: Action) -> Self {
         WalkPhase { routing, backwards: false, action }
     }
 
-    /// The steps backwards; what arrives is stored.
+    /// A pass with the steps backwards; arriving data are stored.
     pub const fn backwards(routing: Routing) -> Self {
         WalkPhase { routing, backwards: true, action: Action::Copy }
     }
 }
 
-/// What there is to know about a collective.
+/// The properties of a collective.
 #[derive(Debug)]
 pub struct CollectiveRow {
     pub name: &'static str,
     pub is_rooted: bool,
     pub is_reduction: bool,
     pub payload: Payload,
-    /// Pre-condition: what each rank brings.
+    /// Pre-condition: the share that each rank contributes.
     pub gives: Holders,
-    /// Post-condition: what each rank has in the end. All that was given to a position must be
-    /// in it, each contribution once.
+    /// Post-condition: the share that each rank has at the end. A position must contain all that was given to it,
+    /// each contribution once.
     pub gets: Holders,
-    /// Whose contributions there are in what a rank gets, if it is combined.
+    /// The ranks whose contributions a result combines, if the collective is a reduction.
     pub sums: Sums,
-    /// The least that the busiest of p ranks must send, as a multiple of n, the bytes of the
-    /// vector or of all blocks of a rank.
+    /// The volume that the busiest of p ranks must send at least, as a multiple of n, the bytes of the vector or of
+    /// all blocks of a rank.
     pub minimal_volume: fn(p: f64) -> f64,
-    /// Its forms, each with the passes that it consists of.
+    /// The forms, each with its passes.
     pub forms: &'static [(WalkForm, &'static [WalkPhase])],
-    /// It also exists as single messages between all pairs.
+    /// Whether the collective also exists as single messages between all pairs.
     pub is_pairwise: bool,
-    /// It also exists as single messages between the root and every other rank.
+    /// Whether the collective also exists as single messages between the root and every other rank.
     pub is_linear: bool,
-    /// Along spanning trees of the torus, whole vectors: towards the root (`Reduce`) or from
-    /// it (`Copy`).
+    /// The action of the form that moves whole vectors along spanning trees of the torus: towards the root (`Reduce`)
+    /// or from it (`Copy`).
     pub along_trees: Option<Action>,
 }
 
-/// (p - 1) / p: what of n leaves a rank that keeps its own block.
+/// (p - 1) / p: the part of n that leaves a rank which keeps its own block.
 pub fn others_share(p: f64) -> f64 {
     (p - 1.0) / p
 }

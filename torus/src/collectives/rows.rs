@@ -1,4 +1,4 @@
-//! The collectives' data, a row each.
+//! The collectives' rows of data.
 
 use super::row::{
     Action, CollectiveRow, Holders, Payload, Routing, Share, Sums, WalkForm, WalkPhase,
@@ -116,9 +116,9 @@ pub(super) static ROWS: [CollectiveRow; 11] = [
         is_pairwise: true,
         ..PLAIN
     },
-    // Every rank but the last has something that others need.
+    // Each rank but the last must send its vector, as later ranks need it.
     CollectiveRow { name: "scan", sums: Sums::UpToOwn, ..VECTOR_REDUCTION },
-    // Rank 0 gets nothing, and what the last rank has concerns nobody.
+    // Rank 0 gets nothing, and no rank needs the vector of the last rank.
     CollectiveRow {
         name: "exscan",
         gives: ButLast(All),

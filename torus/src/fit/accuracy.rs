@@ -1,6 +1,6 @@
-//! What errors of predictions amount to.
+//! Statistics of the errors of predictions.
 
-/// A quantile of values in ascending order, between neighbours by a straight line.
+/// A quantile of values in ascending order, interpolated linearly between neighbours.
 ///
 /// # Panics
 /// If there are no values.
@@ -10,21 +10,21 @@ pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     below + (above - below) * at.fract()
 }
 
-/// How far predictions are off.
+/// The accuracy of predictions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
-    /// Of how many rows.
+    /// Number of rows.
     pub n: usize,
     /// Median of |predicted / measured - 1|.
     pub median: f64,
-    /// Its 90th percentile.
+    /// 90th percentile of |predicted / measured - 1|.
     pub p90: f64,
     /// Mean of ln(predicted / measured): above 0 if predictions are too long.
     pub bias: f64,
 }
 
 impl Accuracy {
-    /// Of errors, ln(predicted / measured); `None` without any.
+    /// The accuracy for given errors, ln(predicted / measured); `None` if there are no errors.
     pub fn of(errors: &[f64]) -> Option<Self> {
         let mut off: Vec<f64> = errors.iter().map(|error| error.exp_m1().abs()).collect();
         off.sort_by(f64::total_cmp);
@@ -38,11 +38,11 @@ impl Accuracy {
     }
 }
 
-/// What it costs to take what is predicted to be fastest: its measured time over the best measured one, of
-/// each cell in which there was a choice.
+/// Regrets of taking the algorithm that is predicted to be fastest. The regret of a cell is that algorithm's measured
+/// time over the best measured time; a cell counts if it has a choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Regrets {
-    /// Cells.
+    /// Number of cells.
     pub n: usize,
     /// Mean.
     pub mean: f64,
@@ -51,14 +51,14 @@ pub struct Regrets {
 }
 
 impl Regrets {
-    /// Of a cell: pairs of predicted and measured times. `None` with fewer than two.
+    /// The regret of a cell with these pairs of predicted and measured times; `None` for fewer than two pairs.
     pub fn of_cell(pairs: &[(f64, f64)]) -> Option<f64> {
         let chosen = pairs.iter().min_by(|a, b| a.0.total_cmp(&b.0))?.1;
         let best = pairs.iter().map(|pair| pair.1).fold(f64::INFINITY, f64::min);
         (pairs.len() > 1).then_some(chosen / best)
     }
 
-    /// Of the regrets of cells; `None` without any.
+    /// Statistics of the regrets of cells; `None` if there are no cells.
     pub fn of(cells: &[f64]) -> Option<Self> {
         let mut sorted = cells.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -1,14 +1,14 @@
 //! Linear equations with a symmetric, positive definite matrix of a few dozen rows.
 
-/// A matrix by its Cholesky factor.
+/// A matrix, stored as its Cholesky factor.
 pub(super) struct Cholesky {
     n: usize,
-    /// Row by row; above the diagonal nothing is read.
+    /// The factor, row by row; entries above the diagonal are not read.
     lower: Vec<f64>,
 }
 
 impl Cholesky {
-    /// Of an n x n matrix, row by row; `None` if it is not positive definite.
+    /// Factors an n x n matrix, given row by row; `None` if it is not positive definite.
     pub fn new(n: usize, matrix: &[f64]) -> Option<Self> {
         let mut lower = vec![0.0; n * n];
         for i in 0..n {
@@ -25,7 +25,7 @@ impl Cholesky {
         Some(Cholesky { n, lower })
     }
 
-    /// The x for which the matrix times x is `right`.
+    /// Returns the x for which the matrix times x is `right`.
     pub fn solve(&self, right: &[f64]) -> Vec<f64> {
         let (n, lower) = (self.n, &self.lower);
         let mut x = right.to_vec();

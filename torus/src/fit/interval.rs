@@ -1,9 +1,9 @@
-//! Intervals in which 90 % of measured times are to lie.
+//! Intervals that should contain 90 % of the measured times.
 
 use super::accuracy::quantile;
 
 crate::named! {
-    /// A vector's length, by what its time is mostly spent on.
+    /// Classes of a vector's length, by the cost that dominates.
     pub enum SizeClass {
         /// To 2 KiB: latency.
         Short = "to 2 KiB",
@@ -17,7 +17,7 @@ crate::named! {
 }
 
 impl SizeClass {
-    /// The class of a vector of so many bytes.
+    /// The class of a vector of `bytes` bytes.
     pub fn of(bytes: u64) -> Self {
         match bytes {
             0..=2048 => Self::Short,
@@ -29,30 +29,30 @@ impl SizeClass {
 }
 
 crate::named! {
-    /// What performs a call.
+    /// The software that performs a call.
     pub enum Software {
-        /// Messages of MPI.
+        /// MPI messages.
         Mpi = "over MPI",
         /// One port.
         OnePort = "one port",
-        /// Several.
+        /// Several ports.
         Ports = "several ports",
     }
 }
 
-/// Rows whose predictions are off for the same reasons.
+/// Rows whose predictions have errors for the same reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorClass {
     /// The length of the vector.
     pub size: SizeClass,
-    /// What performs the call.
+    /// The software that performs the call.
     pub software: Software,
 }
 
 impl ErrorClass {
     const N: usize = SizeClass::ALL.len() * Software::ALL.len();
 
-    /// All, by length, then by software.
+    /// All classes, by length, then by software.
     pub fn all() -> impl Iterator<Item = Self> {
         let of_size = |size| Software::ALL.map(|software| ErrorClass { size, software });
         SizeClass::ALL.into_iter().flat_map(of_size)
@@ -63,20 +63,20 @@ impl ErrorClass {
     }
 }
 
-/// By class, the bounds of ln(predicted / measured) over the root of log2 of the number of ranks: errors of
-/// steps add up, and steps are about as many as that logarithm.
+/// For each class, bounds of ln(predicted / measured) over the square root of log2 of the number of ranks. Errors of
+/// steps add up, and the number of steps is about that logarithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intervals([[f64; 2]; ErrorClass::N]);
 
-/// Quantiles that bounds are. Rows of a shape err together, and there are few shapes: the bounds are a little
-/// wider than 90 % of the errors that they are taken from.
+/// The quantiles that serve as bounds. Errors of rows of one shape are correlated, and there are few shapes, so the
+/// bounds are a little wider than 90 % of the errors that they are computed from.
 const BOUNDS: [f64; 2] = [0.025, 0.975];
-/// A class with fewer errors takes the bounds of all.
+/// A class with fewer errors than this gets the bounds of all errors.
 const FEWEST: usize = 12;
 
 impl Intervals {
-    /// From errors of predictions that did not know what they predicted: class, ranks, ln(predicted /
-    /// measured). `None` without any.
+    /// Intervals from errors of predictions whose measured times were left out of the fit: class, ranks, ln(predicted
+    /// / measured). `None` if there are no errors.
     pub fn of(errors: &[(ErrorClass, u32, f64)]) -> Option<Self> {
         let bounds = |fewest: usize, is_in: &dyn Fn(ErrorClass) -> bool| {
             let chosen = errors.iter().filter(|(class, ..)| is_in(*class));
@@ -94,24 +94,24 @@ impl Intervals {
         Some(Intervals(intervals))
     }
 
-    /// With given bounds, in the order of [`ErrorClass::all`].
+    /// Intervals with given bounds, in the order of [`ErrorClass::all`].
     pub const fn new(bounds: [[f64; 2]; 12]) -> Self {
         Intervals(bounds)
     }
 
-    /// The bounds of a class: ln(predicted / measured) over the root of log2 of the number of ranks.
+    /// Returns the bounds of a class: ln(predicted / measured) over the square root of log2 of the number of ranks.
     pub fn bounds(&self, class: ErrorClass) -> [f64; 2] {
         self.0[class.index()]
     }
 
-    /// The shortest and the longest time that a measured one is expected to be, in 90 % of all cases.
+    /// Returns the interval around a prediction that should contain the measured time in 90 % of all cases.
     pub fn around(&self, class: ErrorClass, ranks: u32, predicted: f64) -> [f64; 2] {
         let [low, high] = self.bounds(class).map(|bound| bound * spread(ranks));
         [predicted * (-high).exp(), predicted * (-low).exp()]
     }
 }
 
-/// The root of log2 of the number of ranks; of two for one.
+/// The square root of log2 of the number of ranks, at least 1.
 fn spread(ranks: u32) -> f64 {
     f64::from(ranks.max(2)).log2().sqrt()
 }
@@ -137,7 +137,7 @@ mod tests {
             (high / low).ln()
         };
         assert!((width(256) / width(16) - 2f64.sqrt()).abs() < 1e-9);
-        // A class without errors of its own has those of all.
+        // A class without errors has the bounds of all errors.
         let other = ErrorClass { size: SizeClass::Short, software: Software::Mpi };
         assert_eq!(intervals.bounds(other), intervals.bounds(CLASS));
         assert_eq!(Intervals::of(&[]), None);

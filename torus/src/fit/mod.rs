@@ -1,9 +1,10 @@
 //! Parameters of a model from measurements, and how far the model can be trusted.
 //!
-//! Times span six decades, so errors are logarithms: ln(predicted / measured). A [`Problem`] is what is
-//! unknown and what was measured; [`Problem::fit`] finds the values, [`Problem::standard_errors`] how well
-//! they are known, [`Problem::undetermined`] those that the measurements do not determine. [`Accuracy`],
-//! [`Regrets`] and [`Intervals`] judge predictions. All of it is deterministic, and knows nothing of networks.
+//! Times span six decades, so errors are logarithms: ln(predicted / measured). A [`Problem`] has unknowns and
+//! observations. [`Problem::fit`] finds the values of the unknowns, [`Problem::standard_errors`] computes their
+//! standard errors, and [`Problem::undetermined`] lists the unknowns that the observations do not determine.
+//! [`Accuracy`], [`Regrets`] and [`Intervals`] judge predictions. Everything is deterministic and independent of
+//! networks.
 
 mod accuracy;
 mod cholesky;

@@ -4,37 +4,37 @@ use std::collections::HashMap;
 
 use super::cholesky::Cholesky;
 
-/// A value that is sought.
+/// A parameter to fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unknown {
-    /// What is known of it beforehand, in its own unit; above 0.
+    /// Prior value, in the parameter's own unit; above 0.
     pub source: f64,
-    /// How well: the standard deviation of the logarithm. Several if next to nothing is known.
+    /// Standard deviation of the logarithm of the prior value; several if almost nothing is known.
     pub sigma: f64,
 }
 
-/// What was measured once.
+/// One measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The time, in the unit of the model's; above 0.
+    /// The time, in the unit of the model's times; above 0.
     pub time: f64,
-    /// How much it counts; 0 for not at all.
+    /// Weight in the sum; 0 excludes the observation.
     pub weight: f64,
-    /// Observations of a group err together.
+    /// Observations of one group have correlated errors.
     pub group: usize,
 }
 
-/// Why there is no fit.
+/// Why a fit fails.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Too little was measured.
+    /// There are too few measured times.
     #[error(
         "{observations} measured times do not determine {unknowns} parameters: there must be more times than parameters"
     )]
     TooFew {
-        /// Observations with a weight.
+        /// Observations with a weight above 0.
         observations: usize,
-        /// Values sought.
+        /// Number of unknowns.
         unknowns: usize,
     },
     /// A measured time, or a value of a source, that has no logarithm.
@@ -43,22 +43,21 @@ pub enum FitError {
         /// The value.
         value: f64,
     },
-    /// The model predicts no time.
+    /// The model predicts a time that is not above 0.
     #[error("the model predicts {value} for observation {observation}: times must be above 0")]
     Prediction {
-        /// Its number, from 0.
+        /// Index of the observation, from 0.
         observation: usize,
-        /// What it predicts.
+        /// The prediction.
         value: f64,
     },
 }
 
-/// What is sought, and what was measured.
+/// A fit to solve: unknowns and observations.
 ///
-/// Sought is the minimum of the sum over observations of sqrt(1 + (w e / s)²) - 1, where e is
-/// ln(predicted / measured), w the weight and s the scale (an observation that no parameters explain pulls
-/// with a force that does not grow with its error), plus, for each unknown, half of
-/// (ln(value / source) / sigma)².
+/// The fit minimises the sum over observations of sqrt(1 + (w e / s)²) - 1, where e is ln(predicted / measured), w
+/// the weight and s the scale, plus half of (ln(value / source) / sigma)² for each unknown. This loss grows linearly
+/// for large errors, which limits the influence of an observation that no parameters explain.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) unknowns: Vec<Unknown>,
@@ -66,32 +65,32 @@ pub struct Problem {
     pub(super) scale: f64,
 }
 
-/// What was found.
+/// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     /// The values, in the order of the unknowns.
     pub values: Vec<f64>,
-    /// What is left of the sum.
+    /// The sum at these values.
     pub cost: f64,
-    /// Steps that were taken.
+    /// Number of steps taken.
     pub steps: usize,
 }
 
-/// Derivatives are taken over this much of a logarithm on both sides. Times of a simulation are smooth only
-/// piece by piece (who gets a lock first?): over less, they say nothing of the next piece.
+/// Derivatives are differences over this much of a logarithm on both sides. Simulated times are smooth only piece by
+/// piece (they depend on which port gets a lock first); a difference over less would not see the next piece.
 pub(super) const REACH: f64 = 0.05;
-/// The longest step of a logarithm.
+/// The longest step, of a logarithm.
 const LONGEST: f64 = 0.5;
-/// Damping and parts of a step that are tried.
+/// The damping factors that are tried, and the fractions of a step.
 const DAMPING: [f64; 5] = [1e-3, 1e-2, 0.1, 1.0, 10.0];
 const PARTS: [f64; 2] = [1.0, 0.4];
-/// Steps along one unknown at the end, of the logarithm.
+/// Steps along single unknowns at the end, of the logarithm.
 const ALONE: [f64; 2] = [0.1, 0.03];
-/// A step that gains less than this part is the last.
+/// The fit stops after a step that reduces the sum by less than this part.
 const LEAST_GAIN: f64 = 1e-3;
 
 impl Problem {
-    /// A problem; `scale` is the error of a good model, of the logarithm.
+    /// Creates a problem; `scale` is the error of a good model, of the logarithm.
     ///
     /// # Errors
     /// [`FitError`].
@@ -112,8 +111,8 @@ impl Problem {
         Ok(Problem { unknowns, observations, scale })
     }
 
-    /// Damped Gauss-Newton steps (Levenberg 1944, Marquardt 1963) from `start`, each the best of several
-    /// lengths; then every unknown alone. `model` predicts the times of all observations for given values.
+    /// Takes damped Gauss-Newton steps (Levenberg 1944, Marquardt 1963) from `start`, each the best of several
+    /// lengths, then varies each unknown alone. `model` predicts the times of all observations for given values.
     ///
     /// # Errors
     /// [`FitError::Prediction`].
@@ -230,7 +229,7 @@ impl Problem {
         Ok(jacobian)
     }
 
-    /// The weighted square of a Jacobian: of the observations alone.
+    /// The weighted square of a Jacobian, without the terms of the prior values.
     pub(super) fn curvature(&self, jacobian: &[f64], weights: &[f64]) -> Vec<f64> {
         let n = self.unknowns.len();
         let mut sum = vec![0.0; n * n];
@@ -244,13 +243,13 @@ impl Problem {
     }
 }
 
-/// The force with which an observation pulls, as a part of its residual.
+/// The derivative of an observation's loss, divided by its residual.
 pub(super) fn pull(residual: f64) -> f64 {
     1.0 / (1.0 + residual * residual).sqrt()
 }
 
-/// Weights by which a family of observations counts as the root of its number does, scaled so that the mean
-/// square of all is 1. `families` says to which each belongs.
+/// Weights with which the influence of a family grows with the square root of its number of observations, scaled so
+/// that the mean square of all weights is 1. `families` contains the family of each observation.
 pub fn family_weights<K: std::hash::Hash + Eq>(families: &[K]) -> Vec<f64> {
     let mut count: HashMap<&K, f64> = HashMap::new();
     families.iter().for_each(|family| *count.entry(family).or_default() += 1.0);
@@ -280,7 +279,7 @@ pub(super) mod tests {
         calls().into_iter().map(time).collect()
     }
 
-    /// Noise of about 1 standard deviation, from a generator of the textbook (Numerical Recipes, ranqd1).
+    /// Noise with a standard deviation of about 1, from a textbook generator (Numerical Recipes, ranqd1).
     pub fn noise(seed: u32) -> impl FnMut() -> f64 {
         let mut state = seed;
         let mut uniform = move || {
@@ -292,7 +291,7 @@ pub(super) mod tests {
 
     pub const TRUTH: [f64; 3] = [1617.0, 6.335, 1725.0];
 
-    /// The calls as they would be measured, with so much noise of the logarithm.
+    /// Measured times of the calls: the model's, with noise of standard deviation `sigma` in the logarithm.
     pub fn measured(sigma: f64, seed: u32) -> Vec<Observation> {
         let mut noise = noise(seed);
         let observe = |(group, time): (usize, f64)| Observation {

@@ -1,26 +1,27 @@
-//! How well fitted values are known.
+//! Standard errors of fitted values.
 
 use std::collections::BTreeMap;
 
 use super::cholesky::Cholesky;
 use super::problem::{FitError, Problem, pull};
 
-/// Next to nothing is known: the standard deviation of a logarithm.
+/// The prior standard deviation of a logarithm if almost nothing is known.
 const NOTHING_KNOWN: f64 = 4.0;
 
 /// An unknown that the observations do not determine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Undetermined {
-    /// Its number among the unknowns.
+    /// Index of the unknown.
     pub unknown: usize,
-    /// The standard error of its logarithm, if it were fitted along with all that are determined.
+    /// The standard error of its logarithm, if it is fitted together with the unknowns that are not removed before
+    /// it.
     pub error: f64,
 }
 
 impl Problem {
-    /// The standard error of the logarithm of each value: H⁻¹ M H⁻¹, where H is the curvature of the sum
-    /// and M the spread of its gradient over the groups, whose observations err together (the "sandwich" of
-    /// Huber 1967; Liang and Zeger 1986 with groups). What is known beforehand counts in both.
+    /// The standard error of the logarithm of each value: H⁻¹ M H⁻¹, where H is the curvature of the sum and M the
+    /// covariance of its gradient over the groups, whose observations have correlated errors (the "sandwich" of Huber
+    /// 1967; Liang and Zeger 1986 with groups). The prior values count in both.
     ///
     /// # Errors
     /// [`FitError::Prediction`].
@@ -35,9 +36,9 @@ impl Problem {
         Ok(spread.errors(&all, &sigma))
     }
 
-    /// The unknowns that the observations alone, without what is known beforehand, leave with a standard
-    /// error of the logarithm above `limit`: the worst is taken out, then the worst of the others, until
-    /// the rest are determined.
+    /// Returns the unknowns whose logarithm has a standard error above `limit` from the observations alone, without
+    /// prior values. The unknown with the largest error is removed, then that with the largest error of the others,
+    /// until the rest are determined.
     ///
     /// # Errors
     /// [`FitError::Prediction`].
@@ -64,10 +65,10 @@ impl Problem {
     }
 }
 
-/// Curvature and gradients at a point.
+/// Curvature and gradients of the sum at a point.
 struct Spread {
     n: usize,
-    /// Of the observations alone.
+    /// Curvature of the observations' terms, without those of the prior values.
     curvature: Vec<f64>,
     gradients: Vec<Vec<f64>>,
 }
@@ -93,7 +94,7 @@ impl Spread {
         Ok(Spread { n, curvature, gradients: groups.into_values().collect() })
     }
 
-    /// Standard errors of some of the unknowns, the others being fixed; `sigma` says what is known of each.
+    /// Standard errors of the unknowns `of`, with all others fixed; `sigma` has their prior standard deviations.
     fn errors(&self, of: &[usize], sigma: &[f64]) -> Vec<f64> {
         let m = of.len();
         let mut curvature = vec![0.0; m * m];
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_data_do_not_determine_is_named() {
-        // The fourth has no effect; the fifth only together with the first.
+        // The fourth unknown has no effect; the fifth has one only together with the first.
         let model = |values: &[f64]| times(&[values[0] + values[4], values[1], values[2]]);
         let start = [1000.0, TRUTH[1], TRUTH[2], 5.0, 617.0];
         let unknowns = start.map(|source| Unknown { source, sigma: 0.2 });
@@ -170,7 +171,7 @@ mod tests {
         named.sort_unstable();
         assert_eq!(named, [3, 4], "{out:?}");
         assert!(out.iter().all(|out| out.error > 0.5));
-        // Where nothing is measured, what is known beforehand is all.
+        // The prior value alone decides if nothing is measured.
         let errors = problem.standard_errors(&model, &start).unwrap();
         assert!((errors[3] - 0.2).abs() < 1e-6 && errors[1] < 0.05, "{errors:?}");
     }

@@ -1,4 +1,4 @@
-//! One dimension of a shape, and what is counted in it: nodes and coordinates.
+//! One dimension of a shape; vertices and coordinates.
 
 use std::fmt;
 use std::ops::Index;
@@ -10,13 +10,13 @@ pub const MAX_TORUS_DIMS: usize = 6;
 /// The most dimensions of a shape: those with links and one node axis.
 pub const MAX_DIMS: usize = MAX_TORUS_DIMS + 1;
 
-/// A vertex of a shape, `0..n_ranks`, row-major: the last dimension varies fastest. One rank
-/// has its place there; the vertices of a node axis share one node of the machine.
+/// A vertex of a shape, `0..n_ranks`, in row-major order: the last dimension varies fastest. A vertex is the place
+/// of one rank; the vertices along a node axis share one node of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Vertex(pub u32);
 
 impl Vertex {
-    /// The number as an index of tables.
+    /// The number as an index into tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -28,14 +28,14 @@ impl fmt::Display for Vertex {
     }
 }
 
-/// What joins the coordinates of a dimension.
+/// The connection between the coordinates of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AxisLink {
-    /// Links between neighbours, the last and the first included.
+    /// Links between neighbours, and between the last and the first coordinate.
     Torus,
-    /// Links between neighbours, none around.
+    /// Links between neighbours only.
     Mesh,
-    /// Shared memory: the ranks of one node. No link is crossed.
+    /// Shared memory: the ranks of one node. Messages cross no link.
     Node,
 }
 
@@ -44,7 +44,7 @@ pub enum AxisLink {
 pub struct Axis {
     /// Coordinates along the dimension, at least 1.
     pub size: u32,
-    /// What joins them.
+    /// The connection between the coordinates.
     pub link: AxisLink,
 }
 
@@ -64,8 +64,8 @@ impl Axis {
         Axis { size, link: AxisLink::Node }
     }
 
-    /// Signed hops of the shorter way from `a` to `b`; the positive one if both are equal. No
-    /// hop leads along a node axis.
+    /// Signed number of hops of the shorter way from `a` to `b`; positive if both ways are equally long. Always 0
+    /// along a node axis.
     pub fn offset(self, a: u32, b: u32) -> i64 {
         let direct = i64::from(b) - i64::from(a);
         match self.link {
@@ -80,7 +80,7 @@ impl Axis {
     }
 }
 
-/// A coordinate in up to [`MAX_DIMS`] dimensions; those beyond the shape's are absent.
+/// A coordinate in up to [`MAX_DIMS`] dimensions; it has one component for each dimension of its shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Coord {
     at: [u32; MAX_DIMS],
@@ -104,7 +104,7 @@ impl Coord {
         &self.at[..usize::from(self.n_dims)]
     }
 
-    /// Whether each of its components is below the size of its dimension.
+    /// True if each component is below the size of its dimension.
     pub fn is_below(&self, sizes: &[u32]) -> bool {
         self.as_slice().iter().zip(sizes).all(|(at, size)| at < size)
     }
@@ -116,7 +116,7 @@ impl Coord {
     }
 }
 
-/// A text that is no coordinate.
+/// The text is not a coordinate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a coordinate; write one such as (0,1,2)")]
 pub struct NotACoord(pub String);
@@ -144,10 +144,10 @@ impl FromStr for Coord {
     }
 }
 
-/// The coordinates of a text, one per line; empty lines and what follows `#` are passed over.
+/// Parses coordinates, one per line; empty lines and text after `#` are ignored.
 ///
 /// # Errors
-/// The number of a line, from 1, and why it is none.
+/// The number of the faulty line, counted from 1, and its error.
 pub fn parse_coords(text: &str) -> Result<Vec<Coord>, (usize, NotACoord)> {
     let lines = text.lines().zip(1..).map(|(line, number)| (line, line.split('#').next(), number));
     lines

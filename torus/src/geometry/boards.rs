@@ -1,25 +1,25 @@
-//! A line of HammingMesh: boards of nodes joined like a mesh, and switches that join the ends of all
-//! boards (Hoefler et al., SC 2022; Swing, section 5.4). With boards of one node it is a line of HyperX,
-//! on which every node is two links away from every other.
+//! A line of HammingMesh: boards whose nodes are joined like a mesh, and switches that join the ends of all boards
+//! (Hoefler et al., SC 2022; Swing, section 5.4). With boards of one node it is a line of HyperX, on which any two
+//! nodes are two links apart.
 
 use super::axis::Vertex;
 use super::topology::Topology;
 use crate::names::LinkId;
 
-/// A line of nodes on boards. A node has four links: to the next and to the last node of its board, and,
-/// from the ends of a board, up to the switches and down from them.
+/// A line of nodes on boards. A node has links to the next and to the previous node of its board; the nodes at the
+/// ends of a board also have links up to the switches, and down from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boards {
     size: u32,
     board: u32,
 }
 
-/// The links of a node, by number.
+/// The links of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Out {
     Next,
     Last,
-    /// From the low and from the high end of its board.
+    /// From the low end (0) or the high end (1) of the board.
     Up(usize),
     Down(usize),
 }
@@ -38,17 +38,17 @@ impl Out {
 }
 
 impl Boards {
-    /// A line of `size` nodes on boards of `board` nodes; `None` unless boards are full.
+    /// A line of `size` nodes on boards of `board` nodes; `None` unless all boards are full.
     pub fn new(size: u32, board: u32) -> Option<Self> {
         (board > 0 && size.is_multiple_of(board)).then_some(Boards { size, board })
     }
 
-    /// Whether a link lies on a board.
+    /// True if a link is on a board.
     pub fn is_on_board(&self, link: LinkId) -> bool {
         link.index() % Out::COUNT < Out::Up(0).number()
     }
 
-    /// The node that a link leaves (or, down from a switch, reaches), and which way it goes.
+    /// The node that a link leaves (or, for a link down from a switch, reaches), and the link's direction as text.
     pub fn node_and_way(link: LinkId) -> (u32, &'static str) {
         let way = [
             "+",
@@ -74,7 +74,8 @@ impl Boards {
         LinkId(node as usize * Out::COUNT + out.number())
     }
 
-    /// The end of a node's board that a message takes: the nearer one, else `preferred`.
+    /// The end of a node's board at which a message leaves or enters it: the nearer one; if both are equally near,
+    /// `preferred`.
     fn end(&self, node: u32, preferred: usize) -> (u32, usize) {
         let first = node - node % self.board;
         let ends = [first, first + self.board - 1];
@@ -97,8 +98,8 @@ impl Topology for Boards {
         if from / self.board == to / self.board {
             return self.walk(from, to, cross);
         }
-        // Of two ends as near as each other, that in the direction in which a torus would be the
-        // shorter way: what goes to both sides then takes both.
+        // Of two equally near ends the one in the direction of a torus's shorter way. Messages to both sides of a
+        // node then use both ends.
         let up = (to + self.size - from) % self.size;
         let preferred = usize::from(2 * up <= self.size);
         let (leaves, low_or_high) = self.end(from, preferred);
@@ -145,7 +146,7 @@ mod tests {
         for (a, b) in (0..8).flat_map(|a| (0..8).map(move |b| (a, b))) {
             assert_eq!(line.hops(Vertex(a), Vertex(b)), if a == b { 0 } else { 2 });
         }
-        // To both sides over both links.
+        // Messages to the two sides leave over different links.
         assert_eq!(names(line, 0, 1), ["0 up at the high end", "1 down at the low end"]);
         assert_eq!(names(line, 1, 0), ["1 up at the low end", "0 down at the high end"]);
     }

@@ -1,22 +1,21 @@
-//! Hamiltonian cycles of a torus that share no link: one for each of its rings of three or more.
+//! Edge-disjoint Hamiltonian cycles of a torus: one for each of its rings of three or more.
 //!
-//! A vector that is cut into as many parts as there are cycles and directions, each part pipelined
-//! from node to node along its own, uses every link of the rings once, and every node sends each part
-//! to one other: a large broadcast or reduction then runs at the bandwidth of all links *and* of all
-//! network interfaces. The price is depth: the last node is behind all others.
+//! Let a vector be cut into as many parts as there are cycles and directions, and let each part be pipelined from
+//! node to node along its own cycle and direction. Then every link of the rings is used once, and every node sends
+//! each part to one other node: a large broadcast or reduction runs at the bandwidth of all links *and* of all
+//! network interfaces. The price is depth: the last of n nodes is n - 1 hops away.
 //!
-//! Products of rings have such decompositions: of two rings Kotzig, "Every Cartesian product of two
-//! circuits is decomposable into two Hamiltonian circuits" (1973), of three Foregger, "Hamiltonian
-//! decompositions of products of cycles", Discrete Mathematics 24 (1978). Neither has a short rule for
-//! all sizes, so **we search** (ours). Each cycle begins as the lines of a dimension, closed walks
-//! that cover all nodes. The links around a square of four nodes may be exchanged: where one set of
-//! walks has two opposite sides and another set, or none, the other two, each gets the other's sides.
-//! Every node keeps two links in each set, and two walks that come to the same square become one. The
-//! search takes exchanges after which fewer walks are left, else some after which there are as many.
-//! It is deterministic: all ranks find the same cycles.
+//! Products of rings have such decompositions: of two rings Kotzig, "Every Cartesian product of two circuits is
+//! decomposable into two Hamiltonian circuits" (1973), of three Foregger, "Hamiltonian decompositions of products
+//! of cycles", Discrete Mathematics 24 (1978). Neither gives a short rule for all sizes, so **we search** (ours).
+//! Each cycle begins as the lines of a dimension: a set of closed walks that cover all nodes. The links around a
+//! square of four nodes may be exchanged: if one set of walks has two opposite sides, and another set, or none, has
+//! the other two, each set gets the other's sides. Every node keeps two links in each set, and two walks of a set
+//! that meet at a square become one. The search takes exchanges that leave fewer walks, else exchanges that leave
+//! the same number. It is deterministic: all ranks find the same cycles.
 //!
-//! Dimensions of two coordinates have one link between their nodes: walks may cross them, but they
-//! are no rings.
+//! Dimensions of two coordinates have one link between their nodes. Walks may cross these links, but such
+//! dimensions are not rings.
 
 use super::axis::{AxisLink, Vertex};
 use super::route::Direction;
@@ -25,16 +24,17 @@ use super::shape::Shape;
 /// The Hamiltonian cycles of a shape's nodes.
 #[derive(Clone, Debug)]
 pub struct Cycles {
-    /// By cycle: the neighbours of each node on it, the one before and the one after.
+    /// By cycle and node: the previous and the next node on the cycle.
     beside: Vec<Vec<[u32; 2]>>,
 }
 
 impl Cycles {
-    /// The most nodes: on more of them even 512 MiB are not worth the depth.
+    /// The most nodes for which cycles are searched: on more nodes their depth outweighs their bandwidth even for
+    /// 512 MiB.
     pub const MOST_NODES: u32 = 2048;
 
-    /// How many cycles a shape has: one for each ring of three or more. None are known of a shape that has a
-    /// mesh, less than two dimensions, or more than [`Cycles::MOST_NODES`].
+    /// Number of cycles of a shape: one for each ring of three or more. 0 for a shape that has a mesh, fewer than
+    /// two dimensions, or more than [`Cycles::MOST_NODES`] nodes: no cycles are known for it.
     pub fn n_of(shape: &Shape) -> usize {
         let dims = shape.active_dims();
         let axes = || dims.iter().map(|&dim| shape.axes()[dim]);
@@ -46,7 +46,7 @@ impl Cycles {
         }
     }
 
-    /// The cycles of a shape; `None` if it has none, or if the search does not find them.
+    /// The cycles of a shape; `None` if no cycles are known, or if the search does not find them.
     pub fn new(shape: &Shape) -> Option<Self> {
         let n_cycles = Cycles::n_of(shape);
         (n_cycles > 0).then(|| Search::new(shape, n_cycles).run()).flatten()
@@ -57,7 +57,7 @@ impl Cycles {
         self.beside.len()
     }
 
-    /// The node beside a node on a cycle.
+    /// The neighbour of a node on a cycle, in a direction.
     ///
     /// # Panics
     /// If there is no such cycle or node.
@@ -70,15 +70,15 @@ impl Cycles {
 /// A set of closed walks that cover all nodes.
 #[derive(Clone, Debug)]
 struct Walks {
-    /// By node, the nodes beside it.
+    /// By node, its two neighbours on its walk.
     beside: Vec<[u32; 2]>,
-    /// By node, the number of its walk, and its place on that.
+    /// By node, the number of its walk, and its place on that walk.
     places: Vec<(u32, u32)>,
     n_walks: usize,
 }
 
 impl Walks {
-    /// Follows the walks.
+    /// Numbers the walks and the places on them.
     fn number(&mut self) {
         const NONE: u32 = u32::MAX;
         self.places.fill((NONE, 0));
@@ -95,30 +95,30 @@ impl Walks {
         }
     }
 
-    /// Whether the walk leads from one node to another beside it, and not back.
+    /// True if the walk goes from `from` to its neighbour `to`, not from `to` to `from`.
     fn leads(&self, from: u32, to: u32) -> bool {
         let [from, to] = [from, to].map(|node| self.places[node as usize].1);
         to == from + 1 || (to == 0 && from > 1)
     }
 
-    /// By how many fewer the walks are if they have links a-d and b-c in place of a-b and d-c.
+    /// The decrease in the number of walks if links a-d and b-c replace a-b and d-c.
     fn gain(&self, [a, b, c, d]: [u32; 4]) -> i32 {
         let [of_a, of_d] = [a, d].map(|node| self.places[node as usize].0);
         if of_a != of_d {
             return 1;
         }
-        // A walk that passes both links in the same direction is partly turned around; another one is cut in two.
+        // If a walk passes both links in the same direction, a part of it is reversed; otherwise it is cut in two.
         if self.leads(a, b) == self.leads(d, c) { 0 } else { -1 }
     }
 
-    /// Has a link from a node to another one in place of one to a third.
+    /// Replaces the link of a node to `old` by a link to `new`.
     fn turn(&mut self, from: u32, old: u32, new: u32) {
         let beside = &mut self.beside[from as usize];
         let at = usize::from(beside[0] != old);
         beside[at] = new;
     }
 
-    /// Has links a-d and b-c in place of a-b and d-c.
+    /// Replaces the links a-b and d-c by a-d and b-c.
     fn exchange(&mut self, [a, b, c, d]: [u32; 4]) {
         self.turn(a, b, d);
         self.turn(b, a, c);
@@ -128,13 +128,13 @@ impl Walks {
     }
 }
 
-/// Four nodes around a square, and the links between them.
+/// Four nodes around a square, and the links along its sides.
 #[derive(Clone, Copy, Debug)]
 struct Square {
-    /// The first, the next one along one dimension, the one beyond, the next one along the other dimension.
+    /// A corner, its neighbour along one dimension, the opposite corner, its neighbour along the other dimension.
     corners: [u32; 4],
-    /// Where it is kept who has the link between the first and the second corner, and its opposite; the same for the
-    /// other dimension.
+    /// Indices into `owners`: of the link between the first and the second corner and of the opposite link; and of
+    /// the two links along the other dimension.
     links: [[(usize, usize); 2]; 2],
 }
 
@@ -142,7 +142,7 @@ struct Square {
 #[derive(Clone, Debug)]
 struct Search {
     walks: Vec<Walks>,
-    /// By dimension and lower node, who has a link.
+    /// By dimension and lower node of a link, the set of walks that has the link.
     owners: Vec<Vec<Option<usize>>>,
     squares: Vec<Square>,
 }
@@ -171,7 +171,7 @@ impl Search {
         let mut squares = Vec::new();
         for (one, &first) in dims.iter().enumerate() {
             for (other, &second) in dims.iter().enumerate().skip(one + 1) {
-                // From the other end, two coordinates have the same link.
+                // In a dimension of two coordinates, the square from the other coordinate has the same links.
                 let is_new = |node: &u32| {
                     let at = shape.coord(Vertex(*node));
                     [first, second].iter().all(|&dim| shape.size(dim) > 2 || at[dim] == 0)
@@ -190,19 +190,20 @@ impl Search {
         Search { walks, owners, squares }
     }
 
-    /// Who has opposite sides of a square, if one set of walks has both, or none has either.
+    /// The common owner of two opposite sides of a square (`None` inside if no set has them); `None` if their
+    /// owners differ.
     fn owner(&self, links: [(usize, usize); 2]) -> Option<Option<usize>> {
         let [one, other] = links.map(|(axis, node)| self.owners[axis][node]);
         (one == other).then_some(one)
     }
 
-    /// The sets of walks that may exchange sides of a square.
+    /// The two sets of walks, or one set and none, that may exchange the sides of a square.
     fn parties(&self, square: &Square) -> Option<[Option<usize>; 2]> {
         let parties = [self.owner(square.links[0])?, self.owner(square.links[1])?];
         (parties[0] != parties[1]).then_some(parties)
     }
 
-    /// By how many walks fewer there are after an exchange, if it may be.
+    /// The decrease in the number of walks by an exchange; `None` if the exchange is not allowed.
     fn gain(&self, square: &Square) -> Option<i32> {
         let [along, across] = self.parties(square)?;
         let [a, b, c, d] = square.corners;
@@ -224,8 +225,8 @@ impl Search {
         }
     }
 
-    /// The square to exchange next, from a place on: one after which two walks less are left, or the best of a
-    /// quarter of all, or one after which there are as many.
+    /// The square to exchange next, searched from `from` on: in the first quarter of all squares the first that
+    /// gains two walks; after it the best so far, as soon as it gains a walk; else one that loses none.
     fn next(&self, from: usize) -> Option<usize> {
         let n_squares = self.squares.len();
         let mut best: Option<(i32, usize)> = None;
@@ -243,7 +244,7 @@ impl Search {
         best.map(|(_, at)| at)
     }
 
-    /// Exchanges until each set is one walk, beginning with a square; false if that leads nowhere.
+    /// Exchanges, starting at a square, until each set is a single walk; false if the search fails.
     fn merge(&mut self, first: usize) -> bool {
         let (mut at, mut idle) = (first, 0);
         let count = |walks: &[Walks]| walks.iter().map(|walks| walks.n_walks).sum::<usize>();
@@ -253,18 +254,18 @@ impl Search {
             self.exchange(next);
             let before = std::mem::replace(&mut left, count(&self.walks));
             idle += usize::from(left == before);
-            // Long thin tori need many exchanges that only turn a walk around.
+            // Long thin tori need many exchanges that only reverse a part of a walk.
             if idle > self.squares.len() {
                 return false;
             }
-            // Not the same square back again.
+            // Do not undo the exchange.
             at = (next + 1) % self.squares.len();
         }
         true
     }
 
     fn run(self) -> Option<Cycles> {
-        /// Squares to begin with, one after the other.
+        /// Number of different squares at which the search is started, until it succeeds.
         const ATTEMPTS: usize = 16;
         let begin = |attempt: usize| {
             let mut search = self.clone();
@@ -306,14 +307,14 @@ mod tests {
                 assert_eq!(cycles.beside(cycle, next, Direction::Minus), at);
                 assert_eq!(nodes.distance(at, next), 1, "{shape}: {at} to {next}");
                 assert!(used.insert((at.min(next), at.max(next))), "{shape}: {at}-{next} twice");
-                // It comes back after all nodes, and not before.
+                // The cycle returns to its start after all nodes, and not before.
                 assert_eq!(next == Vertex(0), number == nodes.n_ranks(), "{shape} cycle {cycle}");
                 at = next;
             }
         }
     }
 
-    /// The shapes of so many dimensions with so many nodes at most, each size at least two.
+    /// The sizes of all shapes of `n_dims` dimensions with at most `most` nodes, each size at least two.
     fn shapes(n_dims: usize, most: u32) -> Vec<Vec<u32>> {
         if n_dims == 0 {
             return vec![Vec::new()];
@@ -344,7 +345,8 @@ mod tests {
         }
     }
 
-    /// Every shape of two or three dimensions that [`Cycles::n_of`] promises cycles for, and many of more.
+    /// Every shape of two or three dimensions for which [`Cycles::n_of`] promises cycles, and many shapes of more
+    /// dimensions.
     #[test]
     #[ignore = "takes minutes; run by ci/nightly.sh"]
     fn all_promised_cycles_are_found() {

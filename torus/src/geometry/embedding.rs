@@ -1,4 +1,4 @@
-//! Logical nodes on the nodes of a real network.
+//! Embeddings of logical nodes into the nodes of a physical network.
 
 use super::axis::{AxisLink, Coord, MAX_DIMS, Vertex};
 use super::route::{Link, Route};
@@ -7,50 +7,50 @@ use super::tofu::{ROUTE_ORDER, TofuBox, network};
 use super::topology::Topology;
 use crate::names::LinkId;
 
-/// Where the nodes of a logical shape are in a network, and how that routes.
+/// The places of a logical shape's nodes in a network, and the network's routes.
 ///
-/// A network is a shape too: Tofu's has six dimensions. The ranks of a node axis share the
-/// place of their node.
+/// The network is a shape, too: Tofu's has six dimensions. The ranks along a node axis share the place of their
+/// node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Embedding {
     network: Shape,
-    /// The dimensions of the network in the order in which messages go along them.
+    /// The network's dimensions in the order in which routes take them.
     order: Vec<usize>,
     ranks_per_node: u32,
     places: Vec<Vertex>,
 }
 
-/// Why logical nodes have no places in a network.
+/// Logical nodes cannot have the given places in a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddingError {
-    /// The list does not have a place for every node.
+    /// The number of places is not the number of nodes.
     #[error("{found} places for the {expected} nodes of shape {shape}")]
     Count {
-        /// Places given.
+        /// Number of places given.
         found: usize,
-        /// Nodes, those of a node axis counted once.
+        /// Number of nodes, with those of a node axis counted once.
         expected: u32,
         /// The logical shape.
         shape: String,
     },
-    /// A place that the network has not.
+    /// A place is outside the network.
     #[error("place {place} of node {node} is not in the network {network}")]
     Outside {
         /// The logical node.
         node: usize,
-        /// Where it should be.
+        /// The node's place in the list.
         place: Coord,
         /// The network's shape.
         network: String,
     },
-    /// Two nodes in one place.
+    /// Two nodes have the same place.
     #[error("nodes {first} and {second} are both in place {place}")]
     Twice {
         /// One node.
         first: usize,
         /// The other.
         second: usize,
-        /// Their place.
+        /// The place of both.
         place: Coord,
     },
     /// A box that does not fit at its origin.
@@ -66,7 +66,7 @@ pub enum EmbeddingError {
 }
 
 impl Embedding {
-    /// Every node in its own place of the same shape.
+    /// The embedding of a shape in itself: every node is in its own place.
     pub fn identity(shape: &Shape) -> Self {
         let linked = shape.node_dim().unwrap_or(shape.n_dims());
         let network = Shape::from_axes(shape.axes()[..linked].to_vec()).expect("a part of a shape");
@@ -78,10 +78,10 @@ impl Embedding {
         }
     }
 
-    /// A shape's nodes in the places of a list, by node.
+    /// The nodes of a shape in the listed places, by node.
     ///
     /// # Errors
-    /// [`EmbeddingError`] unless every node has a place of its own.
+    /// [`EmbeddingError`] unless every node has a place that no other node has.
     pub fn list(shape: &Shape, network: Shape, coords: &[Coord]) -> Result<Self, EmbeddingError> {
         let ranks_per_node = shape.ranks_per_node();
         let expected = shape.n_ranks() / ranks_per_node;
@@ -105,11 +105,11 @@ impl Embedding {
         Ok(Embedding { network, order, ranks_per_node, places })
     }
 
-    /// A shape as a box of a network of as many dimensions, its first corner at `origin`. The
-    /// box may go round the end of a dimension that wraps.
+    /// A shape as a box of a network with the same number of dimensions, with its first corner at `origin`. The box
+    /// may wrap around a dimension that wraps.
     ///
     /// # Errors
-    /// [`EmbeddingError`] for a box that does not fit.
+    /// [`EmbeddingError`] if the box does not fit.
     pub fn sub_box(shape: &Shape, network: Shape, origin: Coord) -> Result<Self, EmbeddingError> {
         let linked = shape.node_dim().unwrap_or(shape.n_dims());
         let fits = network.n_dims() == linked
@@ -137,9 +137,9 @@ impl Embedding {
         Self::list(shape, network, &places)
     }
 
-    /// The logical torus of a box of Tofu units, with `ranks_per_node` ranks on each node, in
-    /// a machine of `machine` units along x, y and z (24x23x24 for Fugaku, `m` for dimensions
-    /// that do not wrap), the box's first unit at `origin`: six dimensions and Tofu's routes.
+    /// The logical torus of a box of Tofu units, with `ranks_per_node` ranks on each node, in a machine of
+    /// `machine` units along x, y and z (24x23x24 for Fugaku, `m` for dimensions that do not wrap). The box's first
+    /// unit is at `origin`. The network has six dimensions and Tofu's routes.
     ///
     /// # Errors
     /// [`EmbeddingError`] for a box that does not fit.
@@ -218,8 +218,8 @@ mod tests {
         sum / n
     }
 
-    /// What folding makes of logical distances on the whole of Fugaku, where no x, y or z
-    /// wraps: random pairs are 41.2 logical hops apart, 25.3 in six dimensions.
+    /// Distances on the whole of Fugaku if x, y and z do not wrap: random pairs are 41.2 logical hops apart, but
+    /// 25.3 hops in six dimensions.
     #[test]
     fn hops_in_six_dimensions_are_fewer() {
         let (shape, embedding) = fugaku("24mx23mx24m");
@@ -230,14 +230,14 @@ mod tests {
         let real = mean(pairs.iter().map(|&(a, b)| embedding.hops(a, b)));
         assert!((logical - 41.2).abs() < 0.2, "{logical}");
         assert!((real - 25.3).abs() < 0.2, "{real}");
-        // Along x, 21 further on: 12.7.
+        // To the node 21 further along x: 12.7.
         let ahead = |x: u32| {
             let (from, to) = (Coord::new(&[x, 5, 7]), Coord::new(&[(x + 21) % 48, 5, 7]));
             embedding.hops(shape.vertex(from), shape.vertex(to))
         };
         let real = mean((0..48).map(ahead));
         assert!((real - 12.7).abs() < 0.05, "{real}");
-        // With wrap-around links of the machine no way is longer, and most are shorter.
+        // With the machine's wrap-around links no route is longer, and most are shorter.
         let (_, wrapped) = fugaku("24x23x24");
         assert!(pairs.iter().all(|&(a, b)| wrapped.hops(a, b) <= embedding.hops(a, b)));
         let real = mean(pairs.iter().map(|&(a, b)| wrapped.hops(a, b)));

@@ -1,17 +1,16 @@
 //! Folds of a logical torus onto Tofu's six axes.
 //!
-//! A job asks for a torus of one to three dimensions, and the batch system lays each of them along a
-//! product of the axes x, y, z, a, b, c, as a closed walk through neighbours: so a long logical distance
-//! is a short physical one. Which product it takes is not published; [`Fold::all`] lists those that there
-//! can be, and measurements decide.
+//! A job requests a torus of one to three dimensions. The batch system lays each dimension along a product of the
+//! axes x, y, z, a, b, c, as a closed walk through neighbours, so a long logical distance is a short physical one.
+//! The product that it chooses is not published; [`Fold::all`] lists the possible ones, and measurements decide.
 //!
-//! A walk goes out along all its axes but one, which has two coordinates (or takes two of b's three), in
-//! an order in which each turns back where it has come to its end, and comes home at the other
-//! coordinate. With all three of b, it comes home through two, unit by unit. A walk over one axis is that
-//! axis; it is closed only where the axis wraps.
-//!
-//! Messages go along x, y, z, then a, b, c: measurements on Fugaku want it. (Where the network chooses the
-//! a, b, c of a path itself, they may be those of the sender.)
+//! A walk needs an axis with two coordinates (or two of b's three). It goes out at the first of them, along all its
+//! A closed walk over several axes needs an axis with two coordinates (or two of b's three). It goes out at the
+//! first of them, along all other axes in serpentine order (it turns back at each end of an axis), and returns
+//! along the same path at the second. With all three coordinates of b it returns through the second and the third,
+//! unit by unit. A walk over one axis is that axis; it is closed only if the axis wraps.
+//! Messages go along x, y, z, then a, b, c, in agreement with measurements on Fugaku. (If the network itself
+//! chooses the a, b, c of a path, they may be those of the sender.)
 
 use std::fmt;
 
@@ -25,15 +24,15 @@ use super::tofu::UNIT;
 /// Fugaku's axes x, y and z (24 x 23 x 24 units of 2 x 3 x 2 nodes).
 const FUGAKU: [u32; 3] = [24, 23, 24];
 
-/// A part of an axis that a logical dimension takes.
+/// A part of an axis that belongs to a logical dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FoldAxis {
     /// The axis, 0 to 5 for x, y, z, a, b, c.
     pub axis: usize,
-    /// Coordinates taken.
+    /// Number of coordinates in the part.
     pub size: u32,
-    /// Whether the last is a neighbour of the first: all of b is a ring; and a dimension along y and b that
-    /// is no multiple of three is taken for a ring of its own, as no walk of two rows goes through it.
+    /// True if the last coordinate is a neighbour of the first: all of b is a ring, and a dimension along y and b
+    /// may be modelled as one ring, because no walk of two rows covers it if its size is not a multiple of three.
     pub wraps: bool,
 }
 
@@ -43,16 +42,16 @@ impl FoldAxis {
     }
 }
 
-/// How a fold takes axis b.
+/// The use of axis b in a fold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UseOfB {
-    /// So many of its three coordinates.
+    /// This number of its three coordinates.
     Coordinates(u32),
-    /// Along with y, as a ring.
+    /// Together with y, as a ring.
     Ring,
 }
 
-/// For each logical dimension the axes that it is laid along.
+/// The axes along which each logical dimension is laid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fold {
     dims: Vec<SmallVec<[FoldAxis; 6]>>,
@@ -62,9 +61,9 @@ impl Fold {
     /// The letters of the six axes, in Tofu's order.
     pub const AXES: [char; 6] = ['x', 'y', 'z', 'a', 'b', 'c'];
 
-    /// All folds of a shape of one to three dimensions: those that fit on Fugaku first, among these the
-    /// plain pairs (x, a), (y, b), (z, c), closed ones, and those that take most of b;
-    /// folds that differ only by the names of axes of one kind are listed once.
+    /// All folds of a shape of one to three dimensions. Folds that fit on Fugaku come first; among these, the plain
+    /// pairs (x, a), (y, b), (z, c), then closed folds, then those with the largest part of b. Folds that differ
+    /// only by the names of axes of one kind are listed once.
     pub fn all(shape: &Shape) -> Vec<Fold> {
         let linked = shape.node_dim().unwrap_or(shape.n_dims());
         let sizes: Vec<u32> = shape.sizes()[..linked].to_vec();
@@ -72,7 +71,7 @@ impl Fold {
             return Vec::new();
         }
         let mut folds: Vec<Fold> = Vec::new();
-        // Which dimension has a, b and c, and how much of b.
+        // The dimensions to which a, b and c belong, and the part of b.
         let owners = (0..linked.pow(3))
             .map(|code| [code % linked, code / linked % linked, code / linked / linked]);
         for owner in owners {
@@ -99,15 +98,15 @@ impl Fold {
                 let Some(mut rest) = rest else { continue };
                 let ring = (of_b == UseOfB::Ring).then_some(owner[1]);
                 if let Some(dim) = ring {
-                    // Shorter ones are walks of two rows. With fewer dimensions than three, measurements
-                    // want less load than a ring's.
+                    // Rings of up to four are walks of two rows. In shapes of fewer than three dimensions, measured
+                    // loads are below those of rings.
                     if !dims[dim].is_empty() || sizes[dim] <= 4 || linked < 3 {
                         continue;
                     }
                     rest[dim] = sizes[dim];
                 }
-                // Each dimension takes one of x, y, z; with fewer dimensions than three, the largest
-                // rest may take more.
+                // Each dimension takes one of x, y, z; in shapes of fewer than three dimensions, the dimension with
+                // the largest rest may take more.
                 for outer in outers(&rest) {
                     let mut dims = dims.clone();
                     let mut next = 0;
@@ -154,7 +153,7 @@ impl Fold {
         &self.dims[dim]
     }
 
-    /// Whether every dimension of size above 2 closes to a ring of neighbours.
+    /// True if every dimension of size above 2 closes to a ring of neighbours.
     pub fn is_closed(&self) -> bool {
         self.dims.iter().all(|axes| {
             let size: u32 = axes.iter().map(|axis| axis.size).product();
@@ -162,7 +161,7 @@ impl Fold {
         })
     }
 
-    /// Whether no part of an axis is longer than Fugaku's axes; a ring goes along y and b together.
+    /// True if no part of an axis is longer than Fugaku's axis; a ring may be as long as y and b together.
     fn is_on_fugaku(&self) -> bool {
         let fits = |axis: &FoldAxis| match FUGAKU.get(axis.axis) {
             Some(&size) if axis.wraps => axis.size <= size * UNIT[1],
@@ -172,7 +171,7 @@ impl Fold {
         self.dims.iter().flatten().all(fits)
     }
 
-    /// One logical dimension on the network of its own axes.
+    /// The embedding of one logical dimension into the network of its own axes.
     pub fn line(&self, dim: usize) -> Embedding {
         let axes = &self.dims[dim];
         let network = network(axes);
@@ -181,7 +180,7 @@ impl Fold {
         Embedding::list(&line, network, &places).expect("a walk meets every node once")
     }
 
-    /// The whole shape on the network of six axes.
+    /// The embedding of the whole shape into the network of six axes.
     pub fn embedding(&self, shape: &Shape) -> Embedding {
         let mut axes = [Axis::mesh(1); 6];
         for axis in self.dims.iter().flatten() {
@@ -206,7 +205,7 @@ impl Fold {
     }
 }
 
-/// As `x4 a2, y4 b2, z4 c2`.
+/// Formats as `x4 a2, y4 b2, z4 c2`.
 impl fmt::Display for Fold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axis = |axis: &FoldAxis| format!("{}{}", Fold::AXES[axis.axis], axis.size);
@@ -216,8 +215,8 @@ impl fmt::Display for Fold {
     }
 }
 
-/// The ways to share x, y and z among dimensions that need `rest` of them: one each, and what is left to
-/// the largest, as factors near each other.
+/// The ways to divide x, y and z among dimensions that need `rest` coordinates of them: one axis each, and possibly
+/// two for the largest, as two factors of it.
 fn outers(rest: &[u32]) -> Vec<Vec<SmallVec<[u32; 3]>>> {
     let one_each: Vec<SmallVec<[u32; 3]>> =
         rest.iter().map(|&size| SmallVec::from_slice(&[size])).collect();
@@ -248,7 +247,7 @@ fn network(axes: &[FoldAxis]) -> Shape {
 /// Coordinates along a walk, by axis.
 type At = SmallVec<[u32; 6]>;
 
-/// The axis along which a walk comes home: one of two coordinates, or all of b; of a unit's if it can be.
+/// The axis along which a walk returns: one with two coordinates, or all of b; preferably an axis of the unit.
 fn comb(axes: &[FoldAxis]) -> Option<usize> {
     if axes.len() < 2 {
         return None;
@@ -259,7 +258,7 @@ fn comb(axes: &[FoldAxis]) -> Option<usize> {
         .or_else(|| of(&|axis| axis.size == 2))
 }
 
-/// The walk over all coordinates of some axes.
+/// The walk over all coordinates of `axes`.
 fn walk(axes: &[FoldAxis]) -> Vec<At> {
     if axes.is_empty() {
         return vec![SmallVec::from_slice(&[0])];
@@ -277,7 +276,7 @@ fn walk(axes: &[FoldAxis]) -> Vec<At> {
     for (turn, node) in out.iter().rev().enumerate() {
         match axis.size {
             2 => all.push(at(node, 1)),
-            // Each unit is entered where the last was left.
+            // Each unit is entered where the previous one was left.
             _ if turn.is_multiple_of(2) => all.extend([at(node, 1), at(node, 2)]),
             _ => all.extend([at(node, 2), at(node, 1)]),
         }
@@ -285,7 +284,7 @@ fn walk(axes: &[FoldAxis]) -> Vec<At> {
     all
 }
 
-/// A path through neighbours: the shortest axis to and fro, for every coordinate of those longer.
+/// A path through neighbours: to and fro along the shortest axis, for each coordinate of the longer axes.
 fn snake(axes: &[FoldAxis]) -> Vec<At> {
     let mut order: SmallVec<[usize; 6]> = (0..axes.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(axes[at].size));
@@ -356,8 +355,8 @@ mod tests {
         }
     }
 
-    /// Two dimensions are no rings, fit on Fugaku, and load links as measured on 64x64: Bine's steps, 26 in
-    /// all (docs/model.md).
+    /// Folds of two dimensions are not rings, and fit on Fugaku. Bine's steps on 64x64 load their links with 14
+    /// units per dimension, 28 in all; measurements show 26 (docs/model.md).
     #[test]
     fn two_dimensions_are_ladders() {
         let fold = &Fold::all(&"64x64".parse().unwrap())[0];

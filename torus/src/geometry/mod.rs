@@ -1,6 +1,6 @@
-//! Where ranks are: shapes, coordinates, rank maps, links and routes.
+//! The geometry of ranks: shapes, coordinates, rank maps, links and routes.
 //!
-//! Purely geometric: nothing here knows of collectives, plans or bytes.
+//! This module knows nothing of collectives, plans or bytes.
 
 mod axis;
 mod boards;

@@ -1,4 +1,4 @@
-//! Shapes for numbers of nodes of which nothing else is known.
+//! Shapes for a given number of nodes, if nothing else is known.
 
 /// Sizes of a torus with `n` nodes and at most three dimensions that is as near to a cube as
 /// the divisors of `n` allow: of all ways to write `n` as a product of three, the one with the
@@ -19,7 +19,7 @@ pub fn near_cubic(n: u32) -> Vec<u32> {
         |n: u32| (1..).take_while(move |&d| d <= n / d).filter(move |d| n.is_multiple_of(*d));
     let mut best = [n, 1, 1];
     let sum = |sizes: &[u32; 3]| sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
-    // The smallest of three factors is at most the cube root; a larger one only repeats others.
+    // The smallest of three factors is at most the cube root; larger ones repeat the same products.
     for smallest in divisors(n) {
         for middle in divisors(n / smallest) {
             let sizes = [n / smallest / middle, middle, smallest];

@@ -1,4 +1,4 @@
-//! Which rank sits on which node.
+//! Maps of ranks to nodes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,45 +12,45 @@ use crate::names::Rank;
 pub enum RankMap {
     /// Rank = node number: the last dimension varies fastest.
     RowMajor,
-    /// The first dimension varies fastest, as in Fortran and in pjsub's default rank order;
-    /// the ranks of a node axis follow one another.
+    /// The first dimension varies fastest, as in Fortran and in pjsub's default rank order; the ranks of a node are
+    /// consecutive.
     #[default]
     ColumnMajor,
     /// An explicit list.
     List(Arc<RankList>),
 }
 
-/// The two directions of an explicit rank map.
+/// An explicit rank map and its inverse.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RankList {
     node_of: Vec<Vertex>,
     rank_of: Vec<u32>,
 }
 
-/// Why a list of coordinates is no rank map for a shape.
+/// A list of coordinates is not a rank map of a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RankMapError {
-    /// The list does not name each node once.
+    /// The number of entries is not the number of nodes.
     #[error("the rank map has {found} entries; the shape {shape} has {expected} nodes")]
     Count {
-        /// Entries in the list.
+        /// Number of entries in the list.
         found: usize,
-        /// Nodes in the shape.
+        /// Number of nodes of the shape.
         expected: u32,
         /// The shape.
         shape: String,
     },
-    /// An entry lies outside the shape.
+    /// An entry is outside the shape.
     #[error("rank {rank} is mapped to {place}, which is not in the shape {shape}")]
     Outside {
         /// The rank.
         rank: usize,
-        /// What the list says.
+        /// The entry of the list.
         place: String,
         /// The shape.
         shape: String,
     },
-    /// Two ranks on one node.
+    /// Two ranks have the same node.
     #[error("ranks {first} and {second} are both mapped to {place}")]
     Twice {
         /// The rank listed first.
@@ -66,15 +66,15 @@ pub enum RankMapError {
          line and rank, such as (0,1,2)"
     )]
     Line {
-        /// Line number, from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// The line.
+        /// The text of the line.
         text: String,
     },
 }
 
 impl RankMap {
-    /// A map from the list of the ranks' nodes.
+    /// The map with the given nodes, by rank.
     ///
     /// # Errors
     /// [`RankMapError`] unless every node of the shape is listed once.
@@ -108,11 +108,11 @@ impl RankMap {
         Ok(RankMap::List(Arc::new(RankList { node_of, rank_of })))
     }
 
-    /// A map from text: one coordinate per line in rank order, `(0,1,2)` as in pjsub's
-    /// rank-map files or `0 1 2`; empty lines and what follows `#` are passed over.
+    /// Parses a map: one coordinate per line in rank order, `(0,1,2)` as in pjsub's rank-map files or `0 1 2`.
+    /// Empty lines and text after `#` are ignored.
     ///
     /// # Errors
-    /// [`RankMapError`] naming the line or rank that is wrong.
+    /// [`RankMapError`] with the faulty line or rank.
     pub fn parse(shape: &Shape, text: &str) -> Result<Self, RankMapError> {
         let coords = parse_coords(text)
             .map_err(|(line, NotACoord(text))| RankMapError::Line { line, text })?;
@@ -165,7 +165,7 @@ impl RankMap {
         })
     }
 
-    /// For an explicit list, the ranks' nodes.
+    /// The nodes by rank of an explicit list; `None` for other maps.
     pub fn as_list(&self) -> Option<&[Vertex]> {
         match self {
             RankMap::List(list) => Some(&list.node_of),
@@ -179,7 +179,7 @@ impl RankMap {
     }
 }
 
-/// The dimensions in column-major order, the node axis before all others.
+/// The dimensions in column-major order, with the node axis first.
 fn fastest_first(shape: &Shape) -> impl DoubleEndedIterator<Item = usize> + use<> {
     let node = shape.node_dim();
     node.into_iter().chain(0..node.unwrap_or(shape.n_dims()))
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a file says, the answer is a map or an error that names what is wrong.
+        /// Every file is a map, or gives an error that names the fault.
         #[test]
         fn no_text_does_harm(lines in prop::collection::vec(
             "\\(?[0-2][, ][0-2]\\)?|[0-9(),# -]{0,8}|[0-9]{9,21},0|\\PC{0,8}", 0..7,
@@ -251,7 +251,7 @@ mod tests {
             }
         }
 
-        /// Of two of the six nodes that change places, every order is a map.
+        /// Every order that results from swapping two of the six nodes is a map.
         #[test]
         fn every_order_is_read(a in 0usize..6, b in 0usize..6) {
             let shape: Shape = "2x3".parse().unwrap();
@@ -273,7 +273,7 @@ mod tests {
             }
             let n = shape.n_ranks();
             let mut nodes: Vec<Vertex> = shape.vertices().collect();
-            // Any permutation will do; this one follows from the seed.
+            // Any permutation is possible; this one depends on the seed.
             nodes.sort_by_key(|node| (u64::from(node.0) + 1).wrapping_mul(seed | 1));
             let list = RankMap::from_vertices(&shape, nodes).unwrap();
             for map in [RankMap::RowMajor, RankMap::ColumnMajor, list] {

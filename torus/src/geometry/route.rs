@@ -1,13 +1,13 @@
-//! Links of a torus and the routes that messages take over them.
+//! Links of a torus, and the routes of messages over them.
 //!
-//! Routes are dimension-ordered (first dimension first) and take the shorter way round;
-//! of two equal ways the positive one. No link is crossed along a node axis.
+//! Routes are dimension-ordered (first dimension first) and take the shorter way around a ring; of two equally long
+//! ways the positive one. Along a node axis no link is crossed.
 
 use super::axis::{Coord, MAX_DIMS, Vertex};
 use super::shape::Shape;
 use crate::names::LinkId;
 
-/// Which way along a dimension.
+/// A direction along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// Towards higher coordinates.
@@ -16,19 +16,19 @@ pub enum Direction {
     Minus,
 }
 
-/// One directed link: the way out of a node along a dimension.
+/// A directed link: out of a node, along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Link {
     /// The node that the link leaves.
     pub node: Vertex,
-    /// The dimension along which it runs.
+    /// The dimension of the link.
     pub dim: u8,
-    /// The way it points.
+    /// The direction of the link.
     pub direction: Direction,
 }
 
 impl Link {
-    /// Its number, below [`Link::count`].
+    /// The link's number, below [`Link::count`].
     pub fn id(self, shape: &Shape) -> LinkId {
         let out = 2 * usize::from(self.dim) + usize::from(self.direction == Direction::Minus);
         LinkId(self.node.index() * 2 * shape.n_dims() + out)
@@ -45,30 +45,30 @@ impl Link {
         }
     }
 
-    /// The link as text: the coordinate that it leaves, the way and the dimension.
+    /// The link as text: the coordinate that it leaves, its direction and its dimension.
     pub fn name(self, shape: &Shape) -> String {
         let sign = if self.direction == Direction::Plus { '+' } else { '-' };
         format!("{}{sign}{}", shape.coord(self.node), self.dim)
     }
 
-    /// Number of links of a shape. Those that do not exist (the ends of a mesh, dimensions of
-    /// size 1, node axes) have numbers, too.
+    /// Upper bound of link numbers of a shape. Links that do not exist (at the ends of a mesh, along dimensions of
+    /// size 1 and node axes) are numbered, too.
     pub fn count(shape: &Shape) -> usize {
         shape.n_ranks() as usize * 2 * shape.n_dims()
     }
 }
 
-/// The links from one node to another, in order: an iterator.
+/// Iterator over the links from one node to another, in order.
 #[derive(Clone, Debug)]
 pub struct Route<'a> {
     shape: &'a Shape,
     to: Coord,
-    /// Where the route has come to.
+    /// The coordinate that the route has reached.
     at: Coord,
     node: Vertex,
-    /// The dimension being gone along.
+    /// The rest of the current dimension's part of the route.
     leg: Option<Leg>,
-    /// The dimensions after it.
+    /// The remaining dimensions.
     dims: &'a [usize],
 }
 
@@ -77,7 +77,7 @@ pub struct Route<'a> {
 struct Leg {
     dim: usize,
     size: u32,
-    /// Nodes from one coordinate to the next.
+    /// Difference of node numbers between neighbouring coordinates.
     stride: u32,
     direction: Direction,
     hops: u32,
@@ -92,7 +92,7 @@ impl<'a> Route<'a> {
         Self::along(shape, &IN_ORDER[..shape.n_dims()], from, to)
     }
 
-    /// The route that goes along the dimensions in the order of `dims`, all of the shape's.
+    /// The route that takes the dimensions in the order `dims`, which must contain all dimensions of the shape.
     pub fn along(shape: &'a Shape, dims: &'a [usize], from: Vertex, to: Vertex) -> Self {
         let at = shape.first_on_node(shape.coord(from));
         Route { shape, node: shape.vertex(at), at, to: shape.coord(to), leg: None, dims }
@@ -154,7 +154,7 @@ mod tests {
         let links: Vec<(u32, u8, Direction)> = Route::new(&shape, Vertex(0), Vertex(18))
             .map(|l| (l.node.0, l.dim, l.direction))
             .collect();
-        // (0,0) -> (4,0) by wrapping, then two hops up to (4,2): equal ways go up.
+        // (0,0) -> (4,0) by wrapping, then two hops up to (4,2): of two equally long ways the route goes up.
         assert_eq!(
             links,
             [(0, 0, Direction::Minus), (16, 1, Direction::Plus), (17, 1, Direction::Plus)]

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use super::axis::{Axis, AxisLink, Coord, MAX_DIMS, MAX_TORUS_DIMS, Vertex};
 
-/// Why a text or a list of sizes is no shape.
+/// A text or a list of sizes is not a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
     /// Not of the form `4x6x4`.
@@ -39,7 +39,7 @@ pub enum ShapeError {
     /// No dimension with links, or more than six.
     #[error("a shape has 1 to {MAX_TORUS_DIMS} dimensions, not {n_dims}")]
     Dimensions {
-        /// Dimensions with links given.
+        /// Number of dimensions with links.
         n_dims: usize,
     },
     /// A node axis that is not the last dimension.
@@ -48,15 +48,15 @@ pub enum ShapeError {
         /// The dimension, from 0.
         dim: usize,
     },
-    /// More nodes than a rank number can name.
+    /// More nodes than there can be rank numbers.
     #[error("the shape has more than {} nodes", u32::MAX)]
     TooLarge,
 }
 
-/// The shape of a torus: one to six dimensions of any size, each wrapping or not, and at the
-/// end a node axis, if several ranks share each node.
+/// The shape of a torus or mesh: one to six dimensions of any size, each of which wraps or not, followed by a node
+/// axis if several ranks share each node.
 ///
-/// Nodes are numbered row-major, the last dimension fastest.
+/// Vertices are numbered in row-major order: the last dimension varies fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     axes: Vec<Axis>,
@@ -100,7 +100,7 @@ impl Shape {
         &self.axes
     }
 
-    /// Number of dimensions, those of size 1 included.
+    /// Number of dimensions, including those of size 1.
     pub fn n_dims(&self) -> usize {
         self.axes.len()
     }
@@ -115,7 +115,7 @@ impl Shape {
         self.axes.iter().map(|axis| axis.size).collect()
     }
 
-    /// Number of ranks, one for each vertex: of nodes times the ranks on each.
+    /// Number of ranks, one for each vertex: the number of nodes times the ranks per node.
     pub fn n_ranks(&self) -> u32 {
         self.n_ranks
     }
@@ -125,8 +125,8 @@ impl Shape {
         (0..self.n_ranks).map(Vertex)
     }
 
-    /// The dimensions along which links can carry something: those of size above 1 that are no
-    /// node axis. Ports are counted by them.
+    /// The dimensions whose links can carry messages: of size above 1, and not the node axis. The number of ports
+    /// depends on them.
     pub fn active_dims(&self) -> Vec<usize> {
         (0..self.n_dims())
             .filter(|&dim| self.size(dim) > 1 && self.axes[dim].link != AxisLink::Node)
@@ -139,18 +139,17 @@ impl Shape {
         (self.axes[last].link == AxisLink::Node).then_some(last)
     }
 
-    /// The coordinates of the first rank on a node, whose links all of its ranks share.
+    /// The coordinates of the first rank on a node; the node's ranks share its links.
     pub fn first_on_node(&self, at: Coord) -> Coord {
         self.node_dim().map_or(at, |dim| at.with(dim, 0))
     }
 
-    /// Ranks that share each node: the size of the node axis, 1 without one.
+    /// Number of ranks on each node: the size of the node axis; 1 without a node axis.
     pub fn ranks_per_node(&self) -> u32 {
         self.node_dim().map_or(1, |dim| self.size(dim))
     }
 
-    /// This shape, of one rank per node, with a node axis of `ranks` at its end; with one rank
-    /// as it is.
+    /// This shape, which must have no node axis, with a node axis of `ranks` appended; for one rank the same shape.
     ///
     /// # Errors
     /// [`ShapeError`] for no ranks, a second node axis, or over `u32::MAX` vertices.
@@ -165,7 +164,7 @@ impl Shape {
     /// The shape without its node axis, if it has one.
     ///
     /// # Panics
-    /// Never: a node axis is one of several.
+    /// Never: a node axis is never the only dimension.
     #[must_use]
     pub fn without_node_axis(&self) -> Self {
         let linked = self.axes.iter().filter(|axis| axis.link != AxisLink::Node);
@@ -197,13 +196,13 @@ impl Shape {
         Vertex(parts.fold(0, |vertex, (axis, &at)| vertex * axis.size + at))
     }
 
-    /// True if the coordinate has this shape's dimensions and lies inside.
+    /// True if the coordinate has the shape's number of dimensions and is inside the shape.
     pub fn contains(&self, coord: Coord) -> bool {
         coord.as_slice().len() == self.n_dims()
             && self.axes.iter().zip(coord.as_slice()).all(|(axis, &at)| at < axis.size)
     }
 
-    /// Hops of a shortest path between two nodes.
+    /// Number of hops of a shortest path between two nodes.
     pub fn distance(&self, a: Vertex, b: Vertex) -> u32 {
         let (a, b) = (self.coord(a), self.coord(b));
         (0..self.n_dims())
@@ -233,7 +232,7 @@ impl FromStr for Shape {
 
     fn from_str(text: &str) -> Result<Self, ShapeError> {
         let axis = |part: &str, digits: &str, link| {
-            // `u32::from_str` would take a sign.
+            // `u32::from_str` would accept a sign.
             let size = digits.bytes().all(|byte| byte.is_ascii_digit());
             let size = size.then(|| digits.parse().ok()).flatten();
             let not_a_size =
@@ -309,7 +308,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a text says, the answer is a shape, which says the same again, or an error.
+        /// Every text is a shape, whose text form is the same shape, or an error.
         #[test]
         fn no_text_does_harm(text in "[0-9xm+]{0,16}|([1-9][0-9]{0,5}m?x){0,6}[1-9](\\+[0-9]{1,10})?|\\PC{0,12}") {
             if let Ok(shape) = text.parse::<Shape>() {

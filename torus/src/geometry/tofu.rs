@@ -1,13 +1,11 @@
 //! Tofu's six-dimensional coordinates and their fold to a logical 3-D torus.
 //!
-//! A Tofu node has coordinates (x, y, z, a, b, c): x, y, z count units of twelve nodes, and
-//! inside a unit a and c have 2 coordinates and b has 3 (b closes to a ring). A job is a
-//! box of units. Its logical axes pair x with a, y with b and z with c; each pair is walked
-//! along a Hamiltonian cycle, so that logical neighbours, the ends of the axis included, are
-//! one hop apart *without* using a wrap-around of x, y or z, which a job's box need not have.
+//! A Tofu node has coordinates (x, y, z, a, b, c). x, y, z count units of twelve nodes; inside a unit a and c have
+//! 2 coordinates and b has 3 (b is a ring). A job is a box of units. Its logical axes pair x with a, y with b and z
+//! with c. Each pair is traversed along a Hamiltonian cycle, so that logical neighbours, including the two ends of
+//! the axis, are one hop apart *without* the wrap-around links of x, y or z, which a job's box need not have.
 //!
-//! Source of the construction: the pairing is Fujitsu's; the walks are ours, described at
-//! `walk2` and `walk3`.
+//! Source of the construction: the pairing is Fujitsu's; the cycles are ours, described at `walk2` and `walk3`.
 
 use super::axis::{Axis, Coord};
 use super::shape::{Shape, ShapeError};
@@ -15,7 +13,7 @@ use super::shape::{Shape, ShapeError};
 /// Coordinates of a node in Tofu's order x, y, z, a, b, c.
 pub type TofuCoord = [u8; 6];
 
-/// Size of the in-unit dimensions a, b, c.
+/// Sizes of the dimensions a, b, c inside a unit.
 pub const UNIT: [u32; 3] = [2, 3, 2];
 
 /// A box of Tofu units, `units[0] x units[1] x units[2]` along x, y, z.
@@ -42,7 +40,7 @@ impl TofuBox {
         fits.then(|| TofuBox { units: [0, 1, 2].map(|k| sizes[k] / UNIT[k]) })
     }
 
-    /// The six-dimensional coordinate of a logical coordinate.
+    /// The six-dimensional coordinate of a node with a logical coordinate.
     ///
     /// # Panics
     /// If the coordinate lies outside the logical torus.
@@ -61,7 +59,7 @@ impl TofuBox {
         tofu
     }
 
-    /// The logical coordinate of a six-dimensional one, or `None` outside the box.
+    /// The logical coordinate of a six-dimensional one; `None` outside the box.
     pub fn fold(&self, tofu: TofuCoord) -> Option<Coord> {
         let mut logical = [0u32; 3];
         for k in 0..3 {
@@ -78,20 +76,20 @@ impl TofuBox {
     }
 }
 
-/// The order in which Tofu goes along x, y, z, a, b, c (0 to 5): to the a, b, c of the path,
-/// which are by default the target's own, then along x, y, z.
+/// The order of dimensions on Tofu's routes, with x, y, z, a, b, c as 0 to 5: first to the a, b, c of the path, by
+/// default those of the target, then along x, y, z.
 pub const ROUTE_ORDER: [usize; 6] = [3, 4, 5, 0, 1, 2];
 
-/// The network of a machine of so many units along x, y, z: six dimensions, of which b wraps,
-/// and x, y, z where the machine's do. `None` for a machine that has not three dimensions.
+/// The network of a machine whose shape `machine` counts units along x, y, z: six dimensions, of which b wraps, and
+/// x, y, z wrap as the machine's do. `None` if the machine does not have three dimensions.
 pub fn network(machine: &Shape) -> Option<Shape> {
     let unit = [Axis::mesh(UNIT[0]), Axis::torus(UNIT[1]), Axis::mesh(UNIT[2])];
     let axes = machine.axes().iter().copied().chain(unit).collect();
     (machine.n_dims() == 3).then(|| Shape::from_axes(axes).ok()).flatten()
 }
 
-/// Hops between two nodes on Tofu: x, y, z and a, c do not wrap here (a and c have size 2),
-/// b is a ring of three.
+/// Number of hops between two nodes on Tofu. x, y, z do not wrap here, a and c have size 2, and b is a ring of
+/// three.
 pub fn hops(p: TofuCoord, q: TofuCoord) -> u32 {
     (0..6)
         .map(|k| {
@@ -101,7 +99,7 @@ pub fn hops(p: TofuCoord, q: TofuCoord) -> u32 {
         .sum()
 }
 
-/// Out along a (or c) = 0, back along 1.
+/// The cycle over x and a (or z and c): out along a = 0, back along a = 1.
 fn walk2(units: u32, at: u32) -> (u32, u32) {
     if at < units { (at, 0) } else { (2 * units - 1 - at, 1) }
 }
@@ -110,16 +108,16 @@ fn walk2_inverse(units: u32, unit: u32, inner: u32) -> u32 {
     if inner == 0 { unit } else { 2 * units - 1 - unit }
 }
 
-/// Out along b = 0; back through b = 1 and 2, both nodes of a unit before the next, entering
-/// each unit where the last was left. It ends beside the start, as 1 and 2 are both
-/// neighbours of 0 on b's ring.
+/// The cycle over y and b: out along b = 0, and back through b = 1 and 2, which are both visited in a unit before
+/// the next unit. Each unit is entered at the b at which the previous unit was left. The cycle ends next to its
+/// start, as 1 and 2 are both neighbours of 0 on b's ring.
 fn walk3(units: u32, at: u32) -> (u32, u32) {
     if at < units {
         return (at, 0);
     }
     let back = at - units;
     let (turn, second) = (back / 2, back % 2);
-    // Units are met from the far end; odd turns enter at 2.
+    // On the way back units are visited from the far end; odd turns enter at b = 2.
     let inner = if turn % 2 == 0 { 1 + second } else { 2 - second };
     (units - 1 - turn, inner)
 }

@@ -1,26 +1,26 @@
-//! What messages cross: links of a torus, of a network that a torus is embedded in, or the
-//! borders of groups of nodes.
+//! The links that messages cross: links of a torus, links of a network in which a torus is embedded, or borders of
+//! groups of nodes.
 
 use super::axis::Vertex;
 use super::route::{Link, Route};
 use super::shape::Shape;
 use crate::names::LinkId;
 
-/// A network that knows which links a message takes.
+/// A network that determines the links that a message crosses.
 pub trait Topology {
-    /// Links are `LinkId(0)` up to this number; some of them may not exist.
+    /// Upper bound of link numbers: links are `LinkId(0)` up to this number, which is excluded. Some may not exist.
     fn n_links(&self) -> usize;
 
-    /// Calls `cross` with every link between two vertices, in order.
+    /// Calls `cross` with every link on the route between two vertices, in order.
     ///
     /// # Panics
     /// If a vertex does not exist.
     fn route(&self, from: Vertex, to: Vertex, cross: &mut dyn FnMut(LinkId));
 
-    /// A link as text.
+    /// The name of a link.
     fn link_name(&self, link: LinkId) -> String;
 
-    /// Number of links between two vertices.
+    /// Number of links on the route between two vertices.
     fn hops(&self, from: Vertex, to: Vertex) -> u32 {
         let mut hops = 0;
         self.route(from, to, &mut |_| hops += 1);
@@ -28,7 +28,7 @@ pub trait Topology {
     }
 }
 
-/// The torus itself, dimension by dimension: see [`Route`].
+/// The torus itself, with dimension-ordered routes: see [`Route`].
 impl Topology for Shape {
     fn n_links(&self) -> usize {
         Link::count(self)
@@ -43,8 +43,8 @@ impl Topology for Shape {
     }
 }
 
-/// Groups of vertices, as a Dragonfly's groups or the subtrees of a tapered fat tree: a
-/// message that leaves its group crosses one link, the group's way out.
+/// Groups of vertices, such as a Dragonfly's groups or the subtrees of a tapered fat tree. A message that leaves
+/// its group crosses one link, the group's link to the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VertexGroups {
     group_of: Vec<u32>,
@@ -52,13 +52,13 @@ pub struct VertexGroups {
 }
 
 impl VertexGroups {
-    /// The groups with these numbers, by vertex.
+    /// Groups given by the group number of each vertex.
     pub fn new(group_of: Vec<u32>) -> Self {
         let n_groups = group_of.iter().map(|&group| group as usize + 1).max().unwrap_or(0);
         VertexGroups { group_of, n_groups }
     }
 
-    /// Groups of `size` consecutive vertices of `n`.
+    /// Groups of `size` consecutive vertices, of `n` vertices in all.
     ///
     /// # Panics
     /// If `size` is 0.

@@ -1,32 +1,30 @@
 //! Edge-disjoint spanning trees: as many as the shape has directions, from any root.
 //!
-//! A vector that is cut into as many parts as there are trees, each part pipelined down its
-//! own tree, uses every link into a node once: a large broadcast or reduction then runs at
-//! the bandwidth of all links. There are two trees for each dimension that is a ring of three
-//! or more, one for each that is a mesh or has two coordinates; no shape has more, as some
-//! node has no more links.
+//! Let a vector be cut into as many parts as there are trees, and let each part be pipelined down its own tree.
+//! Then every link into a node is used once: a large broadcast or reduction runs at the bandwidth of all links.
+//! There are two trees for each dimension that is a ring of three or more, and one for each dimension that is a
+//! mesh or has two coordinates. No shape can have more, as some node has only that many links.
 //!
-//! **Construction** (ours; for the hypercube it is near to Ho and Johnsson's of 1986). Let
-//! each tree also give the root a parent, so that every node has one parent per tree, all over
-//! different links, and each tree has one cycle, through the root; cutting it there leaves the
-//! tree. A ring has two such graphs, x <- x - 1 and x <- x + 1; a mesh has one, towards the
-//! root, as have two coordinates. Call `first` the child of the root on the cycle. Given these
-//! on two factors A and B with roots a and b, the product has those of A and those of B, each
-//! moving along its own factor, but for exchanges of parents at nodes (x, y), x != a, y != b:
+//! **Construction** (ours; for the hypercube it is similar to that of Ho and Johnsson, 1986). Let each tree also
+//! give the root a parent. Then every node has one parent per tree, all over different links, and each tree has one
+//! cycle, through the root; the tree results from cutting the cycle there. A ring has two such graphs, x <- x - 1
+//! and x <- x + 1; a mesh has one, towards the root, and so have two coordinates. Let `first` be the child of the
+//! root on the cycle. Given these graphs on two factors A and B with roots a and b, the product has the graphs of A
+//! and those of B. Each graph moves along its own factor, except that at nodes (x, y) with x not a and y not b two
+//! graphs exchange their parents:
+//! - if x is the `first` of tree i of A and y that of tree j of B, i and j exchange their parents;
+//! - if only x is a `first`, of i, tree i exchanges with the tree of B by which b is nearest;
+//! - if only y is a `first`, of j, tree j exchanges with the tree of A by which a is nearest.
 //!
-//! - where x is the `first` of tree i of A and y that of tree j of B, i and j exchange;
-//! - where only x is a `first`, of i, it exchanges with the tree of B that leads nearest to b;
-//! - where only y is one, of j, it exchanges with the tree of A that leads nearer to a.
+//! So tree i of A enters every copy of A at its `first`, which cuts the copy's cycle, from a copy nearer to b; or
+//! from b's own copy if the exchange there was another tree's. In b's own copy nothing is exchanged. The same holds
+//! for B. So each tree reaches the root, and no link belongs to two trees. A tree is as deep as its own dimension
+//! is long, plus half of the other dimensions.
 //!
-//! So tree i of A enters every copy of A at its `first`, which cuts the copy's cycle, from a
-//! copy nearer to b, or from b's own where the exchange was another tree's. In b's own copy
-//! nothing is exchanged. The same holds for B. Each tree thus reaches the root, and no link
-//! has two trees. A tree is as deep as its own dimension is long, plus half of the others.
+//! The paths from the root around [`Cycles`] are such trees, too: trees in which each node has one child.
 //!
-//! The ways around [`Cycles`] from the root are such trees, too: of nodes that have one child each.
-//!
-//! Ranks that share a node: one of them, another one for each tree, speaks for the node and
-//! passes on to the others.
+//! If ranks share a node, one of them represents the node in a tree, a different one for each tree, and forwards to
+//! the node's other ranks.
 
 use smallvec::SmallVec;
 
@@ -35,10 +33,10 @@ use super::cycles::Cycles;
 use super::route::Direction;
 use super::shape::Shape;
 
-/// How a node is reached in one tree: along which dimension and which way.
+/// The link by which a tree reaches a node: its dimension and direction.
 type TreeMove = (usize, Direction);
 
-/// No dimension yet.
+/// The dimension of a move that has not been set.
 const UNSET: usize = usize::MAX;
 
 /// The edge-disjoint spanning trees of a shape from one root.
@@ -47,25 +45,24 @@ pub struct Trees {
     shape: Shape,
     root: Coord,
     lines: Vec<TreeLine>,
-    /// What they go around, if they do.
+    /// The cycles, if the trees go around cycles.
     cycles: Option<Cycles>,
     n_trees: usize,
 }
 
-/// A dimension with links, as a factor.
+/// A dimension with links, as a factor of the product.
 #[derive(Clone, Copy, Debug)]
 struct TreeLine {
     dim: usize,
     size: u32,
     link: AxisLink,
     root: u32,
-    /// The trees that move along it.
+    /// The trees that move along the dimension.
     trees: [Option<usize>; 2],
 }
 
 impl TreeLine {
-    /// The way from the parent to coordinate `x` in tree `way` of this line; the root has a
-    /// parent too.
+    /// The direction from the parent to coordinate `x` in tree `way` of this line; the root has a parent, too.
     fn reach(&self, way: usize, x: u32) -> Direction {
         let is_up = match self.link {
             AxisLink::Mesh if x == self.root => self.root + 1 == self.size,
@@ -75,7 +72,7 @@ impl TreeLine {
         if is_up { Direction::Plus } else { Direction::Minus }
     }
 
-    /// The tree for whose cycle `x` is the child of the root.
+    /// The tree in whose cycle `x` is the child of the root.
     fn first(&self, x: u32) -> Option<usize> {
         let up = if self.root + 1 < self.size { self.root + 1 } else { 0 };
         let down = self.root.checked_sub(1).unwrap_or(self.size - 1);
@@ -87,7 +84,7 @@ impl TreeLine {
         .flatten()
     }
 
-    /// The shorter way from the root to `x`.
+    /// The number of the line's tree (0 upwards, 1 downwards) that goes the shorter way from the root to `x`.
     fn nearest(&self, x: u32) -> usize {
         let up = if x >= self.root { x - self.root } else { x + self.size - self.root };
         usize::from(self.trees[1].is_some() && 2 * up > self.size)
@@ -127,7 +124,7 @@ impl Trees {
                 }
             })
             .collect();
-        // First one tree per dimension, then the second ones, as ports go.
+        // First one tree per dimension, then the second trees, in the order of ports.
         let mut n_trees = 0;
         for way in 0..2 {
             for line in &mut lines {
@@ -140,7 +137,8 @@ impl Trees {
         Trees { shape: shape.clone(), root, lines, cycles: None, n_trees: n_trees.max(1) }
     }
 
-    /// Those around the cycles of `shape` from `root`, first one way around each; `None` if it has no cycles.
+    /// The trees around the cycles of `shape` from `root`: first one direction of each cycle, then the other.
+    /// `None` if the shape has no cycles.
     ///
     /// # Panics
     /// If the root is not below the number of nodes.
@@ -150,7 +148,7 @@ impl Trees {
         Some(Trees { cycles: Some(cycles), n_trees, ..Trees::new(shape, root) })
     }
 
-    /// Number of trees: one per direction in which every node has a link; 1 if none has.
+    /// Number of trees: one per direction in which every node has a link; 1 if there is no such direction.
     pub fn n_trees(&self) -> usize {
         self.n_trees
     }
@@ -160,10 +158,10 @@ impl Trees {
         self.shape.vertex(self.root)
     }
 
-    /// How a place that is not the root's is reached in every tree.
+    /// By tree, the link by which the tree reaches a place other than the root's.
     fn moves(&self, at: Coord) -> SmallVec<[TreeMove; 2 * MAX_TORUS_DIMS]> {
         let mut moves = SmallVec::from_elem((UNSET, Direction::Plus), self.n_trees);
-        // The dimensions before this one in which the place is not the root's.
+        // The earlier dimensions in which the place has another coordinate than the root.
         let mut away: SmallVec<[&TreeLine; MAX_TORUS_DIMS]> = SmallVec::new();
         for line in &self.lines {
             let y = at[line.dim];
@@ -221,7 +219,7 @@ impl Trees {
         Some(self.shape.vertex(parent))
     }
 
-    /// The node beside a place's on the way around a tree's cycle, the next one or the one before.
+    /// The next or the previous node on the way around a tree's cycle.
     fn around(&self, cycles: &Cycles, tree: usize, at: Coord, is_next: bool) -> Coord {
         let per_node = self.shape.ranks_per_node();
         let node = Vertex(self.shape.vertex(at).0 / per_node);
@@ -245,8 +243,8 @@ impl Trees {
         at.with(dim, line.step(at[dim], back).expect("a parent has a link to its child"))
     }
 
-    /// The tree along lines that begins in the direction of the link from a node to the next; `None` on one node, and
-    /// around cycles, where each node passes all on over one link.
+    /// The tree along lines that starts in the direction of the link between two nodes. `None` on a single node,
+    /// and for trees around cycles, in which each node forwards all data over one link.
     pub fn towards(&self, from: Vertex, to: Vertex) -> Option<usize> {
         if self.cycles.is_some() {
             return None;
@@ -261,16 +259,16 @@ impl Trees {
         self.lines.iter().all(|line| at[line.dim] == line.root)
     }
 
-    /// Who speaks for the node of a place in a tree: on the root's node the root, elsewhere
-    /// another rank for each tree.
+    /// The rank that represents the node of a place in a tree: the root on its own node, elsewhere a rank that
+    /// depends on the tree.
     fn speaker(&self, tree: usize, at: Coord) -> Coord {
         let Some(slots) = self.shape.node_dim() else { return at };
         let turn = if self.is_roots_node(at) { 0 } else { tree as u32 };
         at.with(slots, (self.root[slots] + turn) % self.shape.size(slots))
     }
 
-    /// The children of a node in a tree, in order of the dimensions, upwards first; the ranks
-    /// that share its node last.
+    /// The children of a node in a tree, in order of the dimensions, upwards first; the other ranks on its node are
+    /// last.
     ///
     /// # Panics
     /// If there is no such tree or node.
@@ -311,7 +309,7 @@ impl Trees {
             .flatten()
     }
 
-    /// Hops from the root to a node in a tree.
+    /// Number of hops from the root to a node in a tree.
     ///
     /// # Panics
     /// If there is no such tree or node.

@@ -1,4 +1,4 @@
-//! The patterns by name: which there are, which sizes they serve, how they are written.
+//! The patterns by name: the sizes that they serve, and their text form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,40 +7,40 @@ use std::sync::Arc;
 /// Largest size of a ring: plans have a step per coordinate.
 const MAX_RING: u32 = 1 << 17;
 
-/// Largest size met in one step: every coordinate posts that many messages at once.
+/// Largest size of `direct`: every coordinate posts a message to all others at once.
 const MAX_DIRECT: u32 = 64;
 
-/// Largest radix that a prime factor may force on `multiplying`.
+/// Largest radix of `multiplying` that a prime factor of the size may force.
 const MAX_FORCED_RADIX: u32 = 16;
 
 /// A pattern's name, with its parameters. `FromStr` and `Display` are inverse.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PatternKind {
-    /// `bine`: alternating distances 1, -1, 3, -5, 11, ...; even coordinates go one way, odd
-    /// ones the other (Bine, Eq. 4-5; Swing, Eq. 2). Even sizes.
+    /// `bine`: alternating distances 1, -1, 3, -5, 11, ...; even and odd coordinates go in opposite directions
+    /// (Bine, Eq. 4-5; Swing, Eq. 2). Even sizes.
     Bine,
-    /// `ring`: the neighbour, d - 1 times: the bucket algorithm in every dimension (Swing,
+    /// `ring`: the neighbour, in each of d - 1 steps; in every dimension of a torus the bucket algorithm (Swing,
     /// section 2.3.4).
     Ring,
     /// `doubling`: XOR with 1, 2, 4, ... (Rabenseifner; Thakur et al.). Powers of two.
     Doubling,
-    /// `circulant`: distances 1, -2, 4, -8, ... in one direction per rank. Every size; ours.
+    /// `circulant`: distances 1, -2, 4, -8, ...; each rank sends in one direction per step. Every size; ours.
     Circulant,
-    /// `balanced`: distances 1, 3, 9, ... both ways in each step, the last pair what is left, halved
-    /// (Trivance, arXiv 2602.17254, for powers of three; other sizes are ours). Every size.
+    /// `balanced`: distances 1, 3, 9, ... in both directions in each step; the last step divides the remaining
+    /// distance between both (Trivance, arXiv 2602.17254, for powers of three; other sizes are ours). Every size.
     Balanced,
-    /// `direct`: everyone at once. Small sizes.
+    /// `direct`: all other coordinates in one step. Small sizes.
     Direct,
-    /// `leader`: coordinate 0 alone, onto which all others are folded: for the ranks of a node in
-    /// a latency form.
+    /// `leader`: coordinate 0 alone, onto which all other coordinates fold: for the ranks of a node in a latency
+    /// form.
     Leader,
-    /// `multiplying:K`: groups of up to K exchange all with all, K the largest radix that the
-    /// size is factorised into (recursive multiplying: generalized-radix paper, section IV).
+    /// `multiplying:K`: in each step groups of up to K exchange all with all; K is the largest radix into which the
+    /// size is factorised (recursive multiplying: generalized-radix paper, section IV).
     Multiplying {
         /// At least 2.
         max_radix: u32,
     },
-    /// `multiplying:K1,K2,...`: the same with these radices, whose product is the size.
+    /// `multiplying:K1,K2,...`: the same with these radices; their product is the size.
     Radices(Arc<[u32]>),
     /// `knomial:K`: distances z K^t downwards, z < K: k-nomial trees (generalized radix,
     /// section III). Every size.
@@ -62,7 +62,7 @@ pub enum PatternKind {
     },
 }
 
-/// Why a pattern does not exist for a size.
+/// The pattern does not exist for a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} does not serve a dimension of size {size}: it needs {needs}")]
 pub struct Unserved {
@@ -70,7 +70,7 @@ pub struct Unserved {
     pub kind: PatternKind,
     /// The size of the dimension.
     pub size: u32,
-    /// What sizes it serves.
+    /// The sizes that the pattern serves.
     pub needs: String,
 }
 
@@ -78,7 +78,7 @@ impl PatternKind {
     /// Checks that the pattern exists for rings of `size` coordinates.
     ///
     /// # Errors
-    /// [`Unserved`] saying which sizes are served.
+    /// [`Unserved`] with the sizes that are served.
     pub fn serves(&self, size: u32) -> Result<(), Unserved> {
         let unless = |serves: bool, needs: String| (!serves).then_some(needs);
         let needs = match self {
@@ -113,11 +113,10 @@ impl PatternKind {
 }
 
 impl PatternKind {
-    /// The size of the core for the latency form on `size` coordinates (algorithms.md, section 5):
-    /// the coordinates below it exchange whole vectors, the others fold onto them. On the core the
-    /// pattern's groups nest with far-first steps. It is the largest such size; `multiplying` takes
-    /// of the products of its radices from `size / 2` on one with the fewest factors. `size` itself
-    /// if no core exists.
+    /// The size of the core for the latency form on `size` coordinates (algorithms.md, section 5): the coordinates
+    /// below it exchange whole vectors, the other coordinates fold onto them. On the core the pattern's groups nest
+    /// with far-first steps. It is the largest such size; for `multiplying` it is, among the products of its
+    /// radices from `size / 2` on, the one with the fewest factors. If no core exists, it is `size`.
     pub fn core(&self, size: u32) -> u32 {
         match self {
             PatternKind::Leader => 1,
@@ -149,8 +148,8 @@ fn at_most(limit: u32, why: &str) -> String {
     format!("at most {limit} coordinates, {why}")
 }
 
-/// Factors of `size`, each the largest divisor up to `max_radix`, or else the smallest prime
-/// that is left.
+/// Factors of `size`: each is the largest divisor up to `max_radix` of what remains, or else its smallest prime
+/// factor.
 pub(super) fn factors(size: u32, max_radix: u32) -> Vec<u32> {
     let mut rest = size;
     let mut radices = Vec::new();
@@ -194,7 +193,7 @@ impl fmt::Display for PatternKind {
     }
 }
 
-/// A text that names no pattern.
+/// The text is not the name of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a pattern; known are bine, ring, doubling, circulant, balanced, direct, leader, \

@@ -1,20 +1,19 @@
-//! The laws by which coordinates are composed: what makes a pattern look the same from
-//! everywhere.
+//! The laws by which coordinates are composed. They make patterns vertex-transitive.
 //!
-//! Every law is a group on the coordinates `0..size` with 0 as its neutral element. A pattern
-//! says whom coordinate 0 may send to; everyone else sends to the same, *composed* with where
-//! it stands. (In the words of graph theory a pattern is a sequence of Cayley graphs.)
+//! Every law is a group on the coordinates `0..size` with 0 as its neutral element. A pattern gives the targets of
+//! coordinate 0; the targets of coordinate a are these targets *composed* with a. (In terms of graph theory a
+//! pattern is a sequence of Cayley graphs.)
 
 use smallvec::SmallVec;
 
 /// A group on `0..size`.
 #[derive(Clone, Debug)]
 pub(super) enum Law {
-    /// Digit-wise addition in a mixed radix, least significant digit first, without carry. With
-    /// one digit it is the shift around the ring, with radices of 2 it is XOR.
+    /// Digit-wise addition in a mixed radix, least significant digit first, without carry. With one digit this is
+    /// the shift around the ring, with radices of 2 it is XOR.
     Digits(Digits),
-    /// Even coordinates go one way, odd ones the other: `a + b` for even `a`, `a - b` for odd
-    /// `a`, round the ring. Even sizes only.
+    /// Even coordinates add, odd coordinates subtract: `a + b` for even `a`, `a - b` for odd `a`, around the ring.
+    /// Even sizes only.
     Alternating {
         /// Number of coordinates.
         size: u32,
@@ -35,7 +34,7 @@ impl Law {
         }
     }
 
-    /// Where `b`, seen from `a`, is.
+    /// The composition of `a` and `b`: the image of `b` under the renumbering that moves 0 to `a`.
     pub fn compose(&self, a: u32, b: u32) -> u32 {
         match self {
             Law::Digits(digits) => digits.add(a, b),
@@ -44,11 +43,11 @@ impl Law {
         }
     }
 
-    /// From where 0 is seen as `b` is from 0: `compose(b, inverse(b)) == 0`.
+    /// The inverse of `b`: `compose(b, inverse(b)) == 0`.
     pub fn inverse(&self, b: u32) -> u32 {
         match self {
             Law::Digits(digits) => digits.negate(b),
-            // An odd coordinate sees back the way it is seen.
+            // An odd coordinate is its own inverse.
             Law::Alternating { .. } if !b.is_multiple_of(2) => b,
             Law::Alternating { size } => minus(0, b, *size),
         }
@@ -63,8 +62,8 @@ fn minus(a: u32, b: u32, size: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct Digits {
     digits: SmallVec<[Digit; 4]>,
-    /// If all radices are powers of two, so that digits are fields of bits: the highest bit of
-    /// each. Then all digits are computed at once.
+    /// The highest bit of each digit, if all radices are powers of two. Digits are then fields of bits, and all
+    /// digits are computed at once.
     highest: Option<u32>,
 }
 
@@ -73,7 +72,7 @@ pub(super) struct Digits {
 pub(super) struct Digit {
     /// Its values are `0..radix`.
     pub radix: u32,
-    /// What a value of 1 stands for: the product of the earlier radices.
+    /// The weight of the digit: the product of the earlier radices.
     pub stride: u32,
 }
 
@@ -96,8 +95,8 @@ impl Digits {
         Digits::from_digits(digits.collect())
     }
 
-    /// As many digits of one radix as numbers below `size` have; the last has a smaller radix
-    /// if they do not need all of it.
+    /// As many digits of one radix as numbers below `size` need; the radix of the last digit is reduced to the
+    /// values that occur.
     pub fn of_radix(radix: u32, size: u32) -> Self {
         let mut digits = SmallVec::new();
         let mut stride = 1;
@@ -110,7 +109,7 @@ impl Digits {
 
     fn from_digits(digits: SmallVec<[Digit; 4]>) -> Self {
         let are_fields = digits.iter().all(|digit| digit.radix.is_power_of_two());
-        // The whole of a last digit may be 2^32.
+        // `stride * radix` of the last digit may be 2^32.
         let highest = |digit: &Digit| digit.stride * (digit.radix / 2);
         // A radix of 1 has no bit.
         let real = digits.iter().filter(|digit| digit.radix > 1);
@@ -127,19 +126,20 @@ impl Digits {
         self.digits.last().map_or(1, |last| last.stride * last.radix)
     }
 
-    /// Digit by digit, without carry.
+    /// The sum digit by digit, without carry.
     fn add(&self, a: u32, b: u32) -> u32 {
         match self.highest {
-            // The lower bits cannot carry out of their field; the highest add up to XOR.
+            // The lower bits cannot carry out of their field; the highest bits add up to their XOR.
             Some(highest) => ((a & !highest) + (b & !highest)) ^ ((a ^ b) & highest),
             None => self.zip(a, b, |a, b, radix| (a + b) % radix),
         }
     }
 
-    /// What must be added for 0.
+    /// The additive inverse digit by digit.
     fn negate(&self, a: u32) -> u32 {
         match self.highest {
-            // The highest bits lend what the lower ones lack, and are put right.
+            // Within each field the lower bits may borrow from a set highest bit; the XOR then corrects the highest
+            // bits.
             Some(highest) => (highest - (a & !highest)) ^ (!a & highest),
             None => self.zip(0, a, |_, a, radix| (radix - a) % radix),
         }

@@ -1,15 +1,14 @@
-//! 1-D patterns: for a ring of `d` coordinates, whom each coordinate may send to at each step.
+//! 1-D patterns: for a ring of `d` coordinates, the peers to which each coordinate may send at each step.
 //!
-//! A pattern knows no data, no sizes and no collective (algorithms.md section 1). It is a
-//! *law* that composes coordinates, whom coordinate 0 may send to at each step, and which of
-//! the ways to 0 a block takes. So every pattern looks the same from everywhere: for every
-//! coordinate x there is a renumbering of the ring that moves x to 0 and maps the pattern onto
-//! itself ([`Pattern::normalise`]), and one column of the toward table ([`Toward`]), that of
-//! coordinate 0, tells all of it.
+//! A pattern contains no data, no sizes and no collective (algorithms.md section 1). It consists of a *law* that
+//! composes coordinates, the peers to which coordinate 0 may send at each step, and the rule for the path of a
+//! block to 0. So patterns are vertex-transitive: for every coordinate x there is a renumbering of the ring that
+//! moves x to 0 and maps the pattern onto itself ([`Pattern::normalise`]), and one column of the toward table
+//! ([`Toward`]), that of coordinate 0, determines the whole table.
 //!
-//! The *mirrored* form of any pattern is its image under a -> -a: it leaves in the opposite
-//! direction (Swing, section 4.1; Bine, appendix D.4). The *far-first* form takes the steps
-//! in reverse order, which turns distance doubling into distance halving.
+//! The *mirrored* form of a pattern is its image under a -> -a: it starts in the opposite direction (Swing, section
+//! 4.1; Bine, appendix D.4). The *far-first* form takes the steps in reverse order, which turns distance doubling
+//! into distance halving.
 //!
 //! ```
 //! use hopbine_torus::patterns::Pattern;

@@ -1,4 +1,4 @@
-//! A pattern on a ring of a given size: a rule, its forms, and what follows from them.
+//! A pattern on a ring of a given size: its rule, its forms and its properties.
 
 use super::kind::{PatternKind, Unserved};
 use super::rule::{Descent, Peers, RingRule};
@@ -6,11 +6,11 @@ use super::rule::{Descent, Peers, RingRule};
 /// One hop towards coordinate 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The step at which it is taken.
+    /// The step of the hop.
     pub step: u32,
-    /// Which of the targets at that step.
+    /// The number of the target at that step.
     pub target: u32,
-    /// The coordinate reached.
+    /// The coordinate that the hop leads to.
     pub next: u32,
 }
 
@@ -27,26 +27,26 @@ impl Pattern {
     /// The plain, near-first form of `kind` on `size` coordinates.
     ///
     /// # Errors
-    /// [`Unserved`] if there is none.
+    /// [`Unserved`] if the kind does not serve the size.
     pub fn new(kind: PatternKind, size: u32) -> Result<Self, Unserved> {
         kind.serves(size)?;
         let (rule, mirrored) = RingRule::new(&kind, size);
         Ok(Pattern { size, mirrored, far_first: false, rule })
     }
 
-    /// The mirror image, if `mirrored`.
+    /// The mirror image if `mirrored`, else the same pattern.
     pub fn mirrored(mut self, mirrored: bool) -> Self {
         self.mirrored ^= mirrored;
         self
     }
 
-    /// The form with its steps in reverse order, if `far_first`.
+    /// The form with its steps in reverse order if `far_first`, else the same pattern.
     pub fn far_first(mut self, far_first: bool) -> Self {
         self.far_first ^= far_first;
         self
     }
 
-    /// Coordinates on the ring.
+    /// Number of coordinates.
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -56,15 +56,15 @@ impl Pattern {
         self.rule.n_steps
     }
 
-    /// Whom `a` may send to at step `t`, in an order that [`Pattern::normalise`] preserves.
+    /// The targets of `a` at step `t`, in an order that [`Pattern::normalise`] preserves.
     pub fn targets(&self, t: u32, a: u32) -> Peers {
         let a = self.mirror(a);
         let law = &self.rule.law;
         self.steps(t).iter().map(|&b| self.mirror(law.compose(a, b))).collect()
     }
 
-    /// Where any part of some steps leads from `a`, one after the other, without `a` itself: of one step
-    /// its targets.
+    /// The coordinates that any non-empty subset of `steps`, taken one after the other, leads to from `a`; for a
+    /// single step its targets.
     pub fn targets_of(&self, steps: &[u32], a: u32) -> Peers {
         let mut found = Peers::from_slice(&[a]);
         for &t in steps {
@@ -76,7 +76,7 @@ impl Pattern {
         found
     }
 
-    /// Who may send to `a` at step `t`: entry `i` is the coordinate whose target `i` is `a`.
+    /// The sources of `a` at step `t`: entry `i` is the coordinate whose target `i` is `a`.
     pub fn sources(&self, t: u32, a: u32) -> Peers {
         let a = self.mirror(a);
         let law = &self.rule.law;
@@ -99,20 +99,19 @@ impl Pattern {
         self.mirror(law.compose(law.inverse(self.mirror(x)), self.mirror(a)))
     }
 
-    /// The coordinate whose image is `b` when `x` moves to 0: `normalise(a, x) == b` for `a`.
+    /// The coordinate `a` whose image is `b` when `x` moves to 0: `normalise(a, x) == b`.
     pub fn denormalise(&self, b: u32, x: u32) -> u32 {
         self.mirror(self.rule.law.compose(self.mirror(x), self.mirror(b)))
     }
 
-    /// The coordinate that must move to 0 for `a` to have image `b`: `normalise(a, x) == b`
-    /// for `x`.
+    /// The coordinate `x` that must move to 0 for `a` to have image `b`: `normalise(a, x) == b`.
     pub fn solve(&self, a: u32, b: u32) -> u32 {
         let law = &self.rule.law;
         self.mirror(law.compose(self.mirror(a), law.inverse(self.mirror(b))))
     }
 
-    /// The hop of image `b` towards 0, if the pattern's rule says it; `None` for 0. Otherwise
-    /// it is the latest that arrives, see [`Toward`](super::Toward).
+    /// The hop of image `b` towards 0, if the pattern's rule determines it; `None` for 0. For other patterns it is
+    /// the latest hop from which a block still arrives, see [`Toward`](super::Toward).
     ///
     /// # Panics
     /// If [`Pattern::has_explicit_hops`] is false.
@@ -126,7 +125,7 @@ impl Pattern {
             Descent::Latest => panic!("the way of this pattern is found by search"),
             Descent::Chain => (self.size - 1 - law.inverse(image), 0),
             Descent::Digits(digits) => {
-                // The first step in whose digit the image differs from 0 clears it.
+                // The first step whose digit of the image is not 0 clears that digit.
                 let of = |t: u32| {
                     let t = if self.far_first { self.n_steps() - 1 - t } else { t };
                     digits.all()[t as usize].of(image)
@@ -139,47 +138,46 @@ impl Pattern {
         Some(Hop { step, target, next: self.mirror(next) })
     }
 
-    /// True if the rule says every hop, so that no search is needed.
+    /// True if the rule determines every hop, so that no search is needed.
     pub fn has_explicit_hops(&self) -> bool {
         !matches!(self.rule.descent, Descent::Latest)
     }
 
-    /// True if each of d - 1 steps forwards one block, the farthest first: ring and k-ring. The
-    /// coordinates' own order, or that of their distances ([`Pattern::distance`]), then puts
-    /// every set and every subtree into few runs, with one level for all steps.
+    /// True if each of d - 1 steps forwards one block, the farthest first: ring and k-ring. In the order of
+    /// coordinates, or of distances ([`Pattern::distance`]), every set and every subtree is then a few runs, with
+    /// one level for all steps.
     pub fn is_chain(&self) -> bool {
         matches!(self.rule.descent, Descent::Chain)
     }
 
-    /// For a chain of `d` coordinates, the hops from image `b` to 0: its block takes the first of
-    /// them in step `d - 1 - distance`. A depth-first order of the tree towards 0.
+    /// For a chain of `d` coordinates, the number of hops from image `b` to 0. The block takes the first hop in
+    /// step `d - 1 - distance`. The order of distances is a depth-first order of the tree towards 0.
     pub fn distance(&self, b: u32) -> u32 {
         self.rule.law.inverse(self.mirror(b))
     }
 
-    /// True if the sets that a coordinate sends and keeps are the same for all of a group, or
-    /// nearly (bine on even sizes that are no powers of two), so that path order makes them
-    /// contiguous for every coordinate, interleaved with other dimensions too.
+    /// True if the sets that a coordinate sends and keeps are the same for all coordinates of a group, or nearly so
+    /// (bine on even sizes that are not powers of two). Path order then makes these sets contiguous for every
+    /// coordinate, even interleaved with other dimensions.
     pub fn is_nested(&self) -> bool {
         match &self.rule.descent {
             _ if self.n_steps() <= 1 => true,
             Descent::Chain => false,
             Descent::Latest => self.rule.is_alternating(),
-            // Numbers that are shifted as a whole keep their low digits together, not their high
-            // ones.
+            // Under a shift, numbers with equal low digits keep equal low digits, but numbers with equal high
+            // digits do not.
             Descent::Digits(_) => {
                 !self.rule.is_shift() || (self.rule.is_whole() && !self.far_first)
             }
         }
     }
 
-    /// True if the sets of coordinates that have exchanged up to each step are groups in which
-    /// everyone has heard of everyone once. The latency form of allreduce exists only then
-    /// (algorithms.md section 5). Depends on the order of the steps: bine's groups nest far
-    /// first.
+    /// True if after each step the coordinates that have exchanged form groups, and each coordinate has received
+    /// the contribution of every member exactly once. Only then does the latency form of allreduce exist
+    /// (algorithms.md section 5). This depends on the order of the steps: bine's groups nest in far-first order.
     pub fn groups_nest(&self) -> bool {
         let law = &self.rule.law;
-        // Whom coordinate 0 has heard of; everyone else has heard of the same, composed.
+        // The contributions that coordinate 0 has received; those of other coordinates are the same, composed.
         let mut heard = vec![0];
         let mut is_heard = vec![false; self.size as usize];
         is_heard[0] = true;
@@ -196,7 +194,7 @@ impl Pattern {
                 }
             }
             met.extend(sources);
-            // A group: whoever is met from inside is inside.
+            // In a group the sources of all members are members.
             let stays = |&a: &u32| met.iter().all(|&b| is_heard[law.compose(a, b) as usize]);
             if !heard.iter().all(stays) {
                 return false;

@@ -1,4 +1,4 @@
-//! The rules: whom coordinate 0 may send to, and which way a block takes to it.
+//! The rules of patterns: the targets of coordinate 0, and the path of a block to it.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -8,15 +8,15 @@ use super::law::{Digits, Law};
 /// The peers of one coordinate at one step; one for most patterns.
 pub type Peers = SmallVec<[u32; 2]>;
 
-/// Which of the ways from a coordinate to 0 a block takes.
+/// The path of a block from a coordinate to 0.
 #[derive(Clone, Debug)]
 pub(super) enum Descent {
-    /// At the latest step from which it still arrives.
+    /// Each hop at the latest step from which the block still arrives.
     Latest,
-    /// One step for each digit of the coordinate, cleared by the target that lies that much
-    /// nearer; step t has digit t.
+    /// Step t clears digit t of the coordinate, if it is not 0: the block goes to the target that is nearer by the
+    /// digit's value.
     Digits(Digits),
-    /// Each of d - 1 steps is taken by one block first, and then others.
+    /// A block starts in one of d - 1 steps, the farthest block first, and moves in each later step.
     Chain,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct RingRule {
 }
 
 impl RingRule {
-    /// The rule of a kind that serves `size`, and whether it is to be mirrored.
+    /// The rule of a kind that serves `size`, and whether it must be mirrored.
     pub fn new(kind: &PatternKind, size: u32) -> (Self, bool) {
         let products = |radices: &[u32]| {
             RingRule::clearing(Law::Digits(Digits::new(radices)), Digits::new(radices))
@@ -46,7 +46,7 @@ impl RingRule {
             PatternKind::Balanced => RingRule::searching(Law::cyclic(size), balanced_offsets(size)),
             PatternKind::Ring => RingRule::chain(Law::cyclic(size), vec![1]),
             PatternKind::KRing { group } => {
-                // `group - 1` steps inside, one to the same place in the next group, and so on.
+                // `group - 1` steps inside the group, one step to the same place in the next group, and so on.
                 let mut cycle = vec![1; *group as usize - 1];
                 cycle.extend((size > *group).then_some(*group));
                 RingRule::chain(Law::Digits(Digits::new(&[*group, size / group])), cycle)
@@ -60,8 +60,8 @@ impl RingRule {
         (rule, matches!(kind, PatternKind::Bruck { .. }))
     }
 
-    /// Every step sends a value of one digit to where that digit is cleared. The targets are
-    /// in order of falling values, so that the nearest upwards comes first.
+    /// The rule in which each step clears one digit. Targets are in descending order of the value that they clear,
+    /// so that the nearest target upwards comes first.
     fn clearing(law: Law, digits: Digits) -> Self {
         let cycle = digits.all().iter().map(|digit| {
             let values = (1..digit.radix).rev().map(|value| value * digit.stride);
@@ -89,7 +89,7 @@ impl RingRule {
         matches!(self.law, Law::Alternating { .. })
     }
 
-    /// True if there are coordinates for all values of all digits.
+    /// True if every combination of digits is a coordinate.
     pub fn is_whole(&self) -> bool {
         match &self.descent {
             Descent::Digits(digits) => {
@@ -99,16 +99,15 @@ impl RingRule {
         }
     }
 
-    /// True if coordinates are shifted as whole numbers.
+    /// True if the law is the shift around the ring.
     pub fn is_shift(&self) -> bool {
         matches!(&self.law, Law::Digits(digits) if digits.all().len() == 1)
     }
 }
 
-/// rho(t) = sum over i <= t of (-2)^i = 1, -1, 3, -5, 11, ... mod d (Bine trees, Eq. 4-5;
-/// Swing, Eq. 2). For even sizes that are no powers of two the toward table drops the subtree
-/// reached later (Bine, appendix C). Hop-bytes of a reduce-scatter 2.11 per vector byte at
-/// d = 64, where doubling has 3.0 (algorithms.md section 6).
+/// rho(t) = sum over i <= t of (-2)^i = 1, -1, 3, -5, 11, ... mod d (Bine trees, Eq. 4-5; Swing, Eq. 2). For even
+/// sizes that are not powers of two the toward table drops the subtree reached later (Bine, appendix C). A
+/// reduce-scatter has 2.11 hop-bytes per vector byte at d = 64, with doubling 3.0 (algorithms.md section 6).
 fn bine_offsets(size: u32) -> Vec<Peers> {
     let mut rho = 0i64;
     let n_steps = size.next_power_of_two().trailing_zeros();
@@ -120,11 +119,10 @@ fn bine_offsets(size: u32) -> Vec<Peers> {
         .collect()
 }
 
-/// +1, -2, +4, -8, ...: the offsets keep the window of residues reached so far contiguous; each
-/// step shifts it by its own length, in alternating direction, the last by just what is
-/// missing. d = 7: 1, -2, 3; d = 23: 1, -2, 4, -8, 7. So odd and prime sizes need no folding
-/// onto a power of two and no doubled traffic (algorithms.md section 1; ours, the papers use
-/// extra steps: Bine appendix C, Swing section 3.2).
+/// +1, -2, +4, -8, ...: with these offsets the residues reached so far form one window. Each step shifts the window
+/// by its own length, in alternating directions; the last step shifts it by the number of missing residues. d = 7:
+/// 1, -2, 3; d = 23: 1, -2, 4, -8, 7. So odd and prime sizes need no fold onto a power of two and no doubled
+/// traffic (algorithms.md section 1; ours, the papers use extra steps: Bine appendix C, Swing section 3.2).
 fn circulant_offsets(size: u32) -> Vec<Peers> {
     let mut offsets = Vec::new();
     let mut window = 1;
@@ -136,9 +134,9 @@ fn circulant_offsets(size: u32) -> Vec<Peers> {
     offsets
 }
 
-/// +1 and -1, +3 and -3, +9 and -9, ...: the window of residues reached so far grows by its own length
-/// on both sides; in the last step by the halves of what is missing, the larger one upwards. d = 8:
-/// +1 -1, +3 -2; d = 69: +1 -1, +3 -3, +9 -9, +21 -21. ceil(log3 d) steps of two messages each, in
+/// +1 and -1, +3 and -3, +9 and -9, ...: the window of residues reached so far grows by its own length on both
+/// sides; in the last step each side grows by half of the missing residues, the upper side by the larger half. d =
+/// 8: +1 -1, +3 -2; d = 69: +1 -1, +3 -3, +9 -9, +21 -21. There are ceil(log3 d) steps of two messages each, in
 /// opposite directions (algorithms.md section 1; Trivance, arXiv 2602.17254, for powers of three).
 fn balanced_offsets(size: u32) -> Vec<Peers> {
     let mut offsets = Vec::new();
@@ -146,7 +144,7 @@ fn balanced_offsets(size: u32) -> Vec<Peers> {
     while window < size {
         let rest = size - window;
         let (up, down) = (window.min(rest.div_ceil(2)), window.min(rest / 2));
-        // One coordinate may be missing: then only one side grows.
+        // If one coordinate is missing, only one side grows.
         let down_peer = (down > 0).then(|| size - down);
         offsets.push(std::iter::once(up).chain(down_peer).collect());
         window += up + down;

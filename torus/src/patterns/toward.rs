@@ -1,14 +1,13 @@
-//! The toward table: when, and to whom, a coordinate forwards what is meant for another.
+//! The toward table: the step and the peer to which a coordinate forwards a block for another coordinate.
 //!
-//! For target x: walk the steps backwards with R = {x}; every a outside R that has a peer in
-//! R at step t forwards at step t to that peer, and joins R. So a forwards at the *latest*
-//! step from which the block still arrives, and the next hop's own step is later
-//! (algorithms.md section 2). Some rules say the way themselves. As patterns look the same
-//! from everywhere, column x = 0 suffices: a forwards for x what `normalise(a, x)` forwards
-//! for 0.
+//! For target x, walk the steps backwards with R = {x}: at step t every a outside R that has a peer in R forwards
+//! at step t to that peer, and joins R. So a forwards at the *latest* step from which the block still arrives, and
+//! the next hop's own step is later (algorithms.md section 2). Some rules determine the path themselves. As
+//! patterns are vertex-transitive, column x = 0 suffices: a forwards the block for x as `normalise(a, x)` forwards
+//! the block for 0.
 //!
-//! The column is a tree with root 0, whose steps ascend towards the root. Its depth-first
-//! numbers make "what has arrived at a coordinate by step c" an interval ([`Toward::held`]).
+//! The column is a tree with root 0, in which steps ascend towards the root. In depth-first numbers, the blocks
+//! that have arrived at a coordinate before a step are an interval ([`Toward::held`]).
 
 use std::ops::Range;
 
@@ -31,8 +30,8 @@ pub struct Toward {
 }
 
 impl Toward {
-    /// The table of `pattern`. Costs O(size + steps) memory; O(steps x size) time at most, and
-    /// no more than memory where the rule says the way.
+    /// The table of `pattern`. Takes O(size + steps) memory and at most O(steps x size) time; if the rule
+    /// determines the paths, time is O(size + steps), too.
     pub fn new(pattern: Pattern) -> Self {
         let column = match pattern.has_explicit_hops() {
             true => (0..pattern.size()).map(|b| pattern.explicit_hop(b)).collect(),
@@ -52,7 +51,7 @@ impl Toward {
         for step in 1..start.len() {
             start[step] += start[step - 1];
         }
-        // Subtree sizes: a coordinate hops after all that pass through it.
+        // Subtree sizes: a coordinate hops after all coordinates whose blocks pass through it.
         let mut sizes = vec![1u32; column.len()];
         for &b in &hopping {
             if let Some(hop) = column[b as usize] {
@@ -81,7 +80,7 @@ impl Toward {
         self.column[b as usize]
     }
 
-    /// The normalised coordinates that hop at step `t`, by target.
+    /// The normalised coordinates that hop at step `t`, ordered by target.
     pub fn hopping(&self, t: u32) -> &[u32] {
         &self.hopping[self.start[t as usize] as usize..self.start[t as usize + 1] as usize]
     }
@@ -91,9 +90,9 @@ impl Toward {
         self.number[b as usize]
     }
 
-    /// The depth-first numbers of what stands at the normalised coordinate `b` after `done`
-    /// steps if everything moves towards 0: `b`'s own, and all of the subtrees whose roots
-    /// have hopped to it. Empty if `b` itself has hopped.
+    /// The depth-first numbers of the blocks at the normalised coordinate `b` after `done` steps, if all blocks
+    /// move towards 0: its own block, and the subtrees whose roots have hopped to `b`. Empty if `b` itself has
+    /// hopped.
     pub fn held(&self, b: u32, done: u32) -> Range<u32> {
         let first = self.number[b as usize];
         if self.column[b as usize].is_some_and(|hop| hop.step < done) {
@@ -102,7 +101,7 @@ impl Toward {
         first..self.subtree_end(b, done)
     }
 
-    /// The depth-first numbers of all that pass through `b`, itself included.
+    /// The depth-first numbers of all coordinates whose blocks pass through `b`, including `b`.
     pub fn subtree(&self, b: u32) -> Range<u32> {
         self.number[b as usize]..self.subtree_end(b, u32::MAX)
     }
@@ -116,14 +115,14 @@ impl Toward {
         }
     }
 
-    /// True if all the messages that reach a coordinate in step `t` of a reduce-scatter carry the
-    /// same blocks, so that they are the operands of one fold.
+    /// True if all messages that a coordinate receives in step `t` of a reduce-scatter carry the same blocks, so
+    /// that they are the operands of one fold.
     pub fn folds_evenly(&self, t: u32) -> bool {
         let sources = self.pattern.sources(t, 0);
         if sources.len() < 2 {
             return true;
         }
-        // By target, the blocks that reach coordinate 0.
+        // By target, the blocks that coordinate 0 receives.
         let mut blocks = vec![Vec::new(); sources.len()];
         for &b in self.hopping(t) {
             if let Some(hop) = self.hop(b) {
@@ -135,7 +134,7 @@ impl Toward {
         blocks.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// The hops of a block from `a` to `x`: (step, which target), steps ascending.
+    /// The hops of a block from `a` to `x`: (step, number of the target), steps ascending.
     pub fn path(&self, a: u32, x: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let mut at = self.pattern.normalise(a, x);
         std::iter::from_fn(move || {
@@ -146,7 +145,7 @@ impl Toward {
     }
 }
 
-/// Hop of every coordinate towards 0: the latest that arrives.
+/// The hop of every coordinate towards 0: the latest from which a block arrives.
 fn column(pattern: &Pattern) -> Vec<Option<Hop>> {
     let size = pattern.size();
     let mut column = vec![None; size as usize];
@@ -154,8 +153,8 @@ fn column(pattern: &Pattern) -> Vec<Option<Hop>> {
     let mut is_reached = vec![false; size as usize];
     is_reached[0] = true;
     for step in (0..pattern.n_steps()).rev() {
-        // Only coordinates beside the set can join, so look at its sources; who could send to it in
-        // several ways sends to its first such target.
+        // Only sources of members can join the set. A coordinate with several targets in the set takes the first of
+        // these.
         let n_before = reached.len();
         for target in 0..pattern.targets(step, 0).len() {
             for index in 0..n_before {

@@ -1,22 +1,22 @@
-//! How a transfer is cut into messages: the one rule that both sides of it apply.
+//! The rule by which both sides of a transfer cut it into messages.
 //!
-//! A transfer is the concatenation of its runs, its *packed* bytes. Sender and receiver know
-//! the same lengths of runs (that is the plan's contract), the same segment size and the same
-//! element size, and nothing else may enter here: neither side's addresses, nor whether its
-//! memory happens to be contiguous. Where users have neighbouring positions in separate places, each
-//! position is a run here ([`Space::travels_apart`](crate::plan::Space::travels_apart)).
+//! A transfer is the concatenation of its runs, its *packed* bytes. Sender and receiver know the same lengths of
+//! runs (the plan guarantees this), the same segment size and the same element size. The rule must depend on
+//! nothing else: not on addresses, nor on whether the memory of one side happens to be contiguous. If neighbouring
+//! positions are apart in the user's buffer, each position is a run here
+//! ([`Space::travels_apart`](crate::plan::Space::travels_apart)).
 
 use std::ops::Range;
 
-/// Runs at least this long on average travel one by one, straight between the places where
-/// they lie; shorter ones are packed together. On Tofu-D posting, announcing and seeing one more message takes
-/// a port as long as its copies of 5 KiB in and out (docs/model.md), and from 8 KiB on no longer than the wire.
+/// Least mean length of runs that are sent one by one, without packing; shorter runs are packed together. On Tofu-D
+/// the posting, announcement and detection of one more message take a port as long as the copies of 5 KiB in and
+/// out (docs/model.md), and from 8 KiB on no longer than the transfer on the wire.
 pub const MIN_SEPARATE_RUN_BYTES: u64 = 8192;
 
-/// The messages of a transfer: ranges of its packed bytes, in order, none of them empty.
+/// The messages of a transfer: ranges of its packed bytes, in order and not empty.
 ///
-/// `segment` is the largest message in bytes, rounded down to whole elements (but at least
-/// one element); `None` cuts only between long runs.
+/// `segment` is the largest message in bytes, rounded down to whole elements (but at least one element); with
+/// `None`, cuts are made only between long runs.
 pub fn pieces(runs: &[u64], segment: Option<u64>, elem_bytes: u64) -> Vec<Range<u64>> {
     let total: u64 = runs.iter().sum();
     let filled = runs.iter().filter(|&&run| run > 0).count() as u64;
@@ -33,7 +33,7 @@ pub fn pieces(runs: &[u64], segment: Option<u64>, elem_bytes: u64) -> Vec<Range<
     pieces
 }
 
-/// Cuts `range` into as few pieces as the segment size allows, as equal as whole elements allow.
+/// Cuts `range` into as few pieces as the segment size allows, as equal as possible in whole elements.
 fn cut(range: Range<u64>, segment: Option<u64>, elem_bytes: u64, pieces: &mut Vec<Range<u64>>) {
     let n_elems = (range.end - range.start) / elem_bytes;
     if n_elems == 0 {

@@ -1,27 +1,27 @@
-//! What a schedule puts on the wires: volume, hops, the load of every link, step by step.
+//! The traffic of a schedule: volume, hops, and the load of every link, step by step.
 //!
-//! Counted on the routes of a [`Topology`], in fractions of n, the bytes of the vector (of all
-//! blocks of a rank, for collectives on blocks). Purely static: no time, no protocol.
+//! Routes are those of a [`Topology`]. Volumes are fractions of n, the bytes of the vector (of all blocks of a
+//! rank, for collectives on blocks). The count is static: no time, no protocol.
 
 use super::ir::flow::{Flow, Message};
 use super::ir::runs::n_positions;
 use crate::geometry::{Topology, Vertex};
 use crate::names::{LaneId, LinkId, Rank, StepId};
 
-/// Totals over all ranks and lanes of a collective.
+/// Totals of a collective over all ranks and lanes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
-    /// Ranks.
+    /// Number of ranks.
     pub n_ranks: u32,
-    /// Steps of the longest lane.
+    /// Number of steps of the longest lane.
     pub n_steps: usize,
-    /// Lower bound on the steps of any algorithm whose ranks send and receive at most as many
-    /// messages in a step as these do for one part of the data (Bruck et al. 1997):
+    /// Lower bound on the steps of any algorithm whose ranks send and receive at most as many messages in a step as
+    /// the ranks of this one do for one part of the data (Bruck et al. 1997):
     /// [`Collective::minimal_steps`](crate::Collective::minimal_steps).
     pub min_steps: u32,
-    /// Most that a rank sends, as a multiple of n.
+    /// The most that a rank sends, as a multiple of n.
     pub max_sent: f64,
-    /// Mean over the ranks, as a multiple of n.
+    /// Mean over the ranks of what they send, as a multiple of n.
     pub mean_sent: f64,
     /// Bytes times links crossed, per rank, as a multiple of n.
     pub hop_bytes: f64,
@@ -29,19 +29,19 @@ pub struct Traffic {
     pub between_nodes: f64,
     /// Bytes that stay on their node, per rank, as a multiple of n.
     pub inside_nodes: f64,
-    /// What the most loaded link carries in all, as a multiple of n.
+    /// Total load of the most loaded link, as a multiple of n.
     pub max_link_load: f64,
-    /// That link's number in the topology; `None` if nothing is sent.
+    /// The most loaded link; `None` if nothing is sent.
     pub max_link: Option<LinkId>,
-    /// The loads of each step's most loaded link, added up, as a multiple of n: what limits a
-    /// network whose ranks go through the steps together.
+    /// Sum over the steps of the load of the step's most loaded link, as a multiple of n. It bounds the time on a
+    /// network whose ranks perform the steps in lockstep.
     pub step_load: f64,
-    /// Messages of the rank that sends most of them.
+    /// The most messages that a rank sends.
     pub max_messages: usize,
-    /// Messages that a rank has under way at a time at most, by the windows of its lanes; `None`
-    /// where only the data hold them back.
+    /// The most messages that a rank has in flight at a time by the windows of its lanes; `None` if only data
+    /// dependencies delay them.
     pub in_flight: Option<u64>,
-    /// Runs in the message with most of them: 1 if all that is sent is contiguous.
+    /// The most runs of a message: 1 if all messages are contiguous.
     pub max_runs: usize,
 }
 
@@ -52,7 +52,7 @@ impl Traffic {
     }
 }
 
-/// Adds up the messages of all ranks; `place` says at which vertex of the topology a rank is.
+/// Adds up the messages of all ranks; `place` maps a rank to its vertex of the topology.
 pub fn traffic(
     flow: &dyn Flow,
     topology: &dyn Topology,
@@ -64,8 +64,8 @@ pub fn traffic(
     })
 }
 
-/// The same, where `volume` says what a message of a lane and a step carries, as a multiple of n,
-/// asked step after step: for positions that are not all alike.
+/// Like [`traffic`], with the volume of each message given by `volume`, as a multiple of n, for positions of
+/// different sizes. It is called step after step.
 pub fn weighed(
     flow: &dyn Flow,
     topology: &dyn Topology,
@@ -81,7 +81,7 @@ pub fn weighed(
     let mut messages = vec![0usize; n_ranks as usize];
     let (mut hop_bytes, mut max_runs, mut step_load) = (0.0, 0, 0.0);
     let (mut between_nodes, mut inside_nodes) = (0.0, 0.0);
-    // Of the step at hand; links touched are put back to 0 after it.
+    // Load in the current step; the links in `touched` are reset to 0 after it.
     let mut load_now = vec![0.0; topology.n_links()];
     let mut touched = Vec::new();
     let tiles: Vec<_> = LaneId::first(lanes.len()).map(|lane| flow.tiles(lane, u32::MAX)).collect();
@@ -144,11 +144,11 @@ pub fn weighed(
     total
 }
 
-/// Messages that a rank sends, and receives, in a step of a lane.
+/// Numbers of messages that ranks send, and receive, in a step of a lane.
 struct AtOnce {
-    /// The most of any rank and step, by lane.
+    /// By lane, the largest numbers of any rank and step: sends, receives.
     most: Vec<[u32; 2]>,
-    /// In the step at hand, by rank; put back to 0 after it.
+    /// Numbers of the current step, by rank; reset to 0 after it.
     now: [Vec<u32>; 2],
     touched: Vec<Rank>,
 }
@@ -174,7 +174,7 @@ impl AtOnce {
         }
     }
 
-    /// The fewest steps of the part of the data that needs most.
+    /// The largest minimal number of steps of any part of the data.
     fn min_steps(&self, flow: &dyn Flow) -> u32 {
         let lanes = || flow.lanes().iter().zip(&self.most);
         let of_part = |part| {

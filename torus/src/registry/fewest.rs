@@ -1,9 +1,9 @@
 //! The patterns with which the fused steps of a latency form need the fewest rounds.
 //!
-//! A round takes groups together, of sizes whose product is at most the messages of a rank plus one. So
-//! only the prime factors of the dimensions' sizes count, and the rounds are the fewest bins of so much
-//! that hold them. A size with a larger prime factor, or with too many factors, is served by a core of at
-//! least half of it, onto which the other coordinates fold: one step before the rounds and one behind them.
+//! A round fuses steps with groups whose sizes multiply to at most the messages of a rank plus one. So only the prime
+//! factors of the dimensions' sizes matter, and the fewest rounds are the fewest bins of this capacity that hold all
+//! factors. A dimension whose size has a larger prime factor, or too many factors, gets a core of at least half its
+//! size. The other coordinates fold onto the core: one step before the rounds and one after them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,19 +12,19 @@ use smallvec::SmallVec;
 use crate::geometry::{AxisLink, Shape};
 use crate::patterns::PatternKind;
 
-/// The most messages of a rank in a round: to all neighbours on a torus of six dimensions.
+/// The most messages of a rank in a round: one to each neighbour on a torus of six dimensions.
 pub(super) const MOST_MESSAGES: u32 = 12;
 
-/// Primes of which a round may have one.
+/// The primes that may be factors of a round.
 const PRIMES: [u32; 6] = [2, 3, 5, 7, 11, 13];
 
-/// Cores of a dimension that are tried with those of the others: the best by themselves.
+/// The most cores of a dimension that are combined with those of others: the best by themselves.
 const MOST_CORES: usize = 12;
 
-/// How often each of the primes is a factor.
+/// The exponent of each of the primes.
 type Powers = [u8; PRIMES.len()];
 
-/// Dimensions that fold, and the factors of all cores.
+/// The number of dimensions that fold, and the factors of all cores.
 type Chosen = (u32, Powers);
 
 /// The size of a core, and its factors.
@@ -34,8 +34,9 @@ struct Core {
     powers: Powers,
 }
 
-/// One pattern for each dimension of `shape`, for rounds of at most `messages` messages of a rank. The
-/// fewest steps, folding included; then the fewest dimensions that fold, and the largest cores.
+/// Returns one pattern for each dimension of `shape`, for rounds of at most `messages` messages of a rank. The
+/// patterns have the fewest steps, folding included; then the fewest folded dimensions, the fewest messages, the
+/// largest cores.
 pub(super) fn patterns(shape: &Shape, messages: u32) -> Vec<PatternKind> {
     let mut packing = Packing { most: messages + 1, known: HashMap::new() };
     let is_node = |dim: &usize| shape.axes()[*dim].link == AxisLink::Node;
@@ -52,10 +53,10 @@ pub(super) fn patterns(shape: &Shape, messages: u32) -> Vec<PatternKind> {
     kinds
 }
 
-/// The pattern with this core on so many coordinates that has these factors far first.
+/// The pattern of a dimension of `size` coordinates with this core, whose factors are in far-first order.
 fn kind(size: u32, core: u32, mut factors: Vec<u32>) -> PatternKind {
     if core.is_power_of_two() && core > 1 {
-        // The shortest ways.
+        // Bine has the shortest routes.
         return PatternKind::Bine;
     }
     if factors.iter().all(|&factor| factor == 3) && core == size && factors.len() > 1 {
@@ -70,9 +71,9 @@ fn kind(size: u32, core: u32, mut factors: Vec<u32>) -> PatternKind {
     }
 }
 
-/// The cores of dimensions whose steps may be fused with one another.
+/// Returns the cores of dimensions whose steps may be fused with one another.
 fn best_cores(sizes: &[u32], messages: u32, packing: &mut Packing) -> Vec<Core> {
-    // By folded dimensions and factors in all, the largest cores.
+    // For each number of folded dimensions and each product of factors, the largest cores.
     let mut found: BTreeMap<Chosen, (u64, SmallVec<[Core; 4]>)> = BTreeMap::new();
     found.insert((0, Powers::default()), (1, SmallVec::new()));
     for &size in sizes {
@@ -93,7 +94,7 @@ fn best_cores(sizes: &[u32], messages: u32, packing: &mut Packing) -> Vec<Core> 
         found = next;
     }
     let mut cost = |n_folded: u32, powers, n_ranks: u64| {
-        // Every folded dimension doubles the ranks of which one has the vectors.
+        // Each folded dimension doubles the number of ranks whose vectors one rank collects before the rounds.
         let too_many = ((1u64 << n_folded) - 1).saturating_sub(u64::from(messages));
         let (n_rounds, n_messages) = packing.cost(powers);
         let n_steps = n_rounds + if n_folded > 0 { 2 } else { 0 };
@@ -105,7 +106,7 @@ fn best_cores(sizes: &[u32], messages: u32, packing: &mut Packing) -> Vec<Core> 
     best.map_or_else(Vec::new, |(_, (_, chosen))| chosen.into_vec())
 }
 
-/// The cores that a dimension may have.
+/// Returns the cores that a dimension may have.
 fn cores(size: u32, packing: &mut Packing) -> Vec<Core> {
     let mut all = Vec::new();
     let most = packing.most;
@@ -114,7 +115,7 @@ fn cores(size: u32, packing: &mut Packing) -> Vec<Core> {
     all.retain(|core| {
         let n_factors: u8 = core.powers.iter().sum();
         let is_cut = core.size < size;
-        // A folded dimension has the largest power of two, or several radices.
+        // The core of a folded dimension is the largest power of two, or has several factors.
         size.div_ceil(2) <= core.size
             && (!is_cut || n_factors > 1 || core.size == 2)
             && (!core.size.is_power_of_two() || core.size > size / 2)
@@ -125,7 +126,7 @@ fn cores(size: u32, packing: &mut Packing) -> Vec<Core> {
     all
 }
 
-/// Appends `core` and its products with the first so many primes, up to `most`.
+/// Appends `core` and its products with the first `primes` primes, up to `most`.
 fn products(core: Core, primes: usize, most: u32, all: &mut Vec<Core>) {
     let Some(prime) = primes.checked_sub(1) else {
         all.push(core);
@@ -142,11 +143,11 @@ fn products(core: Core, primes: usize, most: u32, all: &mut Vec<Core>) {
     }
 }
 
-/// The fewest rounds for factors, found exactly.
+/// An exact solver for the fewest rounds of given factors.
 struct Packing {
-    /// The largest group of a round.
+    /// The largest product of a round's factors.
     most: u32,
-    /// Rounds and messages that factors need, and the first of these rounds.
+    /// Solved cases: the rounds and messages that factors need, and the first of these rounds.
     known: HashMap<Powers, ((u32, u32), Powers)>,
 }
 
@@ -155,7 +156,7 @@ impl Packing {
         if let Some((cost, _)) = self.known.get(&powers) {
             return *cost;
         }
-        // Some round has the largest factor.
+        // Some round has the largest factor. That round is chosen first.
         let largest = powers.iter().rposition(|&power| power > 0);
         let mut rounds = Vec::new();
         if let Some(prime) = largest {
@@ -177,7 +178,7 @@ impl Packing {
         best.0
     }
 
-    /// Appends a round of this size, and it with more factors up to `prime`.
+    /// Appends this round, and this round with more factors up to `prime`.
     fn extend(
         &self,
         powers: Powers,
@@ -197,7 +198,7 @@ impl Packing {
         }
     }
 
-    /// By dimension, its factors in the order of the rounds.
+    /// Returns the factors of each dimension in the order of the rounds.
     fn factors(&mut self, cores: &[Core]) -> Vec<Vec<u32>> {
         let mut left: Vec<Powers> = cores.iter().map(|core| core.powers).collect();
         let mut factors = vec![Vec::new(); cores.len()];
@@ -213,7 +214,7 @@ impl Packing {
             }
             for (prime, &power) in round.iter().enumerate() {
                 for _ in 0..power {
-                    // Of the dimension that has most of them left.
+                    // Take it from the dimension that has most of these factors left.
                     let dim = (0..left.len()).rev().max_by_key(|&dim| left[dim][prime]);
                     if let Some(dim) = dim {
                         left[dim][prime] -= 1;
@@ -280,7 +281,7 @@ mod tests {
         assert_eq!(steps("9x9", 2), (4, 2));
     }
 
-    /// The core of every chosen pattern is the one that was meant, and its steps have these factors.
+    /// The core of every chosen pattern is the intended one, and its steps have these factors.
     #[test]
     fn patterns_have_the_cores_that_are_meant() {
         for messages in 1..=MOST_MESSAGES {

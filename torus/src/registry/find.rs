@@ -1,4 +1,4 @@
-//! Algorithms by name: rows, and rows with other numbers or patterns in them.
+//! Lookup of algorithms by name: rows, and rows with other numbers or patterns in their names.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::plan::{Interleave, Recipe, Schedule, Split, WalkRecipe};
 /// The family whose names have a pattern for each dimension.
 const MIXED: &str = "mixed";
 
-/// The algorithm of a collective by name: a row's, or a row's with other numbers or patterns in it.
+/// Returns the algorithm of a collective with this name: a row, or a row with other numbers or patterns in its name.
 ///
 /// # Errors
 /// [`UnknownAlgorithm`] listing the names that exist.
@@ -30,8 +30,8 @@ pub fn find(collective: Collective, name: &str) -> Result<Algorithm, UnknownAlgo
         })
 }
 
-/// A name of a schedule, if it has one: a row's, or a pattern for each dimension and, unless it is `mixed`'s, their
-/// order.
+/// Returns the name of a schedule, if it has one: the name of a row, or a name with a pattern for each dimension and,
+/// unless it is that of `mixed`, the order of the dimensions.
 pub fn name_of(schedule: &Schedule) -> Option<String> {
     if !schedule.split.is_equal() {
         let equal = Schedule { split: Split::default(), ..schedule.clone() };
@@ -66,21 +66,21 @@ pub fn name_of(schedule: &Schedule) -> Option<String> {
     names.into_iter().find(|name| find(collective, name).is_ok_and(|algorithm| is_it(&algorithm)))
 }
 
-/// Another algorithm with parts that differ: `mixed-split:3,2,2,3`.
+/// An algorithm whose lanes have parts of different sizes: `mixed-split:3,2,2,3`.
 fn with_split(collective: Collective, name: &str) -> Option<Algorithm> {
     let (of, weights) = name.rsplit_once(SPLIT)?;
     let algorithm = find(collective, of).ok().filter(|algorithm| algorithm.split.is_equal())?;
     Some(algorithm.with_split(weights.parse().ok()?))
 }
 
-/// What stands behind the patterns in a row's name, if its family is over patterns.
+/// The end of a row's name, after the patterns, if the row is over walks.
 fn end(row: &Algorithm) -> Option<&str> {
     matches!(row.recipe, Recipe::Walk(_))
         .then(|| &row.name[row.name.find('-').unwrap_or(row.name.len())..])
 }
 
-/// A family with another parameter, or one pattern for each dimension: `multiplying:4,4,2-l`,
-/// `fused:4-l`, `bine/ring/direct-tree`, `bine/ring/direct@sequential-tree`.
+/// A family with another parameter, or with one pattern for each dimension: `multiplying:4,4,2-l`, `fused:4-l`,
+/// `bine/ring/direct-tree`, `bine/ring/direct@sequential-tree`.
 fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
     let (patterns, interleave, suffix) = match name.split_once(IN_ORDER) {
         Some((patterns, order)) => {
@@ -110,12 +110,12 @@ fn with_patterns(collective: Collective, name: &str) -> Option<Algorithm> {
     let is_each = matches!(patterns, Patterns::Each(..));
     let rows = || rows_of(&ROWS, collective);
     let row = rows().find(|row| row.name.strip_prefix(family) == Some(suffix));
-    // Of all that end so the first, where none has the best pattern for each size.
+    // If no `mixed` row has this end, take the first row that has it.
     let row = row.or_else(|| rows().find(|row| is_each && end(row) == Some(suffix)))?;
     Some(Algorithm { name: Cow::Owned(name.to_owned()), patterns, ..row.clone() })
 }
 
-/// A name that no algorithm of the collective has.
+/// Error: no algorithm of the collective has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not an algorithm for {collective}; known are {known}{hint}", hint = hint(.name))]
 pub struct UnknownAlgorithm {
@@ -127,7 +127,7 @@ pub struct UnknownAlgorithm {
     pub known: String,
 }
 
-/// What names with parameters may hold.
+/// Returns the rules for the parameters in names.
 fn hint(name: &str) -> &'static str {
     if name.contains([':', '/', IN_ORDER]) {
         ". Radices and groups behind a `:` are 2 or more, leaders and messages at a time 1 or more, \

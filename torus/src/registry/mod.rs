@@ -1,16 +1,15 @@
-//! The registry: every algorithm by name, with what it is made of and whom it serves.
+//! The registry: every algorithm by name, with its parts and the shapes that it serves.
 //!
-//! It drives selection, the command line's lists, the documentation's tables, the test
-//! matrix and the benchmarks. No algorithm exists outside it: adding a row to `rows` is all
-//! it takes to plan, check, run and draw one.
+//! Selection, the command line's lists, the documentation's tables, the test matrix and the benchmarks use the
+//! registry. No algorithm exists outside it: a new row in `rows` is enough to plan, check, run and draw an algorithm.
 //!
-//! A row is a collective, a family (which pattern in which dimension) and a way to use it. The
-//! same name with other patterns in it is an algorithm too: `multiplying:4,4,2-l` is the row
-//! `multiplying-l` with these radices, `bine/ring/direct-tree` is `mixed-tree` with a
-//! pattern for each dimension, and `bine/ring/direct@sequential-tree` the same with another order of the
-//! dimensions, as schedules write it. A schedule is an algorithm, too ([`Algorithm::of_schedule`]). Alltoalls through leaders or groups take their number in the same
-//! way, and `-nonblocking` or `-batched:B` behind it: `multi-leader:4-batched:8`. Behind any name may stand how the data
-//! are split over the lanes, by weights: `mixed-split:3,2,2,3`.
+//! A row is a collective, a family (a pattern for each dimension) and a variant (a way to use the family). The same
+//! name with other patterns in it is an algorithm too: `multiplying:4,4,2-l` is the row `multiplying-l` with these
+//! radices, `bine/ring/direct-tree` is `mixed-tree` with a pattern for each dimension, and
+//! `bine/ring/direct@sequential-tree` the same with another order of the dimensions, in the syntax of schedules. A
+//! schedule is an algorithm, too ([`Algorithm::of_schedule`]). Names of alltoalls through leaders or groups contain
+//! their number in the same way, and may end with `-nonblocking` or `-batched:B`: `multi-leader:4-batched:8`. Any
+//! name may end with the weights by which the data are split over the lanes: `mixed-split:3,2,2,3`.
 
 mod fewest;
 mod find;
@@ -31,16 +30,16 @@ pub use find::{UnknownAlgorithm, find, name_of};
 use rows::ROWS;
 pub use rows::family_of;
 
-/// Which pattern is used in which dimension.
+/// The patterns of the dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Patterns {
-    /// One everywhere, but on a node axis.
+    /// One pattern for all dimensions but a node axis.
     Only(PatternKind),
     /// The best for each size: see [`best_pattern`].
     Best,
     /// One for each dimension, and the order in which their steps alternate.
     Each(Vec<PatternKind>, Interleave),
-    /// Those with which fused steps need the fewest rounds: see [`fewest`].
+    /// The patterns with which fused steps need the fewest rounds: see [`fewest`].
     Fewest {
         /// The most messages of a rank in a round.
         messages: u32,
@@ -59,7 +58,7 @@ struct Family {
 /// How a family is used.
 #[derive(Debug)]
 struct Variant {
-    /// A schedule's recipe; a walk gets its patterns from the family and the shape.
+    /// The recipe of its schedules; the patterns of a walk follow from the family and the shape.
     recipe: Recipe,
     /// One rank of each node takes part, and the others of the node fold onto it.
     leader: bool,
@@ -73,7 +72,7 @@ pub struct Algorithm {
     pub collective: Collective,
     /// Its name: unique within the collective.
     pub name: Cow<'static, str>,
-    /// The name that it is another name of, if it is an alias.
+    /// The name of which this name is an alias, if it is one.
     pub alias_of: Option<String>,
     family: &'static Family,
     variant: &'static Variant,
@@ -82,7 +81,7 @@ pub struct Algorithm {
     split: Split,
 }
 
-/// What a caller wants performed.
+/// The parameters of a schedule, besides its algorithm.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The shape of the communicator.
@@ -91,18 +90,18 @@ pub struct Request {
     pub map: RankMap,
     /// The root; 0 for collectives without one.
     pub root: Rank,
-    /// Number of ports, or as many as the shape has directions.
+    /// Number of ports; `None`: as many as the algorithm's split has parts, or the shape has directions.
     pub ports: Option<u32>,
 }
 
-/// Behind a name, before the weights of the lanes' parts, unless they are equal.
+/// Suffix of a name, followed by the weights of the lanes' parts, if these differ.
 const SPLIT: &str = "-split:";
-/// Behind the name of an alltoall whose messages are all sent at once.
+/// Suffix of the name of an alltoall whose messages are all sent at once.
 const NONBLOCKING: &str = "-nonblocking";
-/// Behind the name of an alltoall, before how many messages are sent at a time.
+/// Suffix of the name of an alltoall, followed by the number of messages that are sent at a time.
 const BATCHED: &str = "-batched:";
 
-/// In a name, between the patterns of all dimensions and the order in which their steps alternate.
+/// Separates the patterns of all dimensions in a name from the order in which their steps alternate.
 const IN_ORDER: char = '@';
 
 /// The family of latency forms whose steps are fused.
@@ -115,8 +114,8 @@ const DEFAULT_MESSAGES: u32 = 6;
 /// the generalized-radix paper (section VI).
 pub const DEFAULT_MAX_RADIX: u32 = 4;
 
-/// The pattern that `mixed` uses for a dimension: direct where all others are neighbours,
-/// bine for even sizes, circulant for odd ones.
+/// The pattern that `mixed` uses for a dimension: direct where all other coordinates are neighbours, bine for even
+/// sizes, circulant for odd ones.
 pub fn best_pattern(size: u32) -> PatternKind {
     match size {
         0..=3 => PatternKind::Direct,
@@ -125,13 +124,13 @@ pub fn best_pattern(size: u32) -> PatternKind {
     }
 }
 
-/// The same in the latency form, where groups must nest. Coordinates beyond the largest power of
+/// The pattern that `mixed` uses in the latency form, where groups must nest. Coordinates beyond the largest power of
 /// two are folded onto the others.
 fn best_nesting_pattern(size: u32) -> PatternKind {
     if size <= 3 { PatternKind::Direct } else { PatternKind::Bine }
 }
 
-/// The pattern for the ranks of one node, who all reach each other at once.
+/// The pattern for the ranks of one node, which are all one hop from each other.
 fn node_pattern(size: u32) -> PatternKind {
     if PatternKind::Direct.serves(size).is_ok() {
         PatternKind::Direct
@@ -140,8 +139,8 @@ fn node_pattern(size: u32) -> PatternKind {
     }
 }
 
-/// The factor by which each step of a pattern's tree multiplies the ranks reached, if it is the
-/// same for all steps.
+/// The factor by which each step of a pattern's tree multiplies the number of ranks reached, if it is the same for
+/// all steps.
 fn tree_radix(kind: &PatternKind, size: u32) -> Option<u32> {
     match kind {
         PatternKind::Bine | PatternKind::Doubling | PatternKind::Circulant => Some(2),
@@ -153,8 +152,8 @@ fn tree_radix(kind: &PatternKind, size: u32) -> Option<u32> {
 }
 
 impl Algorithm {
-    /// What a schedule performs, wherever else it serves: the algorithm that has a name for it, or one named after a
-    /// hash of it.
+    /// The algorithm of a schedule, for any shape that it serves: the algorithm whose name the schedule has, or one
+    /// named after a hash of the schedule.
     pub fn of_schedule(schedule: &Schedule) -> Self {
         let collective = schedule.collective;
         let equal = Schedule { split: Split::default(), ..schedule.clone() };
@@ -162,7 +161,7 @@ impl Algorithm {
         named.unwrap_or_else(|| rows::unnamed(&equal)).with_split(schedule.split.clone())
     }
 
-    /// The same with parts of other weights.
+    /// The same algorithm with other weights of the parts.
     fn with_split(self, split: Split) -> Self {
         if split.is_equal() {
             return self;
@@ -172,7 +171,7 @@ impl Algorithm {
         Algorithm { name: Cow::Owned(named(&self.name)), alias_of, split, ..self }
     }
 
-    /// One line on what it does.
+    /// A one-line description.
     pub fn summary(&self) -> String {
         let used = match &self.recipe {
             Recipe::Exchange(ExchangeRecipe { batch: None, .. }) => "all at once",
@@ -184,12 +183,12 @@ impl Algorithm {
         }
     }
 
-    /// Where it comes from.
+    /// The source: a paper or a section of the documentation.
     pub fn source(&self) -> &'static str {
         self.family.source
     }
 
-    /// The papers that compare their own algorithms with it, if some do.
+    /// The papers that use it as a baseline, if any.
     pub fn baseline_of(&self) -> Option<&'static str> {
         rows::baseline_of(self)
     }
@@ -199,13 +198,13 @@ impl Algorithm {
         self.recipe.form()
     }
 
-    /// The number of ports that it is for, if it is for no other: as many as its split has parts.
+    /// The only number of ports that it serves, if its split has a number of parts; `None` if it serves any number.
     pub fn ports(&self) -> Option<u32> {
         self.split.parts()
     }
 
-    /// True if every block goes straight from the rank that gives it to the rank that gets it,
-    /// so that no other rank needs to know how long it is.
+    /// True if every block goes straight from the rank that gives it to the rank that gets it, so that no other rank
+    /// needs to know its length.
     pub fn is_straight(&self) -> bool {
         match &self.recipe {
             Recipe::Exchange(exchange) => exchange.is_straight(),
@@ -213,9 +212,9 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm that carries the blocks' sizes before the blocks themselves, for an alltoall in
-    /// which ranks pass blocks on. Lanes, positions and their order on every rank are the same. As
-    /// sizes are short, all messages are sent at once, and all sizes for a rank in one message.
+    /// The algorithm that carries the sizes of blocks before the blocks themselves, for an alltoall in which ranks
+    /// forward blocks. It has the same lanes and positions in the same order on every rank. As sizes are short, all
+    /// messages are sent at once, and all sizes for a rank are in one message.
     #[must_use]
     pub fn for_sizes(&self) -> Self {
         let mut algorithm = self.clone();
@@ -232,7 +231,7 @@ impl Algorithm {
     /// Checks that the algorithm exists for a shape.
     ///
     /// # Errors
-    /// [`ScheduleError`] saying which dimension it does not serve and which sizes it would.
+    /// [`ScheduleError`] with the dimension that the algorithm does not serve and the sizes that it would serve.
     pub fn serves(&self, shape: &Shape) -> Result<(), ScheduleError> {
         self.on(shape).map(drop)
     }
@@ -305,9 +304,9 @@ impl Algorithm {
         }
     }
 
-    /// What the algorithm promises beyond right results. Volume: on every port p - 1 positions for
-    /// each pass over p blocks, where that is minimal for every rank; p - 1 at the root of a gather
-    /// or scatter. Steps: see `tree_steps`.
+    /// The guarantees beyond right results. Volume: on every port p - 1 positions for each pass over p blocks, in
+    /// forms in which that is minimal for every rank; p - 1 at the root of a gather or scatter. Steps: see
+    /// `tree_steps`.
     pub fn promises(&self, shape: &Shape) -> Expect {
         let others = u64::from(shape.n_ranks() - 1);
         let sent_per_rank = match (&self.recipe, self.collective) {
@@ -324,8 +323,8 @@ impl Algorithm {
         Expect { sent_per_rank, at_root: has_root.then_some(others), steps: self.tree_steps(shape) }
     }
 
-    /// The fewest steps of a tree from or to one rank, added up over the dimensions; `None` if the
-    /// algorithm is no tree, or has a dimension whose pattern promises nothing.
+    /// The fewest steps of a tree from or to one rank, added up over the dimensions; `None` if the algorithm is not a
+    /// tree, or if a dimension's pattern has no [`tree_radix`].
     fn tree_steps(&self, shape: &Shape) -> Option<u32> {
         let is_tree = matches!(&self.recipe, Recipe::Walk(WalkRecipe { form: WalkForm::Tree, .. }));
         if !is_tree || !self.collective.is_rooted() {

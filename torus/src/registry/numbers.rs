@@ -1,4 +1,4 @@
-//! Alltoalls with other numbers in their names.
+//! Alltoalls with other numbers in their names than the rows have.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use super::{Algorithm, BATCHED, NONBLOCKING, rows_of};
 use crate::collectives::Collective;
 use crate::plan::{ExchangeRecipe, ExchangeStages, NodeGroups, Recipe};
 
-/// Alltoalls that are others with certain numbers.
+/// Aliases of alltoalls with certain numbers.
 static ALIASES: [(&str, &str); 2] =
     [("hierarchical", "multi-leader:1"), ("node-aware", "locality-aware:node")];
 
-/// An alltoall with a number of leaders or ranks, or a radix, and a number of messages at a time:
-/// `multi-leader:4-batched:8`.
+/// Returns an alltoall whose name has a number of leaders or of ranks in a group, or a radix, and a number of
+/// messages at a time: `multi-leader:4-batched:8`.
 pub(super) fn with_numbers(
     all: &[Algorithm],
     collective: Collective,
@@ -28,7 +28,7 @@ pub(super) fn with_numbers(
         Some((base, number)) => (base, Some(number)),
         None => (meant, None),
     };
-    // Rows with numbers in their names are no base for others.
+    // A row with a number in its name is not the base of other names.
     let mut rows = rows_of(all, collective);
     let row = rows.find(|row| row.name == base && row.recipe == row.variant.recipe)?;
     let Recipe::Exchange(mut exchange) = row.recipe else { return None };
@@ -44,8 +44,8 @@ pub(super) fn with_numbers(
     })
 }
 
-/// An exchange with another number of leaders or of ranks in a group, or another radix, if it has
-/// such a number; `node` are all ranks of a node.
+/// Returns an exchange with another number of leaders, of ranks in a group, or another radix; `None` if it has no
+/// such number. The number `node` stands for all ranks of a node.
 fn with_number(exchange: ExchangeRecipe, number: &str) -> Option<ExchangeRecipe> {
     let parsed = number.parse();
     let (groups, stages) = match (exchange.groups, exchange.stages) {

@@ -113,7 +113,7 @@ const fn between_leaders(summary: &'static str) -> Variant {
 }
 
 const fn walk(form: WalkForm, positions: Placement, order: StepOrder) -> Recipe {
-    // What depends on the family and the shape is put in later.
+    // The family and the shape determine the patterns and the interleaving later.
     let patterns = Vec::new();
     Recipe::Walk(WalkRecipe { form, patterns, order, interleave: RoundRobin, positions })
 }
@@ -137,7 +137,7 @@ static TWO: Variant = usage(Butterfly, Rank, FarFirst, "rank order, long distanc
 static SCATTER_ALLGATHER: Variant = usage(TwoPhase, Path, NearFirst, "scatter, then allgather");
 static REDUCE_SCATTER_GATHER: Variant =
     usage(TwoPhase, Path, NearFirst, "reduce-scatter, then gather");
-// A tree from the root takes the steps of the one towards it backwards.
+// A tree from the root takes the steps of the tree to the root backwards.
 static TREE_FROM_FAR: Variant = usage(Tree, Path, NearFirst, "tree, long distances first");
 static TREE_FROM_NEAR: Variant = usage(Tree, Path, FarFirst, "tree, short distances first");
 static TREE_TO_NEAR: Variant = usage(Tree, Path, NearFirst, "tree, short distances first");
@@ -183,7 +183,7 @@ static AROUND_CYCLES: Variant =
 
 static AS_WRITTEN: Variant = without_walk(Recipe::Linear, "as it is written");
 
-/// What a schedule that no row has a name for performs.
+/// The algorithm of a schedule for which no row has a name.
 pub(super) fn unnamed(schedule: &Schedule) -> Algorithm {
     let mut hasher = DefaultHasher::new();
     schedule.recipe.hash(&mut hasher);
@@ -203,7 +203,7 @@ pub(super) fn unnamed(schedule: &Schedule) -> Algorithm {
     }
 }
 
-/// Names of alltoalls that are listed, too, though other rows and numbers make them.
+/// Names of alltoalls that are listed, too, though they are other rows with certain numbers.
 static LISTED: [&str; 8] = [
     "pairwise-nonblocking",
     "hierarchical",
@@ -215,8 +215,7 @@ static LISTED: [&str; 8] = [
     "multi-leader-node-aware-nonblocking",
 ];
 
-/// The families over patterns, in the order of the lists, with what their algorithms' names begin
-/// with.
+/// The families over patterns, in the order of the lists, with the prefixes of their algorithms' names.
 static OVER_PATTERNS: [(&str, &Family); 13] = [
     ("mixed", &MIXED),
     ("bine", &BINE),
@@ -233,7 +232,7 @@ static OVER_PATTERNS: [(&str, &Family); 13] = [
     ("kring", &KRING),
 ];
 
-/// The papers that compare their own algorithms with this one, if some do.
+/// The papers that use this algorithm as a baseline, if any.
 pub(super) fn baseline_of(algorithm: &Algorithm) -> Option<&'static str> {
     Some(match (family_of(&algorithm.name), algorithm.collective) {
         ("doubling" | "bucket", Allreduce) => "Bine, Swing",
@@ -249,9 +248,8 @@ pub(super) fn baseline_of(algorithm: &Algorithm) -> Option<&'static str> {
     })
 }
 
-/// The family that an algorithm belongs to, by name: `bine` of `bine-l`, `multiplying` of `multiplying:8-two`,
-/// `multi-leader` of `multi-leader:4-batched:8`; `mixed` of one pattern for each dimension; `schedule` of a schedule
-/// without a name.
+/// The family of an algorithm's name: `bine` for `bine-l`, `multiplying` for `multiplying:8-two`, `multi-leader` for
+/// `multi-leader:4-batched:8`; `mixed` for one pattern for each dimension; `schedule` for a schedule without a name.
 pub fn family_of(algorithm: &str) -> &str {
     if algorithm.contains(['/', super::IN_ORDER]) {
         return OVER_PATTERNS[0].0;
@@ -264,10 +262,10 @@ pub fn family_of(algorithm: &str) -> &str {
     number.strip_suffix(super::NONBLOCKING).unwrap_or(number)
 }
 
-/// A collective, what its algorithms' names end with, how they use their families, the families.
+/// A collective, the suffix of its algorithms' names, the variant that they use, the families.
 type RowGroup = (Collective, &'static str, &'static Variant, &'static [&'static Family]);
 
-/// Every algorithm, in groups of equal use.
+/// Every algorithm, grouped by variant.
 #[rustfmt::skip]
 static BY_USE: &[RowGroup] = &[
     (Allreduce, "", &B, &[&MIXED, &BINE, &DOUBLING, &CIRCULANT, &BALANCED, &MULTIPLYING, &BRUCK, &DIRECT, &BUCKET, &KRING]),
@@ -373,7 +371,7 @@ mod tests {
         ] {
             assert_eq!(family_of(algorithm), family);
         }
-        // No two families of a collective go by one name.
+        // No two families of a collective have the same name.
         for a in ROWS.iter() {
             for b in ROWS.iter().filter(|b| family_of(&b.name) == family_of(&a.name)) {
                 let is_pattern = OVER_PATTERNS.iter().any(|(name, _)| *name == family_of(&a.name));

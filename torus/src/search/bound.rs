@@ -1,16 +1,16 @@
-//! Lower bounds of what a schedule takes on a machine with our software on it, by frame and patterns.
+//! Lower bounds of the time of a schedule on a machine with hopbine's software, from its frame and patterns.
 //!
-//! A port performs its lane in order: it posts the messages of a step, and those of the next only when all of
-//! the former have come. Let m(t) be the earliest time at which any rank posts step t. Whoever posts step t + 1 has
-//! waited for the last message of some rank's step t, which was posted at m(t) or later, left behind the step's
-//! others over one interface, and had to be seen, so
+//! A port performs its lane in order: it posts the messages of a step after all messages of the step before have
+//! arrived. Let m(t) be the earliest time at which any rank posts step t. A rank posts step t + 1 after it has
+//! received the last message of some rank's step t. That rank posted the message at m(t) or later, its interface sent
+//! it after the step's other messages, and the receiver polled for it. Hence
 //!
 //! m(t + 1) >= m(t) + max(post + bytes x ns per byte + latency, k post) + k poll
 //!
-//! for k messages. That is added up over the steps of a lane ([`chain`]); the bytes of a step follow from
-//! the sizes of its pattern's sets and of those that the other dimensions have left (algorithms.md section 2). Whole
-//! vectors are passed on in segments: then the first segment's chain is a bound, what the port sends is another,
-//! and what its thread does a third. Trees are bounded by their longest way and by what the root's port moves.
+//! for k messages. [`chain`] adds this up over the steps of a lane. The bytes of a step follow from the sizes of its
+//! pattern's sets and of the sets that the other dimensions have left (algorithms.md section 2). Whole vectors are
+//! forwarded in segments and have three bounds: the first segment's chain, the bytes that the port sends, and its
+//! thread's work. Bounds of trees are the longest path and the bytes that the root's port moves.
 
 use std::ops::Add;
 
@@ -23,7 +23,7 @@ use crate::geometry::AxisLink;
 use crate::plan::{GlobalStep, Interleave, interleaved};
 use crate::sim::{Machine, Network};
 
-/// Two sums over the dimensions, each of which a lane takes at least: one message after the other, and what a port
+/// Two lower bounds of a lane, sums over the dimensions, in ns: the messages in sequence, and the data that a port
 /// moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LaneSums {
@@ -40,7 +40,7 @@ impl Add for LaneSums {
 }
 
 impl LaneSums {
-    /// The least of each.
+    /// The smaller of each.
     pub fn min(self, other: LaneSums) -> LaneSums {
         LaneSums { chain: self.chain.min(other.chain), moved: self.moved.min(other.moved) }
     }
@@ -48,16 +48,16 @@ impl LaneSums {
     pub const MOST: LaneSums = LaneSums { chain: f64::INFINITY, moved: f64::INFINITY };
 }
 
-/// What bounds need to know of a call.
+/// The call, machine and network for which bounds are computed.
 pub(super) struct Judge<'a> {
     pub question: &'a Question,
     pub machine: &'a Machine,
     network: &'a Network,
-    /// By ports, from 1, what no schedule is below.
+    /// By ports, from 1: the bound of any schedule, ns.
     any: Vec<f64>,
 }
 
-/// A lane's part of a vector: in how many segments, and its bytes.
+/// A lane's part of a vector: its number of segments, and its bytes in all.
 pub(super) struct Segments {
     pub n: f64,
     pub bytes: f64,
@@ -70,12 +70,12 @@ impl<'a> Judge<'a> {
         Judge { question, machine, network, any: (1..=question.ports).map(of).collect() }
     }
 
-    /// The bound of any schedule on so many ports.
+    /// The bound of any schedule on `ports` ports, ns.
     pub fn any(&self, ports: u32) -> f64 {
         self.any[ports as usize - 1]
     }
 
-    /// Of a message to the next rank, from before it is posted until it has been seen.
+    /// Time of a message to the next rank, from its post until after its poll, ns; `stays`: within the node.
     pub fn hop(&self, bytes: f64, stays: bool) -> f64 {
         let (machine, speeds) = (self.machine, self.machine.speeds());
         if stays {
@@ -85,7 +85,7 @@ impl<'a> Judge<'a> {
         machine.post_ns + latency + machine.poll_ns + bytes * self.alone_ns()
     }
 
-    /// Bytes of a lane's part of n, of so many.
+    /// Bytes of one of `parts` equal parts of n.
     fn part(&self, parts: u32) -> f64 {
         match self.question.collective.payload() {
             Payload::Token => 0.0,
@@ -93,13 +93,13 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether every message is the whole of a lane's vector.
+    /// Whether every message is a lane's whole vector.
     fn is_whole(&self, frame: &Frame) -> bool {
         let is_vector = self.question.collective.payload() == Payload::Vector;
         is_vector && matches!(frame.recipe.form, WalkForm::Tree | WalkForm::Latency)
     }
 
-    /// How a lane's vector is cut with each longest message that is tried.
+    /// The segments of a lane's vector for each longest message that is tried.
     pub fn segments(&self, parts: u32) -> impl Iterator<Item = Segments> {
         let part = self.part(parts);
         self.question.segments.iter().map(move |&segment| Segments {
@@ -108,8 +108,8 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// How much more slowly a node's ranks go over links that they share, at least: of ranks that are no class
-    /// of their own.
+    /// The least factor by which messages are slower because the ranks of a node share its links. On rings only ranks
+    /// of one class count.
     fn node_factor(&self, node: Option<&AxisSteps>, is_core: bool) -> f64 {
         let per_node = f64::from(self.network.per_node());
         match node {
@@ -123,13 +123,13 @@ impl<'a> Judge<'a> {
         self.question.collective.phases(frame.recipe.form).unwrap_or_default()
     }
 
-    /// What patterns of a dimension add to both sums, whatever those of the others are.
+    /// The sums that a pattern of a dimension contributes, whatever the patterns of the others are.
     pub fn sums(&self, frame: &Frame, axis: &AxisSteps) -> LaneSums {
         if frame.is_dealt() {
             return LaneSums::default();
         }
         let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
-        // A port may receive what goes towards the root while it sends what comes back from it.
+        // A port may receive data for the root while it sends data that come back from the root.
         let both = |a: LaneSums, b: LaneSums| match self.is_whole(frame) {
             true => LaneSums { moved: a.moved.max(b.moved), ..a + b },
             false => a + b,
@@ -192,7 +192,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Ns for each byte of a message that shares nothing with others.
+    /// ns per byte of a message that shares nothing with others.
     pub fn alone_ns(&self) -> f64 {
         let speeds = self.machine.speeds();
         1.0 / speeds.link.min(speeds.interface)
@@ -203,12 +203,12 @@ impl<'a> Judge<'a> {
         1.0 / speeds.copy.min(speeds.copy_all)
     }
 
-    /// What is the same for all patterns of a frame: to enter the call, to hand the last lane its part, and what
-    /// a lane's port moves between nodes.
+    /// Time that all patterns of a frame have in common, ns: to enter the call, to wake the last lane's thread, and
+    /// to move a lane's data between nodes.
     pub fn common(&self, frame: &Frame) -> f64 {
         let shape = &self.question.shape;
         let n_nodes = f64::from(shape.n_ranks() / shape.ranks_per_node());
-        // A node's ranks have all of n between them, and each passes on its part of that.
+        // The ranks of a node have n together, and each forwards its part.
         let share = (n_nodes - 1.0) / n_nodes / f64::from(shape.ranks_per_node());
         let moves = |phase: &&WalkPhase| {
             frame.recipe.form != WalkForm::Tree
@@ -218,17 +218,17 @@ impl<'a> Judge<'a> {
         self.start(frame) + times * share * self.part(frame.ports) * self.alone_ns()
     }
 
-    /// To enter the call, and to hand the last lane its part.
+    /// Time to enter the call and to wake the last lane's thread, ns.
     pub fn start(&self, frame: &Frame) -> f64 {
         self.machine.call_ns + self.machine.wake_ns * f64::from(frame.ports - 1)
     }
 
-    /// Both sums of all dimensions, and what is common: a bound of a whole or partial choice.
+    /// The bound of a whole or partial choice of patterns, from all dimensions' sums and the common time, ns.
     pub fn partial(&self, common: f64, sums: LaneSums) -> f64 {
         common + sums.chain.max(sums.moved)
     }
 
-    /// The bound of a schedule.
+    /// The bound of a schedule, ns.
     pub fn whole(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
         let lanes = (0..frame.ports).map(|port| self.lane(frame, axes, port));
         lanes.fold(self.any(frame.ports), f64::max)
@@ -260,7 +260,7 @@ impl<'a> Judge<'a> {
         start + folds + self.phases(frame).iter().map(of_phase).sum::<f64>()
     }
 
-    /// Coordinates beyond the cores give their vectors away before all steps, and get the result behind them.
+    /// Time of folding, ns: coordinates beyond the cores send vectors before the steps, and get results after them.
     fn folds(&self, axes: &[&AxisSteps]) -> f64 {
         let shape = &self.question.shape;
         let linked = |dim: usize| shape.axes()[dim].link != AxisLink::Node;
@@ -268,7 +268,7 @@ impl<'a> Judge<'a> {
         if is_folded { 2.0 * self.hop(0.0, false) } else { 0.0 }
     }
 
-    /// A lane's steps one after the other.
+    /// The steps of a lane in sequence, ns.
     fn chain(
         &self,
         frame: &Frame,
@@ -280,7 +280,7 @@ impl<'a> Judge<'a> {
         let part = self.part(frame.ports);
         let alone = [self.alone_ns(), self.stays_ns()];
         let shape = &self.question.shape;
-        // By dimension, the share of a line that is still to be passed on, and steps done.
+        // By dimension, the share of a line that is still to be forwarded; in a gather, what coordinate 0 holds.
         let is_gathered = matches!(phase.routing, Routing::ToRoot | Routing::AllToRoot);
         let first = |axis: &&AxisSteps| match axis.steps.first() {
             Some(step) if is_gathered => step.held,
@@ -313,7 +313,7 @@ impl<'a> Judge<'a> {
                 Routing::Displaced | Routing::Everything => 1.0,
             };
             if step.n_moving > 0.0 || phase.routing == Routing::Everything {
-                // Messages that are no operands of one fold are seen one by one.
+                // Messages that are not operands of one fold are steps of their own, each with one poll.
                 let seen = if is_split { 1.0 } else { k };
                 let sent = step.post_ns + moved + step.latency_ns + seen * step.poll_ns;
                 ns += sent.max(k * (step.post_ns + step.poll_ns));
@@ -322,7 +322,7 @@ impl<'a> Judge<'a> {
         ns
     }
 
-    /// A step in which ranks exchange and combine so many bytes that are all they have.
+    /// Time of a step in which ranks exchange and combine all their data, `bytes` bytes, ns.
     fn whole_step(&self, step: &StepCost, bytes: f64, times: f64) -> f64 {
         let StepCost { post_ns, latency_ns, poll_ns, n_targets: k, whole_ns, .. } = *step;
         (post_ns + bytes * whole_ns * times + latency_ns).max(k * post_ns)
@@ -330,7 +330,7 @@ impl<'a> Judge<'a> {
             + self.fold(k * bytes, bytes)
     }
 
-    /// To combine what has come with a message of so many bytes, if this collective does.
+    /// Time to combine `all` bytes that arrive in messages of `of_message` bytes, if the collective combines, ns.
     fn fold(&self, all: f64, of_message: f64) -> f64 {
         let is_folded = self.question.collective.is_reduction() && of_message > 0.0;
         let start = || self.machine.reduce_start_ns(of_message, 1.0);
@@ -341,7 +341,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What a lane's thread does in a latency form: it posts, sees and combines every segment.
+    /// Time of a lane's thread in a latency form, ns: it posts, polls for and combines every segment.
     fn thread(&self, frame: &Frame, axes: &[&AxisSteps]) -> f64 {
         let steps = || axes.iter().flat_map(|axis| &axis.steps);
         let least = self.segments(frame.ports).map(|Segments { n, bytes }| {
@@ -357,8 +357,8 @@ impl<'a> Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What patterns of a dimension take, about: an order, not a bound. Of blocks that are passed on each
-    /// dimension with links has an equal share.
+    /// Approximate time of a dimension's pattern, ns: for the order of the search, not a bound. Each dimension with
+    /// links counts an equal share of forwarded blocks.
     pub fn estimate(&self, frame: &Frame, axis: &AxisSteps) -> f64 {
         let of_phases = self.phases(frame).iter().map(|phase| self.sums_of(frame, phase, axis));
         let LaneSums { chain, moved } = of_phases.fold(LaneSums::default(), Add::add);

@@ -1,18 +1,18 @@
-//! A search that stops by what it has done, and not by a clock.
+//! A search that stops after a number of predictions, not after a time.
 
 use super::question::{Best, Certificate, Question, QuestionError};
 use super::split::{better, splits};
 use super::tree::Search;
 use crate::sim::{Machine, Network};
 
-/// Nodes of the tree that are looked at for one schedule.
+/// The most nodes of the tree that are visited for one schedule.
 const NODES_EACH: u64 = 4096;
-/// Schedules that get parts of lanes that differ.
+/// Schedules for which unequal parts of lanes are tried.
 const SPLIT: usize = 2;
 
-/// The best of all rows of the registry on all ports and of up to `more` other schedules, with equal parts of lanes or
-/// others, and how good it is known to be: the same for all who ask the same, where arithmetic is the same. `None` if
-/// nothing was predicted exactly enough, which rows of the registry always are.
+/// Returns the best of all rows of the registry on all ports and of up to `more` other schedules, with equal or
+/// unequal parts of lanes, and its certificate. Equal questions have equal answers where arithmetic is the same.
+/// `None` if no prediction is exact enough; those of the registry's rows always are.
 ///
 /// # Errors
 /// [`QuestionError`].
@@ -27,14 +27,14 @@ pub fn best_of(
         if !search.has_rows() && best_rows.is_none() {
             best_rows = Some(first(&search));
         }
-        // Nothing is left, or too much was looked at for one schedule.
+        // Nothing is left, or one schedule needs too many nodes.
         let Some(point) = search.next(NODES_EACH) else { break };
         others += u64::from(!point.is_named);
         let cost = point.cost(question, (network, machine), search.best_ns());
         search.learn(point, cost);
     }
     let Some(best) = search.best() else { return Ok(None) };
-    // The best rows too: others that take less may gain less by a split.
+    // Try the best rows, too: schedules that take less time may gain less by a split.
     let mut to_split = best_rows.unwrap_or_default();
     for found in first(&search) {
         if !to_split.iter().any(|known| known.schedule == found.schedule) {
@@ -46,7 +46,7 @@ pub fn best_of(
     Ok(Some((found, search.certificate())))
 }
 
-/// The schedules that get parts of lanes that differ.
+/// The schedules for which unequal parts of lanes are tried.
 fn first(search: &Search<'_>) -> Vec<Best> {
     search.found().iter().take(SPLIT).cloned().collect()
 }

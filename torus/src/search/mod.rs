@@ -1,27 +1,27 @@
 //! The best schedule of a call under the network model, with a certificate.
 //!
-//! # The space
+//! # The search space
 //!
-//! Every form in which the registry performs the collective; for walks a pattern for each dimension (all that serve
-//! its size: bine, doubling, circulant, balanced, direct, rings, k-rings, k-nomial and Bruck's up to radix 8,
-//! products of radices in every order, in latency forms on a smaller core, too, and leaders on a node axis), their
-//! steps in turn, in turn from the end, or one dimension after the other, in latency forms fused with several
-//! numbers of messages; the vector split over 1 to P lanes; segments of several lengths. Schedules in which a rank
-//! meets more than 1,024 others are not in it.
+//! The space contains every form in which the registry performs the collective. A walk has a pattern for each
+//! dimension, of all that serve its size: bine, doubling, circulant, balanced, direct, rings, k-rings, k-nomial and
+//! Bruck's up to radix 8, products of radices in every order, in latency forms also on a smaller core, and leaders on
+//! a node axis. The steps of the dimensions come in turn, in turn from the end, or one dimension after the other; in
+//! latency forms they may be fused, with several numbers of messages. The vector is split over 1 to P lanes, with
+//! segments of several lengths. The space has no schedules in which a rank has more than 1,024 peers.
 //!
-//! # The search
+//! # Branch and bound
 //!
-//! Branch and bound, best first (Land and Doig 1960; Hart, Nilsson and Raphael 1968 for the order). A node of the
-//! tree is a frame with patterns for the first dimensions. What is not below the best that is known is
-//! pruned: by sums over the dimensions for a node, by the chain of a lane's steps for a whole schedule (`bound`).
-//! An analytic cost of each dimension says who comes first, times what schedules of the same frame have taken
-//! over theirs. The cost of a schedule is what
-//! the network model's fast player predicts of it ([`Point::cost`]). Where one rank does not stand exactly for
-//! all, and all are too many to be followed, of trees and rooted collectives only the registry's own rows count.
+//! The search is best first (Land and Doig 1960; Hart, Nilsson and Raphael 1968 for the order). A node of the tree is
+//! a frame (a schedule without patterns) with patterns for the first dimensions. A node is pruned if its bound is not
+//! below the best known time: sums over the dimensions for a partial choice, the chain of a lane's steps for a whole
+//! schedule (`bound`). The order follows an analytic cost of each dimension, times the ratio of predicted to
+//! estimated time for schedules of the same frame. The cost of a schedule is the prediction of the network model's
+//! fast simulation ([`Point::cost`]). If one rank does not stand exactly for all, and there are too many messages to
+//! follow all ranks, only the registry's own rows count for trees and rooted collectives.
 //!
-//! The search has no clock: it hands out one schedule after the other ([`Search::next`]) and is told their costs
-//! ([`Search::learn`]), so that its caller may stop at any time, or have several predicted at once. [`best_of`] stops
-//! after so many predictions, so that all who ask the same get the same answer.
+//! The search has no clock. [`Search::next`] returns one schedule after the other, and [`Search::learn`] records
+//! their costs, so the caller may stop at any time, or predict several schedules at once. [`best_of`] stops after a
+//! number of predictions, so equal questions have equal answers.
 
 mod bound;
 mod counted;

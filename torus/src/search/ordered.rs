@@ -1,4 +1,4 @@
-//! The patterns of a frame's dimensions, in the order in which they are tried.
+//! The patterns of a frame's dimensions, in the order in which the search tries them.
 
 use std::rc::Rc;
 
@@ -10,21 +10,21 @@ use super::steps::AxisSteps;
 use crate::patterns::PatternKind;
 use crate::plan::{Recipe, Schedule, WalkRecipe};
 
-/// Which of a frame's patterns, by dimension.
+/// By dimension of a frame, the index of the chosen pattern.
 pub(super) type Chosen = SmallVec<[u16; 6]>;
 
-/// A pattern of a dimension, judged for a frame.
+/// A pattern of a dimension, with its estimate and its bounds in a frame.
 pub(super) struct Judged {
     pub steps: Rc<AxisSteps>,
     estimate: f64,
     sums: LaneSums,
-    /// The least sums of it and of those behind it.
+    /// The least sums of this pattern and of those after it.
     least: LaneSums,
 }
 
-/// What is known of a frame's dimensions: by dimension, patterns in the order in which they are tried.
+/// The dimensions of a frame: for each the patterns in the order in which they are tried.
 pub(super) struct Ordered {
-    /// What all its schedules have in common, and of that what is before the first step, ns.
+    /// Time that all schedules of the frame have in common, and the part of it before the first step, ns.
     common: f64,
     start: f64,
     pub axes: Vec<Vec<Judged>>,
@@ -52,7 +52,7 @@ impl Ordered {
         Ordered { common: judge.common(frame), start: judge.start(frame), axes }
     }
 
-    /// The estimate and the bound of a node.
+    /// Estimate and bound of a node, ns: some patterns are chosen, the next dimension has those from `from` on.
     pub fn part(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16], from: u16) -> (f64, f64) {
         let (mut estimate, mut sums) = (self.start, LaneSums::default());
         for (dim, axis) in self.axes.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Ordered {
         (estimate, judge.partial(self.common, sums).max(judge.any(frame.ports)))
     }
 
-    /// The same of a whole choice.
+    /// Estimate and bound of a whole choice, ns.
     pub fn whole(&self, judge: &Judge<'_>, frame: &Frame, chosen: &[u16]) -> (f64, f64) {
         let (estimate, bound) = self.part(judge, frame, chosen, 0);
         let steps = self.axes.iter().zip(chosen).map(|(axis, &at)| &*axis[usize::from(at)].steps);
@@ -73,7 +73,7 @@ impl Ordered {
         (estimate.max(bound), bound)
     }
 
-    /// The choice that is these patterns.
+    /// The choice that consists of these patterns.
     fn chosen(&self, patterns: &[PatternKind]) -> Option<Chosen> {
         let place = |(axis, kind): (&Vec<Judged>, &PatternKind)| {
             axis.iter().position(|judged| judged.steps.kind == *kind).map(|at| at as u16)
@@ -82,7 +82,7 @@ impl Ordered {
     }
 }
 
-/// The frame and the choice that a walk of the registry is.
+/// The frame and the choice that give a walk of the registry.
 pub(super) fn find(
     space: &SearchSpace,
     ordered: &[Ordered],

@@ -1,4 +1,4 @@
-//! What is asked of a search, and what it answers.
+//! The question to a search, and the answer.
 
 use crate::bounds::BoundKind;
 use crate::collectives::Collective;
@@ -7,18 +7,17 @@ use crate::names::Rank;
 use crate::plan::{Expansion, Schedule, max_ports};
 use crate::sim::{CallForm, Machine, Network, Profile, Score};
 
-/// The lengths at which messages are cut unless others are wanted, bytes; the one that is taken where nothing is cut
-/// first.
+/// The default lengths at which messages are cut, in bytes. Of the lengths that cut nothing the first is used.
 pub const SEGMENTS: [u64; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
 
-/// What is asked: the best schedule for which call.
+/// A question: the call whose best schedule is wanted.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The collective.
     pub collective: Collective,
     /// The shape of the communicator.
     pub shape: Shape,
-    /// Its rank map.
+    /// The rank map of the communicator.
     pub map: RankMap,
     /// The root; 0 for collectives without one.
     pub root: Rank,
@@ -31,7 +30,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Whether it has an answer.
+    /// Checks the question.
     pub(super) fn validate(&self) -> Result<(), QuestionError> {
         let Question { ref shape, ports, root, ref segments, .. } = *self;
         let (max, last) = (max_ports(shape), Rank(shape.n_ranks() - 1));
@@ -48,7 +47,7 @@ impl Question {
     }
 }
 
-/// Why a question has no answer.
+/// Why a question is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
     /// More ports than the shape has directions, or none.
@@ -61,7 +60,7 @@ pub enum QuestionError {
         /// The shape.
         shape: String,
     },
-    /// No length of messages, or one of 0.
+    /// No segment length is given, or one is 0.
     #[error("messages are cut at one length or several, each of 1 byte or more")]
     Segments,
     /// The root is not a rank.
@@ -76,14 +75,14 @@ pub enum QuestionError {
     },
 }
 
-/// What a schedule takes, predicted.
+/// The predicted time of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// A repeated call, ns.
+    /// Time of a repeated call, ns.
     pub ns: f64,
-    /// At which length messages are cut, bytes.
+    /// The length at which messages are cut, bytes.
     pub segment_bytes: u64,
-    /// Whether all ranks do as the one that was followed, or all were followed.
+    /// Whether all ranks do the same as the one that was followed, or all ranks were followed.
     pub is_exact: bool,
 }
 
@@ -92,21 +91,21 @@ pub struct Cost {
 pub struct Point {
     /// The schedule.
     pub schedule: Schedule,
-    /// What it takes at least, ns.
+    /// The lower bound of its time, ns.
     pub bound_ns: f64,
-    /// Whether it is a row of the registry, on as many ports as were asked for or fewer.
+    /// Whether it is a row of the registry, on at most the question's number of ports.
     pub is_named: bool,
-    /// Whether its prediction counts where one rank stands for all, but not exactly: that of a row of the registry,
-    /// and of forms in which all ranks have the same part.
+    /// Whether its prediction counts if one rank stands for all, but not exactly: true for rows of the registry, and
+    /// for forms in which all ranks do the same.
     pub is_trusted: bool,
-    /// What it was taken for.
+    /// The estimate of its time, ns.
     pub(super) estimate_ns: f64,
-    /// Its frame without ports.
+    /// The kind of its frame: the frame without the number of ports.
     pub(super) kind: u32,
 }
 
 impl Point {
-    /// A schedule that is not of the search, such as a row of the registry, to be predicted alike.
+    /// A schedule from outside the search, such as a row of the registry, to be predicted in the same way.
     pub fn of_schedule(schedule: Schedule) -> Self {
         Point {
             schedule,
@@ -118,16 +117,16 @@ impl Point {
         }
     }
 
-    /// Whether a prediction of it counts.
+    /// Whether a prediction of this schedule counts.
     pub fn counts(&self, cost: &Cost) -> bool {
         cost.is_exact || self.is_trusted
     }
 
-    /// What it takes, at the best of the question's segments, by the fast player. Where one rank does not stand
-    /// exactly for all, and what is predicted is below `best_ns`, all ranks are followed if they have at
-    /// most 65,536 messages, and the longer of both times counts: a search over many schedules would else find those
-    /// that are predicted worst. Nor does anything count below its bound, as it may where many segments are carried
-    /// on from fewer, or the busiest rank's node sends less than others.
+    /// Predicts the time by the fast simulation, at the best of the question's segment lengths. If one rank does not
+    /// stand exactly for all, and the prediction is below `best_ns`, all ranks are followed if they have at most
+    /// 65,536 messages, and the longer of both times counts. Otherwise a search over many schedules would find those
+    /// whose predictions are too short. No time counts that is below the bound; this can happen if many segments are
+    /// extrapolated from fewer, or if the busiest rank's node sends less than others.
     pub fn cost(
         &self,
         question: &Question,
@@ -137,7 +136,7 @@ impl Point {
         self.judged(question, (network, machine), best_ns).cost
     }
 
-    /// The same with what it follows from.
+    /// The cost, with what it was computed from.
     pub(super) fn judged(
         &self,
         question: &Question,
@@ -153,7 +152,7 @@ impl Point {
             played.expect("our own software performs all schedules").ns
         };
         let one = Score::of_one(&flow, network, place);
-        // What is longer than all data cuts nothing.
+        // A length above that of all data cuts nothing.
         let (cut, whole): (Vec<u64>, Vec<u64>) =
             question.segments.iter().partition(|&&segment| (segment as f64) < question.bytes);
         let costs = whole.iter().take(1).chain(&cut).map(|&segment| (play(&one, segment), segment));
@@ -175,37 +174,37 @@ impl Point {
     }
 }
 
-/// What a schedule takes, and what that follows from.
+/// The cost of a schedule, with what it was computed from.
 pub(super) struct Judgement {
     pub cost: Cost,
     pub flow: Expansion,
     pub score: Score,
 }
 
-/// The best schedule that is known.
+/// The best schedule known so far.
 #[derive(Clone, Debug)]
 pub struct Best {
-    /// It.
+    /// The schedule.
     pub schedule: Schedule,
-    /// What it takes.
+    /// Its cost.
     pub cost: Cost,
 }
 
-/// How good what was found is known to be.
+/// How good a result is, with counts of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Certificate {
-    /// What no schedule of any kind is below, ns, and what that follows from.
+    /// The time that no schedule of any kind is below, ns, and the kind of this bound.
     pub bound: (BoundKind, f64),
-    /// What no schedule of the space is below, ns.
+    /// The time that no schedule of the space is below, ns.
     pub space_ns: f64,
     /// Whether nothing in the space is better.
     pub is_exhaustive: bool,
-    /// Nodes of the tree that were looked at.
+    /// Nodes of the tree that were visited.
     pub visited: u64,
-    /// Nodes that were left out because of their bounds, with all below them.
+    /// Nodes that were pruned because of their bounds, each with all nodes below it.
     pub pruned: u64,
     /// Schedules that were predicted.
     pub predicted: u64,
-    /// Of these, those that might be better, but whose predictions do not count: see [`Point::is_trusted`].
+    /// Of these, schedules that might be better, but whose predictions do not count: see [`Point::is_trusted`].
     pub uncertain: u64,
 }

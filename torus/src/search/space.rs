@@ -1,4 +1,4 @@
-//! The space that is searched: frames (a schedule without its patterns) and, for each, patterns by dimension.
+//! The search space: frames (schedules without patterns) and, for each frame, the patterns of its dimensions.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,40 +14,39 @@ use crate::plan::{Flow, Interleave, Recipe, Schedule, Split, StepOrder, WalkReci
 use crate::registry::{self, Request};
 use crate::sim::{Machine, Network};
 
-/// The most messages of a rank in a round of fused steps that are tried.
+/// The limits that are tried for the messages of a rank in a round of fused steps.
 const FUSED_MESSAGES: [u32; 7] = [2, 3, 5, 6, 7, 8, 11];
 /// The largest radix of a pattern.
 const MOST_RADIX: u32 = 8;
-/// Lists of radices that are tried for a dimension.
+/// The most lists of radices that are tried for a dimension.
 const MOST_RADICES: usize = 48;
-/// Larger dimensions have no k-rings.
+/// Dimensions larger than this have no k-rings.
 const MOST_KRING: u32 = 256;
-/// The most messages of a rank in a call: more peers than these cost an endpoint much memory, which the model does
-/// not see.
+/// The most messages of a rank in a call. More peers cost an endpoint much memory, which the model does not include.
 pub(super) const MOST_SENDS: usize = 1024;
 
-/// A schedule without its patterns: the form, the order of steps and of blocks; on how many lanes.
+/// A schedule without its patterns: the form, the order of steps and of blocks, the number of lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// Its patterns are empty.
+    /// The recipe, without patterns.
     pub recipe: WalkRecipe,
-    /// Frames that differ in ports only are of one kind.
+    /// Frames that differ only in ports are of one kind.
     pub kind: u32,
     pub ports: u32,
-    /// By dimension, the patterns that it may have.
+    /// By dimension, the patterns that are tried.
     pub axes: Rc<Vec<Vec<Rc<AxisSteps>>>>,
 }
 
-/// All that is searched.
+/// All frames, and schedules that are tried beside them.
 pub(super) struct SearchSpace {
     pub frames: Vec<Frame>,
-    /// Schedules of the registry over no walk.
+    /// Schedules of the registry that are not over walks.
     pub others: Vec<Schedule>,
-    /// The walks that the registry has by name, on as many ports as there are or fewer.
+    /// Walks of the registry, on each number of ports up to the question's.
     pub named: Vec<Schedule>,
 }
 
-/// Patterns by dimension: of a latency form or not, with steps in an order.
+/// Key of the patterns by dimension: whether the form is a latency form, and the order of steps.
 type AxesKey = (bool, StepOrder);
 
 fn key(recipe: &WalkRecipe) -> AxesKey {
@@ -113,8 +112,8 @@ impl SearchSpace {
     }
 }
 
-/// The orders of dimensions that are tried with a frame: all where blocks are passed on, where it matters who is
-/// first; in a latency form steps that are fused, too.
+/// The orders of dimensions that are tried with a frame: all orders if blocks are forwarded, as the order then
+/// matters; in a latency form also fused steps.
 fn interleaves(frame: &WalkRecipe, shape: &Shape) -> Vec<Interleave> {
     let mut all = vec![frame.interleave];
     match frame.form {
@@ -144,7 +143,7 @@ fn sends_to_many(schedule: &Schedule) -> bool {
     })
 }
 
-/// The patterns of a dimension: those that its size has, and those that the registry has for it.
+/// The patterns of a dimension: those that serve its size, and those that the registry uses for it.
 fn axis<'a>(
     question: &Question,
     (network, machine): (&Network, &Machine),
@@ -164,7 +163,7 @@ fn axis<'a>(
         }
         let steps = AxisSteps::new((network, machine), place, &kind, order, has_cores);
         let Some(steps) = steps else { continue };
-        // The rows of the registry stay, as blocks may stand in another order.
+        // Patterns of registry rows stay even if their steps are known, as blocks may be in another order.
         let is_known = || found.iter().any(|known| known.signature == steps.signature);
         if is_named && !has_cores || !is_known() {
             found.push(Rc::new(steps));
@@ -174,7 +173,7 @@ fn axis<'a>(
     found
 }
 
-/// The patterns of a dimension of `size` coordinates; with cores smaller than that.
+/// The patterns of a dimension of `size` coordinates; with `has_cores` also patterns of smaller cores.
 fn patterns(size: u32, has_leader: bool, has_cores: bool) -> Vec<PatternKind> {
     if size == 1 {
         return vec![PatternKind::Direct];
@@ -209,7 +208,7 @@ fn patterns(size: u32, has_leader: bool, has_cores: bool) -> Vec<PatternKind> {
     all
 }
 
-/// Ways to write a number as a product of radices, in every order, behind `before`.
+/// The ways to write a number as a product of radices, in every order, each after the radices `before`.
 fn factorizations(rest: u32, before: &mut SmallVec<[u32; 8]>) -> Vec<SmallVec<[u32; 8]>> {
     if rest == 1 {
         return vec![before.clone()];
@@ -224,13 +223,13 @@ fn factorizations(rest: u32, before: &mut SmallVec<[u32; 8]>) -> Vec<SmallVec<[u
 }
 
 impl Frame {
-    /// Whether lanes have whole blocks. Then in early steps some ranks have nothing to send, and wait for nothing:
-    /// chains of steps are no bounds.
+    /// Whether lanes have whole blocks. Some ranks then send nothing in early steps and wait for nothing, so chains
+    /// of steps are not bounds.
     pub fn is_dealt(&self) -> bool {
         self.recipe.is_dealt()
     }
 
-    /// The schedule with these patterns; `None` if it is none.
+    /// The schedule with these patterns; `None` if it is not valid.
     pub fn schedule(&self, question: &Question, patterns: Vec<PatternKind>) -> Option<Schedule> {
         let recipe = WalkRecipe { patterns, ..self.recipe.clone() };
         let schedule = Schedule {

@@ -1,27 +1,29 @@
-//! Parts of lanes that differ: beside the searched space, in which all parts are equal.
+//! Unequal parts of lanes: outside the search space, in which all parts are equal.
 //!
-//! Lanes that have equal parts end at different times where dimensions differ. If a lane took a + b x for a part x of
-//! the data, whatever the others do, all would end at once with parts that follow from a and b. They do not, as lanes
-//! share links: so the ends that come out correct a, and parts are computed again, a few times. This is a heuristic:
-//! what it finds counts if its prediction gains, and proves nothing about other parts.
+//! Lanes with equal parts end at different times if dimensions differ. If the time of a lane with a part x of the
+//! data were a + b x, independent of other lanes, all lanes would end at once with parts that follow from a and b.
+//! They do not, as lanes share links: so the predicted ends correct a, and parts are computed again, a few times.
+//! This is a heuristic: a result counts if its prediction gains, and proves nothing about other parts.
 
 use super::question::{Best, Judgement, Point, Question};
 use crate::bounds::Bounds;
 use crate::plan::{Recipe, Schedule, Split};
 use crate::sim::{CallForm, Machine, Network, Profile};
 
-/// How often parts are computed.
+/// The number of times that parts are computed.
 const ROUNDS: usize = 4;
-/// How much longer equal parts must take for others to be worth a line, and lanes to end apart for others to be tried.
+/// The least gain of unequal parts (time with equal parts over time with unequal ones), and the least ratio of the last
+/// lane's end to the first's for which unequal parts are tried.
 const WORTH: f64 = 1.01;
-/// What the weights of parts add up to, about; of whole blocks that are dealt in turns fewer.
+/// The approximate sum of the parts' weights; smaller for whole blocks, which are dealt in turns.
 const UNITS: f64 = 1000.0;
 const TURNS: f64 = 48.0;
-/// The least part, of an equal one.
+/// The smallest part, as a multiple of an equal part.
 const LEAST: f64 = 0.05;
 
-/// A schedule that a search has found, with parts of lanes that differ, each time a prediction nearer to lanes that end
-/// at once; nothing where they do anyway. What one takes may be more than with equal parts: see [`better`].
+/// Returns variants of a schedule with unequal parts of lanes. Each follows from the prediction of the one before, so
+/// that lanes end closer together; none if they end at once anyway. A variant may be slower than equal parts: see
+/// [`better`].
 pub fn splits<'a>(
     found: &'a Best,
     question: &Question,
@@ -83,8 +85,8 @@ pub fn splits<'a>(
     std::iter::from_fn(next)
 }
 
-/// The fastest of some splits of a schedule, if it is predicted over 1 % faster than the best with equal parts, as
-/// exactly as that.
+/// The fastest of some splits of a schedule, if its prediction is over 1 % faster than that of the best schedule with
+/// equal parts, and as exact.
 pub fn better(splits: impl IntoIterator<Item = Best>, best: &Best) -> Option<Best> {
     let counts = |split: &Best| {
         (split.cost.is_exact || !best.cost.is_exact) && WORTH * split.cost.ns < best.cost.ns
@@ -92,7 +94,7 @@ pub fn better(splits: impl IntoIterator<Item = Best>, best: &Best) -> Option<Bes
     splits.into_iter().filter(counts).min_by(|a, b| a.cost.ns.total_cmp(&b.cost.ns))
 }
 
-/// When each lane of a schedule ends in a call of so many bytes, ns.
+/// The end of each lane of a schedule in a call of `bytes` bytes, ns.
 fn ends(schedule: &Schedule, judged: &Judgement, machine: &Machine, bytes: f64) -> Vec<f64> {
     let Judgement { cost, flow, score } = judged;
     let segment_bytes = cost.segment_bytes;
@@ -107,13 +109,13 @@ fn ends(schedule: &Schedule, judged: &Judgement, machine: &Machine, bytes: f64) 
     ends
 }
 
-/// What a lane takes, ns: without data, and more for all of them.
+/// The time of a lane, ns: without data, and in addition for all data.
 struct Lane {
     fixed: f64,
     slope: f64,
 }
 
-/// The parts of lanes, of 1, with which all end at once, each at least so large; `None` where more data take no longer.
+/// The parts of lanes, of 1, with which all end at once, each at least `least`; `None` if more data take no longer.
 fn at_once(lanes: &[Lane], least: f64) -> Option<Vec<f64>> {
     if lanes.iter().any(|lane| lane.slope <= 0.0) {
         return None;

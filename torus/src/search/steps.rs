@@ -1,9 +1,9 @@
-//! What the steps of a pattern take along one dimension, at least.
+//! Lower bounds of the time of a pattern's steps along one dimension.
 //!
-//! Every figure is for a message by itself, with those of its own class on its links (`sim/classes`): other
-//! messages can only make it slower. On rings a class has every p-th coordinate if the pattern's steps look the
-//! same from every p-th one, so a message of h hops meets ceil(h/p) of them on some link. Elsewhere one rank
-//! stands for all, with the load of the busiest link on the shortest of its ways.
+//! Each figure is for a message that shares links only with messages of its own class (`sim/classes`): other messages
+//! can only make it slower. On rings, if the pattern's steps look the same from every p-th coordinate, a class is
+//! every p-th coordinate, and a message of h hops shares some link with ceil(h/p) messages of its class. On other
+//! networks one rank stands for all, with the load of the busiest link on the least loaded route.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,30 +14,30 @@ use crate::patterns::{Pattern, PatternKind, Peers, Toward};
 use crate::plan::StepOrder;
 use crate::sim::{Machine, Network};
 
-/// A step of a pattern. Shares are of what a line holds for each coordinate.
+/// A step of a pattern. Shares are parts of all blocks of a line.
 #[derive(Clone, Debug)]
 pub(super) struct StepCost {
-    /// To post a message, and from when it has left until it is seen, ns.
+    /// Time to post a message, ns.
     pub post_ns: f64,
-    /// See above.
+    /// Time from when a message has left until it has arrived, ns.
     pub latency_ns: f64,
-    /// To see a message, ns.
+    /// Time to poll for a message, ns.
     pub poll_ns: f64,
-    /// Messages of a rank that sends all that it has.
+    /// Messages of a rank in forms that send all data of a rank.
     pub n_targets: f64,
-    /// Messages of a rank that sends blocks towards their owners.
+    /// Messages of a rank in forms that send blocks towards their owners.
     pub n_moving: f64,
-    /// The share of the blocks that it sends so.
+    /// The share of the blocks that a rank sends towards their owners.
     pub moved: f64,
-    /// The same times ns per byte, for n bytes on the line.
+    /// `moved` times ns per byte of each message, for n bytes on the line.
     pub moved_ns: f64,
-    /// The same of an alltoall, which forwards what others have sent.
+    /// `moved_ns` for an alltoall, in which ranks forward blocks of others.
     pub crossing_ns: f64,
-    /// Ns for each byte of all that it has, to all targets.
+    /// ns for each byte of a rank's data, if all are sent to all targets.
     pub whole_ns: f64,
-    /// Of what coordinate 0 has of a gather: its share before the step, and the largest that is sent in it.
+    /// In a gather, the share that coordinate 0 has before the step.
     pub held: f64,
-    /// See above.
+    /// In a gather, the largest share that a message of the step carries.
     pub gathered: f64,
 }
 
@@ -46,22 +46,21 @@ pub(super) struct StepCost {
 pub(super) struct AxisSteps {
     pub kind: PatternKind,
     pub steps: Vec<StepCost>,
-    /// Coordinates that take part.
+    /// Coordinates of the core.
     pub core: u32,
     /// Coordinates of the dimension.
     pub size: u32,
     /// Messages that coordinate 0 receives over links in a gather.
     pub n_children: f64,
-    /// The messages one after the other from the coordinate that is farthest from 0 in the tree, ns without
-    /// bytes.
+    /// Time of the messages in sequence from the coordinate that is farthest from 0 in the tree, without bytes, ns.
     pub path_ns: f64,
-    /// From which coordinate on the steps look the same.
+    /// The number of coordinates after which the steps look the same.
     pub period: u32,
-    /// The same for patterns that send the same to the same.
+    /// A hash that is equal for patterns with the same messages.
     pub signature: u64,
 }
 
-/// What messages along a dimension cost, as the network model has it.
+/// The costs of messages along a dimension in the network model.
 struct Costs<'a> {
     network: &'a Network,
     machine: &'a Machine,
@@ -70,8 +69,8 @@ struct Costs<'a> {
 }
 
 impl AxisSteps {
-    /// Those of a pattern on a dimension; `None` if it does not serve it. `has_cores`: coordinates beyond the
-    /// pattern's core fold onto it.
+    /// The steps of a pattern on a dimension; `None` if the pattern does not serve it. `has_cores`: coordinates
+    /// beyond the pattern's core fold onto it.
     pub fn new(
         (network, machine): (&Network, &Machine),
         (shape, dim): (&Shape, usize),
@@ -90,7 +89,7 @@ impl AxisSteps {
         let period = period(&plain);
         let is_ring = network.rings().is_some();
         let mirrored = plain.clone().mirrored(true);
-        // Both forms cost the same where all coordinates are alike.
+        // The mirrored form costs the same if all coordinates are alike.
         let has_mirror = !is_ring && !costs.stays;
         let toward = Toward::new(plain.clone());
         let crossing = crossing(&toward);
@@ -100,7 +99,7 @@ impl AxisSteps {
         let d = f64::from(core);
         for t in 0..plain.n_steps() {
             let targets = plain.targets(t, 0);
-            // A ring does the same step after step.
+            // A ring repeats one step.
             let known = last.take().filter(|(before, _)| period == 1 && *before == targets);
             let of_targets = known.map_or_else(
                 || {
@@ -165,8 +164,8 @@ impl Costs<'_> {
         if self.stays { self.machine.shm_overhead_ns } else { self.machine.poll_ns }
     }
 
-    /// By target of a step, the latency and the ns per byte of the message for which they are least; on rings of
-    /// links with classes of this period.
+    /// For each target of a step, the least latency and the least ns per byte of its messages; on rings, with classes
+    /// of this period.
     fn of_targets(&self, pattern: &Pattern, t: u32, period: Option<u32>) -> Vec<(f64, f64)> {
         let speeds = self.machine.speeds();
         let n_targets = pattern.targets(t, 0).len();
@@ -202,7 +201,7 @@ impl Costs<'_> {
     }
 }
 
-/// From which coordinate on all steps look the same.
+/// The number of coordinates after which all steps look the same.
 fn period(pattern: &Pattern) -> u32 {
     let size = pattern.size();
     let far = |a: u32, t: u32| -> SmallVec<[u32; 8]> {
@@ -213,11 +212,11 @@ fn period(pattern: &Pattern) -> u32 {
             && (0..pattern.n_steps())
                 .all(|t| (0..size - period).all(|a| far(a, t) == far(a + period, t)))
     };
-    // Rings of many coordinates are periodic at once.
+    // For rings of many coordinates the first number that is tried is the period.
     (1..=size).find(is_period).unwrap_or(size)
 }
 
-/// Who sends to whom, step by step, and, unless all send all that they have, which way blocks take.
+/// A hash of the messages of all steps and, unless ranks send all their data, of the paths of blocks.
 fn signature(toward: &Toward, sends_all: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     let pattern = toward.pattern();
@@ -229,7 +228,7 @@ fn signature(toward: &Toward, sends_all: bool) -> u64 {
     hasher.finish()
 }
 
-/// By step and target, the share of all displacements whose way takes it.
+/// By step and target, the share of all displacements whose path takes this message.
 fn crossing(toward: &Toward) -> Vec<Vec<f64>> {
     let pattern = toward.pattern();
     let d = f64::from(pattern.size());
@@ -237,14 +236,14 @@ fn crossing(toward: &Toward) -> Vec<Vec<f64>> {
     let mut found: Vec<Vec<f64>> = (0..pattern.n_steps()).map(of_step).collect();
     for b in 1..pattern.size() {
         if let Some(hop) = toward.hop(b) {
-            // All that pass through b go on as it does.
+            // Everything that passes through b takes the same message as b's own.
             found[hop.step as usize][hop.target as usize] += toward.subtree(b).len() as f64 / d;
         }
     }
     found
 }
 
-/// The messages one after the other from the farthest coordinate to 0, ns without bytes.
+/// Time of the longest sequence of messages from a coordinate to 0, without bytes, ns.
 fn longest_path(toward: &Toward, steps: &[StepCost]) -> f64 {
     let size = toward.pattern().size();
     let mut known: Vec<Option<f64>> = vec![None; size as usize];

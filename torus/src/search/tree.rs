@@ -1,4 +1,4 @@
-//! The tree of a search: nodes, and the order in which they are looked at.
+//! The tree of a search: its nodes, and the order in which they are visited.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -12,16 +12,18 @@ use crate::collectives::WalkForm;
 use crate::plan::{Recipe, Schedule, WalkRecipe};
 use crate::sim::{Machine, Network};
 
-/// Rows of the registry on all ports come before all others, in the order of their estimates.
+/// The factor that puts the registry's rows on all ports before all other nodes, in the order of their estimates.
 const EARLY: f64 = 1e-6;
 
-/// Schedules that are kept: lanes of the next best may end further apart.
+/// The number of best schedules that are kept: a split may gain more for the next best, if its lanes end further
+/// apart.
 const KEPT: usize = 4;
 
-/// A node.
+/// A node of the tree.
 #[derive(Clone, Debug)]
 struct Node {
-    /// The least comes first: the estimate, times what schedules of its kind have taken over theirs.
+    /// The node with the least key comes first: the estimate, times the ratio of predicted to estimated time of its
+    /// kind.
     key: f64,
     estimate: f64,
     bound: f64,
@@ -31,7 +33,7 @@ struct Node {
 
 #[derive(Clone, Debug)]
 enum What {
-    /// Patterns of a frame's first dimensions, and of the next all from a place on.
+    /// Patterns of a frame's first dimensions, and all patterns of the next dimension from an index on.
     Part { frame: u32, chosen: Chosen, from: u16 },
     /// Patterns of all dimensions.
     Whole { frame: u32, chosen: Chosen },
@@ -61,26 +63,26 @@ impl Ord for Node {
     }
 }
 
-/// A search under way; see the [room](super).
+/// A search in progress; see the [module documentation](super).
 pub struct Search<'a> {
     question: &'a Question,
     judge: Judge<'a>,
     space: SearchSpace,
     ordered: Vec<Ordered>,
     open: BinaryHeap<Reverse<Node>>,
-    /// By kind, what schedules have taken over their estimates.
+    /// By kind, the ratio of predicted to estimated time.
     ratios: Vec<Option<f64>>,
-    /// Bounds of what was handed out and is not yet known.
+    /// Bounds of the schedules that were returned and whose costs are not yet known.
     handed_out: Vec<f64>,
-    /// The best schedules that are known, the best first.
+    /// The best schedules known so far, the best first.
     found: Vec<Best>,
     universal: (BoundKind, f64),
-    /// Nodes visited and pruned, schedules predicted, and of these uncertain ones.
+    /// Nodes visited, nodes pruned, schedules predicted, and uncertain ones among the predicted.
     counts: [u64; 4],
 }
 
 impl<'a> Search<'a> {
-    /// Begins to search.
+    /// Starts a search.
     ///
     /// # Errors
     /// [`QuestionError`].
@@ -137,14 +139,14 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The next schedule to be predicted; `None` if there is none, or after so many nodes.
+    /// Returns the next schedule to predict; `None` if none is left, or after `most_nodes` nodes.
     pub fn next(&mut self, most_nodes: u64) -> Option<Point> {
         let most = self.counts[0].saturating_add(most_nodes);
         while self.counts[0] < most {
             let Reverse(node) = self.open.pop()?;
             let key = self.key(&node);
             if key > node.key {
-                // Others of its kind have taken longer than they were taken for.
+                // Schedules of this kind have taken longer than estimated.
                 self.open.push(Reverse(Node { key, ..node }));
                 continue;
             }
@@ -160,7 +162,7 @@ impl<'a> Search<'a> {
                 }
                 What::Other(number) => Some(self.space.others[number as usize].clone()),
                 What::Named(number) => Some(self.space.named[number as usize].clone()),
-                // The registry's have nodes of their own.
+                // Walks of the registry have nodes of their own.
                 What::Whole { frame, ref chosen } => {
                     self.schedule(frame, chosen).filter(|found| !self.space.named.contains(found))
                 }
@@ -176,14 +178,14 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// What a schedule that was handed out takes.
+    /// Records the cost of a schedule that [`Search::next`] returned.
     pub fn learn(&mut self, point: Point, cost: Cost) {
         let known = self.handed_out.iter().position(|bound| *bound == point.bound_ns);
         known.map(|at| self.handed_out.swap_remove(at));
         self.counts[2] += 1;
         let (ratio, counts) = (cost.ns / point.estimate_ns, point.counts(&cost));
         if let Some(known) = self.ratios.get_mut(point.kind as usize) {
-            // Kinds whose predictions do not count come later and later.
+            // Kinds whose predictions do not count come later each time.
             let ratio = known.map_or(ratio, |known| known.min(ratio));
             *known = Some(if counts { ratio } else { 2.0 * known.unwrap_or(ratio) });
         }
@@ -196,12 +198,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether nothing is left to be looked at.
+    /// Whether no node and no prediction is left.
     pub fn is_over(&self) -> bool {
         self.open.is_empty() && self.handed_out.is_empty()
     }
 
-    /// Whether there are rows of the registry, on all ports, that have not been looked at.
+    /// Whether there are rows of the registry, on all ports, that have not been visited.
     pub fn has_rows(&self) -> bool {
         self.open.peek().is_some_and(|Reverse(node)| node.key < node.estimate)
     }
@@ -211,17 +213,17 @@ impl<'a> Search<'a> {
         self.found.first()
     }
 
-    /// The best and a few next to it, in the order of what they take.
+    /// The best schedules so far, by ascending time.
     pub fn found(&self) -> &[Best] {
         &self.found
     }
 
-    /// What it takes, ns.
+    /// The time of the best schedule so far, ns.
     pub fn best_ns(&self) -> f64 {
         self.best().map_or(f64::INFINITY, |found| found.cost.ns)
     }
 
-    /// How good it is known to be.
+    /// The certificate of the best schedule so far.
     pub fn certificate(&self) -> Certificate {
         let open = self.open.iter().map(|Reverse(node)| node.bound);
         let left = open.chain(self.handed_out.iter().copied()).fold(f64::INFINITY, f64::min);
@@ -237,7 +239,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Every schedule of the space, whatever is known of it: for small spaces.
+    /// Every schedule of the space, regardless of bounds: for small spaces.
     pub fn all(&self) -> impl Iterator<Item = Point> {
         let walks = (0u32..).zip(&self.space.frames).flat_map(move |(number, frame)| {
             let ordered = &self.ordered[number as usize];
@@ -272,7 +274,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether all ranks have the same part in a schedule.
+    /// Whether all ranks do the same in a schedule.
     fn is_alike(&self, schedule: &Schedule) -> bool {
         let differs = |recipe: &WalkRecipe| recipe.form == WalkForm::Tree || recipe.is_dealt();
         let is_alike = !matches!(&schedule.recipe, Recipe::Walk(recipe) if differs(recipe));
@@ -286,7 +288,8 @@ impl<'a> Search<'a> {
         self.space.frames[frame as usize].schedule(self.question, kinds)
     }
 
-    /// Opens the next pattern of a node's dimension, and what follows from this one.
+    /// Opens two nodes: the remaining patterns of a node's next dimension, and the node with its first pattern
+    /// chosen.
     fn branch(&mut self, number: u32, mut chosen: Chosen, from: u16) {
         let (frame, ordered) =
             (&self.space.frames[number as usize], &self.ordered[number as usize]);

@@ -1,16 +1,15 @@
-//! What schedules over no walk take at least: rank after rank, and along spanning trees.
+//! Lower bounds of schedules that are not over walks: rank after rank, and along spanning trees.
 
 use super::bound::{Judge, Segments};
 use crate::geometry::{Trees, Vertex};
 use crate::plan::{PrefixSteps, Recipe, Schedule, TreeWays};
 
 impl Judge<'_> {
-    /// The bound of a schedule over no walk.
+    /// The bound of a schedule that is not over a walk, ns.
     pub fn other(&self, schedule: &Schedule) -> f64 {
         let any = self.any(schedule.ports);
         match schedule.recipe {
             Recipe::Prefix(PrefixSteps::Chain) => {
-                // Rank after rank.
                 let hop = self.hop(0.0, true).min(self.hop(0.0, false));
                 let others = f64::from(self.question.shape.n_ranks() - 1);
                 any.max(self.machine.call_ns + others * hop)
@@ -21,12 +20,13 @@ impl Judge<'_> {
         }
     }
 
-    /// Along spanning trees every segment leaves behind the others, and goes from node to node to the deepest.
+    /// The bound along spanning trees, ns: each segment leaves after the others, and goes from node to node to the
+    /// deepest.
     fn trees(&self, schedule: &Schedule) -> f64 {
         let shape = &self.question.shape;
         let trees = Trees::new(shape, schedule.map.vertex_of(shape, schedule.root));
         let root = shape.coord(trees.root());
-        // Deep in some tree: behind all others of a line, and half way along the rest.
+        // Nodes deep in some tree: last on the line of one dimension, and half way along the others.
         let far = |dim: usize, by: u32| (root[dim] + by) % shape.size(dim);
         let half =
             (0..shape.n_dims()).fold(root, |at, dim| at.with(dim, far(dim, shape.size(dim) / 2)));
@@ -53,15 +53,15 @@ impl Judge<'_> {
         })
     }
 
-    /// Around cycles the last node is behind all others; which it is need not be known.
+    /// The bound around cycles, ns: the last node is behind all others, whichever node it is.
     fn cycles(&self, schedule: &Schedule) -> f64 {
         let shape = &self.question.shape;
         let hops = f64::from(shape.n_ranks() / shape.ranks_per_node() - 1);
         self.pipelined(schedule.n_parts(), |bytes| hops * self.hop(bytes, false))
     }
 
-    /// In as many parts, of segments that follow each other; `longest` is what one of so many bytes takes to the last
-    /// rank, ns.
+    /// Time of `parts` parts in segments that follow each other, ns. `longest` is the time of a segment of some bytes
+    /// to the last rank, ns.
     fn pipelined(&self, parts: u32, longest: impl Fn(f64) -> f64) -> f64 {
         let of_segments = self.segments(parts).map(|Segments { n, bytes }| {
             let bytes = bytes / n;

@@ -1,4 +1,4 @@
-//! What the messages of steps without symmetry put on links: the most loaded one.
+//! The most loaded link of steps without symmetry.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,8 +11,7 @@ use crate::names::{LaneId, Rank, StepId};
 use crate::plan::{Flow, LineStep, MessagesKey};
 
 impl<'a> Ways<'a> {
-    /// Those of the messages of ranks in a row, by target: what the most loaded link of the whole network
-    /// carries.
+    /// The ways of messages between ranks in a row, by target: the load of the most loaded link of the whole network.
     pub(super) fn of_row(
         &mut self,
         step: &LineStep<'a>,
@@ -38,8 +37,8 @@ impl<'a> Ways<'a> {
         (0..step.positions.len()).map(of_target).collect()
     }
 
-    /// The most positions that a rank sends in a step, and what the most loaded link carries, as a
-    /// multiple of them. Steps of one key have the same messages.
+    /// Returns the most positions that a rank sends in a step, and a way with the load of the most loaded link as a
+    /// multiple of these positions. Steps with the same key have the same messages.
     pub(super) fn of_busiest(
         &mut self,
         flow: &dyn Flow,
@@ -52,7 +51,7 @@ impl<'a> Ways<'a> {
             return found;
         }
         let hash = key.is_none().then(|| {
-            // Lanes often do the same; their messages are routed once.
+            // Lanes often have the same messages, which are then routed once.
             let mut messages = DefaultHasher::new();
             flow.volumes(lane, step, &mut |from, to, positions| {
                 (from, to, positions).hash(&mut messages)
@@ -71,7 +70,7 @@ impl<'a> Ways<'a> {
         found
     }
 
-    /// All messages of a step, one by one.
+    /// Counts all messages of a step, one by one.
     fn count(
         &mut self,
         flow: &dyn Flow,
@@ -105,7 +104,7 @@ impl<'a> Ways<'a> {
         (most, way)
     }
 
-    /// A link of a step without symmetry, which others may be on, too.
+    /// Adds a link of a step without symmetry; `shared` is the number of a link that other ways may use, too.
     fn link(&mut self, load: f32, shared: Option<u32>) -> u32 {
         let (load, hops) = (vec![load], Hops::Unknown);
         let (dim, is_alike, is_on_ring) = (None, false, false);
@@ -113,8 +112,8 @@ impl<'a> Ways<'a> {
         self.profiles.len() as u32 - 1
     }
 
-    /// The messages of all lanes in a step are known: those without symmetry meet on the link that they load
-    /// most together.
+    /// Ends a step, when the messages of all its lanes are known. Lanes without symmetry meet on the link that they
+    /// load most together.
     pub(super) fn end_step(&mut self) {
         let of_step = std::mem::take(&mut self.of_step);
         if of_step.len() < 2 {

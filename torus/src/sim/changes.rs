@@ -1,25 +1,25 @@
-//! Machines in one line: one that is built in, with some of its values changed.
+//! Machines in one line of text: a built-in machine with some values changed.
 
 use std::str::FromStr;
 
 use super::machine::{Machine, MachineError};
 
-/// Why a line is no machine.
+/// Why a line is not a machine.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangesError {
-    /// No machine of this name is built in.
+    /// No built-in machine has this name.
     #[error("`{name}` is not a machine; known are {}", Machine::NAMES.join(", "))]
     Name {
         /// The name.
         name: String,
     },
-    /// Not a parameter and a number.
+    /// A change is not a parameter and a number.
     #[error("`{change}` must be a parameter and its value, such as network.hop=50")]
     Form {
-        /// What there is.
+        /// The change.
         change: String,
     },
-    /// No such parameter, or no such value of it.
+    /// The parameter does not exist, or not with this value.
     #[error(transparent)]
     Parameter(#[from] MachineError),
 }
@@ -27,7 +27,7 @@ pub enum ChangesError {
 impl FromStr for Machine {
     type Err = ChangesError;
 
-    /// Reads a name with the values that differ, such as `tofu-d,network.hop=50,node.poll=1400`; `fold=1` takes another
+    /// Reads a name and changed values, such as `tofu-d,network.hop=50,node.poll=1400`; `fold=1` selects another
     /// fold.
     fn from_str(text: &str) -> Result<Self, ChangesError> {
         let mut items = text.split(',').map(str::trim);
@@ -49,8 +49,8 @@ impl FromStr for Machine {
 }
 
 impl Machine {
-    /// The line that is read as this machine, but for its name: a machine that is built in and has the same
-    /// network, and what is changed. `None` if no such machine is built in.
+    /// The line that is read as this machine, except for its name: a built-in machine with the same network, and the
+    /// changed values. `None` if no built-in machine has this network.
     pub fn line(&self) -> Option<String> {
         let mut alike = Self::NAMES.iter().filter_map(|name| Machine::built_in(name));
         let base = alike.find(|machine| machine.network == self.network)?;

@@ -1,10 +1,10 @@
-//! Scores of one rank for each class of ranks that do the same.
+//! Scores that follow one rank of each class of ranks that do the same.
 //!
 //! On rings of links a step that looks the same from every p-th coordinate of a dimension looks the same from all
-//! ranks whose coordinates differ by multiples of p. Those are a class; so are their links. One rank
-//! of each class is followed, on one link of each: a link meets as many messages of a class as a message of
-//! that class crosses links of the link's class. All ranks of a class do the same at the same time, so this is
-//! what following all ranks gives.
+//! ranks whose coordinates differ by multiples of p. These ranks are a class, and so are their links. One rank of
+//! each class is followed, over one link of each class. If a message crosses m links of a class, each link of this
+//! class carries m messages of the sender's class. All ranks of a class do the same at the same time, so the result
+//! is that of following all ranks.
 
 use smallvec::SmallVec;
 
@@ -16,22 +16,22 @@ use crate::plan::{Expansion, Flow, LineStep, Plan, StepView, n_positions};
 
 /// The most classes that are followed.
 const MOST_CLASSES: u32 = 64;
-/// The most messages of all classes.
+/// The most messages of all classes together.
 const MOST_MESSAGES: u64 = 10_000;
 
 /// Classes of coordinates.
 struct Classes<'a> {
     shape: &'a Shape,
-    /// By dimension, from which coordinate on classes come again.
+    /// By dimension, the number of coordinates after which classes repeat.
     periods: SmallVec<[u32; 8]>,
-    /// Classes of the ranks of a node, and as many ranks of each.
+    /// Classes of the ranks on a node; `alike_on_node` ranks are of each class.
     on_node: u32,
     alike_on_node: f32,
 }
 
 impl Score {
-    /// One rank of each class; `None` if some step has no such symmetry, or there are too many classes.
-    /// `place` says on which vertex a rank is, `share` by lane what a position is of n.
+    /// Follows one rank of each class; `None` if some step has no such symmetry, or if there are too many classes.
+    /// `place` is the vertex of a rank, `share` a position's share of n, by lane.
     pub(super) fn of_classes(
         flow: &Expansion,
         network: &Network,
@@ -47,7 +47,7 @@ impl Score {
         score.number(n_links, n_nodes, network.per_node() > 1);
         let mut rank_on = vec![Rank(0); flow.n_ranks() as usize];
         Rank::first(flow.n_ranks()).for_each(|rank| rank_on[place(rank).index()] = rank);
-        // What the first rank of each class posts, in its order.
+        // The messages of the first rank of each class, in the order in which it posts them.
         let starts: Vec<_> = (0..n_classes).map(|class| classes.coordinates(class)).collect();
         let plan = |&at: &Coord| flow.plan(rank_on[classes.shape.vertex(at).index()]);
         let plans: Vec<Plan> = starts.iter().map(plan).collect();
@@ -103,7 +103,7 @@ impl<'a> Classes<'a> {
                     }
                     StepView::Shifts(shifts) => {
                         n_messages += shifts.shifts.len() as u64;
-                        // A node axis in two has no coordinates here.
+                        // A node axis that is cut in two has no coordinates here.
                         let is_cut = shifts.sizes.len() != shape.n_dims();
                         if is_cut && network.per_node() > 1 && *periods.last()? > 1 {
                             return None;
@@ -115,7 +115,7 @@ impl<'a> Classes<'a> {
                 }
             }
         }
-        // A node axis is the last.
+        // A node axis is the last dimension.
         let on_node = if network.per_node() > 1 { *periods.last()? } else { 1 };
         let alike_on_node = network.per_node() as f32 / on_node as f32;
         let classes = Classes { shape, periods, on_node, alike_on_node };
@@ -133,7 +133,7 @@ impl<'a> Classes<'a> {
         digits.fold(0, |class, (period, at)| class * period + at % period)
     }
 
-    /// The class of the node that ranks of a class are on.
+    /// The class of the node on which ranks of a class are.
     fn node(&self, class: u32) -> u32 {
         class / self.on_node
     }
@@ -151,7 +151,7 @@ impl<'a> Classes<'a> {
         Coord::new(&at)
     }
 
-    /// The classes of links that a message crosses, each with how often, and how many links these are.
+    /// The classes of links that a message crosses, each with a number of crossings, and the number of links in all.
     fn route(&self, from: Coord, to: Coord, n_linked: usize) -> (Vec<(ResourceId, f32)>, u16) {
         let (mut at, mut crossed, mut hops) = (from, Vec::new(), 0);
         for dim in 0..n_linked {
@@ -174,10 +174,10 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// The least multiple of `of`, a divisor of a line's size, by which all its messages can be moved on.
+/// The least multiple of `of`, a divisor of a line's size, by which a shift maps the line's messages onto themselves.
 fn period(step: &LineStep<'_>, of: u32) -> u32 {
     let size = step.size();
-    // By sender, how far its messages go and what they carry, in the order in which it sends them.
+    // By sender, the distances and sizes of its messages, in the order in which it sends them.
     let mut sent: Vec<SmallVec<[(usize, u32, u64); 2]>> = vec![SmallVec::new(); size as usize];
     for hop in step.hops() {
         let far = (hop.to + size - hop.from) % size;

@@ -1,4 +1,4 @@
-//! Scores of plans: of all ranks, or of one that stands for all.
+//! Scores of plans: of all ranks, or of one rank that stands for all.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,17 +18,17 @@ use crate::geometry::Vertex;
 use crate::names::{LaneId, PortId, Rank, StepId};
 use crate::plan::{Expansion, Flow, LaneHeader, LineStep, StepView};
 
-/// Sender, receiver and port: messages with the same take the same path.
+/// Sender, receiver and port: messages with the same ends take the same path.
 type Ends = (u32, u32, PortId);
 
 /// The most messages that are followed one by one.
 const MOST_MESSAGES: u64 = 1 << 26;
 
 impl Score {
-    /// All messages of all ranks; `place` says on which vertex of the network a rank is.
+    /// Follows all messages of all ranks; `place` is the vertex of a rank in the network.
     ///
     /// # Errors
-    /// [`ScoreError`] if there are too many.
+    /// [`ScoreError`] if there are too many messages.
     pub fn of_all(
         flow: &dyn Flow,
         network: &Network,
@@ -37,10 +37,10 @@ impl Score {
         Self::of_all_under(&Conditions::default(), flow, network, place)
     }
 
-    /// The same, where not all is as usual.
+    /// Follows all messages of all ranks under conditions: blocks of several sizes, faults.
     ///
     /// # Errors
-    /// [`ScoreError`]: too many messages, conditions that are none of this call's, or a call that does not end.
+    /// [`ScoreError`]: too many messages, conditions that do not fit the call, or a call that does not end.
     pub fn of_all_under(
         conditions: &Conditions,
         flow: &dyn Flow,
@@ -52,7 +52,7 @@ impl Score {
         let mut score = Score::empty(flow, n_agents);
         let checked = Checked::new(conditions, flow, network, score.n_ports)?;
         let n_nodes = (n_agents / network.per_node()) as usize;
-        // An interface that is slow is so for what it sends, too.
+        // A slow interface is also slow for messages that it sends.
         let has_outs = network.per_node() > 1 || !conditions.faults.is_empty();
         score.number(network.whole().n_links(), n_nodes, has_outs);
         score.take_faults(conditions);
@@ -101,7 +101,7 @@ impl Score {
         Ok(score)
     }
 
-    /// What a message crosses, and how many links.
+    /// The resources that a message uses, and its numbers of links.
     fn path(
         &mut self,
         checked: &Checked<'_>,
@@ -131,7 +131,7 @@ impl Score {
         Ok((start..self.paths.len() as u32, hops))
     }
 
-    /// What is slow.
+    /// Records slow links and interfaces.
     fn take_faults(&mut self, conditions: &Conditions) {
         for &Fault { part, speed } in &conditions.faults {
             match part {
@@ -145,7 +145,7 @@ impl Score {
         }
     }
 
-    /// Whose messages take other ports than their lanes'.
+    /// Records the ranks whose messages use other ports than those of their lanes.
     fn detour(
         &mut self,
         checked: &Checked<'_>,
@@ -162,16 +162,15 @@ impl Score {
         Ok(())
     }
 
-    /// The messages of one rank that stands for all: every line of a dimension does the same, and on a
-    /// line every coordinate has a message like every other's, which meets those of the others. Where that is
-    /// not so, but some classes of ranks do the same, those of one rank of each class. Steps
-    /// without any of this are taken for one in which every rank sends as much as the one that sends
-    /// most, over the step's most loaded link: see [`Score::is_exact`].
+    /// Follows one rank that stands for all. This is exact if all lines of a dimension do the same, and on a line
+    /// every coordinate has a message like those of the others, which it meets. Else, if there are classes of ranks
+    /// that do the same, one rank of each class is followed. A step without either is replaced by one in which every
+    /// rank sends as much as the busiest, over the step's most loaded link: see [`Score::is_exact`].
     pub fn of_one(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
         Self::of_any(flow, network, place, false)
     }
 
-    /// The same of a plan for ranks in a row, of one dimension, which knows nothing of the network's.
+    /// Follows one rank of a plan for ranks in a row: one dimension, independent of the network's dimensions.
     pub fn of_row(flow: &Expansion, network: &Network, place: impl Fn(Rank) -> Vertex) -> Self {
         Self::of_any(flow, network, place, true)
     }
@@ -186,13 +185,13 @@ impl Score {
         let mut ways = Ways::default();
         let lanes = || LaneId::first(flow.lanes().len()).zip(flow.lanes());
         let n_steps = lanes().map(|(_, header)| header.n_steps).max().unwrap_or(0);
-        // By lane: rings do the same step after step.
+        // By lane: a ring repeats one step.
         let mut last: Vec<Option<(LineStep<'_>, Vec<usize>)>> = vec![None; flow.lanes().len()];
         for step in StepId::first(n_steps) {
             for (lane, header) in lanes().filter(|(_, header)| step.index() < header.n_steps) {
                 let share = position_share(header);
                 let last = &mut last[lane.index()];
-                // What each message is of n, and which way it goes.
+                // The share of n and the way of each message.
                 let mut found: SmallVec<[(f64, usize); 2]> = SmallVec::new();
                 let mut is_symmetric = true;
                 match flow.view(lane, step) {
@@ -214,7 +213,7 @@ impl Score {
                         let of_product = ways.of_product(&product, network);
                         let of_message = product.positions as f64 * share;
                         found.extend(of_product.into_iter().map(|way| (of_message, way)));
-                        // Elsewhere the dimensions of a message are mixed.
+                        // On other networks the links of a message's dimensions are mixed.
                         is_symmetric = product.is_everywhere() && network.goes_by_lines();
                     }
                     StepView::Shifts(shifts) if !is_row => match ways.of_shifts(&shifts, network) {
@@ -238,12 +237,12 @@ impl Score {
                         found.extend((positions > 0).then_some((positions as f64 * share, way)));
                     }
                 }
-                // Of several messages, those that meet differ from rank to rank, unless all links are alike.
+                // If a rank has several messages, they meet others that differ by rank, unless all links are alike.
                 let of = |&(_, way): &(f64, usize)| &ways.all[way];
                 score.is_exact &= is_symmetric
                     && found.iter().all(|message| of(message).is_alike)
                     && (found.len() <= 1 || found.iter().all(|message| of(message).is_uniform));
-                // The paths of ways are known when all of them are.
+                // Paths can be filled in when all ways are known.
                 let transit = |&(share, way): &(f64, usize)| {
                     let hops = ways.all[way].hops;
                     Transit { from: 0, to: 0, port: header.port, share, hops, path: way as u32..0 }
@@ -292,8 +291,8 @@ impl Score {
         score
     }
 
-    /// Numbers resources: links, interfaces into nodes, memories of nodes, and interfaces out of nodes where ranks
-    /// have them in common (else a rank sends one message after the other).
+    /// Numbers resources: links, interfaces into nodes, memories of nodes, and interfaces out of nodes if several
+    /// ranks share them (else a rank sends one message after the other).
     pub(super) fn number(&mut self, n_links: usize, n_nodes: usize, has_several: bool) {
         let of_ports = n_nodes * self.n_ports as usize;
         self.first_in = n_links;
@@ -302,7 +301,7 @@ impl Score {
         self.n_resources = self.first_out + if has_several { of_ports } else { 0 };
     }
 
-    /// What a message between nodes takes beside links, or one that stays on its node; as many at a time.
+    /// Resources of a message beside links: interfaces, or memory inside a node; `of_node` messages at a time.
     pub(super) fn at_ends(
         &self,
         hops: [u16; 2],
@@ -371,12 +370,12 @@ impl Score {
     }
 }
 
-/// What a position is of n; a token has no bytes.
+/// A position's share of n; a token has no bytes.
 fn position_share(header: &LaneHeader) -> f64 {
     if header.space.payload == Payload::Token { 0.0 } else { header.position_share() }
 }
 
-/// What our engine does on a rank beside its messages, by lane.
+/// The work of hopbine's engine on a rank beside its messages, by lane.
 fn work_of(flow: &dyn Flow) -> Vec<LaneWork> {
     work::of_plan(flow, |lane| position_share(&flow.lanes()[lane]))
 }

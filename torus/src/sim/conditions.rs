@@ -1,4 +1,4 @@
-//! What is not as usual in a call: blocks of several sizes, links and interfaces that are slow or dead.
+//! Unusual conditions of a call: blocks of several sizes, links and interfaces that are slow or dead.
 
 use std::collections::HashSet;
 
@@ -8,46 +8,46 @@ use crate::collectives::Payload;
 use crate::names::{LaneId, LinkId, PortId, Position, Rank, StepId};
 use crate::plan::{Flow, Message};
 
-/// Conditions of a call in which all ranks are followed one by one.
+/// Conditions of a call, in which all ranks are followed one by one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// How long blocks are, as multiples of each other: of each rank's block, or in an alltoall of the blocks that
-    /// each rank gives, or of all pairs, rank by rank. Empty if all are as long. Their sum, in an alltoall their sum
-    /// over the number of ranks, is n.
+    /// Relative lengths of blocks: one for each rank's block; in an alltoall one for the blocks that each rank gives,
+    /// or one for each pair, rank by rank. Empty if all blocks are equally long. The sum of all blocks is n; in an
+    /// alltoall n is this sum over the number of ranks.
     pub blocks: Vec<f64>,
-    /// What is slow or dead.
+    /// Slow and dead parts.
     pub faults: Vec<Fault>,
 }
 
 /// A part of the network that is slow or dead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// Which one.
+    /// The part.
     pub part: FaultyPart,
-    /// Its speed, as a multiple of what it should be; 0 if it is dead. What would go through a dead
-    /// interface takes the node's next one, in the order of ports; nothing goes round a dead link.
+    /// Its speed, as a multiple of its usual speed; 0 if it is dead. Messages of a dead interface use the node's next
+    /// interface, in the order of ports. No message goes round a dead link.
     pub speed: f64,
 }
 
 impl Conditions {
-    /// Whether all is as usual.
+    /// Whether there are no such conditions.
     pub fn is_usual(&self) -> bool {
         self.blocks.is_empty() && self.faults.is_empty()
     }
 
-    /// What is dead.
+    /// The dead parts.
     fn dead(&self) -> HashSet<FaultyPart> {
         let dead = self.faults.iter().filter(|fault| fault.speed == 0.0);
         dead.map(|fault| fault.part).collect()
     }
 }
 
-/// Conditions of a plan on a network, checked.
+/// Conditions, checked for a plan on a network.
 pub(super) struct Checked<'a> {
     conditions: &'a Conditions,
     dead: HashSet<FaultyPart>,
     n_ports: u32,
-    /// Blocks of equal size as long as these in the mean are 1.
+    /// Mean of the relative lengths; a block of this length counts as 1 position.
     mean: f64,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Checked<'a> {
         Ok(Checked { conditions, dead: conditions.dead(), n_ports, mean })
     }
 
-    /// The port whose interface a node takes for messages of a port.
+    /// The port whose interface carries a node's messages of a port.
     pub fn via(&self, node: u32, port: PortId) -> Result<PortId, ScoreError> {
         let of = |port: u32| PortId((port % self.n_ports) as u16);
         let works = |&port: &PortId| !self.dead.contains(&FaultyPart::Interface { node, port });
@@ -99,26 +99,26 @@ impl<'a> Checked<'a> {
         others.into_iter().find(works).ok_or(ScoreError::NoInterface { node })
     }
 
-    /// Whether nothing goes over a link.
+    /// Whether a link is dead.
     pub fn is_dead(&self, link: LinkId) -> bool {
         self.dead.contains(&FaultyPart::Link(link))
     }
 
-    /// What the blocks of a lane are of its positions, if they differ.
+    /// The blocks of a lane at its positions, if blocks differ in length.
     pub fn blocks(&self, flow: &'a dyn Flow, lane: LaneId) -> Option<Blocks<'a>> {
         let weights = &self.conditions.blocks[..];
         (!weights.is_empty()).then(|| Blocks::new(flow, lane, weights, self.mean))
     }
 }
 
-/// The blocks in the positions of all ranks.
+/// The blocks at the positions of all ranks.
 pub(super) struct Blocks<'a> {
     flow: &'a dyn Flow,
     lane: LaneId,
     weights: &'a [f64],
     mean: f64,
-    /// By rank and position, what stands there, as a multiple of a block in the mean; for pairs only, whose blocks
-    /// keep their positions, but not their ranks.
+    /// By rank and position, the length of the block there, as a multiple of the mean. For pairs only, whose blocks
+    /// keep their positions, but move between ranks.
     held: Vec<Vec<f64>>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Blocks<'a> {
         blocks
     }
 
-    /// What stands in a rank's positions at the start.
+    /// Lengths of the blocks at a rank's positions at the start.
     fn at_start(&self, rank: Rank) -> Vec<f64> {
         let (space, ranks) = (self.flow.space(self.lane, rank), self.flow.n_ranks() as usize);
         let of = |position| match space.block_at_start(rank, position) {
@@ -144,7 +144,7 @@ impl<'a> Blocks<'a> {
         Position::first(space.n_positions).map(of).collect()
     }
 
-    /// The messages of a step, each with the positions that it would carry if all blocks were equal.
+    /// Visits the messages of a step, each with the number of positions that it would carry if all blocks were equal.
     pub fn step(&mut self, step: StepId, visit: &mut dyn FnMut(Rank, Rank, f64)) {
         let Blocks { flow, lane, weights, mean, ref mut held } = *self;
         let mut moved = Vec::new();
@@ -166,7 +166,7 @@ impl<'a> Blocks<'a> {
                 };
                 sum += block;
             }
-            // Nothing is sent for empty blocks.
+            // Empty blocks are not sent.
             if sum > 0.0 {
                 visit(from, to, sum);
             }

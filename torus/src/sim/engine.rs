@@ -1,9 +1,9 @@
-//! Our engine: what its ports do in a call.
+//! Operations of the ports of hopbine's engine in a call.
 //!
 //! Each port has a thread of its own. A message of more than `eager` bytes waits for a descriptor from its receiver
-//! (src/endpoint/utofu): receivers post it in advance, so that only a lane's first step waits for its way, but
-//! it is a message that both sides post and see. Shorter ones are copied before they are put, and behind
-//! where they are not combined. Messages between ranks of a node go through its memory (src/endpoint/shm).
+//! (src/endpoint/utofu). Receivers post descriptors in advance, so only a lane's first step waits for the latency,
+//! but each descriptor is one more message to post and to poll. Shorter messages are copied before the put and, if
+//! they are not combined, after it. Messages between ranks of a node go through its memory (src/endpoint/shm).
 
 use super::machine::Machine;
 use super::outcome::Part;
@@ -14,24 +14,24 @@ use crate::collectives::{Action, Payload};
 use crate::names::LaneId;
 use crate::plan::{DependsOn, Flow};
 
-/// Whether a call has been made before, with the same memory.
+/// Whether a call was made before, with the same memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CallForm {
-    /// It is the first: plans are made, memory is registered, peers are met.
+    /// The first call: plans are made, memory is registered, peers are contacted.
     First,
-    /// It is a repeated or a persistent one: all that is kept.
+    /// A repeated or persistent call: plans, registrations and peers are known.
     #[default]
     Repeated,
 }
 
-/// The most parts of a message that are followed one by one; of more, several go together.
+/// The most parts of a message that are simulated one by one; if there are more segments, several make a part.
 pub(super) const MOST_PARTS: u64 = 24;
-/// Messages of so many bytes travel in a descriptor (src/endpoint/utofu), and are not copied.
+/// Messages of at most this many bytes travel in a descriptor (src/endpoint/utofu), and are not copied.
 const TINY_BYTES: f64 = 16.0;
-/// Memory is registered in pages of this size on Fugaku.
+/// The size of the pages in which Fugaku registers memory.
 const PAGE_BYTES: f64 = 65_536.0;
 
-/// What ports do in a call of `n` bytes.
+/// Returns the operations of ports in a call of `n` bytes.
 pub(super) fn script(
     flow: &dyn Flow,
     score: &Score,
@@ -60,10 +60,10 @@ pub(super) fn script(
     Script { setup, lanes, pieces, threads: Threads::Each }
 }
 
-/// A call: on which machine, of how many bytes, the longest message in bytes, and whether it is the first.
+/// A call: the machine, bytes, the longest message in bytes, and whether the call is the first.
 pub(super) type OfCall<'a> = (&'a Machine, f64, f64, CallForm);
 
-/// What is done before ports start, ns.
+/// Time before ports start, ns.
 pub(super) fn setup(flow: &dyn Flow, score: &Score, of_call: OfCall<'_>) -> f64 {
     let (machine, n, _, call) = of_call;
     let mut setup = machine.call_ns;
@@ -71,14 +71,14 @@ pub(super) fn setup(flow: &dyn Flow, score: &Score, of_call: OfCall<'_>) -> f64 
         let of_lane = |(lane, work): (LaneId, &LaneWork)| {
             let facts = &score.facts()[lane.index()];
             let costs = Costs::of(flow, score, of_call, lane);
-            // As many are sent as are received.
+            // A rank receives as many messages as it sends.
             let messages = |(facts, work): (&StepFacts, &StepWork)| {
                 2.0 * f64::from(facts.n_sends) * costs.segments(facts, work)
             };
             facts.iter().zip(&work.steps).map(messages).sum::<f64>()
         };
         let messages: f64 = LaneId::first(score.work().len()).zip(score.work()).map(of_lane).sum();
-        // Input, output and the call's own memory, each with an address for every port.
+        // Input, output and working memory, each registered for every port.
         let registered =
             3.0 * machine.register_ns + (2.0 * n / PAGE_BYTES).ceil() * machine.page_ns;
         setup += messages * machine.compile_ns + f64::from(score.n_ports()) * registered;
@@ -86,7 +86,7 @@ pub(super) fn setup(flow: &dyn Flow, score: &Score, of_call: OfCall<'_>) -> f64 
     setup
 }
 
-/// What our engine does for the messages of a lane.
+/// Costs of hopbine's engine for the messages of a lane.
 pub(super) struct Costs<'a> {
     pub machine: &'a Machine,
     pub n: f64,
@@ -98,7 +98,7 @@ pub(super) struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    /// Those of a lane in a call.
+    /// The costs of a lane in a call.
     pub fn of(flow: &dyn Flow, score: &Score, of_call: OfCall<'a>, lane: LaneId) -> Self {
         let (machine, n, segment, call) = of_call;
         let threads = f64::from(score.n_ports());
@@ -118,7 +118,7 @@ impl<'a> Costs<'a> {
         facts.share * self.n / f64::from(facts.n_sends.max(1))
     }
 
-    /// Messages of the network for each of a step's.
+    /// Network messages for each of a step's messages.
     pub fn segments(&self, facts: &StepFacts, work: &StepWork) -> f64 {
         if self.is_token {
             return 1.0;
@@ -135,7 +135,7 @@ impl<'a> Costs<'a> {
         !facts.stays && self.message(facts).min(self.segment) > self.machine.eager
     }
 
-    /// Bytes of messages that are copied into the slots of a channel, and out of them.
+    /// The copies of messages into the slots of a channel, and out of them.
     pub fn eager(&self, facts: &StepFacts) -> Copies {
         let bytes = self.message(facts);
         match facts.stays || self.is_announced(facts) || bytes <= TINY_BYTES {
@@ -148,13 +148,13 @@ impl<'a> Costs<'a> {
         copies.share * self.n * self.copy_ns + f64::from(copies.pieces) * self.machine.block_ns
     }
 
-    /// A copy of what a step's messages carry.
+    /// An operation that copies the data of a step's messages.
     fn copy_of(&self, step: usize, facts: &StepFacts, is_sent: bool, copies: Copies) -> Op {
         let each_ns = self.copy_time(copies) / f64::from(facts.n_sends.max(1));
         Op::Handle { step, is_sent, each_ns, part: Part::Copy }
     }
 
-    /// Posts a step's messages; packs each before, which for all but the first segment is while others are sent.
+    /// Posts a step's messages. Each is packed before; segments after the first are packed while others are sent.
     fn put(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
         let machine = self.machine;
         let ns = self.meeting_ns(facts, work.new_peers);
@@ -197,7 +197,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// To meet so many peers: a channel for each, and an answer of each.
+    /// Time to contact `peers` new peers, ns: a request and an answer, and a channel for each.
     pub fn meeting_ns(&self, facts: &StepFacts, peers: u32) -> f64 {
         let machine = self.machine;
         if self.call == CallForm::Repeated || peers == 0 || facts.stays {
@@ -206,7 +206,7 @@ impl<'a> Costs<'a> {
         2.0 * (machine.latency_ns + machine.poll_ns) + f64::from(peers) * machine.peer_ns
     }
 
-    /// What a thread does to post a message, and its interface takes at least.
+    /// Time of a thread to post a message, and least time of its interface for a message, ns.
     pub fn post(&self, step: usize, facts: &StepFacts) -> (f64, f64) {
         let machine = self.machine;
         let seen = if self.is_announced(facts) && step > 0 { machine.poll_ns } else { 0.0 };
@@ -216,7 +216,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// What a thread does to see a message, and to have said that it waits for it.
+    /// Time of a thread to poll for a message, with the post of its descriptor, ns.
     pub fn poll_ns(&self, step: usize, facts: &StepFacts) -> f64 {
         let machine = self.machine;
         match facts.stays {
@@ -226,7 +226,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Receives a step's messages, and combines or unpacks what has arrived while the rest comes.
+    /// Receives a step's messages, and combines or unpacks the parts that have arrived while the rest arrives.
     fn receive(&self, step: usize, facts: &StepFacts, work: &StepWork, ops: &mut Vec<Op>) {
         let segments = self.segments(facts, work);
         let poll_ns = self.poll_ns(step, facts);
@@ -254,7 +254,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Whole vectors, which ranks pass on piece by piece.
+    /// Whole vectors, which ranks forward piece by piece.
     fn whole(
         &self,
         facts: &[StepFacts],
@@ -283,7 +283,7 @@ impl<'a> Costs<'a> {
         self.close(facts, work, ops);
     }
 
-    /// A piece of some segments in a step: it is sent, and what comes is combined or kept.
+    /// A piece of some segments in a step: one is sent, and the one that arrives is combined or stored.
     fn pass_on(&self, step: usize, facts: &StepFacts, [from, to]: [f32; 2], puts: f64) -> Vec<Op> {
         let (post_ns, gap_ns) = self.post(step, facts);
         let share = to - from;
@@ -305,7 +305,7 @@ impl<'a> Costs<'a> {
         copy(true).into_iter().chain([put, receive]).chain(received).collect()
     }
 
-    /// Steps in order: each is posted as soon as what it carries is there and the window has room.
+    /// Steps in order: each is posted as soon as its data are there and the window has room.
     fn lane(&self, facts: &[StepFacts], work: &LaneWork, window: usize, ops: &mut Vec<Op>) {
         let mut n_received = 0;
         let receive_up_to = |end: usize, n_received: &mut usize, ops: &mut Vec<Op>| {
@@ -328,7 +328,7 @@ impl<'a> Costs<'a> {
         self.close(facts, work, ops);
     }
 
-    /// In the end the last message must have left, and what is not where the user wants it is copied.
+    /// Waits until the last message has left, and copies data that are not at the user's place.
     fn close(&self, facts: &[StepFacts], work: &LaneWork, ops: &mut Vec<Op>) {
         if let Some(last) = facts.len().checked_sub(1) {
             ops.push(Op::Sent { step: last, to: 1.0, ack_ns: self.machine.ack_ns });

@@ -1,35 +1,35 @@
-//! Which parameters of `tofu-d` and of the papers' software are fitted to timings, and where the others are
-//! from.
+//! The parameters of `tofu-d` and of the papers' software: those that are fitted to timings, and the sources of the
+//! others.
 
 use std::fmt;
 
 use super::machine::{Machine, Parameter};
 use crate::fit::Intervals;
 
-/// A quantity of the model: one or several parameters of a [`Machine`] that have one value.
+/// A quantity of the model: one or several parameters of a [`Machine`] that share one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Section and name of the parameters.
+    /// Sections and names of the parameters.
     pub names: &'static [(&'static str, &'static str)],
-    /// Where its value is from.
+    /// The source of its value.
     pub origin: Origin,
 }
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
-    /// The timings; nothing was known before.
+    /// Fitted to the timings, without a prior value.
     Timings,
-    /// The timings, and what was known before.
+    /// Fitted to the timings, with a prior value.
     Known {
-        /// The value, in the parameter's unit.
+        /// The prior value, in the parameter's unit.
         value: f64,
-        /// The standard deviation of its logarithm.
+        /// The standard deviation of the prior value's logarithm.
         sigma: f64,
-        /// From where.
+        /// The source of the prior value.
         source: &'static str,
     },
-    /// From elsewhere; it is not fitted.
+    /// Not fitted: the value is from this source.
     Fixed(&'static str),
 }
 
@@ -47,7 +47,7 @@ const fn fitted(names: &'static [(&'static str, &'static str)]) -> Quantity {
     Quantity { names, origin: Origin::Timings }
 }
 
-/// The quantities of `tofu-d` and of the profile of the papers' code. Those of our own software are
+/// The quantities of `tofu-d` and of the profile of the papers' code. The values of hopbine's own software are
 /// estimates: there are no timings of it on Fugaku.
 pub const QUANTITIES: &[Quantity] = &[
     Quantity {
@@ -99,24 +99,24 @@ impl Quantity {
         QUANTITIES.iter().find(|quantity| quantity.names.contains(&name))
     }
 
-    /// What it is called: `network.latency`, or several names.
+    /// The name: `network.latency`, or several names.
     pub fn name(&self) -> String {
         let names: Vec<String> =
             self.names.iter().map(|(section, name)| format!("{section}.{name}")).collect();
         names.join(", ")
     }
 
-    /// Its unit.
+    /// The unit.
     pub fn unit(&self) -> &'static str {
         Machine::PARAMETERS[self.number()].unit
     }
 
-    /// Its value on a machine.
+    /// The value on a machine.
     pub fn value(&self, machine: &Machine) -> f64 {
         machine.values()[self.number()]
     }
 
-    /// Gives it a value.
+    /// Sets the value on a machine.
     ///
     /// # Panics
     /// If the value is not above 0 and finite.
@@ -126,15 +126,15 @@ impl Quantity {
         }
     }
 
-    /// The number of its first parameter in [`Machine::PARAMETERS`].
+    /// The index of its first parameter in [`Machine::PARAMETERS`].
     fn number(&self) -> usize {
         let is_it = |parameter: &Parameter| (parameter.section, parameter.name) == self.names[0];
         Machine::PARAMETERS.iter().position(is_it).expect("a parameter of machines")
     }
 }
 
-/// The intervals of predictions for `tofu-d`: of the errors on shapes that were left out of the fit, as `hopbine
-/// validate --leave-out` finds them (docs/model.md).
+/// The intervals of predictions for `tofu-d`, from the errors on shapes that were left out of the fit, as `hopbine
+/// validate --leave-out` computes them (docs/model-fit.md).
 pub fn tofu_d_intervals() -> Intervals {
     Intervals::new([
         [-0.224, 0.175],
@@ -169,7 +169,7 @@ mod tests {
         named.sort_unstable();
         let mut all: Vec<_> = Machine::PARAMETERS
             .iter()
-            // Shared memory is our own software's, too.
+            // Shared memory is a part of hopbine's own software, too.
             .filter(|of| of.section != "hopbine" && !of.name.starts_with("shm_"))
             .map(|parameter| (parameter.section, parameter.name))
             .collect();

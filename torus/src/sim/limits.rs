@@ -1,11 +1,11 @@
-//! What a machine can do at most, for lower bounds.
+//! Limits of machines, for lower bounds.
 
 use super::machine::Machine;
 use super::network::Network;
 use crate::bounds::{Limits, Links};
 
 impl Machine {
-    /// The limits of a network of this machine with our software on it.
+    /// The limits of a network of this machine with hopbine's software.
     pub fn limits(&self, network: &Network) -> Limits {
         let speeds = self.speeds();
         Limits {
@@ -21,18 +21,18 @@ impl Machine {
                 false => self.hop_ns.min(self.board_hop_ns),
             },
             poll_ns: self.poll_ns,
-            // The player lets the messages of a step leave together: `gap` is between pieces of one.
+            // The simulation lets the messages of a step leave together: `gap` separates the pieces of one message.
             gap_ns: 0.0,
         }
     }
 }
 
 impl Network {
-    /// Its links, as far as bounds need them.
+    /// The properties of its links that the bounds need.
     pub fn links(&self) -> Links {
         let mut links = Links::of(self.vertices());
         if !self.has_axes_of_links() {
-            // From every node of a line two links lead: to a neighbour on its board or up to a switch.
+            // Every node of a line has two outgoing links: to a neighbour on its board or up to a switch.
             for line in links.lines.iter_mut().filter(|line| line.size > 1) {
                 (line.least, line.most, line.mean) = (2.0, 2.0, 2.0);
                 (line.all_pairs, line.reach) = (0.0, 1);

@@ -1,4 +1,4 @@
-//! What the messages of a step put on links, as far as they are alike.
+//! Loads that the messages of a step put on links, as far as the messages are alike.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,36 +10,36 @@ use super::score::{ResourceId, Score};
 use crate::geometry::Vertex;
 use crate::plan::{Choice, LineHop, LineStep, MessagesKey, ProductStep, ShiftStep};
 
-/// What messages that are alike put on the links of one dimension.
+/// The loads that messages of one kind put on the links of one dimension.
 #[derive(Debug)]
 pub(super) struct LoadProfile<'a> {
-    /// The dimension along which they go; `None` for a step without symmetry.
+    /// The dimension along which the messages go; `None` for a step without symmetry.
     pub(super) dim: Option<usize>,
-    /// By link of a line, how many of them cross it; of a step without symmetry, the largest.
+    /// By link of a line, how many of the messages cross it; without symmetry, only the largest number.
     pub(super) load: Vec<f32>,
-    /// Whether each of them goes as far and meets as many on its busiest link.
+    /// Whether the messages cross equally many links and meet equally many messages on their busiest links.
     pub(super) is_alike: bool,
     /// Whether all coordinates of the line are alike.
     pub(super) is_on_ring: bool,
-    /// Without symmetry, the link that it is on, if others of the same step are on it.
+    /// Without symmetry, the number of the link, if other messages of the same step are on it.
     pub(super) shared: Option<u32>,
-    /// Whose they are.
+    /// The messages.
     pub(super) hops: Hops<'a>,
 }
 
 /// The messages on a line.
 #[derive(Clone, Debug)]
 pub(super) enum Hops<'a> {
-    /// A target of a step.
+    /// The messages of a step to one of its targets.
     Line(LineStep<'a>, usize),
-    /// From each of so many coordinates so far on.
+    /// One message from each of this many coordinates, over this displacement.
     Shift(u32, u32),
-    /// No line.
+    /// Messages that are not on a line.
     Unknown,
 }
 
 impl Hops<'_> {
-    /// Their senders and receivers.
+    /// Senders and receivers of the messages.
     fn ends(&self) -> Box<dyn Iterator<Item = (Vertex, Vertex)> + '_> {
         match self {
             Hops::Line(step, target) => {
@@ -54,50 +54,49 @@ impl Hops<'_> {
     }
 }
 
-/// Messages of a step that go the same way: along one dimension after the other.
+/// Messages of a step with the same kind of route, along one dimension after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
-    /// What they put on links, by number, dimension by dimension.
+    /// The numbers of their profiles, dimension by dimension.
     pub(super) profiles: SmallVec<[u32; 3]>,
-    /// Of the longest way: cables, and links on boards.
+    /// Links of the longest route: cables, and links on boards.
     pub(super) hops: [u16; 2],
-    /// As many messages of a node at a time over each of its interfaces, or through its memory.
+    /// Messages of a node that are on each of its interfaces, or in its memory, at the same time.
     pub(super) of_node: f32,
-    /// Whether each of them goes as far and meets as many on its busiest link.
+    /// Whether the messages cross equally many links and meet equally many messages on their busiest links.
     pub(super) is_alike: bool,
-    /// Whether every link that they cross is crossed by as many, and so it is whatever they meet that does
-    /// the same.
+    /// Whether equally many messages cross every link on their routes. Loads then stay equal if messages of another
+    /// such way are added.
     pub(super) is_uniform: bool,
 }
 
-/// Profiles, hops, and bits of the messages of a node.
+/// Profiles, hops, and bits of `of_node`.
 type WayKey = (SmallVec<[u32; 3]>, [u16; 2], u32);
 
 #[derive(Default)]
 pub(super) struct Ways<'a> {
     pub(super) all: Vec<Way>,
-    /// Without symmetry, the ways of the step at hand, with the loads of the links of the network that have some.
+    /// Without symmetry, the ways of the current step, each with the loads that it puts on links.
     pub(super) of_step: Vec<(usize, Vec<(u32, f32)>)>,
-    /// Of the step at hand, by link what all lanes load it with; all 0 between steps.
+    /// In the current step, the load of each link by all lanes; all 0 between steps.
     pub(super) sum: Vec<f32>,
     pub(super) profiles: Vec<LoadProfile<'a>>,
-    /// By dimension and bits of the loads.
+    /// Numbers of profiles, by dimension and bits of the loads.
     known: HashMap<(usize, Vec<u32>), u32>,
-    /// By dimension and how far, on all coordinates.
+    /// Numbers of profiles and hops of displacements on all coordinates, by dimension and displacement.
     shifts: HashMap<(usize, u32), (u32, [u16; 2])>,
-    /// By profiles, hops and messages of a node.
+    /// Numbers of ways, by profiles, hops and messages of a node.
     ways: HashMap<WayKey, usize>,
-    /// By key, or by a hash of all messages of a step, what the busiest are.
+    /// The most positions that a rank sends in a step, and the step's way, by a hash of all messages or by key.
     pub(super) busiest: HashMap<u64, (u64, usize)>,
     pub(super) by_key: HashMap<MessagesKey, (u64, usize)>,
-    /// Of the step at hand, by link what it carries, by rank what it sends, and by node what it gets;
-    /// all 0 between steps.
+    /// In the current step, what each link carries, each rank sends and each node receives; all 0 between steps.
     pub(super) load: SparseCounts,
     pub(super) sent: SparseCounts,
     pub(super) gotten: SparseCounts,
 }
 
-/// All that are not 0 are the same.
+/// Whether all loads that are not 0 are equal.
 fn is_uniform(load: &[f32]) -> bool {
     let mut loads = load.iter().filter(|&&load| load > 0.0);
     let first = loads.next();
@@ -132,7 +131,7 @@ impl<'a> Ways<'a> {
         })
     }
 
-    /// Those of a step's messages, by target.
+    /// The ways of a step's messages, by target.
     pub(super) fn of_line(&mut self, step: &LineStep<'a>, network: &Network) -> Vec<usize> {
         let line = network.line(step.dim);
         let new = |target| LoadProfile {
@@ -147,7 +146,7 @@ impl<'a> Ways<'a> {
         let mut longest = vec![[0u16; 2]; found.len()];
         for LineHop { from, to, target, positions } in step.hops() {
             let profile = &mut found[target];
-            // What carries less than the one that stands for all is a part of a message.
+            // A message with fewer positions than the message that stands for all counts as a part of one.
             let weight = positions as f32 / step.positions[target].max(1) as f32;
             let mut hops = [0u16; 2];
             line.route(Vertex(from), Vertex(to), &mut |link| {
@@ -169,7 +168,7 @@ impl<'a> Ways<'a> {
             });
             profile.is_alike &= hops == longest[target] && most == busiest[target];
         }
-        // Where lines differ, one rank of a node does this.
+        // If lines differ, only one rank of a node sends on this line.
         let of_node = if step.is_on_all_lines { network.per_node() as f32 } else { 1.0 };
         // The ranks of a node share its links.
         for load in found.iter_mut().flat_map(|profile| &mut profile.load) {
@@ -182,8 +181,8 @@ impl<'a> Ways<'a> {
         found.into_iter().zip(longest).map(way).collect()
     }
 
-    /// Those of a step's messages along several dimensions, in the order in which a rank sends them. What
-    /// they put on the links of a dimension is what its lines do.
+    /// The ways of a step's messages along several dimensions, in the order in which a rank sends them. On the links
+    /// of a dimension, the messages have the loads of the dimension's lines.
     pub(super) fn of_product(&mut self, step: &ProductStep<'a>, network: &Network) -> Vec<usize> {
         let lines: Vec<Vec<usize>> =
             step.lines.iter().map(|line| self.of_line(line, network)).collect();
@@ -202,8 +201,8 @@ impl<'a> Ways<'a> {
         step.choices().into_iter().map(way).collect()
     }
 
-    /// Those of a step's messages over displacements, in order, where routes go along one dimension after
-    /// the other; `None` elsewhere.
+    /// The ways of a step's messages over displacements, in order, if routes follow one dimension after the other;
+    /// `None` on other networks.
     pub(super) fn of_shifts(&mut self, step: &ShiftStep, network: &Network) -> Option<Vec<usize>> {
         let n_linked = network.n_linked();
         let way = |shift: &crate::plan::Shift| {
@@ -223,7 +222,7 @@ impl<'a> Ways<'a> {
         step.shifts.iter().map(way).collect()
     }
 
-    /// What a message of each coordinate of a line puts on its links, and how far they go.
+    /// The profile of messages over one displacement from each coordinate of a line, and their longest route.
     fn of_shift(&mut self, dim: usize, size: u32, by: u32, network: &Network) -> (u32, [u16; 2]) {
         if let Some(&known) = self.shifts.get(&(dim, by)) {
             return known;
@@ -257,15 +256,15 @@ impl<'a> Ways<'a> {
         (number, longest)
     }
 
-    /// Whether the messages of different lanes that go along a dimension in steps of one number meet each
-    /// other alike, whoever sends them.
+    /// Whether messages of different lanes, along one dimension in steps of the same number, meet each other in the
+    /// same way whichever rank sends them.
     pub(super) fn meet_alike(&self, score: &Score, network: &Network) -> bool {
         let n_steps = score.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0);
         let mut known: HashSet<Vec<u32>> = HashSet::new();
         for step in 0..n_steps {
             let mut by_dim: HashMap<usize, Vec<u32>> = HashMap::new();
             let of_step = score.lanes.iter().filter_map(|lane| lane.steps.get(step));
-            // The path of a message is its way, until resources are numbered.
+            // The path of a message contains its way, until resources are numbered.
             let ways = of_step.flat_map(|step| &step.messages).map(|message| message.path.start);
             for &profile in ways.flat_map(|way| &self.all[way as usize].profiles) {
                 if let Some(dim) = self.profiles[profile as usize].dim {
@@ -285,7 +284,7 @@ impl<'a> Ways<'a> {
         true
     }
 
-    /// Whether all messages of a profile meet as many of these profiles on their busiest link.
+    /// Whether, for each of these profiles, all its messages meet equally many messages on their busiest links.
     fn are_alike(&self, dim: usize, together: &[u32], network: &Network) -> bool {
         let line = network.line(dim);
         let mut load = vec![0.0f32; line.n_links()];
@@ -305,8 +304,8 @@ impl<'a> Ways<'a> {
         })
     }
 
-    /// By way, the links that its messages cross, each with how many of them do, numbered from 0. Links of
-    /// a dimension that all profiles load alike are one.
+    /// The links that messages of each way cross, numbered from 0, each with the number of these messages; and the
+    /// number of links. Links of a dimension that each profile loads alike become one link.
     pub(super) fn into_links(self) -> (Vec<Vec<(ResourceId, f32)>>, usize) {
         let mut n_links = 0;
         let mut paths: Vec<Vec<(ResourceId, f32)>> = vec![Vec::new(); self.profiles.len()];
@@ -314,7 +313,7 @@ impl<'a> Ways<'a> {
         for (number, profile) in self.profiles.iter().enumerate() {
             by_dim.entry(profile.dim).or_default().push(number);
         }
-        // In order, so that the same plan has the same numbers each time.
+        // In order, so that equal plans have equal numbers.
         let mut by_dim: Vec<_> = by_dim.into_iter().collect();
         by_dim.sort();
         for (dim, profiles) in by_dim {

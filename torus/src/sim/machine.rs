@@ -15,24 +15,24 @@ pub struct Parameter {
     pub unit: &'static str,
     /// What it means.
     pub meaning: &'static str,
-    /// Whether 0 is a value.
+    /// Whether 0 is a valid value.
     pub may_be_zero: bool,
 }
 
-/// Why a value is not taken.
+/// Why a parameter cannot be set.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MachineError {
-    /// No parameter of this name.
+    /// The section has no parameter of this name.
     #[error("there is no parameter `{name}` in section [{section}]; it has {known}")]
     Unknown {
         /// The section.
         section: String,
         /// The name.
         name: String,
-        /// The names of the section's parameters, or what sections there are.
+        /// The parameters of the section, or the sections that exist.
         known: String,
     },
-    /// A value that the parameter cannot have.
+    /// The parameter cannot have this value.
     #[error("{section}.{name} is {value}: it must be {expected}")]
     Value {
         /// The section.
@@ -41,7 +41,7 @@ pub enum MachineError {
         name: &'static str,
         /// The value.
         value: f64,
-        /// What it must be.
+        /// The valid values.
         expected: &'static str,
     },
 }
@@ -51,11 +51,11 @@ macro_rules! parameters {
         /// The parameters of a machine; times in ns, speeds in bytes per ns (GB/s).
         #[derive(Clone, Debug, PartialEq)]
         pub struct Machine {
-            /// Its name.
+            /// The name of the machine.
             pub name: String,
             /// The kind of its network.
             pub network: NetworkKind,
-            /// On Tofu, which of a shape's folds it takes.
+            /// On Tofu, the number of the fold that it uses for a shape.
             pub fold: usize,
             $($($(#[doc = $meaning])+ pub $field: f64,)*)*
         }
@@ -72,7 +72,7 @@ macro_rules! parameters {
                 },)*)*
             ];
 
-            /// A machine all of whose parameters are 0, to be set.
+            /// A machine whose parameters are all 0, to be set.
             pub fn of(name: &str, network: NetworkKind) -> Self {
                 Machine { name: name.to_owned(), network, fold: 0, $($($field: 0.0,)*)* }
             }
@@ -177,14 +177,14 @@ parameters! {
     }
 }
 
-/// What stands for a speed without bound, bytes per ns.
+/// The speed that replaces an infinite one, bytes per ns.
 const FASTEST: f64 = 1e9;
 
 impl Machine {
-    /// The names of the machines that are built in.
+    /// The names of the built-in machines.
     pub const NAMES: [&'static str; 5] = ["tofu-d", "ideal-torus", "hx2mesh", "hx4mesh", "hyperx"];
 
-    /// A machine that is built in; `None` for another name.
+    /// Returns a built-in machine; `None` for another name.
     pub fn built_in(name: &str) -> Option<Self> {
         Some(match name {
             "tofu-d" => Self::tofu_d(),
@@ -216,9 +216,8 @@ impl Machine {
         }
     }
 
-    /// Tofu-D with A64FX: network and node by a fit to public timings of other software (`hopbine calibrate`,
-    /// docs/model.md);
-    /// what our own software costs is an estimate.
+    /// Tofu-D with A64FX. Parameters of network and node are fitted to public timings of other software (`hopbine
+    /// calibrate`, docs/model-fit.md); those of hopbine's own software are estimates.
     fn tofu_d() -> Self {
         Machine {
             link: 6.335,
@@ -263,11 +262,11 @@ impl Machine {
         }
     }
 
-    /// Sets a parameter, and returns its number in [`Machine::PARAMETERS`].
+    /// Sets a parameter, and returns its index in [`Machine::PARAMETERS`].
     ///
     /// # Errors
-    /// [`MachineError`] for a name that is not known, and for a value that is not finite, negative, or 0
-    /// where that is none.
+    /// [`MachineError`] for an unknown name, and for a value that is not a number, negative, 0 for a speed, or
+    /// infinite for anything but a speed.
     pub fn set(&mut self, section: &str, name: &str, value: f64) -> Result<usize, MachineError> {
         let is_it = |parameter: &Parameter| (parameter.section, parameter.name) == (section, name);
         let Some(number) = Self::PARAMETERS.iter().position(is_it) else {
@@ -282,7 +281,7 @@ impl Machine {
         };
         let Parameter { section, name, may_be_zero, .. } = Self::PARAMETERS[number];
         let expected = if may_be_zero { "0 or more" } else { "more than 0" };
-        // An infinite speed is one that costs nothing.
+        // An infinite speed costs no time.
         if value.is_nan()
             || value < 0.0
             || value == 0.0 && !may_be_zero
@@ -294,12 +293,12 @@ impl Machine {
         Ok(number)
     }
 
-    /// What combining bytes in pieces costs beside their time at full speed, ns.
+    /// Time to combine bytes in pieces, beside the time at full speed, ns.
     pub(crate) fn reduce_start_ns(&self, bytes: f64, pieces: f64) -> f64 {
         pieces * (bytes / pieces / 256.0).min(256.0).sqrt() * self.reduce_ramp_ns
     }
 
-    /// Its network, of a shape; if the shape has no place there, rings of its links.
+    /// The network of a shape; if the shape has no place on the machine's network, rings of its links.
     ///
     /// # Errors
     /// [`NetworkError`].
@@ -308,9 +307,9 @@ impl Machine {
             .or_else(|_| Network::new(NetworkKind::IdealTorus, shape, 0))
     }
 
-    /// What messages meet on their way.
+    /// The speeds and latencies of messages.
     pub fn speeds(&self) -> Speeds {
-        // Speeds are shared, and have sums and differences.
+        // Speeds are shared, added and subtracted, so they must be finite.
         let bounded = |speed: f64| speed.min(FASTEST);
         Speeds {
             link: bounded(self.link),

@@ -1,13 +1,13 @@
-//! The network model: what a plan takes on a machine, predicted.
+//! The network model: it predicts the time of a plan on a machine.
 //!
-//! A [`Network`] says which links a message crosses, a [`Machine`] how fast they are and what software
-//! costs. A [`Score`] holds a plan's messages on a network: those of all ranks, or, where all ranks do
-//! the same, those of one that stands for all ([`Score::of_one`]); then a link is shared with the
-//! messages of the others, which are like its own. A [`Script`] says what each port of a rank does in
-//! which order, as its [`Profile`] has it. [`play`] runs scripts on a score, event by event: ports are
-//! threads, an interface sends one message after the other, links and interfaces are shared max-min.
+//! A [`Network`] knows which links a message crosses, a [`Machine`] has the speeds of links and the costs of
+//! software. A [`Score`] has a plan's messages on a network: those of all ranks or, if all ranks do the same, those
+//! of one rank that stands for all ([`Score::of_one`]), which shares a link with equal messages of the other ranks. A
+//! [`Script`] lists the operations of each port of a rank in order, as its [`Profile`] performs them. [`play`] runs
+//! scripts on a score, event by event: ports are threads, an interface sends one message after the other, links and
+//! interfaces are shared max-min fair.
 //!
-//! The model is a prediction. It does not see routers' buffers, retries, other jobs and noise.
+//! The model makes predictions. It does not include routers' buffers, retries, other jobs and noise.
 
 mod busiest;
 mod changes;

@@ -1,4 +1,4 @@
-//! Collectives over MPI: messages one after the other, each with what MPI's own software costs.
+//! Collectives over MPI: one message after the other, each with the cost of MPI's own software.
 
 use super::machine::Machine;
 use super::outcome::Part;
@@ -8,12 +8,12 @@ use crate::collectives::{Action, Collective, WalkForm};
 use crate::patterns::PatternKind;
 use crate::plan::{Flow, Interleave, Placement, Recipe, Schedule};
 
-/// The longest message that is copied and not announced, bytes.
+/// The longest message that MPI copies instead of announcing it, bytes.
 const EAGER_BYTES: f64 = 65_536.0;
-/// Above that, temporary memory is allocated, touched and registered in the call, bytes.
+/// A longer call allocates, touches and registers temporary memory, bytes.
 const MOST_BYTES: f64 = (64u64 << 20) as f64;
 
-/// What a rank does in a call of `n` bytes.
+/// Returns the operations of a rank in a call of `n` bytes.
 pub(super) fn script(
     schedule: &Schedule,
     flow: &dyn Flow,
@@ -27,11 +27,11 @@ pub(super) fn script(
     let Recipe::Walk(recipe) = &schedule.recipe else { return Err(NotModelled::Schedule) };
     let ranks = f64::from(flow.n_ranks());
     let n_steps = score.facts().first().map_or(0, Vec::len) as f64;
-    // How often all bytes are copied, and in how many pieces each time.
+    // How many times all bytes are copied, and the number of pieces each time.
     let is_bruck = |kind: &PatternKind| matches!(kind, PatternKind::Bruck { .. });
     let (times, pieces) = match (recipe.form, recipe.positions, recipe.interleave) {
         _ if schedule.collective == Collective::Alltoall => (n_steps + 2.0, ranks),
-        // All blocks are turned round together.
+        // All blocks are rotated together.
         (WalkForm::Butterfly, ..) if recipe.patterns.iter().any(is_bruck) => (1.0, 0.0),
         (WalkForm::Butterfly, Placement::Path, Interleave::RoundRobin) => (1.0, ranks),
         _ => (0.0, 0.0),

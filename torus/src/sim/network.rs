@@ -1,4 +1,4 @@
-//! Networks: which links messages cross, as a whole and line by line.
+//! Networks: the links that messages cross, of the whole network and line by line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,23 +11,23 @@ use crate::names::LinkId;
 /// A kind of network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NetworkKind {
-    /// Every dimension a ring of links of its own (Swing, section 5).
+    /// Every dimension is a ring of its own links (Swing, section 5).
     IdealTorus,
     /// Tofu-D: six axes, onto which the dimensions of a job are folded.
     TofuD,
-    /// HammingMesh with boards of so many nodes in each dimension (Swing, section 5.4.1).
+    /// HammingMesh with boards of `board` nodes in each dimension (Swing, section 5.4.1).
     HammingMesh {
         /// Nodes of a board, in each dimension.
         board: u32,
     },
-    /// All nodes of a line two links from each other (Swing, section 5.4.2).
+    /// All nodes of a line are two links from each other (Swing, section 5.4.2).
     HyperX,
 }
 
-/// Why a shape is not on a network.
+/// Why a shape cannot be on a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// No such fold.
+    /// The shape has no fold of this number.
     #[error(
         "shape {shape} has no fold onto Tofu's six axes{}; give one to three dimensions, of whose sizes \
          those laid along a, b and c are multiples of 2, 3 (or 2) and 2",
@@ -38,10 +38,10 @@ pub enum NetworkError {
         shape: String,
         /// The number asked for.
         asked: usize,
-        /// How many it has.
+        /// The number of its folds.
         folds: usize,
     },
-    /// A dimension does not fall into boards.
+    /// A dimension cannot be divided into boards.
     #[error("dimension {dim} of shape {shape} does not fall into boards of {board} nodes")]
     Boards {
         /// The shape.
@@ -61,7 +61,7 @@ fn number(asked: usize, folds: usize) -> String {
     }
 }
 
-/// No name of a network.
+/// Error: a name that is not the name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a network; known are ideal-torus, tofu-d, hamming-mesh:BOARD (such as hamming-mesh:2) and hyperx"
@@ -99,14 +99,14 @@ impl fmt::Display for NetworkKind {
 
 type DynTopology = Box<dyn Topology + Send + Sync>;
 
-/// A link of a network: the vertex that it leaves, and its way.
+/// A link of a network: the vertex that it leaves, and its direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkLink {
-    /// In the coordinates of [`Network::vertices`].
+    /// The vertex, in the coordinates of [`Network::vertices`].
     pub from: Coord,
-    /// The dimension of these along which it goes.
+    /// The dimension of these coordinates along which the link goes.
     pub dim: usize,
-    /// Where it goes, the same text for links of one kind: `+x`, `-1`, `0 up at the low end`.
+    /// The direction, the same text for links of one kind: `+x`, `-1`, `0 up at the low end`.
     pub way: String,
 }
 
@@ -116,20 +116,20 @@ pub struct Network {
     lines: Vec<DynTopology>,
     vertices: Shape,
     boards: Option<Boards>,
-    /// Of dimensions with links, whether all coordinates of a line are alike: rings of links, and lines over one
-    /// switch.
+    /// For each dimension with links, whether all coordinates of a line are alike: on rings of links, and on lines
+    /// over one switch.
     rings: Vec<bool>,
     /// Ranks of a node.
     per_node: u32,
-    /// How dimensions are folded, on Tofu.
+    /// The fold of the dimensions, on Tofu.
     pub fold: Option<Fold>,
 }
 
 impl Network {
-    /// `shape` on a network of a kind; on Tofu by its fold number `fold` of [`Fold::all`].
+    /// `shape` on a network of a kind; on Tofu with fold number `fold` of [`Fold::all`].
     ///
     /// # Errors
-    /// [`NetworkError`] for a shape that has no place there.
+    /// [`NetworkError`] for a shape that has no place on the network.
     pub fn new(kind: NetworkKind, shape: &Shape, fold: usize) -> Result<Self, NetworkError> {
         let board = match kind {
             NetworkKind::IdealTorus => return Ok(Self::torus(shape)),
@@ -159,7 +159,7 @@ impl Network {
 
     fn torus(shape: &Shape) -> Self {
         let lines = (0..shape.n_dims()).map(|dim| ring(shape, dim)).collect();
-        // A node axis is the last.
+        // A node axis is the last dimension.
         let linked = shape.axes().iter().take(shape.node_dim().unwrap_or(shape.n_dims()));
         let rings: Vec<bool> = linked.map(|axis| axis.link == AxisLink::Torus).collect();
         let (whole, vertices, per_node) =
@@ -191,26 +191,26 @@ impl Network {
         })
     }
 
-    /// All of it: links between the vertices of the shape.
+    /// The whole network: links between the vertices of the shape.
     pub fn whole(&self) -> &dyn Topology {
         &*self.whole
     }
 
-    /// One line along a dimension: links between its coordinates. All lines of a dimension are alike, and
-    /// no link belongs to two.
+    /// One line along a dimension: links between its coordinates. All lines of a dimension are alike, and no link
+    /// belongs to two lines.
     pub fn line(&self, dim: usize) -> &dyn Topology {
         &*self.lines[dim]
     }
 
-    /// The vertices that its links leave: those of the shape, or on Tofu those of the six axes.
+    /// The vertices that links of the network leave: those of the shape, or on Tofu those of the six axes.
     pub fn vertices(&self) -> &Shape {
         &self.vertices
     }
 
-    /// The vertex and the way of a link of [`Network::whole`].
+    /// The vertex and the direction of a link of [`Network::whole`].
     ///
     /// # Panics
-    /// If there is no link of this number.
+    /// If no link has this number.
     pub fn link(&self, link: LinkId) -> NetworkLink {
         if self.boards.is_some() {
             return self.link_of_boards(link);
@@ -225,7 +225,7 @@ impl Network {
         NetworkLink { from: self.vertices.coord(node), dim, way: format!("{sign}{axis}") }
     }
 
-    /// The same between boards: all lines of a dimension after those of the dimension before.
+    /// [`Network::link`] for boards. The links of a dimension's lines follow those of the dimension before.
     fn link_of_boards(&self, link: LinkId) -> NetworkLink {
         let shape = &self.vertices;
         let mut within = link.index();
@@ -242,28 +242,27 @@ impl Network {
         panic!("link {link} does not exist");
     }
 
-    /// Whether messages along several dimensions go along one after the other: on Tofu the axes of all
-    /// dimensions are mixed.
+    /// Whether routes follow one dimension after the other. On Tofu the axes of all dimensions are mixed.
     pub(super) fn goes_by_lines(&self) -> bool {
         self.fold.is_none()
     }
 
-    /// Whether its vertices' axes are tori or meshes of links.
+    /// Whether the axes of its vertices are tori or meshes of links.
     pub(super) fn has_axes_of_links(&self) -> bool {
         self.boards.is_none()
     }
 
-    /// Dimensions with links: all but a node axis.
+    /// The number of dimensions with links: all but a node axis.
     pub(super) fn n_linked(&self) -> usize {
         self.rings.len()
     }
 
-    /// Whether all coordinates of a line along a dimension are alike. Those of a node axis are.
+    /// Whether all coordinates of a line along a dimension are alike; true for a node axis.
     pub(super) fn is_ring(&self, dim: usize) -> bool {
         self.rings.get(dim).copied().unwrap_or(true)
     }
 
-    /// The shape, if all dimensions with links are rings of links of their own.
+    /// The shape, if each dimension with links is a ring of its own links.
     pub(crate) fn rings(&self) -> Option<&Shape> {
         let is_torus = self.boards.is_none() && self.fold.is_none();
         (is_torus && self.rings.iter().all(|is_ring| *is_ring)).then_some(&self.vertices)
@@ -279,9 +278,9 @@ impl Network {
         vertex.0 / self.per_node
     }
 
-    /// Whether a link of a line lies on a board, and is shorter than a cable.
+    /// Whether a link is on a board, and so is shorter than a cable.
     pub fn is_on_board(&self, link: LinkId) -> bool {
-        // The links of a product are numbered line after line, each a multiple of a line's.
+        // A product numbers links line after line, each line from a multiple of its number of links.
         self.boards.is_some_and(|boards| boards.is_on_board(link))
     }
 }
@@ -289,7 +288,7 @@ impl Network {
 /// One dimension of a shape, as a shape.
 fn ring(shape: &Shape, dim: usize) -> DynTopology {
     let axis = shape.axes()[dim];
-    // A node axis has no links: the only dimension of a shape may not be one.
+    // A node axis has no links, and may not be the only dimension of a shape.
     let axes = match shape.node_dim() == Some(dim) {
         true => vec![Axis::torus(1), axis],
         false => vec![axis],
@@ -300,13 +299,13 @@ fn ring(shape: &Shape, dim: usize) -> DynTopology {
 /// Lines of boards along the dimensions of a shape; messages go along one dimension after the other.
 struct Product {
     shape: Shape,
-    /// By dimension; no links along a node axis.
+    /// By dimension; `None` for a node axis, which has no links.
     boards: Vec<Option<Boards>>,
 }
 
 impl Product {
-    /// The links of all lines along the dimensions before this one: a line for each vertex, of which only
-    /// those whose first vertex it is are used.
+    /// The number of links along the dimensions before this one. Each vertex has the links of a line, but only those
+    /// of each line's first vertex are used.
     fn first_link(&self, dim: usize) -> usize {
         let links = |boards: &Boards| self.shape.n_ranks() as usize * boards.n_links();
         self.boards[..dim].iter().flatten().map(links).sum()

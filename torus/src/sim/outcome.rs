@@ -1,32 +1,32 @@
-//! What a plan takes.
+//! The predicted time of a call, and what it is spent on.
 
 crate::named! {
     /// What time is spent on.
     pub enum Part {
-        /// Before ports start: entering the call, registering memory, exchanging addresses.
+        /// Work before ports start: entering the call, registering memory, exchanging addresses.
         Setup = "setup",
         /// Waking threads and waiting for them.
         Threads = "threads",
-        /// Posting messages, looking for them, locks of the allocator.
+        /// Posting messages, polling for them, locks of the allocator.
         Software = "software",
-        /// The way of a message, whatever its length.
+        /// Latency of a message, whatever its length.
         Latency = "latency",
-        /// Bytes over the slowest resource of their way, alone.
+        /// Transfer of bytes over the slowest resource of their route, unshared.
         Wire = "wire",
-        /// The same, longer because others share it.
+        /// Additional time of transfers because other messages share their resources.
         Congestion = "congestion",
-        /// Combining.
+        /// Combining data.
         Fold = "fold",
-        /// Waiting for other ports that combine.
+        /// Waiting for a lock that another port of the rank holds.
         Lock = "lock",
         /// Copies of a rank's own data.
         Copy = "copy",
-        /// Waiting for ranks that are late.
+        /// Waiting for late ranks.
         Skew = "skew",
     }
 }
 
-/// Times by what they are spent on, ns.
+/// Times by part, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts([f64; Part::ALL.len()]);
 
@@ -47,56 +47,56 @@ impl Parts {
     }
 }
 
-/// What a port does in a time.
+/// What a port does in a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
-    /// Computes, by what it is counted as.
+    /// Computes; the time counts as this part.
     Busy(Part),
     /// Waits for messages.
     Waits,
     /// Its interface sends a message.
     Sends {
-        /// Its number in the step: see [`Score::message`](super::Score::message).
+        /// The number of the message in the step: see [`Score::message`](super::Score::message).
         message: u32,
     },
 }
 
-/// A time of a port.
+/// A span of a port's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// The rank; 0 if one stands for all.
     pub rank: u32,
     /// The lane.
     pub lane: u32,
-    /// The step that it belongs to, if any.
+    /// The step, if there is one.
     pub step: Option<u32>,
-    /// What happens.
+    /// What the port does.
     pub kind: SpanKind,
-    /// From when, ns.
+    /// The start, ns.
     pub start_ns: f64,
-    /// Until when, ns.
+    /// The end, ns.
     pub end_ns: f64,
 }
 
-/// What a call takes.
+/// The predicted time of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Until the last port of the last rank is done, ns.
+    /// Time until the last port of the last rank is done, ns.
     pub ns: f64,
-    /// What that port spends it on.
+    /// The parts of that port's time.
     pub parts: Parts,
-    /// The times of all ports, if they are asked for.
+    /// The spans of all ports, if requested.
     pub spans: Vec<Span>,
 }
 
 impl Outcome {
-    /// What grows as much again, so many times, as from a shorter call to this one.
+    /// Extrapolates to a longer call: adds `times` times the difference between this call and a shorter one.
     pub(super) fn extended(self, shorter: &Outcome, times: f64) -> Outcome {
         let Outcome { ns, parts, spans } = self;
         let more = |now: f64, before: f64| now + times * (now - before);
         let of = |part: Part| more(parts.of(part), shorter.parts.of(part)).max(0.0);
         let ns = more(ns, shorter.ns);
-        // What another rank was the last in has other parts: they make up the same time.
+        // The parts do not add up if another rank was last in the shorter call. They are scaled to the time.
         let all: f64 = Part::ALL.into_iter().map(of).sum();
         let mut extended = Parts::default();
         Part::ALL.into_iter().for_each(|part| extended.add(part, of(part) * ns / all));

@@ -1,4 +1,4 @@
-//! What software does in a call: scripts of the ports of a rank.
+//! Profiles: the software of a call, as scripts of the ports of a rank.
 
 use super::engine::{self, CallForm};
 use super::machine::Machine;
@@ -11,15 +11,15 @@ use super::script::{NotModelled, Script};
 use super::trees;
 use crate::plan::{Flow, Interleave, Recipe, Schedule, StepOrder};
 
-/// Whose software performs a plan.
+/// The software that performs a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Our engine: each port has a thread of its own, and what has arrived is combined while the next segment
-    /// comes.
+    /// hopbine's engine: each port has a thread of its own, which combines arrived data while the next segment
+    /// arrives.
     Hopbine {
         /// The longest message, bytes.
         segment_bytes: u64,
-        /// Whether there has been such a call before.
+        /// Whether the call was made before.
         call: CallForm,
     },
     /// The code that the Bine paper was measured with.
@@ -29,11 +29,11 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The longest message of our engine if nothing else is said, bytes.
+    /// The default of the longest message of hopbine's engine, bytes.
     pub const SEGMENT_BYTES: u64 = 1 << 20;
 
-    /// A schedule as this software performs it: what the papers' code does far first is what it does near first,
-    /// from the end, dimensions included.
+    /// A schedule as this software performs it: the papers' code performs far-first steps as near-first steps in
+    /// reverse order, dimensions included.
     #[must_use]
     pub fn performed(self, mut schedule: Schedule) -> Schedule {
         if let (Profile::Paper(_), Recipe::Walk(recipe)) = (self, &mut schedule.recipe)
@@ -44,10 +44,10 @@ impl Profile {
         schedule
     }
 
-    /// What each port does in a call of `n` bytes.
+    /// Returns the operations of each port in a call of `n` bytes.
     ///
     /// # Errors
-    /// [`NotModelled`] for what the software has no counterpart of.
+    /// [`NotModelled`] if the software does not perform the schedule or the call.
     pub fn script(
         self,
         schedule: &Schedule,
@@ -65,7 +65,7 @@ impl Profile {
         }
     }
 
-    /// What a call of `n` bytes takes; `with_spans`: and what ports do when.
+    /// Predicts a call of `n` bytes; `with_spans`: with the spans of all ports.
     ///
     /// # Errors
     /// As [`Profile::script`].
@@ -79,7 +79,7 @@ impl Profile {
         with_spans: bool,
     ) -> Result<Outcome, NotModelled> {
         if let Some([shorter, short]) = self.short_of(score, n).filter(|_| !with_spans) {
-            // Each further segment of what is passed on takes as long as the one before.
+            // Each further segment of a forwarded vector takes as long as the one before.
             let play = |n| self.play(schedule, flow, score, machine, n, false);
             let (shorter, short, times) =
                 (play(shorter)?, play(short)?, (n - short) / (short - shorter));
@@ -93,8 +93,8 @@ impl Profile {
         Ok(play(score, &script, &machine.speeds(), n, with_spans))
     }
 
-    /// Two sizes with segments as long as those of `n` bytes, but not more than are followed one by one, if
-    /// vectors are passed on in more of them.
+    /// If vectors are forwarded in more segments than are followed one by one: two sizes with segments as long as
+    /// those of `n` bytes, but not more segments than that.
     fn short_of(self, score: &Score, n: f64) -> Option<[f64; 2]> {
         let Profile::Hopbine { segment_bytes, .. } = self else { return None };
         let shares: Vec<f64> = score.whole().iter().copied().collect::<Option<_>>()?;

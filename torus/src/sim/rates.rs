@@ -1,27 +1,27 @@
-//! How fast messages go that share resources: max-min fair.
+//! Max-min fair rates of messages that share resources.
 
 use super::score::ResourceId;
 
-/// Reused from one call to the next.
+/// Computes rates; the memory is reused in the next call.
 #[derive(Debug)]
 pub(super) struct MaxMin {
-    /// Bytes per ns, by resource.
+    /// Capacity by resource, bytes per ns.
     capacity: Vec<f64>,
-    /// What is left of it, the messages that want it, and how many these are; put back after each call.
+    /// By resource, the capacity left, the load and the number of messages without a rate; reset after each call.
     left: Vec<f64>,
     wanted: Vec<f64>,
     n_open: Vec<u32>,
     /// Resources with messages that have no rate yet.
     touched: Vec<ResourceId>,
-    /// Where a resource's messages end in `over`; of touched resources only.
+    /// For touched resources, where their messages end in `over`.
     end: Vec<u32>,
     over: Vec<u32>,
-    /// Of the tightest resources.
+    /// The tightest resources.
     tightest: Vec<ResourceId>,
 }
 
 impl MaxMin {
-    /// Resources of these capacities, bytes per ns.
+    /// Creates resources of these capacities, bytes per ns.
     pub fn new(capacity: Vec<f64>) -> Self {
         let (left, n) = (capacity.clone(), capacity.len());
         MaxMin {
@@ -42,8 +42,8 @@ impl MaxMin {
         path.iter().map(of).fold(f64::INFINITY, f64::min)
     }
 
-    /// The rates of messages, bytes per ns: each over a path of resources, with as many like it on each
-    /// as the path says, and at most its own `most`.
+    /// Computes the rates of messages, bytes per ns. A message crosses a path of resources, each with as many equal
+    /// messages as the path says, and has at most its own `most`.
     pub fn rates<'a>(
         &mut self,
         most: impl Fn(usize) -> f64,
@@ -64,7 +64,7 @@ impl MaxMin {
             touched.retain(|&at| self.n_open[at as usize] > 0);
             let least = touched.iter().map(|&at| share(self, at)).fold(least_most, f64::min);
             let bound = least * (1.0 + 1e-9);
-            // Who is held back by the tightest resource, or by itself, keeps that rate.
+            // A message that the tightest resource or its own `most` holds back keeps that rate.
             if least_most <= bound {
                 let open = rates.iter_mut().enumerate().filter(|(_, rate)| rate.is_nan());
                 for (at, rate) in open.filter(|(at, _)| most(*at) <= bound) {
@@ -79,7 +79,7 @@ impl MaxMin {
             tightest.extend(touched.iter().copied().filter(|&at| share(self, at) <= bound));
             for &resource in &tightest {
                 let end = self.end[resource as usize] as usize;
-                // Behind the last of the messages stands where the first is.
+                // The entry behind a resource's last message is the index of its first.
                 let first = self.over[end] as usize;
                 for number in first..end {
                     let at = self.over[number] as usize;
@@ -132,7 +132,7 @@ impl MaxMin {
         }
     }
 
-    /// A message has its rate.
+    /// Gives a message its rate.
     fn settle(&mut self, path: &[(ResourceId, f32)], rate: f64) {
         for &(resource, load) in path {
             let (resource, load) = (resource as usize, f64::from(load));
@@ -150,7 +150,7 @@ mod tests {
     fn rates(capacity: &[f64], paths: &[&[(ResourceId, f32)]]) -> Vec<f64> {
         let mut fair = MaxMin::new(capacity.to_vec());
         let mut rates = vec![0.0; paths.len()];
-        // Twice, as nothing may be left of the first time.
+        // Twice: the first call must leave no state.
         for _ in 0..2 {
             fair.rates(|_| 10.0, |at| paths[at], &mut rates);
         }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_tightest_resource_is_shared_first() {
-        // Three over the first link, one of them and another over the second.
+        // Three messages cross the first link, one of them and a fourth the second.
         let paths: [&[(u32, f32)]; 4] =
             [&[(0, 1.0)], &[(0, 1.0)], &[(0, 1.0), (1, 1.0)], &[(1, 1.0)]];
         assert_eq!(rates(&[3.0, 3.0], &paths), [1.0, 1.0, 1.0, 2.0]);

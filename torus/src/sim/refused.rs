@@ -1,18 +1,18 @@
-//! Plans that have no score, and why.
+//! Why plans have no score.
 
 use crate::collectives::Collective;
 use crate::names::{LinkId, PortId, Rank};
 
-/// What may be slow or dead.
+/// A part of the network that may be slow or dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultyPart {
     /// A link, in its one direction.
     Link(LinkId),
-    /// An interface of a node (a TNI), both ways.
+    /// An interface of a node (a TNI), in both directions.
     Interface {
         /// The node, as in [`Resource`](super::Resource).
         node: u32,
-        /// The port that it is of.
+        /// The port of the interface.
         port: PortId,
     },
 }
@@ -20,7 +20,7 @@ pub enum FaultyPart {
 /// Why a plan has no score.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ScoreError {
-    /// Too many messages to follow one by one.
+    /// There are too many messages to follow one by one.
     #[error(
         "the plan has {messages} messages or more, and {most} are the most that are followed one by one"
     )]
@@ -30,7 +30,7 @@ pub enum ScoreError {
         /// The limit.
         most: u64,
     },
-    /// Blocks of which there is not one for each rank.
+    /// Blocks do not have one valid size for each rank or pair.
     #[error(
         "{given} sizes of blocks for {ranks} ranks: there is one for each rank, in an alltoall also one for each \
          pair, none negative and not all 0"
@@ -41,7 +41,7 @@ pub enum ScoreError {
         /// The ranks.
         ranks: usize,
     },
-    /// A collective without blocks.
+    /// The collective has no blocks.
     #[error(
         "{collective} has no blocks whose sizes could differ: allgather, gather, scatter, reduce-scatter and alltoall have"
     )]
@@ -49,21 +49,21 @@ pub enum ScoreError {
         /// The collective.
         collective: Collective,
     },
-    /// A fault of what is not there.
+    /// The part that has a fault does not exist.
     #[error("{} does not exist", name(.part))]
     NoPart {
-        /// What should have it.
+        /// The part.
         part: FaultyPart,
     },
-    /// No speed.
+    /// The speed is not valid.
     #[error(
         "{speed} is not a factor for a speed: it must be 0 (dead), or above 0 and below 1 (slow)"
     )]
     Speed {
-        /// What was given.
+        /// The given speed.
         speed: f64,
     },
-    /// A call that does not end.
+    /// A call does not end, as a message needs a dead link.
     #[error(
         "rank {from} sends to rank {to} over link {link}, which is dead: the call does not end"
     )]
@@ -75,7 +75,7 @@ pub enum ScoreError {
         /// The link, by name.
         link: String,
     },
-    /// A node without an interface.
+    /// All interfaces of a node are dead.
     #[error("node {node} has no interface that works: a call of its ranks does not end")]
     NoInterface {
         /// The node.

@@ -17,16 +17,16 @@ const MOST_FOLLOWED: u64 = 1 << 16;
 /// The number of a [`Resource`].
 pub(super) type ResourceId = u32;
 
-/// What messages share. Nodes are numbered as the network's vertices, with the ranks of a node in one.
+/// Resources that messages share. Nodes are numbered like the network's vertices, with the ranks of a node as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// A link of the network; of a line's, if one rank stands for all.
+    /// A link of the network; a link of a line, if one rank stands for all.
     Link(LinkId),
-    /// An interface's way into its node.
+    /// An interface, in the direction into its node.
     In {
         /// The node.
         node: u32,
-        /// The interface: of each port one.
+        /// The port of the interface.
         port: PortId,
     },
     /// The memory of a node, for messages between its ranks.
@@ -34,7 +34,7 @@ pub enum Resource {
         /// The node.
         node: u32,
     },
-    /// An interface's way out of its node, where ranks have it in common.
+    /// An interface, in the direction out of its node, if several ranks share it.
     Out {
         /// The node.
         node: u32,
@@ -52,14 +52,14 @@ pub(super) struct Transit {
     pub port: PortId,
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// Links crossed that are cables, and that lie on boards.
+    /// Numbers of cables and of links on boards that it crosses.
     pub hops: [u16; 2],
-    /// Resources crossed, each with the messages that cross it along with this one.
+    /// Resources crossed (a range of `Score::paths`), each with the number of such messages on it at the same time.
     pub path: Range<u32>,
 }
 
 impl Transit {
-    /// Whether it is between ranks of one node: it crosses no link.
+    /// Whether the message is between ranks of one node, and so crosses no link.
     pub(super) fn stays(&self) -> bool {
         self.hops == [0, 0]
     }
@@ -69,10 +69,10 @@ impl Transit {
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepScore {
     pub messages: Vec<Transit>,
-    /// By agent, where its messages start in `sent` and in `received`.
+    /// By agent, the start of its messages in `messages` and in `received`.
     sent_start: Vec<u32>,
     received_start: Vec<u32>,
-    /// Messages by receiver.
+    /// The indices of messages, sorted by receiver.
     received: Vec<u32>,
 }
 
@@ -94,19 +94,19 @@ impl StepScore {
         StepScore { messages, sent_start, received_start, received }
     }
 
-    /// The messages that an agent sends, by number.
+    /// The messages that an agent sends, as indices.
     pub fn sent(&self, agent: u32) -> Range<u32> {
         self.sent_start[agent as usize]..self.sent_start[agent as usize + 1]
     }
 
-    /// Those that it receives.
+    /// The messages that an agent receives, as indices.
     pub fn received(&self, agent: u32) -> &[u32] {
         let range = self.received_start[agent as usize]..self.received_start[agent as usize + 1];
         &self.received[range.start as usize..range.end as usize]
     }
 
-    /// What an agent's ports each do for what they send, or else receive, of all ports the most: they do it at the
-    /// same time.
+    /// The largest sum, over the ports of an agent, of `of` for the messages that the port sends, or else receives:
+    /// the ports work at the same time.
     pub fn most_of_port(&self, agent: u32, is_sent: bool, of: impl Fn(&Transit) -> f64) -> f64 {
         let mut ports: SmallVec<[(PortId, f64); 6]> = SmallVec::new();
         let mut add = |message: &Transit| match ports.iter_mut().find(|(p, _)| *p == message.port) {
@@ -122,18 +122,18 @@ impl StepScore {
     }
 }
 
-/// What scripts need to know of a step, whoever performs it.
+/// The facts of a step that scripts need, the same for all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct StepFacts {
-    /// What becomes of what arrives.
+    /// What a rank does with arriving data.
     pub action: Action,
-    /// What its sends carry.
+    /// The step whose data its messages carry.
     pub after: DependsOn,
     /// The most that a rank sends, as a multiple of n.
     pub share: f64,
     /// The most messages that a rank sends.
     pub n_sends: u32,
-    /// Whether all ranks are known to do the same.
+    /// Whether it is known that all ranks do the same.
     pub is_everywhere: bool,
     /// Whether no message leaves its node.
     pub stays: bool,
@@ -144,30 +144,30 @@ pub(super) struct LaneScore {
     pub steps: Vec<StepScore>,
 }
 
-/// See the module documentation.
+/// A plan's messages on a network; see the module documentation.
 #[derive(Debug)]
 pub struct Score {
     pub(super) n_agents: u32,
     pub(super) lanes: Vec<LaneScore>,
-    /// By lane and step.
+    /// Facts by lane and step.
     pub(super) facts: Vec<Vec<StepFacts>>,
-    /// By lane, what a rank does beside its messages.
+    /// By lane, the work of a rank beside its messages.
     pub(super) work: Vec<LaneWork>,
-    /// By lane, what each message is of n if all are the whole of a vector.
+    /// By lane, the share of n of each message, if each is a whole vector.
     pub(super) whole: Vec<Option<f64>>,
-    /// The trees of its lanes, if all are trees and one rank stands for all.
+    /// The trees of the lanes, if all lanes are trees and one rank stands for all.
     pub(super) trees: Option<TreesOfLanes>,
     pub(super) n_ports: u32,
-    /// Resources with the messages that cross each; of every message's path a range.
+    /// Paths of all messages: resources, each with the number of messages on it. A message has a range.
     pub(super) paths: Vec<(ResourceId, f32)>,
     /// Resources in order: links, interfaces in, memories, interfaces out, up to `n_resources`.
     pub(super) first_in: usize,
     pub(super) first_memory: usize,
     pub(super) first_out: usize,
     pub(super) n_resources: usize,
-    /// Resources that are slow, each with its speed as a multiple of the others'.
+    /// Slow resources, each with its speed as a multiple of the usual speed.
     pub(super) slow: Vec<(ResourceId, f64)>,
-    /// By agent and port, the port that its messages take in place of it.
+    /// By agent and port, the port whose interface carries its messages instead.
     pub(super) detours: HashMap<(u32, PortId), PortId>,
     pub(super) is_exact: bool,
 }
@@ -175,11 +175,11 @@ pub struct Score {
 /// A message of a [`Score`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoredMessage<'a> {
-    /// The lane that it belongs to.
+    /// The lane of the message.
     pub lane: LaneId,
     /// The port that sends and receives it.
     pub port: PortId,
-    /// Its step of the lane.
+    /// The step of the lane.
     pub step: StepId,
     /// The sender; 0 if one rank stands for all.
     pub from: Rank,
@@ -187,35 +187,35 @@ pub struct ScoredMessage<'a> {
     pub to: Rank,
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// What it crosses ([`Score::resource`]), each with the messages that cross it along with this one.
+    /// Resources that it crosses ([`Score::resource`]), each with the number of such messages at the same time.
     pub crossed: &'a [(u32, f32)],
 }
 
 impl Score {
-    /// Whether all ranks are followed, or in every step each rank's one message goes as far, and meets as many
-    /// on its busiest link, as the others'. Where they do not, the one that stands for all has the
-    /// longest way and the busiest link.
+    /// Whether the prediction is that of all ranks: all ranks are followed, or in every step the messages of each
+    /// rank cross as many links, and meet as many messages on their busiest link, as those of every other rank. If
+    /// not, the rank that stands for all has the longest route and the busiest link.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
 
-    /// Whether so many ranks, all as those of this score, have so few messages together that all can be followed.
+    /// Whether `n_ranks` ranks like those of this score have few enough messages together to follow all ranks.
     pub fn has_few_messages(&self, n_ranks: u32) -> bool {
         self.messages().count() as u64 * u64::from(n_ranks) / u64::from(self.n_agents)
             <= MOST_FOLLOWED
     }
 
-    /// Ranks that are followed.
+    /// The number of ranks that are followed.
     pub fn n_agents(&self) -> u32 {
         self.n_agents
     }
 
-    /// Ports that lanes are driven by.
+    /// The number of ports that drive lanes.
     pub fn n_ports(&self) -> u32 {
         self.n_ports
     }
 
-    /// The port through whose interface an agent sends what belongs to a port.
+    /// The port through whose interface an agent sends the messages of a port.
     pub(super) fn via(&self, agent: u32, port: PortId) -> PortId {
         match self.detours.is_empty() {
             true => port,
@@ -223,7 +223,7 @@ impl Score {
         }
     }
 
-    /// What a number of [`ScoredMessage::crossed`] is.
+    /// The resource with a number of [`ScoredMessage::crossed`].
     pub fn resource(&self, number: u32) -> Resource {
         let number = number as usize;
         let interface = |first: usize| {
@@ -256,7 +256,7 @@ impl Score {
         })
     }
 
-    /// A message of a step, by its number there.
+    /// A message of a step, by its number in the step.
     ///
     /// # Panics
     /// If there is no such message.
@@ -273,17 +273,17 @@ impl Score {
         }
     }
 
-    /// By lane and step, what all ranks know.
+    /// By lane and step, the facts that are the same for all ranks.
     pub fn facts(&self) -> &[Vec<StepFacts>] {
         &self.facts
     }
 
-    /// By lane, what each message is of n if all are the whole of a vector, which ranks pass on piece by piece.
+    /// By lane, the share of n of each message, if each is a whole vector, which ranks forward piece by piece.
     pub fn whole(&self) -> &[Option<f64>] {
         &self.whole
     }
 
-    /// By lane, what a rank does beside its messages if the software is ours.
+    /// By lane, the work of a rank beside its messages, if the software is hopbine.
     pub fn work(&self) -> &[LaneWork] {
         &self.work
     }

@@ -1,143 +1,143 @@
-//! What the ports of a rank do in a call, in order: the same on all ranks.
+//! Scripts: the operations of a rank's ports in a call, in order; the same on all ranks.
 
 use super::outcome::Part;
 
-/// One thing that a port does. Steps are numbered within the port's lane; a rank that has no message in a
-/// step passes over what concerns it.
+/// An operation of a port. Steps are numbered within the port's lane. A rank that has no message in a step skips the
+/// step's operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Op {
     /// Computes or waits.
     Spend {
-        /// How long, ns.
+        /// The time, ns.
         ns: f64,
-        /// What it is counted as.
+        /// The part that the time counts as.
         part: Part,
     },
-    /// The same, by one port of a rank at a time, under a lock.
+    /// Computes under a lock, which one port of a rank holds at a time.
     Serial {
-        /// Which of the rank's locks.
+        /// The index of the lock among the rank's locks.
         lock: usize,
-        /// How long it is held, ns.
+        /// The time for which it is held, ns.
         ns: f64,
-        /// To wake up, for a thread that had to wait, ns.
+        /// Time to wake up, for a thread that had to wait, ns.
         wake_ns: f64,
-        /// What it is counted as.
+        /// The part that the time counts as.
         part: Part,
     },
-    /// The same for the messages of a step, before they are posted or behind what has arrived.
+    /// Computes for the messages of a step, before they are posted or after they have arrived.
     Handle {
         /// The step.
         step: usize,
-        /// Of what the rank sends, or else of what it receives.
+        /// For the messages that the rank sends, or else for those that it receives.
         is_sent: bool,
-        /// How long for each of these, ns.
+        /// The time for each of these messages, ns.
         each_ns: f64,
-        /// What it is counted as.
+        /// The part that the time counts as.
         part: Part,
     },
     /// Posts the messages of a step, or a part of each.
     Put {
         /// The step.
         step: usize,
-        /// Where the part begins, as a multiple of each message.
+        /// The start of the part, as a multiple of each message.
         from: f32,
-        /// Where it ends.
+        /// The end of the part.
         to: f32,
-        /// Messages of the network that each is cut into.
+        /// Network messages that each part is cut into.
         puts: f32,
-        /// What the processor does for each of these, ns.
+        /// Time of the processor for each network message, ns.
         post_ns: f64,
-        /// What the interface takes for each at least, ns.
+        /// Least time of the interface for each network message, ns.
         gap_ns: f64,
-        /// How many messages as long share the interface at the same time, this one included.
+        /// The number of equally long messages that share the interface at the same time, this one included.
         abreast: f32,
     },
-    /// Waits until so much of the messages of a step has arrived.
+    /// Waits until a part of the messages of a step has arrived.
     Receive {
         /// The step.
         step: usize,
-        /// As a multiple of each message.
+        /// The end of the part, as a multiple of each message.
         to: f32,
-        /// To see that one has arrived, ns.
+        /// Time to poll for a message that has arrived, ns.
         poll_ns: f64,
     },
-    /// Waits until so much of a step's own messages has left.
+    /// Waits until a part of a step's own messages has left.
     Sent {
         /// The step.
         step: usize,
-        /// As a multiple of each message.
+        /// The end of the part, as a multiple of each message.
         to: f32,
-        /// From when they have left until that is seen, ns.
+        /// Time from when they have left until the sender sees it, ns.
         ack_ns: f64,
     },
-    /// Combines what has arrived.
+    /// Combines arrived data.
     Fold {
         /// The step.
         step: usize,
-        /// How much of it, as a multiple of each message.
+        /// The length of the part, as a multiple of each message.
         share: f32,
-        /// Of each byte, ns.
+        /// Time for each byte, ns.
         ns_per_byte: f64,
-        /// To begin, ns.
+        /// Time to start, ns.
         start_ns: f64,
     },
-    /// Waits for an empty message from each receiver of a step, which says that it may send.
+    /// Waits for an empty message from each receiver of a step, which allows this rank to send.
     Ready {
         /// The step.
         step: usize,
-        /// To post one's own, ns.
+        /// Time to post such a message, ns.
         post_ns: f64,
-        /// To see one, ns.
+        /// Time to poll for such a message, ns.
         poll_ns: f64,
     },
     /// Waits for all other ports of the rank.
     Join,
-    /// Pieces of a vector that pass through the rank one behind the other: each goes through its operations in order,
-    /// and of those that may be next the port takes a post first, else the one of the lowest step and piece. It
-    /// waits for messages only if nothing else is left to do.
+    /// Pieces of a vector that pass through the rank one behind the other. Each piece goes through its operations in
+    /// order. Of all pieces' next operations the port takes a post first, else that of the lowest step and piece. It
+    /// waits for messages only if no other operation is left.
     Pieces {
-        /// Which of [`Script::pieces`].
+        /// The index in [`Script::pieces`].
         number: usize,
     },
 }
 
-/// Which threads drive a rank's ports.
+/// The threads that drive a rank's ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// Each port has its own.
+    /// Each port has its own thread.
     #[default]
     Each,
-    /// The same, and they take turns at locks, other ranks' ports in another order: where one rank stands
-    /// for all, what comes from the peer on port q in the k-th step, in which all ranks do the same, has
-    /// left it when our port q + k + 1 (modulo the number of ports) sent its own.
+    /// Each port has its own thread. Threads take turns at locks, and ports of other ranks in another order. If one
+    /// rank stands for all, and all ranks do the same in step k, the message on port q from the peer of this step
+    /// left the peer when this rank's port q + k + 1 (modulo the number of ports) sent its own.
     TakingTurns,
-    /// One drives them all, one port after the other.
+    /// One thread drives all ports, one port after the other.
     One,
 }
 
-/// See [`Op`].
+/// The operations of all ports: see [`Op`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
-    /// Before any port starts, ns, by what it is counted as.
+    /// Time before any port starts, ns, by part.
     pub setup: Vec<(Part, f64)>,
-    /// By lane of the score: what its port does.
+    /// By lane of the score, the operations of its port.
     pub lanes: Vec<Vec<Op>>,
-    /// Of each [`Op::Pieces`], by piece: what is done with it. Each is of a step.
+    /// For each [`Op::Pieces`], by piece, its operations; each belongs to a step.
     pub pieces: Vec<Vec<Vec<Op>>>,
-    /// Who does it.
+    /// The threads that perform the operations.
     pub threads: Threads,
 }
 
-/// What the software of a profile has no counterpart of.
+/// Schedules and calls that the software of a profile does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotModelled {
-    /// A schedule that it does not perform.
+    /// The software does not perform the schedule.
     #[error(
         "the papers' software has butterflies, trees and rings (bucket) only, on all of its ports, and alltoalls on \
          one port; use --profile hopbine"
     )]
     Schedule,
-    /// A call that allocates and registers memory, whose time depends on the system.
+    /// The call allocates and registers memory, whose time depends on the system.
     #[error(
         "the papers' software allocates and registers memory for a call of this size, which the model does not \
          cover; use fewer bytes, or --profile hopbine"
@@ -145,8 +145,8 @@ pub enum NotModelled {
     Memory,
 }
 
-/// Segments in at most so many parts that are followed one by one: as many in each as in another, the last
-/// of one alone, since what is done with it is done when all else has been.
+/// Groups segments into at most `most` parts that are followed one by one. Parts have equally many segments, but the
+/// last has one, since its operations come after all others.
 pub(super) fn parts(segments: u64, most: u64) -> Vec<u64> {
     if segments <= most {
         return vec![1; segments as usize];

@@ -1,38 +1,38 @@
-//! How fast messages are on their way.
+//! Speeds and latencies of messages.
 
-/// What messages meet on their way.
+/// Speeds and latencies that messages meet on their routes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speeds {
-    /// Of a link in one direction, bytes per ns.
+    /// Speed of a link in one direction, bytes per ns.
     pub link: f64,
-    /// Of an interface in one direction, bytes per ns.
+    /// Speed of an interface in one direction, bytes per ns.
     pub interface: f64,
-    /// Of a copy between ranks of one node, bytes per ns, and of all of them together.
+    /// Speed of one copy between ranks of a node, bytes per ns.
     pub copy: f64,
-    /// See above.
+    /// Speed of all such copies of a node together, bytes per ns.
     pub copy_all: f64,
-    /// A message without bytes to a neighbour, ns.
+    /// Latency of an empty message to a neighbour, ns.
     pub latency_ns: f64,
-    /// Each further cable, ns.
+    /// Latency of each further cable, ns.
     pub hop_ns: f64,
-    /// Each further link on a board, ns.
+    /// Latency of each further link on a board, ns.
     pub board_hop_ns: f64,
-    /// A message between ranks of one node, ns.
+    /// Latency of a message between ranks of one node, ns.
     pub shm_latency_ns: f64,
 }
 
 impl Speeds {
-    /// Of a message that shares nothing, bytes per ns; `stays` on its node or leaves it.
+    /// Speed of a message that shares nothing, bytes per ns; `stays`: it does not leave its node.
     pub(super) fn alone(&self, stays: bool) -> f64 {
         if stays { self.copy.min(self.copy_all) } else { self.link.min(self.interface) }
     }
 
-    /// The most that one message can have, bytes per ns.
+    /// The highest speed of one message, bytes per ns.
     pub(super) fn most(&self, stays: bool) -> f64 {
         if stays { self.copy } else { self.interface }
     }
 
-    /// From when a message leaves until it is there, whatever its length.
+    /// Time from when a message leaves until it arrives, whatever its length, ns.
     pub(crate) fn latency(&self, hops: [u16; 2]) -> f64 {
         if hops == [0, 0] {
             return self.shm_latency_ns;

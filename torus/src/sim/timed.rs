@@ -1,7 +1,7 @@
-//! Timings: which schedule each of them is of, and whose software.
+//! Timings: the schedule and the software of each timing.
 //!
-//! Names are those of PICO's result files for Fugaku (repository HLC-Lab/pico, results/fugaku), and of our
-//! registry for our own.
+//! Names are those of PICO's result files for Fugaku (repository HLC-Lab/pico, results/fugaku), and for hopbine's own
+//! timings those of the registry.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,20 +23,20 @@ use crate::plan::{Expansion, Interleave, Recipe, Schedule, ScheduleError, max_po
 use crate::registry::{self, Request, UnknownAlgorithm};
 
 crate::named! {
-    /// Whose software was timed.
+    /// The software that was timed.
     pub enum Api {
         /// The Bine paper's code over uTofu.
         Utofu = "utofu",
-        /// The same over MPI.
+        /// The Bine paper's code over MPI.
         Mpi = "mpi",
         /// An algorithm of Fujitsu's MPI, or its own choice.
         FujitsuMpi = "fujitsu-mpi",
-        /// Ours.
+        /// hopbine.
         Hopbine = "hopbine",
     }
 }
 
-/// No name of software.
+/// Error: a name that is not the name of software.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not software with known timings; known are utofu, mpi, fujitsu-mpi and hopbine")]
 pub struct UnknownApi(String);
@@ -50,16 +50,16 @@ impl FromStr for Api {
     }
 }
 
-/// What was timed.
+/// A call that was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed<'a> {
-    /// Whose software.
+    /// The software.
     pub api: Api,
-    /// The shape of the job, one rank a node.
+    /// The shape of the job, with one rank on each node.
     pub shape: &'a Shape,
     /// The collective; a ring's allgather is called a scatter in some of PICO's files.
     pub collective: Collective,
-    /// The algorithm by its name there, such as `bine-b_cont`.
+    /// The algorithm, by its name in the software, such as `bine-b_cont`.
     pub algorithm: &'a str,
     /// Bytes of a rank's vector, or of all its blocks.
     pub bytes: u64,
@@ -72,19 +72,19 @@ pub struct Timed<'a> {
 /// Why a timing has no prediction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
-    /// An algorithm whose schedule is not known, or whose software is not modelled.
+    /// The schedule of the algorithm is not known, or its software is not modelled.
     #[error("{collective} `{algorithm}` of {api} is not modelled: {why}", api = .api.name())]
     NotModelled {
-        /// Whose software.
+        /// The software.
         api: Api,
         /// The collective.
         collective: Collective,
         /// The algorithm.
         algorithm: String,
-        /// What is missing.
+        /// The reason.
         why: &'static str,
     },
-    /// Not an algorithm of ours.
+    /// hopbine has no algorithm of this name.
     #[error(transparent)]
     Unknown(#[from] UnknownAlgorithm),
     /// The shape does not suit the algorithm.
@@ -93,7 +93,7 @@ pub enum PrepareError {
     /// The shape does not suit the network.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// The software performs no such schedule.
+    /// The software does not perform such a schedule.
     #[error(transparent)]
     Profile(#[from] NotModelled),
 }
@@ -101,14 +101,14 @@ pub enum PrepareError {
 /// Network interfaces (TNIs) of a node.
 const N_INTERFACES: u32 = 6;
 
-/// A schedule on a network: what does not depend on the parameters of a machine, nor on bytes.
+/// A schedule on a network: the part of a timing that depends neither on a machine's parameters nor on bytes.
 struct OnNetwork {
     schedule: Schedule,
     flow: Expansion,
     score: Score,
 }
 
-/// A timing whose prediction takes no more than playing it.
+/// A timing that is ready to be played.
 #[derive(Clone)]
 pub struct Prepared {
     case: Arc<OnNetwork>,
@@ -117,13 +117,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// What it takes on a machine, ns. Only parameters may differ from machine to machine: network and
-    /// fold are those that it was prepared for.
+    /// Predicts the time on a machine, ns. Machines may differ only in parameters: network and fold must be those for
+    /// which the timing was prepared.
     pub fn time(&self, machine: &Machine) -> f64 {
         self.play(machine, false).ns
     }
 
-    /// The same, with what it is spent on.
+    /// Predicts the time on a machine, with its parts.
     pub fn play(&self, machine: &Machine, with_spans: bool) -> Outcome {
         let OnNetwork { schedule, flow, score } = &*self.case;
         let played = self.profile.play(schedule, flow, score, machine, self.n, with_spans);
@@ -131,7 +131,7 @@ impl Prepared {
     }
 }
 
-/// Prepares timings for one kind of network. Timings that differ in bytes only share what they need.
+/// Prepares timings for one kind of network. Timings that differ only in bytes share their schedule and score.
 pub struct Preparation {
     kind: NetworkKind,
     fold: usize,
@@ -139,7 +139,7 @@ pub struct Preparation {
     cases: HashMap<CaseKey, Arc<OnNetwork>>,
 }
 
-/// What a case is of.
+/// The key of a case.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct CaseKey {
     api: Api,
@@ -151,7 +151,7 @@ struct CaseKey {
 }
 
 impl Preparation {
-    /// For the network of a machine.
+    /// Prepares timings for the network of a machine.
     pub fn new(machine: &Machine) -> Self {
         let (networks, cases) = (HashMap::new(), HashMap::new());
         Preparation { kind: machine.network, fold: machine.fold, networks, cases }
@@ -160,7 +160,7 @@ impl Preparation {
     /// Finds the schedule and the software of a timing.
     ///
     /// # Errors
-    /// [`PrepareError`] if there is none, or none that suits the shape.
+    /// [`PrepareError`] if there is no schedule, or none that suits the shape.
     pub fn prepare(&mut self, timed: &Timed<'_>) -> Result<Prepared, PrepareError> {
         let Counterpart { collective, algorithm, profile, is_by_rank } = counterpart(timed)?;
         let key = CaseKey {
@@ -174,7 +174,7 @@ impl Preparation {
         let case = self.case(key, profile)?;
         let n = timed.bytes as f64;
         let (schedule, flow, score) = (&case.schedule, &case.flow, &case.score);
-        // Any machine will do to see that the software performs such a schedule.
+        // Any machine shows whether the software performs the schedule.
         profile.script(schedule, flow, score, &Machine::of("any", self.kind), n)?;
         Ok(Prepared { case, profile, n })
     }
@@ -203,7 +203,7 @@ impl OnNetwork {
         let algorithm = registry::find(collective, algorithm)?;
         let (map, root) = (RankMap::RowMajor, Rank(0));
         let most = max_ports(&torus);
-        // The papers' code drives the interfaces that there are, whatever the shape.
+        // The papers' code drives all interfaces of a node, whatever the shape.
         let has_more = api == Api::Utofu && (most..=N_INTERFACES).contains(&ports);
         let asked = if has_more { most } else { ports };
         let request = Request { shape: torus, map, root, ports: Some(asked) };
@@ -214,7 +214,7 @@ impl OnNetwork {
         );
         let schedule = profile.performed(schedule);
         let mut flow = schedule.expand()?;
-        // Rings take no more than a torus has directions.
+        // Rings use no more ports than a torus has directions.
         if has_more && !is_ring {
             flow = flow.on_ports(ports);
         }
@@ -227,12 +227,12 @@ impl OnNetwork {
     }
 }
 
-/// A schedule of ours, and who performs it.
+/// A schedule of the registry, and the profile that performs it.
 struct Counterpart<'a> {
     collective: Collective,
     algorithm: &'a str,
     profile: Profile,
-    /// It knows of ranks only, not of the torus that they are on.
+    /// Whether the algorithm knows only ranks, not the torus that they are on.
     is_by_rank: bool,
 }
 
@@ -270,7 +270,7 @@ fn counterpart<'a>(timed: &Timed<'a>) -> Result<Counterpart<'a>, PrepareError> {
     Ok(Counterpart { collective, algorithm, profile, is_by_rank })
 }
 
-/// The registry's name of what the Bine paper's code performs over uTofu.
+/// The registry's name of an algorithm of the Bine paper's code over uTofu.
 fn of_utofu(collective: Collective, algorithm: &str) -> Option<(Collective, &'static str)> {
     use Collective::{
         Allgather, Allreduce, Alltoall, Bcast, Gather, Reduce, ReduceScatter, Scatter,
@@ -300,7 +300,7 @@ fn of_utofu(collective: Collective, algorithm: &str) -> Option<(Collective, &'st
     })
 }
 
-/// The same over MPI.
+/// The registry's name of an algorithm of the Bine paper's code over MPI.
 fn of_mpi(collective: Collective, algorithm: &str) -> Option<(Collective, &'static str)> {
     use Collective::{Allgather, Alltoall, Gather, Reduce, ReduceScatter, Scatter};
     Some(match (collective, algorithm) {
@@ -314,7 +314,7 @@ fn of_mpi(collective: Collective, algorithm: &str) -> Option<(Collective, &'stat
     })
 }
 
-/// What Fujitsu's MPI performs, by name, of ranks in a row.
+/// The registry's name of an algorithm of Fujitsu's MPI, for ranks in a row.
 fn of_fujitsu(collective: Collective, algorithm: &str) -> Option<(Collective, &'static str)> {
     use Collective::{Allgather, Allreduce, Bcast, Gather, Reduce, ReduceScatter, Scatter};
     Some(match (collective, algorithm) {

@@ -1,11 +1,11 @@
-//! Lanes whose every message is the whole of their vector: trees, chains, and butterflies that combine all
-//! in each step. Ranks pass it on piece by piece, since our engine waits for bytes and not for steps.
+//! Lanes in which every message is a whole vector: trees, chains, and butterflies that combine all data in each step.
+//! Ranks forward the vector piece by piece, since hopbine's engine waits for bytes and not for steps.
 
 use crate::collectives::Payload;
 use crate::names::{LaneId, StepId};
 use crate::plan::{DependsOn, Flow, StepView};
 
-/// By lane, what each message is of n; `None` where messages differ, or where nothing can be passed on.
+/// By lane, the share of n of each message; `None` if messages differ, or if nothing can be forwarded.
 pub(super) fn whole_vectors(flow: &dyn Flow) -> Vec<Option<f64>> {
     let lanes = LaneId::first(flow.lanes().len()).zip(flow.lanes());
     let share = lanes.map(|(lane, header)| {
@@ -23,7 +23,7 @@ pub(super) fn whole_vectors(flow: &dyn Flow) -> Vec<Option<f64>> {
     share.collect()
 }
 
-/// Whether every message of a step carries so many positions.
+/// Whether every message of a step carries `n` positions.
 fn are_all(flow: &dyn Flow, lane: LaneId, step: StepId, n: u64) -> bool {
     match flow.view(lane, step) {
         StepView::Lines(lines) => lines.hops().all(|hop| hop.positions == n),

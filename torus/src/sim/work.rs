@@ -1,11 +1,11 @@
-//! What our engine does on a rank beside its messages: copies, and peers that it meets for the first time.
+//! Work of hopbine's engine on a rank beside its messages: copies, and first contacts with peers.
 //!
-//! As `src/engine/compile` lays a call out whose input and output are apart. A vector, and blocks in the
-//! user's order, are worked on in the user's output; other blocks in memory of the call. Nothing is copied in
-//! advance: what has not been written yet is read where the user has it. A message whose bytes lie in one
-//! piece is sent from there and received there; otherwise it is packed before, or unpacked behind: long parts of
-//! blocks are messages of their own ([`segments`](crate::plan::segments)). What a step both sends and receives
-//! lands apart and is copied. In the end what is not where the user wants it is copied there.
+//! The work is that of `src/engine/compile` for a call whose input and output are apart. Vectors, and blocks in the
+//! user's order, are processed in the user's output, other blocks in the call's working memory. Nothing is copied in
+//! advance: data that have not been written yet are read in the user's input. A message whose bytes are contiguous is
+//! sent from their place and received there; others are packed before, or unpacked after it. Long parts of blocks are
+//! messages of their own ([`segments`](crate::plan::segments)). Data that a step both sends and receives arrive
+//! elsewhere and are copied. In the end, data that are not at the user's place are copied to it.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::names::{Block, PortId, Position, Rank};
 use crate::plan::segments::MIN_SEPARATE_RUN_BYTES;
 use crate::plan::{Flow, Lane, Part, Plan, Run, Transfer};
 
-/// Positions of a vector that are followed one by one.
+/// The most positions of a vector that are followed one by one.
 const MOST_FOLLOWED: u32 = 4096;
 
 /// Copies of a rank's own data.
@@ -24,62 +24,62 @@ const MOST_FOLLOWED: u32 = 4096;
 pub struct Copies {
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// Pieces that they lie in.
+    /// The number of contiguous pieces.
     pub pieces: u32,
 }
 
-/// What a rank sends or receives in a step, or has in the end.
+/// The data that a rank sends or receives in a step, or has at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moved {
     /// Bytes, as a multiple of n.
     pub share: f64,
-    /// Runs of positions, or positions that the user has in separate places.
+    /// Runs of positions, or positions at separate places of the user's memory.
     pub runs: u32,
-    /// Copies where runs are short, and those of a message travel together.
+    /// Copies if runs are short, and the runs of a message travel together.
     pub together: Copies,
-    /// Copies where they are long, and each is a message.
+    /// Copies if runs are long, and each is a message.
     pub apart: Copies,
 }
 
 impl Moved {
-    /// Whether runs travel one by one in a call of `n` bytes: see [`segments`](crate::plan::segments).
+    /// Whether runs are messages of their own in a call of `n` bytes: see [`segments`](crate::plan::segments).
     pub fn is_apart(&self, n: f64) -> bool {
         self.share * n >= f64::from(self.runs.max(1)) * MIN_SEPARATE_RUN_BYTES as f64
     }
 
-    /// Copies in a call of `n` bytes.
+    /// The copies in a call of `n` bytes.
     pub fn copies(&self, n: f64) -> Copies {
         if self.is_apart(n) { self.apart } else { self.together }
     }
 }
 
-/// What a rank does in a step.
+/// The work of a rank in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepWork {
-    /// What it sends, with what is packed before.
+    /// What it sends, with the copies for packing.
     pub sent: Moved,
-    /// What it receives, with what is unpacked behind.
+    /// What it receives, with the copies for unpacking.
     pub received: Moved,
-    /// Ranks that no step of the port before had messages with.
+    /// Ranks with which no earlier step of the port had messages.
     pub new_peers: u32,
 }
 
-/// What a rank does in a lane.
+/// The work of a rank in a lane.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaneWork {
     /// By step.
     pub steps: Vec<StepWork>,
-    /// When all steps are done.
+    /// The work after all steps.
     pub closing: Moved,
 }
 
-/// What one rank does, by lane: the root, or rank 0.
+/// The work of one rank, by lane: of the root, or of rank 0.
 pub(super) fn of_plan(flow: &dyn Flow, share: impl Fn(usize) -> f64) -> Vec<LaneWork> {
     let collective = flow.collective();
     let rank = if collective.is_rooted() { flow.root() } else { Rank(0) };
     let plan = flow.plan(rank);
     let mut met: HashSet<(PortId, Rank)> = HashSet::new();
-    // By part, what arrives in any of several lanes.
+    // By part of several lanes, the positions that arrive in any of these lanes.
     let mut arrives: HashMap<Part, Vec<bool>> = HashMap::new();
     for (number, lane) in plan.lanes.iter().enumerate() {
         let others = plan.lanes.iter().enumerate().filter(|(other, _)| *other != number);
@@ -139,18 +139,18 @@ impl Copies {
     }
 }
 
-/// Where a block lies.
+/// The place of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// A block of the user's input.
     Input(u32),
     /// A block of the user's output.
     Output(u32),
-    /// A position of the memory of the call.
+    /// A position of the call's working memory.
     Work(u32),
 }
 
-/// Where the positions of a lane lie.
+/// The places of a lane's positions.
 #[derive(Clone)]
 struct Places<'a> {
     plan: &'a Plan,
@@ -159,20 +159,20 @@ struct Places<'a> {
     share: f64,
     /// Whether runs are messages of their own.
     is_apart: bool,
-    /// Positions are the user's blocks in order, in the output.
+    /// Whether positions are the user's blocks in order, in the output.
     is_home: bool,
-    /// By position; empty for tokens, and for vectors of many, which lie in one piece.
+    /// By position; empty for tokens, and for vectors of many positions, which are contiguous.
     at: Vec<Place>,
-    /// By position, where the user wants it in the end.
+    /// By position, its place at the end.
     ends: Rc<[Option<Place>]>,
-    /// The step, from 1, and by place in the output and in the memory of the call the last that sends it.
+    /// The step, from 1; and by place in the output and in working memory, the last step that sends it.
     step: u32,
     read: [Vec<u32>; 2],
     arrived: Vec<bool>,
 }
 
 impl<'a> Places<'a> {
-    /// With runs that travel together.
+    /// The places at the start, with runs that travel together.
     fn new(plan: &'a Plan, lane: &'a Lane, share: f64) -> Self {
         let Plan { collective, rank, root, n_ranks, .. } = *plan;
         let (gives, gets) =
@@ -194,7 +194,7 @@ impl<'a> Places<'a> {
             Share::Own => (own == Some(position)).then_some(0),
             Share::Nothing => None,
         };
-        // Of a vector in many pieces all is written, and hardly a message has read and written ones.
+        // In a vector of many positions all are written, and few messages have both read and written positions.
         let is_plain =
             space.payload == Payload::Token || is_vector && space.n_positions > MOST_FOLLOWED;
         let n = if is_plain { 0 } else { space.n_positions };
@@ -217,7 +217,7 @@ impl<'a> Places<'a> {
         Places { plan, lane, share, is_apart, is_home, at, ends, step, read, arrived }
     }
 
-    /// What may travel apart of a run.
+    /// The parts of a run that may travel apart.
     fn units(&self, run: Run) -> impl Iterator<Item = Run> + use<> {
         let is_cut = self.lane.space.travels_apart(self.lane.part, self.plan.collective);
         let len = if is_cut { 1 } else { run.len.max(1) };
@@ -237,7 +237,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Whether a place lies right behind another. Parts of blocks of the user's do not.
+    /// Whether a place follows another directly. Parts of blocks in the user's memory do not.
     fn continues(&self, before: Place, place: Place) -> bool {
         match (before, place) {
             (Place::Work(a), Place::Work(b)) => a + 1 == b,
@@ -262,7 +262,7 @@ impl<'a> Places<'a> {
         Copies { share: positions as f64 * self.share, pieces }
     }
 
-    /// Of the messages of a transfer, one or one for each unit, what `copies` of each come to.
+    /// The sum of `copies` over the messages of a transfer: one message, or one for each unit.
     fn messages(
         &mut self,
         runs: &[Run],
@@ -280,7 +280,7 @@ impl<'a> Places<'a> {
         all
     }
 
-    /// What a transfer sends is packed before.
+    /// Packs what a transfer sends.
     fn send(&mut self, runs: &[Run]) -> Copies {
         self.messages(runs, Places::send_message)
     }
@@ -301,7 +301,7 @@ impl<'a> Places<'a> {
         if pieces > 1 { self.copies(all().count(), pieces) } else { Copies::default() }
     }
 
-    /// A message of a vector's pieces is copied if it has several runs.
+    /// A message of a vector of many positions is copied if it has several runs.
     fn copies_plain(&self, runs: &[Run], is_copied: bool) -> Copies {
         let is_token = self.lane.space.payload == Payload::Token;
         if is_token || !is_copied || runs.len() <= 1 {
@@ -311,7 +311,7 @@ impl<'a> Places<'a> {
         self.copies(n as usize, runs.len() as u32)
     }
 
-    /// What a transfer brings is unpacked behind. What is combined is read where it has landed.
+    /// Unpacks what a transfer receives. Data to combine are read at the place of their arrival.
     fn receive(&mut self, runs: &[Run], action: Action) -> Copies {
         self.messages(runs, |places, message| places.receive_message(message, action))
     }
@@ -323,7 +323,7 @@ impl<'a> Places<'a> {
         }
         let mut is_direct = runs.len() <= 1;
         for run in runs {
-            // In the output if all of the run belongs there in order, else in the memory of the call.
+            // In the output if the whole run belongs there in order, else in working memory.
             let ends = &self.ends[run.start as usize..run.end() as usize];
             let is_at_end = !self.is_home
                 && ends.iter().all(Option::is_some)
@@ -353,8 +353,7 @@ impl<'a> Places<'a> {
         self.copies(n as usize, runs.len() as u32)
     }
 
-    /// What is left to be copied: of the positions that have arrived here, and of those that are `left` to
-    /// this lane.
+    /// The copies at the end: of positions that have arrived in this lane, and of positions that are `left` to it.
     fn closing(&self, left: impl Fn(u32) -> bool) -> Copies {
         let (mut last, mut n, mut pieces) = (None, 0, 0);
         for (position, &at) in (0..).zip(&self.at) {

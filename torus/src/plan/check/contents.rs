@@ -1,7 +1,7 @@
-//! What consecutive positions hold: one value all along, or a chunk of several values.
+//! Contents of consecutive positions: one value in all of them, or a chunk of several values.
 //!
-//! Neighbouring positions mostly hold the same value, or move together. So a message is one
-//! content however long it is, and many ranks can hold the same chunk.
+//! Neighbouring positions mostly hold the same value, or move together. So a message is one content whatever its
+//! length, and many ranks can share a chunk.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use smallvec::SmallVec;
 
 use super::values::{Value, Values};
 
-/// What some consecutive positions hold.
+/// The content of some consecutive positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content(u32);
 
-/// The contents from here on are chunks.
+/// Contents with this number or a larger one are chunks.
 const CHUNKS: u32 = Value::END + 1;
 
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl Content {
         Content(value.number())
     }
 
-    /// The value, if it is one all along.
+    /// The value, if all positions have the same.
     pub(super) fn value(self) -> Option<Value> {
         match self.kind() {
             Unpacked::Value(value) => Some(value),
@@ -44,31 +44,31 @@ impl Content {
     }
 }
 
-/// A part of a chunk, up to where the next one starts.
+/// A part of a chunk; it ends where the next part starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValuePart {
     pub(super) start: u16,
     pub(super) content: Content,
 }
 
-/// Several contents one behind the other, always in the same positions.
+/// A sequence of contents with fixed positions.
 #[derive(Debug)]
 struct ValueChunk {
     parts: Range<u32>,
-    /// Some position holds nothing.
+    /// True if some position holds nothing.
     has_empty: bool,
-    /// All positions are known to hold what they must in the end.
+    /// True if all positions are known to hold their correct result.
     is_right: bool,
 }
 
-/// One value in some positions, up to `end`.
+/// A value in consecutive positions that end at `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) end: u32,
     pub(super) value: Value,
 }
 
-/// Values one behind the other.
+/// Consecutive stretches.
 pub(super) type Stretches = SmallVec<[Stretch; 8]>;
 
 /// All chunks.
@@ -86,7 +86,7 @@ impl ValueChunks {
         self.parts.clear();
     }
 
-    /// Makes one content of several.
+    /// Joins consecutive parts into one content.
     pub(super) fn join(&mut self, parts: impl Iterator<Item = ValuePart>) -> Content {
         let first = self.parts.len();
         self.parts.extend(parts);
@@ -100,7 +100,7 @@ impl ValueChunks {
         Content(CHUNKS + (self.chunks.len() - 1) as u32)
     }
 
-    /// Makes one content of values from `start` on.
+    /// Joins the values of consecutive stretches, the first of which begins at `start`, into one content.
     fn join_values(&mut self, start: u32, stretches: &[Stretch]) -> Content {
         let starts = [start].into_iter().chain(stretches.iter().map(|stretch| stretch.end));
         self.join(starts.zip(stretches).map(|(start, stretch)| ValuePart {
@@ -129,7 +129,7 @@ impl ValueChunks {
         }
     }
 
-    /// The first position that holds nothing, of `range`, which `content` fills.
+    /// The first position that holds nothing; `content` fills `range`.
     pub(super) fn first_empty(&self, content: Content, range: &Range<u32>) -> Option<u32> {
         if !self.has_empty(content) {
             return None;
@@ -170,7 +170,7 @@ impl ValueChunks {
         }
     }
 
-    /// What is in the positions `within` of a content that fills `range`.
+    /// The content of the positions `within`, cut out of a content that fills `range`.
     pub(super) fn part(
         &mut self,
         content: Content,
@@ -184,8 +184,8 @@ impl ValueChunks {
         self.join_values(within.start, &stretches)
     }
 
-    /// `left` combined with `right`, which both fill `range`, and the first position in which a
-    /// contribution is seen to be in both.
+    /// Combines `left` with `right`, which both fill `range`. Also returns the first position in which a
+    /// contribution is detected to be in both.
     pub(super) fn combine(
         &mut self,
         left: Content,
@@ -210,8 +210,8 @@ impl ValueChunks {
         (self.join_values(range.start, &stretches), repeated)
     }
 
-    /// The first position of `own_range` in which two contents have different contributors. The
-    /// first fills `own_range`; the second covers it and ends at `end`.
+    /// The first position of `own_range` in which two contents have different contributors. The first content fills
+    /// `own_range`; the second covers it and ends at `end`.
     pub(super) fn first_difference(
         &self,
         (own, own_range): (Content, &Range<u32>),
@@ -224,8 +224,8 @@ impl ValueChunks {
         pairs.find(|&(_, a, b)| !values.are_of_the_same(a, b)).map(|(at, ..)| at.start)
     }
 
-    /// True if `is_right` holds for all values of a content that fills `range`. With `remember`, a
-    /// chunk that was right on one rank is not looked at again on others.
+    /// True if `is_right` holds for all values of a content that fills `range`. With `remember`, a chunk that was
+    /// right on one rank is not checked again on other ranks.
     pub(super) fn are_right(
         &mut self,
         content: Content,
@@ -254,7 +254,7 @@ impl ValueChunks {
     }
 }
 
-/// Where each of some neighbours ends: where the next one starts, the last one at `end`.
+/// The end of each of some neighbours: the start of the next one; `end` for the last.
 pub(super) fn ends<'a, T>(
     neighbours: &'a [T],
     start: impl Fn(&T) -> u16 + 'a,
@@ -264,7 +264,7 @@ pub(super) fn ends<'a, T>(
     next.map(move |next| u32::from(start(next))).chain([end])
 }
 
-/// The values of two lists in the same positions from `start` on, side by side.
+/// The values of two lists in the same positions, pairwise. Both lists begin at `start`.
 fn meet<'a>(
     left: &'a [Stretch],
     right: &'a [Stretch],

@@ -1,4 +1,4 @@
-//! The symbolic execution of a tile: the positions of one part, on all ranks.
+//! The symbolic execution of a tile: the positions of one part of the data, on all ranks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,40 +17,40 @@ use crate::names::{LaneId, Position, Rank, StepId};
 use crate::plan::ir::flow::{Flow, Message};
 use crate::plan::ir::members::Tile;
 
-/// What a unit of work finds; more of the same kind are not worth listing.
+/// Most violations that a unit of work reports.
 const MOST_VIOLATIONS: usize = 1000;
-/// Values that nothing holds are forgotten when there are so many of them.
+/// Number of values from which on values that no position holds are forgotten.
 const MANY_VALUES: usize = 1 << 16;
 
-/// A lane, and its step unless the end is meant.
+/// A lane, and a step; `None` stands for the end.
 type LaneStep = (LaneId, Option<StepId>);
 
-/// A run of a message of the step at hand, with what is in it.
+/// A run of a message of the current step, with its content.
 #[derive(Clone)]
 struct Sent {
     lane: LaneId,
     from: Rank,
     to: Rank,
-    /// Positions, from the tile's first on.
+    /// Positions, relative to the tile's first position.
     range: Range<u32>,
     content: Content,
-    /// What becomes of it.
+    /// What the receiver does with the content.
     action: Action,
 }
 
-/// The memory of an execution, to be used again for the next tile.
+/// The memory of an execution, reused for the next tile.
 #[derive(Debug)]
 pub(super) struct TileScratch {
     values: Values,
     strips: Strips,
-    /// By position, where several ranks must end with the same bits: the expression that the first
-    /// of them has there, and that rank.
+    /// By position, if several ranks must end with the same bits: the expression of the first rank that was
+    /// verified, and that rank.
     orders: Vec<Option<(Option<u64>, Rank)>>,
     operands: Operands,
 }
 
 impl TileScratch {
-    /// For such values.
+    /// Memory for the execution with `values`.
     pub(super) fn new(values: Values) -> Self {
         let (strips, operands) = (Strips::default(), Operands::default());
         TileScratch { values, strips, orders: Vec::new(), operands }
@@ -59,11 +59,11 @@ impl TileScratch {
 
 pub(super) struct Execution<'a> {
     flow: &'a dyn Flow,
-    /// The lanes that move the part.
+    /// The lanes that move the tile's part of the data.
     lanes: &'a [LaneId],
     tile: &'a Tile,
     scratch: &'a mut TileScratch,
-    /// Some ranks begin with nothing; elsewhere all positions are given something.
+    /// True if some ranks have nothing in some positions at the start.
     has_empty: bool,
     found: Vec<Violation>,
 }
@@ -77,7 +77,7 @@ impl<'a> Execution<'a> {
         scratch: &'a mut TileScratch,
     ) -> Self {
         let width = tile.positions().len();
-        // Expressions are compared if several ranks get the same.
+        // Expressions are compared if several ranks get the same result.
         scratch.values.reset(base, flow.collective().gets_copies());
         scratch.strips.reset(flow.n_ranks(), width as u32);
         scratch.operands.reset(flow.n_ranks());
@@ -87,7 +87,7 @@ impl<'a> Execution<'a> {
         Execution { flow, lanes, tile, scratch, has_empty, found: Vec::new() }
     }
 
-    /// Reports a fault in a position, counted from the tile's first on.
+    /// Reports a fault in position `at`, relative to the tile's first position.
     fn report(&mut self, rank: Rank, (lane, step): LaneStep, at: u32, fault: PlanFault) {
         if self.found.len() < MOST_VIOLATIONS {
             let position = Some(Position(self.tile.positions().start + at));
@@ -95,8 +95,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The tile's part of a share on a rank, at the start or in the end, from the tile's first
-    /// position on.
+    /// The tile's part of a share on a rank, at the start or at the end, relative to the tile's first position.
     fn share(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
         let positions = self.flow.space(self.lanes[0], rank).positions(share, rank, at_end);
         let tile = self.tile.positions();
@@ -124,7 +123,7 @@ impl<'a> Execution<'a> {
         self.found
     }
 
-    /// The content at the start: what ranks give.
+    /// Writes the data that ranks give at the start.
     fn fill(&mut self) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
         for rank in Rank::first(self.flow.n_ranks()) {
@@ -135,7 +134,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// All that is sent in a step, read before anything is stored.
+    /// All runs that are sent in a step; they are read before anything is stored.
     fn send(&mut self, step: StepId, fingerprints: &mut Fingerprints) -> Vec<Sent> {
         let mut sent: Vec<Sent> = Vec::new();
         let first = self.tile.positions().start;
@@ -171,10 +170,10 @@ impl<'a> Execution<'a> {
         sent
     }
 
-    /// Stores and combines what has arrived in a step.
+    /// Stores and combines the data received in a step.
     fn receive(&mut self, step: StepId, sent: &[Sent]) {
-        // Messages of ranks whose own value is not the first operand: they are folded together.
-        // Each lane has its own order of operands.
+        // Messages to ranks whose own value is not the first operand are folded together. Each lane has its own
+        // order of operands.
         let mut folds: BTreeMap<(Rank, LaneId), (u32, Vec<&Sent>)> = BTreeMap::new();
         for message in sent {
             let Sent { lane, to, ref range, content, action, .. } = *message;
@@ -213,8 +212,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Combines operands in this order: `left`, the rank's own value, `right`. Each of them covers
-    /// `range`.
+    /// Combines operands in this order: `left`, the rank's own value, `right`. Each of them covers `range`.
     fn fold(
         &mut self,
         step: StepId,
@@ -252,15 +250,15 @@ impl<'a> Execution<'a> {
         if let Some(at) = lacking {
             self.report(to, (lane, Some(step)), at, PlanFault::CombinedEmpty);
         }
-        // A rank may hear twice of another in a barrier: nothing is counted.
+        // In a barrier a rank may receive a contribution twice: nothing is counted.
         if let Some((sent, at)) = repeated.filter(|_| !is_barrier(self.flow)) {
             let (lane, from) = (sent.lane, sent.from);
             self.report(to, (lane, Some(step)), at, PlanFault::CountedTwice { from });
         }
     }
 
-    /// Forgets values that no rank holds. Only barriers need it: their sets are long, and each step
-    /// makes new ones.
+    /// Forgets values that no rank holds. Only barriers need this: their sets are long, and each step makes new
+    /// values.
     fn forget(&mut self) {
         let TileScratch { values, strips, .. } = &mut *self.scratch;
         if is_barrier(self.flow) && values.n_free() == 0 && values.len() > MANY_VALUES {
@@ -270,10 +268,10 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The collective's post-condition: all that was given to a position is in it.
+    /// Checks the collective's post-condition: every position holds all that was given to it.
     fn verify(&mut self, expected: &Expected) {
         let (collective, root) = (self.flow.collective(), self.flow.root());
-        // LaneStep a position is the same block on all ranks, the same rank has given it.
+        // If a position is the same block on all ranks, the same rank has given it everywhere.
         let space = self.flow.space(self.lanes[0], Rank(0));
         let is_of_all = space.payload != Payload::Pairs && !combines(self.flow);
         let givers: Vec<Option<Rank>> = match is_of_all {
@@ -281,7 +279,7 @@ impl<'a> Execution<'a> {
             false => Vec::new(),
         };
         let n_ranks = self.flow.n_ranks();
-        // For scans: the ranks up to this one, more from one rank to the next.
+        // For scans: the set of the ranks up to the current one, extended from one rank to the next.
         let mut of_prefix = expected.nobody();
         for rank in Rank::first(n_ranks) {
             let ranges = self.share(collective.gets(rank, root, n_ranks), rank, true);
@@ -324,7 +322,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Who must have given what `rank` has in a position in the end, where nothing is combined.
+    /// The rank whose contribution `rank` must hold in a position at the end, if nothing is combined.
     fn giver(&self, rank: Rank, position: Position) -> Option<Rank> {
         let space = self.flow.space(self.lanes[0], rank);
         let block = space.block_at_end(rank, position)?;
@@ -336,7 +334,7 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Says position by position what is wrong, if anything is.
+    /// Reports, position by position, what is wrong in a content.
     fn explain(&mut self, rank: Rank, range: Range<u32>, content: Content, expected: &Expected) {
         let lane = self.lanes[0];
         let mut start = range.start;
@@ -350,7 +348,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// What is wrong with the value of a position in the end, if anything is.
+    /// The fault of a value that a position holds at the end; `None` if the value is right.
     fn fault(&self, rank: Rank, at: u32, value: Value, expected: &Expected) -> Option<PlanFault> {
         let position = Position(self.tile.positions().start + at);
         let space = self.flow.space(self.lanes[0], rank);
@@ -377,7 +375,7 @@ impl<'a> Execution<'a> {
         (order != values.order(value)).then_some(PlanFault::DifferentOrder { than })
     }
 
-    /// For alltoalls: the right rank gave the block, but for another rank.
+    /// For alltoalls: the right rank gave the block, but it is a block for another rank.
     fn misdirected(&self, rank: Rank, source: Rank, position: Position) -> Option<WrongContent> {
         let space = self.flow.space(self.lanes[0], source);
         if space.payload != Payload::Pairs {
@@ -392,7 +390,7 @@ pub(super) fn is_barrier(flow: &dyn Flow) -> bool {
     flow.collective().payload() == Payload::Token
 }
 
-/// Whether contents are combined: contributions to a reduction, or who has been heard of.
+/// True if contents are combined: contributions to a reduction, or in a barrier the set of ranks heard from.
 pub(super) fn combines(flow: &dyn Flow) -> bool {
     flow.collective().is_reduction() || is_barrier(flow)
 }

@@ -1,10 +1,9 @@
-//! The contributions that a result must consist of.
+//! The contributions that a result must contain.
 
 use super::scramble::number;
 use crate::names::Rank;
 
-/// The set of the ranks below `end`, in each representation that [`Values`](super::values::Values)
-/// has.
+/// The set of the ranks below `end`, in each representation of [`Values`](super::values::Values).
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) set: Vec<u64>,
@@ -14,7 +13,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// The set of `n_ranks` ranks; as bits, those of ranks from `base` on in `words` words.
+    /// The set of `n_ranks` ranks. As bits: the ranks from `base` on, in `words` words.
     pub(super) fn new(n_ranks: u32, words: usize, base: u32) -> Self {
         let mut expected = Expected { set: vec![0; words], base, sum: 0, end: 0 };
         expected.extend(n_ranks);

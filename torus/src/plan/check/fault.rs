@@ -1,46 +1,46 @@
-//! What can be wrong with a plan, and how to say it.
+//! Violations that the checker finds, and their messages.
 
 use std::fmt;
 
 use crate::names::{Block, LaneId, PortId, Position, Rank, StepId};
 use crate::plan::ir::defect::Defect;
 
-/// One thing that is wrong with a plan, and where.
+/// A violation found in a plan, with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The rank on which it shows.
+    /// The rank on which it was found.
     pub rank: Rank,
-    /// The lane; `None` if the plan as a whole is meant.
+    /// The lane; `None` if the violation concerns the whole plan.
     pub lane: Option<LaneId>,
-    /// The step; `None` for the state after the last, or the lane as a whole.
+    /// The step; `None` for the state after the last step, or if the violation concerns the whole lane.
     pub step: Option<StepId>,
-    /// The position, where one is concerned.
+    /// The position, if the violation concerns one.
     pub position: Option<Position>,
-    /// What is wrong.
+    /// The kind of violation.
     pub fault: PlanFault,
 }
 
-/// What can be wrong with a plan.
+/// Kinds of violations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanFault {
-    /// A rule that this rank's plan breaks by itself.
+    /// A violation of a local rule in this rank's plan.
     Local(Defect),
-    /// The plans given are not those of ranks 0, 1, ... of one collective with equal lanes.
+    /// The given plans are not those of ranks 0, 1, ... of one collective with equal lanes.
     Inconsistent {
         /// What differs.
         what: &'static str,
     },
-    /// A send for which the peer has no receive in this step.
+    /// A send without a receive of the peer in this step.
     UnmatchedSend {
-        /// The receiver named.
+        /// The receiver that the send names.
         to: Rank,
     },
-    /// A receive for which the peer has no send in this step.
+    /// A receive without a send of the peer in this step.
     UnmatchedRecv {
-        /// The sender named.
+        /// The sender that the receive names.
         from: Rank,
     },
-    /// A receive has another port than the send.
+    /// The receive has another port than the send.
     DifferentPorts {
         /// The sender.
         from: Rank,
@@ -49,85 +49,85 @@ pub enum PlanFault {
         /// The port that receives.
         awaited: PortId,
     },
-    /// The runs of a receive are not those of the send.
+    /// The receive has other runs than the send.
     DifferentRuns {
         /// The sender.
         from: Rank,
-        /// Positions sent.
+        /// Number of positions sent.
         sent: u64,
-        /// Positions awaited.
+        /// Number of positions in the receive.
         awaited: u64,
     },
-    /// A plan is not what was executed (only a flow that is no listing of plans can differ).
+    /// A plan differs from what was executed (only possible if the flow is not a listing of plans).
     DifferentFlow {
         /// What differs.
         what: &'static str,
     },
-    /// A position is sent that holds nothing.
+    /// A position is sent, but holds nothing.
     SentEmpty,
-    /// Something is combined with a position that holds nothing.
+    /// Data are combined with a position that holds nothing.
     CombinedEmpty,
     /// A contribution is counted twice.
     CountedTwice {
-        /// The peer whose message repeats it.
+        /// The peer whose message contains the contribution again.
         from: Rank,
     },
-    /// A position is overwritten before its content was sent on.
+    /// A position is overwritten before its content was sent.
     Overwritten,
-    /// At the end a position is not what the collective promises.
+    /// At the end a position does not hold the result of the collective.
     WrongResult {
         /// The user's block.
         block: Block,
-        /// What the position holds instead.
+        /// The actual content of the position.
         found: WrongContent,
     },
     /// The operands were combined in another order than on another rank.
     DifferentOrder {
-        /// The rank that it is compared with.
+        /// The rank with which the order was compared.
         than: Rank,
     },
-    /// The volume is not what was expected.
+    /// The volume is not the expected one.
     Volume {
-        /// Positions sent.
+        /// Number of positions sent.
         sent: u64,
-        /// Positions expected.
+        /// Number of positions expected.
         expected: u64,
     },
-    /// The root of a gather receives, or that of a scatter sends, not what was expected.
+    /// The root of a gather does not receive, or that of a scatter does not send, the expected number of positions.
     AtRoot {
-        /// Positions received or sent.
+        /// Number of positions received or sent.
         moved: u64,
-        /// Positions expected.
+        /// Number of positions expected.
         expected: u64,
     },
-    /// There are more or fewer steps than were promised.
+    /// The number of steps is not the expected one.
     Steps {
-        /// Steps of the longest lane.
+        /// Number of steps of the longest lane.
         found: usize,
-        /// Steps promised.
+        /// Number of steps expected.
         expected: u32,
     },
-    /// The busiest rank sends less than any algorithm can do with.
+    /// The busiest rank sends less than the minimum of any algorithm.
     BelowMinimum {
-        /// What it sends, as a multiple of n.
+        /// The volume that it sends, as a multiple of n.
         sent: f64,
-        /// The least, as a multiple of n.
+        /// The minimum, as a multiple of n.
         minimum: f64,
     },
 }
 
-/// What a position holds that should hold something else.
+/// The content of a position that should hold something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongContent {
     /// Nothing.
     Nothing,
-    /// What another rank gave.
+    /// The contribution of another rank.
     From(Rank),
     /// A block for another rank.
     For(Block),
-    /// The right block, but not the right set of contributions.
+    /// The right block, but with missing or wrong contributions.
     Incomplete,
-    /// Of a scan: contributions that were not combined in the order of ranks.
+    /// In a scan: contributions that were not combined in the order of ranks.
     OutOfOrder,
 }
 

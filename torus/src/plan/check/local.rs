@@ -1,6 +1,5 @@
-//! What is checked plan by plan: local rules, agreement with the flow that is executed, and
-//! fingerprints of all messages, by which the two ends of every message, and what is executed, are
-//! compared.
+//! Checks of single plans: the local rules and the agreement with the flow that is executed. Also fingerprints of
+//! all messages, by which sends are compared with receives, and plans with the messages that are executed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +13,9 @@ use crate::plan::ir::runs::{Run, n_positions};
 use crate::plan::ir::types::{Lane, Plan, Transfer};
 use crate::plan::ir::validate::{received_positions, sent_positions};
 
-/// Sums over messages, by lane and step.
+/// Sums of hashes of messages, by lane and step.
 ///
-/// A sum has 64 bits and stands for a multiset of messages: two different ones agree with a
+/// A sum has 64 bits and represents a multiset of messages: two different multisets have the same sum with a
 /// probability of about 2^-64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprints {
@@ -26,28 +25,28 @@ pub(super) struct Fingerprints {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fingerprint {
-    /// All that plans send, run by run.
+    /// Sum over all sends in plans, with their runs in order.
     sent: u64,
-    /// All that plans receive, run by run.
+    /// Sum over all receives in plans, with their runs in order.
     received: u64,
-    /// All positions that plans receive.
+    /// Sum over all positions that plans receive.
     planned: u64,
-    /// All positions that were executed.
+    /// Sum over all positions that were executed.
     executed: u64,
 }
 
-/// A pair of ranks as a factor.
+/// An odd factor that represents a pair of ranks.
 fn pair(from: Rank, to: Rank) -> u64 {
     scramble(u64::from(from.0) << 32 | u64::from(to.0)) | 1
 }
 
-/// The sum of the pseudo-random numbers of the positions below `end`. The sums are given and the
-/// numbers are their differences, so that a run costs two evaluations.
+/// The sum of the pseudo-random numbers of the positions below `end`. The number of a position is defined as the
+/// difference of two such sums, so a run costs two evaluations.
 fn below(end: u32) -> u64 {
     scramble(u64::from(end))
 }
 
-/// The positions of a message, as a sum that is the same however its runs are cut.
+/// Hash of the positions of a message, independent of how they are cut into runs.
 fn positions(from: Rank, to: Rank, runs: &[Run]) -> u64 {
     let sum = runs.iter().fold(0u64, |sum, run| {
         sum.wrapping_add(below(run.start.wrapping_add(run.len)).wrapping_sub(below(run.start)))
@@ -55,14 +54,14 @@ fn positions(from: Rank, to: Rank, runs: &[Run]) -> u64 {
     pair(from, to).wrapping_mul(sum)
 }
 
-/// The same for a message that is the `index`th operand of a fold.
+/// Like [`positions`], for a message that is the `index`th operand of a fold.
 fn operand(message: Message<'_>, index: u32) -> u64 {
     let sum = positions(message.from, message.to, message.runs);
-    // Most are the first.
+    // Most messages are the first operand.
     if index == 0 { sum } else { sum.wrapping_mul(scramble(u64::from(index)) | 1) }
 }
 
-/// The message with its port, and its runs in their order.
+/// Hash of a message with its port, and its runs in order.
 fn message(from: Rank, to: Rank, transfer: &Transfer) -> u64 {
     let ends = scramble(pair(from, to) ^ u64::from(transfer.port.0));
     transfer
@@ -77,7 +76,7 @@ impl Fingerprints {
         Fingerprints { sums: flow.lanes().iter().map(lane).collect() }
     }
 
-    /// Adds a message, or a part of it, that is the `index`th operand of a fold; 0 if it is stored.
+    /// Adds a message, or a part of one. `index` is its number among the operands of its fold; 0 if it is stored.
     pub(super) fn add_executed(
         &mut self,
         lane: LaneId,
@@ -132,19 +131,19 @@ impl Fingerprints {
         all.filter(|(_, sums)| is_wrong(sums)).map(|(at, _)| at).collect()
     }
 
-    /// Steps in which not every send meets a receive.
+    /// Steps in which the sends do not match the receives.
     pub(super) fn unmatched(&self) -> BTreeSet<(LaneId, StepId)> {
         self.steps(|sums| sums.sent != sums.received)
     }
 
-    /// Steps in which something else was executed than planned. With sums of barriers, each
-    /// message is executed `times` over.
+    /// Steps in which the messages executed are not those of the plans. In a barrier each message is executed
+    /// `times` times.
     pub(super) fn unplanned(&self, times: u64) -> BTreeSet<(LaneId, StepId)> {
         self.steps(|sums| sums.planned.wrapping_mul(times) != sums.executed)
     }
 }
 
-/// Checks the plan of one rank by itself. Returns what the rank sends, as a multiple of n.
+/// Checks the plan of one rank by itself. Returns the volume that the rank sends, as a multiple of n.
 pub(super) fn check_plan(
     flow: &dyn Flow,
     rank: Rank,
@@ -184,7 +183,7 @@ pub(super) fn check_plan(
             Collective::Gather => received_positions(lane),
             _ => sent_positions(lane),
         };
-        // Counted in units of the data: a position has as many as its lane's part.
+        // Count in units of the data: a position is as many units as its lane's part.
         let moved = |lane: &Lane| moved(lane) * u64::from(lane.part.weight());
         let units = plan.lanes.first().map_or(1, |lane| u64::from(lane.part.units));
         let (moved, expected) = (plan.lanes.iter().map(moved).sum(), expected * units);
@@ -196,7 +195,7 @@ pub(super) fn check_plan(
     total
 }
 
-/// Compares a plan with what the flow executes on its rank, but for the messages.
+/// Compares a plan, except its messages, with what the flow executes on its rank.
 fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>) {
     let mut differs = |lane: Option<usize>, step: Option<usize>, what| {
         let (lane, step) = (lane.map(LaneId), step.map(StepId));
@@ -216,7 +215,7 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
         if (port, part, window) != executed {
             differs(Some(index), None, "port, part or window");
         }
-        // Pairs stand in different positions on different ranks.
+        // Blocks of pairs have different positions on different ranks.
         let is_common = space.payload == Payload::Pairs || space.equals_on(&header.space, rank);
         if !is_common || !space.equals_on(flow.space(LaneId(index), rank), rank) {
             differs(Some(index), None, "positions or the order of their blocks");
@@ -226,7 +225,7 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
         }
         for (number, step) in steps.iter().enumerate().take(header.n_steps) {
             let port = |from, to| flow.port(LaneId(index), StepId(number), from, to);
-            // Who receives it has been compared with who sends it.
+            // Receives need no check: their ports are compared with those of the sends.
             if step.sends.iter().any(|send| send.port != port(rank, send.peer)) {
                 differs(Some(index), Some(number), "the port of a message");
             }
@@ -244,7 +243,7 @@ fn compare(flow: &dyn Flow, plan: &Plan, rank: Rank, found: &mut Vec<Violation>)
     }
 }
 
-/// Names the messages that do not meet in some steps.
+/// Reports the sends and receives that do not match in the given steps.
 pub(super) fn find_unmatched(
     flow: &dyn Flow,
     steps: &BTreeSet<(LaneId, StepId)>,

@@ -1,45 +1,43 @@
-//! The checker: executes all ranks' plans symbolically and proves that they do what the
-//! collective promises. It knows no algorithm and shares no code with the derivation.
+//! The checker: it executes the plans of all ranks symbolically and proves that they perform the collective. It
+//! knows no algorithm and shares no code with the derivation.
 //!
-//! Proved, all violations returned:
-//! 1. every plan keeps the local rules ([`Plan::validate`](super::Plan::validate)): what is stored
-//!    has room, of the lanes of one part no two touch one position, and each rank's positions of
-//!    pairs hold the block for every rank once at the start, and that from every rank in the end;
-//! 2. every send meets one receive of the same step, with the same port and runs: no rank waits for ever,
-//!    whatever the windows;
-//! 3. what is executed is what the plans list (flows can be executed without listing plans): lanes
-//!    with their ports, parts, windows, spaces and numbers of steps; the port of each message; of each
-//!    step that receives the action, the runs from each rank, the order of operands and the own
-//!    operand's place;
-//! 4. nothing is sent that is not there, no contribution is counted twice, nothing is
-//!    overwritten while it is still to be sent, also between lanes;
-//! 5. at the end every rank has what the collective gives it, all of it, with all
-//!    contributions: what it gets follows from the collective, not from the plan;
-//! 6. all ranks of an allreduce combine operands in the same order and grouping, so that
-//!    floating-point results have identical bits (algorithms.md section 5); a scan combines them in
-//!    the order of ranks;
-//! 7. the busiest rank sends at least what it must in any algorithm
-//!    ([`Collective::minimal_volume`](crate::Collective::minimal_volume));
-//! 8. volumes and steps are those of [`Expect`], where it names any.
+//! Proved; all violations are returned:
+//! 1. Every plan obeys the local rules ([`Plan::validate`](super::Plan::validate)): data that are stored have room;
+//!    no two lanes of one part access the same position; and in a space of pairs each rank's positions hold the
+//!    block for every rank once at the start, and the block from every rank once at the end.
+//! 2. Every send matches one receive of the same step, with the same port and runs: no rank waits for ever,
+//!    whatever the windows are.
+//! 3. The messages that are executed are those that the plans list (flows are executed without listing plans):
+//!    lanes with their ports, parts, windows, spaces and numbers of steps; the port of each message; and for each
+//!    step that receives, its action, the runs from each rank, the order of operands and the place of the rank's
+//!    own operand.
+//! 4. No position is sent that holds nothing, no contribution is counted twice, and no data are overwritten that
+//!    are still to be sent, even by another lane.
+//! 5. At the end every rank has all the data that the collective gives it, with all contributions. What these data
+//!    are follows from the collective, not from the plan.
+//! 6. All ranks of an allreduce combine operands in the same order and grouping, so floating-point results have
+//!    identical bits (algorithms.md section 5). A scan combines operands in the order of ranks.
+//! 7. The busiest rank sends at least the minimum of any algorithm
+//!    ([`Collective::minimal_volume`](crate::Collective::minimal_volume)).
+//! 8. Volumes and numbers of steps are those of [`Expect`], as far as it names any.
 //!
-//! As transfers keep positions, positions are proved in *tiles*, one independent of the other,
-//! by as many threads as the caller has ([`Checker::run`]). Where nothing is combined, contents
-//! are exact. Sets of contributors are bit sets up to [`EXACT_RANKS`] ranks and, for barriers,
-//! always. On more ranks they are sums of pseudo-random 64-bit numbers, one per rank, and two
-//! different multisets have the same sum with a probability of about 2^-64. Of scans they are
-//! intervals of ranks, which are exact. Point 2, the messages of point 3 and the expressions of
-//! point 6 are compared as 64-bit hashes, with the same probability of a mistake.
+//! As transfers keep positions, the proof is divided into *tiles* of positions that are independent of each other,
+//! and are executed by as many threads as the caller has ([`Checker::run`]). If nothing is combined, contents are
+//! exact. Sets of contributors are bit sets for up to [`EXACT_RANKS`] ranks, and always for barriers. On more ranks
+//! they are sums of pseudo-random 64-bit numbers, one per rank: two different multisets have the same sum with a
+//! probability of about 2^-64. For scans they are intervals of ranks, which are exact. Point 2, the messages of
+//! point 3 and the expressions of point 6 are compared as 64-bit hashes, with the same probability of an error.
 //!
 //! Not proved:
 //! - that ports use different links (see [`super::traffic()`]), and anything about time;
-//! - of reductions other than scans, that operands are combined in the order of ranks: operators
-//!   are taken to commute;
-//! - that volumes are minimal where [`Expect`] names none: point 7 bounds the busiest rank alone;
-//! - that the order in which the sends of a step are posted, and that of receives that are stored, is
-//!   the one that a schedule describes: no result depends on it;
-//! - that a flow tells the same whenever it is asked;
-//! - how counts are cut into parts, positions and segments ([`super::ir::layout`]), and how the engine
-//!   executes a plan.
+//! - for reductions other than scans, that operands are combined in the order of ranks: operators are assumed to
+//!   commute;
+//! - that volumes are minimal if [`Expect`] names none: point 7 bounds only the busiest rank;
+//! - that the order in which the sends of a step are posted, and the order of receives that are stored, are those
+//!   that a schedule describes: no result depends on them;
+//! - that a flow returns the same data at every call;
+//! - how counts are cut into parts, positions and segments ([`super::ir::layout`]), and how the engine executes a
+//!   plan.
 
 mod contents;
 mod execute;
@@ -64,31 +62,31 @@ pub use fault::{PlanFault, Violation, WrongContent};
 use local::Fingerprints;
 use values::Values;
 
-/// Up to this many ranks sets of contributors are bit sets.
+/// Largest number of ranks for which sets of contributors are bit sets.
 pub const EXACT_RANKS: u32 = 1024;
 
-/// Positions of a tile. With more, the cost of a message is shared by more; with fewer, the state of
-/// all ranks takes less memory.
+/// Positions of a tile. Larger tiles share the cost of a message among more positions, smaller tiles need less
+/// memory for the state of all ranks.
 const TILE_POSITIONS: u32 = 512;
-/// Contributors of a barrier that are tracked at once, in words of 64.
+/// Contributors of a barrier that are tracked at once, in 64-bit words.
 const BARRIER_WORDS: usize = 64;
 /// Plans in a unit of work.
 const PLANS_PER_UNIT: u32 = 64;
 
-/// What is expected beyond correctness.
+/// Properties to check beyond correctness.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expect {
-    /// Positions that every rank sends on every lane in all, if that is fixed: p - 1 for a
-    /// reduce-scatter or allgather of minimal volume, twice that for an allreduce.
+    /// Positions that every rank must send in total on every lane, if given: p - 1 for a reduce-scatter or
+    /// allgather of minimal volume, twice that for an allreduce.
     pub sent_per_rank: Option<u64>,
-    /// Positions that the root receives of a gather, or sends of a scatter, of each part of the
-    /// data: p - 1, if every block passes its port once.
+    /// Positions that the root of a gather must receive, or of a scatter send, of each part of the data, if given:
+    /// p - 1 if every block passes the root's port once.
     pub at_root: Option<u64>,
-    /// Steps of the longest lane: for a tree the fewest of each dimension, added up.
+    /// Steps of the longest lane, if given: for a tree the sum over the dimensions of the fewest steps.
     pub steps: Option<u32>,
 }
 
-/// A proof in units of work that do not depend on each other.
+/// A proof, divided into independent units of work.
 #[derive(Debug)]
 pub struct Checker<'a> {
     flow: &'a dyn Flow,
@@ -96,21 +94,21 @@ pub struct Checker<'a> {
     units: Vec<Unit>,
     /// Lanes whose tiles do not cover their positions.
     uncovered: Vec<LaneId>,
-    /// How often each message of a barrier is executed: once for every group of contributors.
+    /// Number of executions of each message of a barrier: one for every group of contributors.
     times: u64,
-    /// Memory of executions that have ended.
+    /// Memory of finished executions, for reuse.
     idle: Mutex<Vec<TileScratch>>,
 }
 
 #[derive(Debug)]
 enum Unit {
-    /// The plans of some ranks, each by itself.
+    /// The plans of ranks `first..end`, each checked by itself.
     Plans { first: u32, end: u32 },
-    /// Some positions of the lanes of one part, for contributors from `base` on.
+    /// A tile of the lanes of one part, with the contributors from `base` on.
     Tile { lanes: Vec<LaneId>, tile: Tile, base: u32 },
 }
 
-/// What a unit of work found.
+/// The results of a unit of work.
 #[derive(Debug)]
 pub struct Findings {
     violations: Vec<Violation>,
@@ -125,9 +123,9 @@ impl std::fmt::Debug for dyn Flow + '_ {
     }
 }
 
-/// Checks all at once, in one thread.
+/// Checks a flow completely in one thread.
 ///
-/// Returns every violation found; none means that the plans are proved.
+/// Returns all violations; if there are none, the plans are proved.
 pub fn check(flow: &dyn Flow, expect: Expect) -> Vec<Violation> {
     let checker = Checker::new(flow, expect);
     let findings = (0..checker.n_units()).map(|unit| checker.run(unit));
@@ -172,7 +170,7 @@ impl<'a> Checker<'a> {
         checker
     }
 
-    /// Words of a bit set of contributors; `None` if sets are sums.
+    /// Number of words of a bit set of contributors; `None` if sets are sums.
     fn words(&self) -> Option<usize> {
         let words = self.flow.n_ranks().div_ceil(64) as usize;
         match is_barrier(self.flow) {
@@ -196,7 +194,7 @@ impl<'a> Checker<'a> {
         self.units.len()
     }
 
-    /// Does a unit of work; in any order, in any thread.
+    /// Performs a unit of work. Units may be performed in any order, in any thread.
     ///
     /// # Panics
     /// If `unit` is not below [`Checker::n_units`].
@@ -231,7 +229,7 @@ impl<'a> Checker<'a> {
         found
     }
 
-    /// The verdict on what all units have found.
+    /// The violations found by all units together.
     pub fn conclude(&self, findings: impl IntoIterator<Item = Findings>) -> Vec<Violation> {
         let (mut local, mut executed) = (Vec::new(), Vec::new());
         let mut fingerprints = Fingerprints::new(self.flow);
@@ -247,7 +245,7 @@ impl<'a> Checker<'a> {
         }
         let on_all =
             |lane, step, fault| Violation { rank: Rank(0), lane, step, position: None, fault };
-        // Of messages that do not meet, or that break a rule, it has been said what is wrong.
+        // The faults of messages that do not match, or that break a rule, have already been reported.
         let has_fault = |local: &[Violation], at| {
             unmatched.contains(&at)
                 || local.iter().any(|found| found.lane.zip(found.step) == Some(at))

@@ -1,19 +1,19 @@
-//! The order in which operands reach ranks.
+//! The order in which ranks receive operands.
 
 use std::collections::HashMap;
 
 use crate::names::Rank;
 use crate::plan::ir::runs::Run;
 
-/// Counts the operands of each fold of a step as they arrive. Operands of one fold have the same
-/// runs, and operands of two share no position, so that the first position tells folds apart.
+/// Counts the operands of each fold of a step as they arrive. Operands of one fold have the same runs, and operands
+/// of different folds share no position, so the first position identifies a fold.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
-    /// The steps so far; 0 is none.
+    /// Number of steps so far; 0 before the first.
     step: u32,
-    /// By rank, the fold that the first operand of its last step belongs to.
+    /// By rank, the fold of the first operand of the rank's last step.
     first: Vec<OpenFold>,
-    /// Operands of the step's other folds, by rank and first position.
+    /// Numbers of operands of the step's other folds, by rank and first position.
     others: HashMap<(Rank, u32), u32>,
 }
 
@@ -39,7 +39,7 @@ impl Operands {
         self.others.clear();
     }
 
-    /// The index of the next operand at `to` with these runs, among those of its fold.
+    /// The number, within its fold, of the next operand that `to` receives with these runs.
     pub(super) fn next(&mut self, to: Rank, runs: &[Run]) -> u32 {
         let Some(&Run { start, .. }) = runs.first() else { return 0 };
         let first = &mut self.first[to.index()];

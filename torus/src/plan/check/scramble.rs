@@ -1,8 +1,8 @@
-//! Pseudo-random numbers that stand for things.
+//! Pseudo-random numbers that represent ranks and other numbers in sums and hashes.
 
 use crate::names::Rank;
 
-/// The number that stands for a rank in sums.
+/// The number that represents a rank in sums.
 pub(super) fn number(rank: Rank) -> u64 {
     scramble(u64::from(rank.0) + 1)
 }

@@ -1,5 +1,5 @@
-//! What all ranks hold in the positions of a tile: one strip of positions per rank, cut into
-//! pieces. The cost of a message is that of its runs, not of its positions.
+//! The contents of a tile's positions on all ranks: one strip of positions per rank, divided into pieces. The cost
+//! of a message is that of its runs, not of its positions.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use super::contents::{Content, ValueChunks, ValuePart, ends};
 use super::values::{Value, Values};
 use crate::names::Rank;
 
-/// A piece of a strip, up to where the next one starts.
+/// A piece of a strip; it ends where the next piece starts.
 #[derive(Clone, Copy, Debug)]
 struct StripPiece {
     start: u16,
-    /// It was not sent since it was written.
+    /// True if the piece has not been sent since it was written.
     is_live: bool,
     content: Content,
 }
@@ -27,7 +27,7 @@ pub(super) struct Strips {
 }
 
 impl Strips {
-    /// Makes the strips of `n_ranks` ranks `width` positions long, with nothing in them.
+    /// Resets the strips of `n_ranks` ranks to `width` positions that hold nothing.
     pub(super) fn reset(&mut self, n_ranks: u32, width: u32) {
         self.width = width;
         self.chunks.clear();
@@ -39,7 +39,8 @@ impl Strips {
         }
     }
 
-    /// The piece that starts at `at`, cut off there if need be; `index` is the one that holds `at`.
+    /// Splits piece `index`, which contains position `at`, unless it starts there. Returns the piece that starts at
+    /// `at`.
     fn split(&mut self, rank: Rank, mut index: usize, at: u32) -> usize {
         let strip = &mut self.strips[rank.index()];
         if at >= self.width {
@@ -63,18 +64,18 @@ impl Strips {
         index
     }
 
-    /// The pieces of exactly some positions.
+    /// Splits pieces so that some of them cover exactly `range`, and returns these.
     fn cut_out(&mut self, rank: Rank, range: &Range<u32>) -> Range<usize> {
         let strip = &self.strips[rank.index()];
         let first = strip.partition_point(|piece| u32::from(piece.start) <= range.start) - 1;
         let first = self.split(rank, first, range.start);
-        // Mostly the next piece is behind the range, or the one after it.
+        // Usually the range ends with this piece or the next one.
         let next = &self.strips[rank.index()][first + 1..];
         let last = next.iter().take_while(|piece| u32::from(piece.start) <= range.end).count();
         first..self.split(rank, first + last, range.end)
     }
 
-    /// Makes one piece of some positions.
+    /// Replaces pieces by a single one.
     fn replace(&mut self, rank: Rank, pieces: Range<usize>, piece: StripPiece) {
         let strip = &mut self.strips[rank.index()];
         strip[pieces.start] = piece;
@@ -83,14 +84,14 @@ impl Strips {
         }
     }
 
-    /// Puts `content` into some positions; it is to be sent, or to stay.
+    /// Writes `content` into `range`. It is then to be sent, or kept.
     pub(super) fn write(&mut self, rank: Rank, range: &Range<u32>, content: Content) {
         let pieces = self.cut_out(rank, range);
         let piece = StripPiece { start: range.start as u16, is_live: true, content };
         self.replace(rank, pieces, piece);
     }
 
-    /// Puts into some positions what `change` makes of what they hold, as one content.
+    /// Replaces the content of `range`, as one content, by the result of `change`.
     pub(super) fn update(
         &mut self,
         rank: Rank,
@@ -107,7 +108,7 @@ impl Strips {
         );
     }
 
-    /// What some positions hold, as one content, which has been sent then.
+    /// Returns the content of `range` as one content, and marks it as sent.
     pub(super) fn send(&mut self, rank: Rank, range: &Range<u32>) -> Content {
         let pieces = self.cut_out(rank, range);
         let content = self.join(rank, pieces.clone());
@@ -130,7 +131,7 @@ impl Strips {
         }
     }
 
-    /// The contents of some positions, piece by piece.
+    /// The contents of `range`, piece by piece.
     pub(super) fn contents(
         &mut self,
         rank: Rank,
@@ -143,8 +144,8 @@ impl Strips {
         all.map(|(piece, end)| (u32::from(piece.start)..end, piece.content)).collect()
     }
 
-    /// Puts `content` into some positions, as [`Strips::write`] does. Returns the first of them that
-    /// was not sent since it was written and that held other contributions.
+    /// Writes `content` into `range`, as [`Strips::write`] does. Returns the first position that was not sent since
+    /// it was written and that held other contributions.
     pub(super) fn overwrite(
         &mut self,
         rank: Rank,
@@ -166,7 +167,7 @@ impl Strips {
         lost
     }
 
-    /// Marks the values that strips hold, where there are no chunks.
+    /// Marks the values that strips hold; valid only if there are no chunks.
     pub(super) fn mark(&self, is_held: &mut [bool]) {
         for value in self.strips.iter().flatten().filter_map(|piece| piece.content.value()) {
             if let Some(is_held) = is_held.get_mut(value.number() as usize) {

@@ -1,54 +1,53 @@
-//! What a position can hold: whose contributions, combined in which order.
+//! The values that a position can hold: sets of contributions, and the order in which they were combined.
 
 use super::expected::Expected;
 use super::scramble::number;
 use crate::names::Rank;
 
-/// What a position holds, or several alike.
+/// The value in a position, or in several positions with the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value(u32);
 
 impl Value {
-    /// What is in a position that nobody has given anything.
+    /// The value of a position into which nothing has been written.
     pub(super) const NOTHING: Value = Value(Value::END);
 
-    /// All values have smaller numbers, but for [`Value::NOTHING`].
+    /// The number of [`Value::NOTHING`]; all other values have smaller numbers.
     pub(super) const END: u32 = u32::MAX >> 1;
 
-    /// What a rank gives.
+    /// The contribution of a rank.
     pub(super) fn of(rank: Rank) -> Self {
         Value(rank.0)
     }
 
-    /// A number that tells it from all others.
+    /// The number that identifies the value.
     pub(super) fn number(self) -> u32 {
         self.0
     }
 
-    /// The value of a number.
+    /// The value with a given number.
     pub(super) fn from_number(number: u32) -> Self {
         Value(number)
     }
 }
 
-/// All values of an execution, in the representation that their collective needs. The first are
-/// what the ranks give.
+/// All values of an execution, in the representation that the collective needs. The first values are the
+/// contributions of the ranks.
 #[derive(Debug)]
 pub(super) struct Values {
     n_ranks: u32,
     sets: Sets,
-    /// The expressions that combined the values, as 64-bit hashes; empty where nobody compares
-    /// them.
+    /// 64-bit hashes of the expressions that computed the values; empty if they are not compared.
     orders: Vec<u64>,
-    /// Numbers of values that nothing holds any more.
+    /// Numbers of values that no position holds any more.
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
 enum Sets {
-    /// Nothing is ever combined: a value is what one rank gave.
+    /// Nothing is combined: a value is the contribution of one rank.
     Single,
-    /// Contributors as bits, those of ranks from `base` on.
+    /// Sets of contributors as bits, for the ranks from `base` on.
     Bits {
         /// 64-bit words per set.
         words: usize,
@@ -56,16 +55,16 @@ enum Sets {
         base: u32,
         bits: Vec<u64>,
     },
-    /// Sums of pseudo-random 64-bit numbers, one per rank: two different multisets agree with a
+    /// Sums of pseudo-random 64-bit numbers, one per rank: two different multisets have the same sum with a
     /// probability of about 2^-64.
     Sums(Vec<u64>),
-    /// For scans: consecutive ranks, combined in their order, as the first and the one after the
-    /// last. Of an expression whose operands are in the order of ranks every part is such a run.
-    /// `None` stands for everything else.
+    /// For scans: consecutive ranks combined in their order, as the first rank and one past the last. If an
+    /// expression has its operands in the order of ranks, each of its subexpressions is such a run. `None` stands
+    /// for everything else.
     Runs(Vec<Option<(u32, u32)>>),
 }
 
-/// The hash of "`a` combined with `b`, in this order"; operands begin as pseudo-random numbers.
+/// Hash of "`a` combined with `b`, in this order". The hashes of contributions are pseudo-random numbers.
 fn combined(a: u64, b: u64) -> u64 {
     (a.rotate_left(23) ^ b).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
@@ -76,17 +75,17 @@ impl Values {
         Values::new(n_ranks, Sets::Single)
     }
 
-    /// Values with exact sets of `words * 64` contributors.
+    /// Values with exact sets of up to `words * 64` contributors.
     pub(super) fn bits(n_ranks: u32, words: usize) -> Self {
         Values::new(n_ranks, Sets::Bits { words, base: 0, bits: Vec::new() })
     }
 
-    /// Values with sums for sets.
+    /// Values with sums as sets.
     pub(super) fn sums(n_ranks: u32) -> Self {
         Values::new(n_ranks, Sets::Sums(Vec::new()))
     }
 
-    /// Values with runs of consecutive ranks for sets.
+    /// Values with runs of consecutive ranks as sets.
     pub(super) fn runs(n_ranks: u32) -> Self {
         Values::new(n_ranks, Sets::Runs(Vec::new()))
     }
@@ -95,7 +94,7 @@ impl Values {
         Values { n_ranks, sets, orders: Vec::new(), free: Vec::new() }
     }
 
-    /// Forgets all but what the ranks give; contributors are tracked from `new_base` on.
+    /// Forgets all values except the contributions; contributors are tracked from `new_base` on.
     pub(super) fn reset(&mut self, new_base: u32, has_orders: bool) {
         let n_ranks = self.n_ranks as usize;
         let numbers = || Rank::first(n_ranks as u32).map(number);
@@ -127,7 +126,7 @@ impl Values {
         self.free.clear();
     }
 
-    /// Number of values, whether something holds them or not.
+    /// Number of values, including those that no position holds.
     pub(super) fn len(&self) -> usize {
         match &self.sets {
             Sets::Single => self.n_ranks as usize,
@@ -137,20 +136,20 @@ impl Values {
         }
     }
 
-    /// Numbers of forgotten values that new values can take.
+    /// Number of forgotten values whose numbers can be reused.
     pub(super) fn n_free(&self) -> usize {
         self.free.len()
     }
 
-    /// Keeps only the values that are marked, and what the ranks give.
+    /// Forgets all values that are not marked, except the contributions.
     pub(super) fn retain(&mut self, is_held: &[bool]) {
         let made = self.n_ranks..self.len() as u32;
         self.free.clear();
         self.free.extend(made.filter(|&value| !is_held[value as usize]));
     }
 
-    /// `left` combined with `right`, and whether a contribution is in both. Only bits and runs show
-    /// that here; sums are then wrong at the end. A value combined with nothing stays what it is.
+    /// Combines `left` with `right`, and returns whether a contribution is in both. Only bit sets and runs detect
+    /// that here; with sums the result is wrong at the end. A value combined with nothing is unchanged.
     pub(super) fn combine(&mut self, left: Value, right: Value) -> (Value, bool) {
         if left == Value::NOTHING || right == Value::NOTHING {
             return (if left == Value::NOTHING { right } else { left }, false);
@@ -159,7 +158,7 @@ impl Values {
         let at = self.free.pop().map_or(self.len(), |free| free as usize);
         let mut is_repeated = false;
         match &mut self.sets {
-            // Only reductions combine: a local rule.
+            // Does not occur: a local rule allows only reductions to combine.
             Sets::Single => return (left, false),
             Sets::Bits { words, bits, .. } => {
                 let words = *words;
@@ -191,7 +190,7 @@ impl Values {
         (Value(at as u32), is_repeated)
     }
 
-    /// True if two values are of the same contributors.
+    /// True if two values have the same contributors.
     pub(super) fn are_of_the_same(&self, a: Value, b: Value) -> bool {
         if a == b || a == Value::NOTHING || b == Value::NOTHING {
             return a == b;
@@ -207,7 +206,7 @@ impl Values {
         }
     }
 
-    /// True if a value has the contributions expected; in a scan, in the order of ranks.
+    /// True if a value has exactly the expected contributions, and in a scan combined in the order of ranks.
     pub(super) fn is_complete(&self, value: Value, expected: &Expected) -> bool {
         let at = value.0 as usize;
         match &self.sets {
@@ -219,8 +218,7 @@ impl Values {
         }
     }
 
-    /// True if a value combines ranks that are no run of consecutive ones in their order, where that
-    /// is asked.
+    /// True if, in a scan, a value is not the combination of consecutive ranks in their order.
     pub(super) fn is_out_of_order(&self, value: Value) -> bool {
         match &self.sets {
             Sets::Runs(runs) => value != Value::NOTHING && runs[value.0 as usize].is_none(),
@@ -228,12 +226,12 @@ impl Values {
         }
     }
 
-    /// The expression that made a value, where expressions are kept.
+    /// The hash of the expression that computed a value, if expressions are compared.
     pub(super) fn order(&self, value: Value) -> Option<u64> {
         self.orders.get(value.0 as usize).copied()
     }
 
-    /// Whose contribution a value is, where nothing is combined: `None` if nobody's.
+    /// The rank whose contribution a value is, if nothing is combined; `None` for [`Value::NOTHING`].
     pub(super) fn source(&self, value: Value) -> Option<Rank> {
         (matches!(self.sets, Sets::Single) && value != Value::NOTHING).then_some(Rank(value.0))
     }

@@ -1,10 +1,10 @@
-//! Whole blocks dealt to lanes.
+//! Lanes that move whole blocks, dealt to them in turns.
 //!
-//! Where each lane moves a part of every block, these parts are short, and messages of many have to be packed. Here
-//! a lane moves whole blocks, as many as every other, or as its weight in the split: those whose coordinates add up to
-//! one of its turns, modulo all. Along each line of any dimension every lane then has its turn again and again, so in
-//! whichever dimension a lane begins, soon all ranks have as much to pass on. The messages are those of a walk, without
-//! the blocks of others.
+//! If each lane moves a part of every block, these parts are short, and messages of many parts have to be packed.
+//! Here a lane moves whole blocks: an equal number, or its weight in the split. Each lane has some of the turns,
+//! and moves the blocks whose sum of coordinates, modulo the number of turns, is one of its turns. Along each line
+//! of any dimension the lanes therefore alternate, so in whichever dimension a lane begins, all ranks soon have
+//! equal amounts to pass on. The messages are those of a walk, without the blocks of other lanes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,19 +22,19 @@ use crate::plan::ir::members::{CoordSet, Tile};
 use crate::plan::ir::runs::{Run, Runs};
 use crate::plan::ir::view::{DependsOn, StepView};
 
-/// How many blocks have coordinates that add up to a number, modulo the turns.
+/// Numbers of blocks by the sum of their coordinates, modulo the number of turns.
 type CountsBySum = SmallVec<[u64; 12]>;
 
-/// By position in row-major order, the lane that moves its block.
+/// The lane that moves each block, by position in row-major order.
 #[derive(Clone, Debug)]
 pub struct Deal {
     lane_of: Arc<[u8]>,
-    /// By sum of coordinates, modulo as many as there are, the lane whose turn it is.
+    /// The lane of each turn.
     turns: Arc<[u8]>,
 }
 
 impl Deal {
-    /// The blocks of a shape, dealt to lanes in turns; at most 256 of them.
+    /// The blocks of a shape, dealt in turns to at most 256 lanes.
     pub fn new(shape: &Shape, turns: &[u32]) -> Self {
         let turns: Arc<[u8]> = turns.iter().map(|&lane| lane as u8).collect();
         let of_vertex = |vertex: Vertex| {
@@ -44,7 +44,7 @@ impl Deal {
         Deal { lane_of: shape.vertices().map(of_vertex).collect(), turns }
     }
 
-    /// The part of some runs that a lane moves.
+    /// Collects in `found` the part of `runs` that a lane moves.
     fn of_lane(&self, lane: u8, runs: &[Run], found: &mut Runs) {
         found.clear();
         for position in runs.iter().flat_map(|run| run.start..run.end()) {
@@ -58,8 +58,8 @@ impl Deal {
         }
     }
 
-    /// By coordinate of dimension `dim`, the most of a lane's blocks in a product of sets, of each dimension one of
-    /// those of its coordinates.
+    /// By coordinate of dimension `dim`, the most blocks of a lane in any product of that coordinate's set with one
+    /// set of every other dimension.
     fn most(&self, lane: u8, dim: usize, sets: &[Vec<Cow<'_, CoordSet>>]) -> Vec<u64> {
         let n = self.turns.len();
         let count = |set: &Cow<'_, CoordSet>| {
@@ -68,7 +68,7 @@ impl Deal {
             members.for_each(|member| counts[member as usize % n] += 1);
             counts
         };
-        // As many as add up to a number, of the members of both.
+        // The number of pairs of members of both sets whose sum is `sum`.
         let at = |a: &CountsBySum, b: &CountsBySum, sum: usize| -> u64 {
             (0..n).map(|of_a| a[of_a] * b[(sum + n - of_a) % n]).sum()
         };
@@ -90,7 +90,7 @@ impl Deal {
     }
 }
 
-/// The pass of one lane.
+/// The pass of one lane: the messages of `walk` without the blocks of other lanes.
 #[derive(Debug)]
 pub struct DealtPass {
     pub walk: WalkPass,
@@ -111,7 +111,8 @@ impl Pass for DealtPass {
         self.walk.tiles(most)
     }
 
-    /// Lines have their blocks at different times.
+    /// The lines of a step do not all have their blocks at the same time, so senders are listed, with the largest
+    /// amounts.
     fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
         let StepView::Lines(mut lines) = self.walk.view(step, except) else {
             return StepView::Messages(None);
@@ -151,7 +152,7 @@ mod tests {
     use crate::plan::{Split, max_ports};
 
     proptest! {
-        /// Along every line of every dimension all lanes have as many blocks, but for one.
+        /// Along every line of every dimension the numbers of blocks of any two lanes differ by at most one.
         #[test]
         fn lanes_take_turns_on_every_line(sizes in prop::collection::vec(1u32..8, 1..=3), on_node in 1u32..4) {
             let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();

@@ -1,5 +1,5 @@
-//! What all ranks of a schedule share, made once: walks, orders, sets. One rank's plan and all
-//! ranks' messages are read from it.
+//! The data that all ranks of a schedule share: walks, orders, sets, each computed once. One rank's plan and all
+//! ranks' messages are derived from it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,19 +35,19 @@ use crate::plan::ir::view::{DependsOn, StepView};
 pub struct Expansion {
     collective: Collective,
     root: Rank,
-    /// Who has all from the start: what passes send there is left out.
+    /// The rank that has all data at the start, if there is one; messages of passes to it are omitted.
     complete: Option<Rank>,
     torus: Arc<Torus>,
     headers: Vec<LaneHeader>,
     lanes: Vec<Passes>,
 }
 
-/// A lane's passes, each with the lane's steps that are its own.
+/// A lane's passes, each with its range of the lane's steps.
 #[derive(Clone, Debug, Default)]
 struct Passes(Vec<(Range<usize>, Arc<dyn Pass>)>);
 
 impl Passes {
-    /// Adds a pass behind the others.
+    /// Appends a pass.
     fn push(&mut self, pass: impl Pass + 'static) {
         let first = self.n_steps();
         self.0.push((first..first + pass.n_steps(), Arc::new(pass)));
@@ -58,14 +58,14 @@ impl Passes {
     }
 }
 
-/// What all ranks know of a lane, and its passes.
+/// The header of a lane, and its passes.
 type ExpandedLane = (LaneHeader, Passes);
 
 impl Schedule {
-    /// What all ranks share.
+    /// Expands the schedule into the data that all ranks share.
     ///
     /// # Errors
-    /// As [`Schedule::validate`].
+    /// The errors of [`Schedule::validate`].
     pub fn expand(&self) -> Result<Expansion, ScheduleError> {
         self.validate()?;
         let schedule = self;
@@ -93,8 +93,8 @@ impl Schedule {
 }
 
 impl Expansion {
-    /// The same lanes again and again on as many ports, each with its part of the data: what software does
-    /// that drives more ports than a torus has directions.
+    /// The lanes repeated cyclically on `ports` ports, each with an equal part of the data: models software that
+    /// drives more ports than a torus has directions.
     #[must_use]
     pub fn on_ports(self, ports: u32) -> Self {
         let Expansion { headers, lanes, .. } = self;
@@ -113,7 +113,7 @@ impl Expansion {
         Expansion { headers, lanes, ..self }
     }
 
-    /// The pass that a lane's step belongs to, and which of its steps it is.
+    /// The pass to which a lane's step belongs, and the number of the step in that pass.
     fn pass(&self, lane: LaneId, step: StepId) -> (&dyn Pass, usize) {
         let Passes(passes) = &self.lanes[lane.index()];
         let found = passes.iter().find(|(steps, _)| step.index() < steps.end);
@@ -182,7 +182,7 @@ impl Flow for Expansion {
         }
     }
 
-    /// Costs O(steps x sizes of the dimensions) plus what it lists; no rank is enumerated.
+    /// Costs O(steps x sizes of the dimensions) plus the size of the result; ranks are not enumerated.
     ///
     /// # Panics
     /// If `rank` is not below the number of ranks.
@@ -206,8 +206,8 @@ impl Flow for Expansion {
     }
 }
 
-/// One lane of a walk: port q < D starts at the q-th dimension with links, ports D.. are the
-/// mirrored forms of ports 0.. (Bine, appendix D.4; Swing, section 4.1).
+/// One lane of a walk: port q < D starts at the q-th dimension with links; ports D.. are the mirrored forms of
+/// ports 0.. (Bine, appendix D.4; Swing, section 4.1).
 fn walk_lane(
     schedule: &Schedule,
     recipe: &WalkRecipe,
@@ -256,15 +256,15 @@ fn walk_lane(
         [fold(&sizes, &nodes, Action::Reduce), fold(&nodes, walk.sizes(), Action::Reduce)];
     inwards.into_iter().flatten().for_each(|pass| passes.push(pass));
     if recipe.form == WalkForm::Latency {
-        // A barrier has nothing that could be combined in another order.
+        // In a barrier nothing is combined, so folds need no order.
         let combines = payload == Payload::Vector;
         passes.push(LatencyPass::new(torus.clone(), walk.clone(), combines));
     }
     for &phase in phases.iter().filter(|_| recipe.form != WalkForm::Latency) {
         let (torus, walk, order) = (torus.clone(), walk.clone(), order.clone());
         let pass = WalkPass::new(torus, walk, order, phase, root, is_whole);
-        // A reduce-scatter leaves blocks in path order, and an allgather needs them so: one more
-        // exchange puts them right, after the former and before the latter.
+        // A reduce-scatter leaves blocks in path order, and an allgather starts from path order: one more exchange
+        // restores rank order, after a reduce-scatter and before an allgather.
         let puts_right = is_resent && phase.routing == Routing::Toward;
         if puts_right && phase.backwards {
             passes.push(resend(true));
@@ -281,7 +281,7 @@ fn walk_lane(
     }
     let outwards = [fold(&nodes, walk.sizes(), Action::Copy), fold(&sizes, &nodes, Action::Copy)];
     outwards.into_iter().flatten().for_each(|pass| passes.push(pass));
-    // Lanes that have whole blocks share a space.
+    // Lanes that move whole blocks share one space.
     let part = match deal {
         Some(_) => Part::WHOLE,
         None => schedule.split.part(port, schedule.ports),
@@ -296,7 +296,7 @@ fn walk_lane(
     Ok((header, passes))
 }
 
-/// The blocks in a position order.
+/// The blocks in a position order, as a listing.
 fn listed(torus: &Torus, order: &PositionOrder) -> BlockOrder {
     let blocks: Vec<Block> =
         order.nodes().into_iter().map(|node| Block(torus.rank_on(node).0)).collect();
@@ -331,14 +331,14 @@ fn linear_lanes(torus: &Arc<Torus>, schedule: &Schedule) -> Vec<ExpandedLane> {
     lanes(space, schedule, linear::passes(torus, root, from_root, schedule.ports))
 }
 
-/// One lane for each port, with its part of the vector.
+/// One lane for each port, with the port's part of the vector.
 fn prefix_lanes(n_ranks: u32, schedule: &Schedule, how: PrefixSteps) -> Vec<ExpandedLane> {
     let is_exclusive = schedule.collective.sums() == Sums::Before;
     let pass = |_| PrefixPass::new(n_ranks, how, is_exclusive);
     lanes(whole_vector(), schedule, (0..schedule.ports).map(pass))
 }
 
-/// One lane for each tree, as many as there are ports and trees.
+/// One lane for each tree: the smaller of the numbers of ports and trees.
 fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule, trees: Trees) -> Vec<ExpandedLane> {
     let trees = Arc::new(trees);
     let action = schedule.collective.along_trees().unwrap_or_default();
@@ -349,12 +349,12 @@ fn tree_lanes(torus: &Arc<Torus>, schedule: &Schedule, trees: Trees) -> Vec<Expa
     lanes(whole_vector(), schedule, (0..n_parts).map(pass))
 }
 
-/// A space in which every message carries all of the vector's part.
+/// A space with one position: every message carries the lane's whole part of the vector.
 fn whole_vector() -> Space {
     Space { payload: Payload::Vector, n_positions: 1, order: BlockOrder::Identity }
 }
 
-/// A lane with its header for each port, of one pass each.
+/// One lane for each pass, with its header.
 fn lanes<P: Pass + 'static>(
     space: Space,
     schedule: &Schedule,

@@ -1,11 +1,10 @@
-//! Ranks beyond the core of a latency form: they give their vector to a rank of the core before
-//! the walk, and get the result from it afterwards (algorithms.md, section 5; Thakur et al.,
-//! IJHPCA 19(1), 2005, section 3.1). Where a node has a leader its other ranks fold onto that
-//! first, so that nothing else leaves the node.
+//! Folding of the ranks outside the core of a latency form: they send their vectors to a rank of the core before
+//! the walk, and receive the result from it afterwards (algorithms.md, section 5; Thakur et al., IJHPCA 19(1),
+//! 2005, section 3.1). If a node has a leader, its other ranks fold onto the leader first, so that no other vector
+//! leaves the node.
 //!
-//! The core has the coordinates below its size in every dimension. A node beyond it folds onto
-//! the one that has its coordinates modulo the core's sizes: one step, whatever the number of
-//! dimensions.
+//! The core has the coordinates below its size in every dimension. A node outside it folds onto the node with its
+//! coordinates modulo the core's sizes, in one step for all dimensions.
 
 use std::sync::Arc;
 
@@ -20,20 +19,20 @@ use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{MessagesKey, StepView};
 
-/// One step: towards the core, combining, or away from it.
+/// One step: towards the core, with a reduction, or away from it, with a copy.
 #[derive(Debug)]
 pub struct FoldPass {
     torus: Arc<Torus>,
-    /// Sizes of what takes part.
+    /// By dimension, number of coordinates that take part.
     all: SmallVec<[u32; 4]>,
-    /// Sizes of the core.
+    /// By dimension, size of the core.
     core: SmallVec<[u32; 4]>,
     action: Action,
 }
 
 impl FoldPass {
-    /// The step of coordinates below the sizes `all` towards the core if `action` combines, else
-    /// the one back; `None` if nobody is beyond the core.
+    /// The step of the coordinates below the sizes `all`: towards the core if `action` combines, else away from it.
+    /// `None` if no coordinate is outside the core.
     pub fn new(torus: &Arc<Torus>, all: &[u32], core: &[u32], action: Action) -> Option<Self> {
         let is_folded = core.iter().zip(all).any(|(core, all)| core < all);
         let torus = torus.clone();
@@ -44,14 +43,14 @@ impl FoldPass {
         at.is_below(&self.all)
     }
 
-    /// The node of the core for the one at `at`: itself if it is in the core.
+    /// The node of the core that the node at `at` folds onto: itself if it is in the core.
     fn proxy(&self, at: Coord) -> Vertex {
         let parts: SmallVec<[u32; 8]> =
             self.core.iter().enumerate().map(|(dim, size)| at[dim] % size).collect();
         self.torus.shape.vertex(Coord::new(&parts))
     }
 
-    /// All nodes that fold onto the one at `at` of the core, without itself, by number.
+    /// All other nodes that fold onto the node at `at` of the core, by number.
     fn clients(&self, at: Coord) -> SmallVec<[Vertex; 2]> {
         let shape = &self.torus.shape;
         let mut nodes: SmallVec<[Vertex; 2]> = SmallVec::from_slice(&[Vertex(0)]);
@@ -103,7 +102,7 @@ impl Pass for FoldPass {
                     }
                 }
             }
-            // The leader of who takes no part has its vector.
+            // The leader of a rank that takes no part already has its vector.
             PassScope::Rank(_, at) if !self.takes_part(at) => {}
             PassScope::Rank(_, at) => match (shape.vertex(at), proxy(shape.vertex(at), at)) {
                 (node, Some(proxy)) => visit_pair(node, proxy),

@@ -1,9 +1,9 @@
-//! The pass of a latency form: in every round all ranks of a group exchange what they have, whole.
+//! The pass of a latency form: in every round all ranks of a group exchange their whole vectors.
 //!
-//! A round is a step of the walk, or several that are fused. Then a rank sends to whomever any part of
-//! these steps, one after the other, leads: what it would get along the way it gets from the first
-//! hands. As groups nest, everyone whom it hears from stands for another group (algorithms.md,
-//! sections 1 and 5).
+//! A round is a step of the walk, or several fused steps. In a round of fused steps a rank sends to every rank that
+//! any subset of these steps, one after the other, leads to: each contribution comes directly from its first owner
+//! instead of by way of other ranks. As groups nest, every message that a rank receives comes from another group
+//! (algorithms.md, sections 1 and 5).
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{LineStep, ProductStep, StepView};
 
-/// All rounds of a walk.
+/// The pass over all rounds of a walk.
 #[derive(Debug)]
 pub struct LatencyPass {
     torus: Arc<Torus>,
     walk: Arc<Walk>,
-    /// By step of the walk, the least coordinate of the group of every coordinate of its dimension
-    /// before it. `None` where folds have no order, as nothing is combined.
+    /// By step of the walk and coordinate of its dimension, the least coordinate of the coordinate's group before
+    /// the step. `None` if nothing is combined, so that folds need no order.
     leaders: Option<Vec<Vec<u32>>>,
 }
 
-/// By dimension of a round, the group of a rank.
+/// The group of a rank, as its least coordinate in each dimension of a round.
 type Group = SmallVec<[u32; 4]>;
 
 impl LatencyPass {
-    /// The pass over `walk`; with operands in an order in which all ranks compute the same
-    /// expression, if they are combined.
+    /// The pass over `walk`. If operands are combined, they are ordered such that all ranks compute the same
+    /// expression.
     pub fn new(torus: Arc<Torus>, walk: Arc<Walk>, combines: bool) -> Self {
         let leaders = combines.then(|| group_leaders(&walk));
         LatencyPass { torus, walk, leaders }
@@ -45,24 +45,24 @@ impl LatencyPass {
         &self.walk.steps()[self.walk.rounds()[round].clone()]
     }
 
-    /// Whether a node is among the walk's coordinates.
+    /// True if a node's coordinates are inside the walk.
     fn takes_part(&self, at: Coord) -> bool {
         at.is_below(self.walk.sizes())
     }
 
-    /// Whom a rank sends to in a round.
+    /// The ranks to which a rank sends in a round, as coordinates.
     fn receivers(&self, round: usize, at: Coord) -> Vec<Coord> {
         self.reached(self.steps(round).iter(), at, Pattern::targets)
     }
 
-    /// Whom it hears from, each at the place at which it is a receiver of theirs.
+    /// The ranks from which a rank receives in a round, in the order of the fold.
     fn senders(&self, round: usize, at: Coord) -> Vec<Coord> {
         let mut found = self.reached(self.steps(round).iter().rev(), at, Pattern::sources);
         found.sort_by_cached_key(|&from| self.group(round, from));
         found
     }
 
-    /// Where any part of some steps leads, one after the other.
+    /// All coordinates that any non-empty subset of some steps, taken one after the other, leads to.
     fn reached<'a>(
         &'a self,
         steps: impl Iterator<Item = &'a GlobalStep>,
@@ -81,15 +81,15 @@ impl LatencyPass {
         found
     }
 
-    /// The group that a rank stands for in a round, by what tells it from those that it meets. Its
-    /// members have the same value. Without an order of folds, itself.
+    /// The group whose value a rank holds before a round; all members hold the same value. It is identified by its
+    /// least coordinates in the round's dimensions. Without an order of folds, a group is the rank itself.
     fn group(&self, round: usize, at: Coord) -> Group {
         let Some(leaders) = &self.leaders else { return at.as_slice().into() };
         let mut group = Group::new();
         let mut last = None;
         for number in self.walk.rounds()[round].clone() {
             let dim = self.walk.steps()[number].dim;
-            // Steps of one dimension follow one another; groups are those before the first.
+            // Steps of one dimension are consecutive; the group is that before the first of them.
             if last != Some(dim) {
                 group.push(leaders[number][at[dim] as usize]);
                 last = Some(dim);
@@ -112,7 +112,7 @@ impl Pass for LatencyPass {
         Action::Reduce
     }
 
-    /// Operands of the round's fold whose groups come before the rank's own.
+    /// Number of operands of the round's fold whose groups precede the rank's own.
     fn own_at(&self, step: usize, rank: Rank) -> u32 {
         let at = self.torus.coord(rank);
         if self.leaders.is_none() || !self.takes_part(at) {
@@ -123,10 +123,10 @@ impl Pass for LatencyPass {
         senders.take_while(|&from| self.group(step, from) < own).count() as u32
     }
 
-    /// All coordinates of all lines do the same, unless some take no part.
+    /// All coordinates of all lines send the same, unless some take no part.
     fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
         let is_core = self.walk.sizes() != self.torus.shape.sizes();
-        // Steps of one dimension follow one another.
+        // Steps of one dimension are consecutive.
         let by_dim = self.steps(step).chunk_by(|a, b| a.dim == b.dim);
         let line = |of_dim: &[GlobalStep]| {
             let dim = of_dim[0].dim;
@@ -165,7 +165,7 @@ impl Pass for LatencyPass {
                 let shape = &self.torus.shape;
                 let all = shape.vertices().map(|vertex| shape.coord(vertex));
                 let mut all: Vec<Coord> = all.filter(|&at| self.takes_part(at)).collect();
-                // Receivers list their senders by groups.
+                // Receivers list their senders by group.
                 all.sort_by_cached_key(|&at| self.group(step, at));
                 for at in all {
                     let from = self.rank(at);
@@ -192,10 +192,10 @@ impl Pass for LatencyPass {
     }
 }
 
-/// By step, the least coordinate of the group of every coordinate of the step's dimension: of
-/// all that have exchanged so far. An operand of a step is the value of a whole group; all
-/// members of the groups that meet fold them in the order of the groups' least coordinates, so
-/// that they compute the same expression (algorithms.md section 5).
+/// By step, the least coordinate of the group of every coordinate of the step's dimension, that is, of all
+/// coordinates that have exchanged so far. An operand of a step is the value of a whole group. All members of the
+/// groups that exchange in a step fold them in the order of the groups' least coordinates, so that they compute the
+/// same expression (algorithms.md section 5).
 fn group_leaders(walk: &Walk) -> Vec<Vec<u32>> {
     let mut now: Vec<Vec<u32>> = walk.sizes().iter().map(|&size| (0..size).collect()).collect();
     let mut leaders = Vec::with_capacity(walk.steps().len());

@@ -1,15 +1,14 @@
-//! Position orders: where in the working space each block stands, and which runs of
-//! positions a product set of blocks occupies.
+//! Position orders: the position of each block in the working space, and the runs of positions that a product set
+//! of blocks occupies.
 //!
-//! An order is a list of *levels*, most significant first. A level belongs to one dimension
-//! and gives each of its coordinates a digit; blocks are sorted by their digits. Rank order
-//! is one level per dimension with the coordinate as digit. Path order has one level per
-//! global step with the digit telling whether (and to which target) that step is on the
-//! block's path: for nested patterns every send set is then one run (algorithms.md section
-//! 3: the papers' v(r) with bit reversal, generalised to tori).
+//! An order is a list of *levels*, most significant first. A level belongs to one dimension and gives each of its
+//! coordinates a digit; blocks are sorted by their digits. Rank order has one level per dimension, with the
+//! coordinate as digit. Path order has one level per global step; its digit says whether that step is on the
+//! block's path, and to which target. For nested patterns every send set is then one run (algorithms.md section 3:
+//! the papers' v(r) with bit reversal, generalised to tori).
 //!
-//! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs_in`]
-//! descends the levels and stops wherever a subtree lies wholly inside or outside the set.
+//! Sets are products over the dimensions and are never enumerated: [`PositionOrder::runs_in`] descends the levels
+//! and stops at every subtree that is wholly inside or outside the set.
 
 use smallvec::SmallVec;
 
@@ -17,7 +16,7 @@ use crate::geometry::{Coord, MAX_DIMS, Vertex};
 use crate::plan::ir::members::{CoordSet, Interval, Tile};
 use crate::plan::ir::runs::Run;
 
-/// Runs on their way into a list of the right length.
+/// A buffer in which runs are collected.
 pub type RunBuffer = SmallVec<[Run; 32]>;
 
 /// One level: a digit for every coordinate of one dimension.
@@ -37,8 +36,8 @@ pub struct PositionOrder {
     n_positions: u32,
 }
 
-/// The coordinates of one dimension sorted by its levels alone. Every set of coordinates
-/// that share leading digits is an interval of it.
+/// The coordinates of one dimension sorted by its levels alone. Coordinates with the same leading digits form an
+/// interval of places.
 #[derive(Clone, Debug)]
 struct DimOrder {
     /// Place of each coordinate.
@@ -47,7 +46,7 @@ struct DimOrder {
     coord_at: Vec<u32>,
 }
 
-/// A level, prepared: the groups of places whose digits agree down to it.
+/// A prepared level: the groups of places whose digits agree in all levels down to this one.
 #[derive(Clone, Debug)]
 struct Partition {
     dim: usize,
@@ -59,8 +58,7 @@ impl PositionOrder {
     /// The order with the given levels over dimensions of the given sizes.
     ///
     /// # Panics
-    /// If a level's digits do not fit its dimension, or if the levels do not tell two
-    /// coordinates apart.
+    /// If a level's digits do not fit its dimension, or if two coordinates have the same digits in all levels.
     pub fn new(sizes: &[u32], levels: Vec<Level>) -> Self {
         let dims: Vec<DimOrder> = sizes
             .iter()
@@ -81,7 +79,7 @@ impl PositionOrder {
                 DimOrder { place_of, coord_at }
             })
             .collect();
-        // Places stay together down to a level as long as no level of their dimension parts them.
+        // Intervals of places whose digits agree in all levels of their dimension so far.
         let mut together: Vec<Vec<Interval>> = sizes
             .iter()
             .map(|&size| vec![Interval { start: 0, end: size }; size as usize])
@@ -117,14 +115,14 @@ impl PositionOrder {
         self.n_positions
     }
 
-    /// A set of coordinates of `dim`, each named once.
+    /// A set of coordinates of `dim`, given as distinct coordinates.
     pub fn members(&self, dim: usize, coords: impl Iterator<Item = u32>) -> CoordSet {
         let place_of = &self.dims[dim].place_of;
         let size = place_of.len() as u32;
         CoordSet::from_places(size, coords.map(|coord| place_of[coord as usize]).collect())
     }
 
-    /// All coordinates of `dim` but some.
+    /// The set of all coordinates of `dim` except `coords`.
     pub fn all_but(&self, dim: usize, coords: impl Iterator<Item = u32>) -> CoordSet {
         self.members(dim, coords).complement(self.dims[dim].coord_at.len() as u32)
     }
@@ -154,7 +152,7 @@ impl PositionOrder {
         let others = tile.volume / whole.len();
         let mut start = whole.start;
         while start < whole.end {
-            // As many groups as fit together, or a single one that is divided further.
+            // As many groups as fit together, or a single group that is divided further.
             let mut end = group_of[start as usize].end;
             let is_single = (end - start) * others > most;
             while !is_single && end < whole.end {
@@ -177,7 +175,7 @@ impl PositionOrder {
     /// Appends the runs of positions that the product of one set per dimension occupies in a tile,
     /// ascending.
     pub fn runs_in(&self, tile: &Tile, sets: &[&CoordSet], runs: &mut RunBuffer) {
-        // The dimensions in which the box reaches beyond the set, as bits.
+        // The dimensions in which the box is not inside the set, as bits.
         let mut partial = 0u8;
         for (dim, set) in sets.iter().enumerate() {
             let Some(is_full) = set.covers(tile.box_[dim]) else { return };
@@ -195,8 +193,8 @@ impl PositionOrder {
         whole
     }
 
-    /// Lists what a box, whose positions are `first .. first + volume`, shares with the sets;
-    /// it shares something in every dimension.
+    /// Appends the runs of a box with positions `first .. first + volume` that are in the sets. The box must
+    /// intersect the set of every dimension.
     fn descend(
         &self,
         mut depth: usize,
@@ -213,15 +211,14 @@ impl PositionOrder {
             }
             return;
         }
-        // A box that is not full has two coordinates or more, which some remaining level
-        // tells apart.
+        // A box that is only partly inside has several coordinates in a dimension, which a later level separates.
         while box_[self.levels[depth].dim].len() == 1 {
             depth += 1;
         }
         let Partition { dim, group_of } = &self.levels[depth];
         let whole = box_[*dim];
         let others = volume / whole.len();
-        // Group by group, those without a member passed over.
+        // Group by group, skipping groups without a member.
         let mut at = whole.start;
         for members in sets[*dim].from(whole.start) {
             if members.start >= whole.end {
@@ -230,7 +227,7 @@ impl PositionOrder {
             at = at.max(members.start);
             let end = members.end.min(whole.end);
             while at < end {
-                // Where no other dimension is left, positions are this one's places.
+                // If all other dimensions have one place, places of this dimension are positions.
                 let inside = match others {
                     1 => Interval { start: at, end },
                     _ => group_of[at as usize],
@@ -260,7 +257,7 @@ impl PositionOrder {
         first
     }
 
-    /// The coordinate whose block has a position: the inverse of [`PositionOrder::position`].
+    /// The coordinate whose block has a position; the inverse of [`PositionOrder::position`].
     pub fn coord(&self, position: u32) -> Coord {
         let mut box_ = self.whole();
         let mut rest = position;
@@ -275,7 +272,7 @@ impl PositionOrder {
         self.corner(&box_)
     }
 
-    /// The coordinate of a box's first places.
+    /// The coordinate at the first place of a box in every dimension.
     fn corner(&self, box_: &[Interval; MAX_DIMS]) -> Coord {
         let mut at = [0; MAX_DIMS];
         for (k, order) in self.dims.iter().enumerate() {
@@ -284,9 +281,9 @@ impl PositionOrder {
         Coord::new(&at[..self.dims.len()])
     }
 
-    /// The nodes of all blocks, by position; nodes are numbered row-major.
+    /// The nodes of all blocks, by position; node numbers are row-major.
     pub fn nodes(&self) -> Vec<Vertex> {
-        // By dimension and place, what the coordinate there adds to the node's number.
+        // By dimension and place, the coordinate's contribution to the node's number.
         let mut stride = 1;
         let mut parts: Vec<Vec<u32>> = Vec::with_capacity(self.dims.len());
         for dim in self.dims.iter().rev() {
@@ -328,7 +325,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any interleaving of binary levels: runs equal the enumeration.
+        /// For any interleaving of binary levels, the runs equal the enumeration of the members.
         #[test]
         fn runs_are_the_positions_of_the_members(
             sizes in prop::collection::vec(1u32..7, 1..=3),
@@ -341,7 +338,7 @@ mod tests {
                 let digits = (0..sizes[dim]).map(|x| (seed >> (bit as u32 * 3 + x)) as u32 & 1);
                 levels.push(Level { dim, digits: digits.collect() });
             }
-            // Whatever the random levels leave apart, the coordinate decides.
+            // Coordinates that the random levels do not separate are ordered by the coordinate.
             for (dim, &size) in sizes.iter().enumerate() {
                 levels.push(Level { dim, digits: (0..size).rev().collect() });
             }

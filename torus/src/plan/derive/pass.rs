@@ -1,4 +1,4 @@
-//! What all kinds of passes offer: the messages of a lane's steps, from one description.
+//! The interface of all kinds of passes: one description yields the messages of a lane's steps.
 
 use std::fmt::Debug;
 
@@ -11,12 +11,12 @@ use crate::plan::ir::runs::Runs;
 use crate::plan::ir::types::{Step, Transfer};
 use crate::plan::ir::view::{DependsOn, StepView};
 
-/// Which messages of a pass are wanted.
+/// The messages of a pass to visit.
 #[derive(Clone, Copy, Debug)]
 pub enum PassScope<'a> {
-    /// All ranks' in one step, as far as they touch a tile.
+    /// The messages of all ranks in one step, clipped to a tile.
     Step(usize, &'a Tile),
-    /// All that one rank, with its coordinate, sends and receives in any step.
+    /// All messages that one rank, at its coordinate, sends or receives in any step.
     Rank(Rank, Coord),
 }
 
@@ -25,17 +25,17 @@ pub trait Pass: Debug + Send + Sync {
     /// Number of steps.
     fn n_steps(&self) -> usize;
 
-    /// What becomes of what arrives in a step.
+    /// What happens to data received in a step.
     fn action(&self, _step: usize) -> Action {
         Action::Copy
     }
 
-    /// The port that sends and receives a message, in a lane that port `own` drives.
+    /// The port that sends and receives a message, in a lane that is driven by port `own`.
     fn port(&self, own: PortId, _from: Rank, _to: Rank) -> PortId {
         own
     }
 
-    /// Operands that stand before a rank's own value in the fold of a step.
+    /// Number of operands before a rank's own value in the fold of a step.
     fn own_at(&self, _step: usize, _rank: Rank) -> u32 {
         0
     }
@@ -45,22 +45,22 @@ pub trait Pass: Debug + Send + Sync {
         None
     }
 
-    /// The symmetry of a step, where one is known; nothing is sent to `except`.
+    /// The symmetry of a step, if one is known; nothing is sent to `except`.
     fn view(&self, _step: usize, _except: Option<Rank>) -> StepView<'_> {
         StepView::Messages(None)
     }
 
-    /// The step of the pass whose arrivals a step's sends carry.
+    /// The step of the pass whose received data the sends of `step` carry.
     fn after(&self, step: usize) -> DependsOn {
         DependsOn::before(step)
     }
 
-    /// Visits the messages of a scope, each with its step. Those of one step that one rank sends
-    /// come in the order in which it posts them, those that it receives in the order of the fold.
+    /// Visits the messages of a scope, each with its step. Within a step the messages that one rank sends come in
+    /// the order in which it posts them, the messages that one rank receives in the order of the fold.
     fn messages(&self, scope: PassScope<'_>, visit: &mut dyn FnMut(usize, Message<'_>));
 
-    /// Appends the steps of a rank in a lane that port `own` drives, without what is sent to `complete`. Here and
-    /// not with the caller, so that the calls of the other methods are direct ones.
+    /// Appends the steps of a rank in a lane that is driven by port `own`, without messages to `complete`. A method
+    /// of the trait, so that its calls of the other methods are dispatched statically.
     fn list(
         &self,
         (rank, at): (Rank, Coord),

@@ -10,16 +10,16 @@ use crate::collectives::{Action, Routing, WalkPhase};
 pub(super) struct PassStep {
     /// The step of the walk.
     pub number: usize,
-    /// The targets of its pattern that are sent to.
+    /// The targets of the walk's step that are sent to in this step.
     pub targets: Range<usize>,
-    /// The first step of the pass that is of this step of the walk.
+    /// The first step of the pass that belongs to the same step of the walk.
     pub first: usize,
 }
 
-/// The steps of a pass: those of the walk, in the order of the pass. Where the messages that meet in a
-/// step of a reduce-scatter carry different blocks they are no operands of one fold, and each target has
-/// a step of its own. What a rank forwards in a step has come in earlier ones, so that these wait for
-/// nothing but the same data.
+/// The steps of a pass: the steps of the walk, in the order of the pass. If the messages that a rank receives in a
+/// step of a reduce-scatter carry different blocks, they are not operands of one fold, and each target gets a step
+/// of its own. Whatever a rank forwards in these steps it received in earlier steps of the walk, so they all depend
+/// on the same data.
 pub(super) fn pass_steps(walk: &Walk, phase: WalkPhase) -> Vec<PassStep> {
     let adds =
         phase.routing == Routing::Toward && phase.action == Action::Reduce && !phase.backwards;

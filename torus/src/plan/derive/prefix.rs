@@ -1,16 +1,16 @@
 //! Scans: prefixes of the ranks' vectors, combined in the order of ranks.
 //!
-//! Every rank holds the sum of an interval of ranks that ends with itself. A rank that receives
-//! the sum of the interval that ends just before its own puts it to the left of that, so
-//! operands stand in the order of ranks, and one value per rank is enough.
+//! Every rank holds the sum of an interval of ranks that ends with itself. If a rank receives the sum of the
+//! interval that ends just before its own, it adds that sum on the left. So operands stay in the order of ranks,
+//! and one value per rank is enough.
 //!
-//! - *Chain*: rank after rank. p - 1 steps, but the segments of a long vector follow one another.
-//! - *Sweeps*: upwards, a rank whose number ends with k ones in binary comes to hold the sum of
-//!   2^k ranks; downwards, ranks that hold a whole prefix give it to those whose intervals begin
-//!   behind it. 2 log2 p - 1 steps at most, for every p (Brent and Kung, 1982; Blelloch, 1990).
+//! - *Chain*: rank after rank, in p - 1 steps. The segments of a long vector are pipelined.
+//! - *Sweeps*: in the upward steps a rank whose number ends with k ones in binary accumulates the sum of 2^k ranks.
+//!   In the downward steps ranks that hold a whole prefix send it to the ranks whose intervals begin just after it.
+//!   At most 2 log2 p - 1 steps, for every p (Brent and Kung, 1982; Blelloch, 1990).
 //!
-//! An exscan is a scan of all ranks but the last, and one more step in which every rank hands its
-//! sum to the next one.
+//! An exscan is a scan of all ranks but the last, and one more step in which every rank sends its sum to the next
+//! rank.
 
 use super::pass::{Pass, PassScope};
 use super::schedule::PrefixSteps;
@@ -19,7 +19,7 @@ use crate::names::Rank;
 use crate::plan::ir::flow::Message;
 use crate::plan::ir::runs::WHOLE;
 
-/// The steps of one lane; all lanes take the same.
+/// The steps of one lane; all lanes have the same steps.
 #[derive(Debug)]
 pub struct PrefixPass {
     steps: Vec<PrefixStep>,
@@ -42,7 +42,7 @@ impl PrefixStep {
 }
 
 impl PrefixPass {
-    /// The steps of a scan, or of one that leaves each rank's own vector out.
+    /// The steps of a scan, or if `is_exclusive` of an exscan.
     pub fn new(n_ranks: u32, how: PrefixSteps, is_exclusive: bool) -> Self {
         let summed = if is_exclusive { n_ranks - 1 } else { n_ranks };
         let fold = |first, stride, distance| PrefixStep {
@@ -81,7 +81,7 @@ impl Pass for PrefixPass {
         self.steps[step].action
     }
 
-    /// What arrives stands to the left of a rank's own value.
+    /// Received data are combined to the left of a rank's own value.
     fn own_at(&self, step: usize, rank: Rank) -> u32 {
         let step = &self.steps[step];
         let source = rank.0.checked_sub(step.distance);

@@ -1,4 +1,4 @@
-//! The exchange behind a reduce-scatter in path order.
+//! The exchange that follows a reduce-scatter in path order.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::plan::ir::flow::Message;
 use crate::plan::ir::runs::Run;
 use crate::plan::ir::torus::Torus;
 
-/// The exchange that puts blocks right after a reduce-scatter in path order: the node whose own
-/// position is P sends it to rank P (Bine, section 4.3.1, "send").
+/// The exchange that moves each block to its rank after a reduce-scatter in path order: the node whose own position
+/// is P sends it to rank P (Bine, section 4.3.1, "send"). Backwards it precedes an allgather.
 #[derive(Debug)]
 pub struct ResendPass {
     pub torus: Arc<Torus>,
@@ -36,7 +36,7 @@ impl Pass for ResendPass {
             PassScope::Step(_, tile) => tile.positions().for_each(resend),
             PassScope::Rank(rank, at) => {
                 let held = self.order.position(at);
-                // A rank that holds its own block has nothing to do.
+                // A rank that holds its own block exchanges nothing.
                 if held != rank.0 {
                     [held, rank.0].into_iter().for_each(&mut resend);
                 }

@@ -1,25 +1,25 @@
-//! Steps that are taken together: the fewest rounds for so many messages of a rank in each.
+//! Fused steps: the fewest rounds in which a rank sends at most a given number of messages.
 //!
-//! Steps whose groups nest may be one round: of groups of g and of h, also along different dimensions,
-//! one of groups of g h, in which a rank sends g h - 1 messages (algorithms.md section 1). Within a
-//! dimension steps keep their order; between dimensions any order will do.
+//! Steps whose groups nest can be one round: steps with groups of g and of h, also along different dimensions, make
+//! a round with groups of g h, in which a rank sends g h - 1 messages (algorithms.md section 1). The steps of a
+//! dimension keep their order; steps of different dimensions may be in any order.
 
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-/// Steps done, or taken in a round, by dimension.
+/// Numbers of steps by dimension: done so far, or taken in a round.
 pub(super) type StepCounts = SmallVec<[u32; 4]>;
 
-/// Rounds, and the messages that a rank sends in all of them.
+/// Number of rounds, and number of messages that a rank sends in all of them.
 type Cost = (u32, u32);
 
-/// The steps of each dimension that are taken in each round: the fewest rounds, and of those with the
-/// fewest messages in all. `factors` has by dimension how many times each of its steps makes groups
-/// larger; a round makes them at most `messages + 1` times larger, unless it is a single step.
+/// The numbers of steps of each dimension that are taken in each round, for the fewest rounds, and among those the
+/// fewest messages in all. `factors` has for each dimension the factor by which each step enlarges groups. A round
+/// enlarges groups at most by the factor `messages + 1`, unless it is a single step.
 ///
-/// The search is exact. States are the numbers of steps done by dimension; as the product of all factors
-/// is a number of ranks, there are 32 steps at most.
+/// The search is exact. Its states are the numbers of steps done by dimension. The product of all factors is a
+/// number of ranks, so there are at most 32 steps.
 pub(super) fn fewest_rounds(factors: &[Vec<u32>], messages: u32) -> Vec<StepCounts> {
     let mut search = Search { factors, messages, best: HashMap::new() };
     let mut done: StepCounts = factors.iter().map(|_| 0).collect();
@@ -35,7 +35,7 @@ pub(super) fn fewest_rounds(factors: &[Vec<u32>], messages: u32) -> Vec<StepCoun
 struct Search<'a> {
     factors: &'a [Vec<u32>],
     messages: u32,
-    /// What is left costs, and the round to begin with, by steps done.
+    /// By steps done: the cost of the remaining steps, and the first round of the best solution.
     best: HashMap<StepCounts, (Cost, StepCounts)>,
 }
 
@@ -63,8 +63,8 @@ impl Search<'_> {
         cost
     }
 
-    /// Appends the rounds that may come next and take so much of the dimensions before `dim`, with how
-    /// many times they make groups larger.
+    /// Appends the possible next rounds that take `taken` steps of the dimensions before `dim`, each with the
+    /// factor by which it enlarges groups. `size` is this factor for the steps taken so far.
     fn extend(
         &self,
         done: &StepCounts,
@@ -99,7 +99,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    /// How many times larger each round makes groups.
+    /// The factors by which the rounds enlarge groups.
     fn sizes(factors: &[Vec<u32>], messages: u32) -> Vec<u32> {
         let mut left: Vec<_> = factors.iter().map(|factors| factors.iter()).collect();
         let rounds = fewest_rounds(factors, messages);
@@ -128,9 +128,9 @@ mod tests {
         assert_eq!(sorted(&[vec![2; 4], vec![2; 4], vec![2; 4]], 6), [4; 6]);
         let radices = vec![3, 2, 2, 2];
         assert_eq!(sorted(&[radices.clone(), radices.clone(), radices], 6), [4, 4, 4, 6, 6, 6]);
-        // Of two ways in as few rounds the one with fewer messages.
+        // Of two solutions with the same number of rounds, the one with fewer messages.
         assert_eq!(sorted(&[vec![2; 4]], 12), [4, 4]);
-        // What cannot be cut is taken as it is, alone.
+        // A step with too many messages is a round of its own.
         assert_eq!(sorted(&[vec![13], vec![2, 2]], 6), [4, 13]);
         assert_eq!(sorted(&[vec![], vec![]], 6), []);
     }

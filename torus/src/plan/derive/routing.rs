@@ -1,9 +1,9 @@
-//! The derivations: which blocks a node sends at each step of a walk.
+//! The derivation of messages: which blocks a node sends at each step of a walk.
 //!
-//! One rule of algorithms.md section 2 for each [`Routing`]. What `from` sends to a target at
-//! the global step (k, t) is a product over the dimensions: the blocks that *move* in
-//! dimension k, and in every other dimension those that are *resident* there by now. A
-//! message exists if no factor is empty. What a node receives is what its sources send.
+//! There is one rule of algorithms.md section 2 for each [`Routing`]. The blocks that a node sends to a target at
+//! global step (k, t) are a product over the dimensions: the blocks that *move* in dimension k, and in every other
+//! dimension the blocks that are *resident* there at this step. A message exists if no factor is empty. A node
+//! receives what its sources send to it.
 
 use std::ops::Range;
 
@@ -15,22 +15,22 @@ use crate::collectives::Routing;
 use crate::geometry::Coord;
 use crate::plan::ir::members::CoordSet;
 
-/// The blocks of one pass over a walk, dimension by dimension.
+/// The blocks that a pass over a walk moves, dimension by dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct Moves<'a> {
-    /// The steps.
+    /// The walk.
     pub walk: &'a Walk,
-    /// Where blocks stand.
+    /// The position order of the blocks.
     pub order: &'a PositionOrder,
-    /// The rule.
+    /// The rule that selects the blocks.
     pub routing: Routing,
     /// The root, if the rule has one.
     pub root: Coord,
 }
 
 impl Moves<'_> {
-    /// What `a` sends to its target number `target` at step `t` of dimension `dim`, as far as
-    /// this dimension goes.
+    /// The factor of dimension `dim` in the blocks that `a` sends to its target number `target` at step `t` of that
+    /// dimension.
     pub fn moving(&self, dim: usize, t: u32, target: u32, a: u32) -> CoordSet {
         let toward = self.walk.toward(dim);
         let pattern = toward.pattern();
@@ -38,9 +38,9 @@ impl Moves<'_> {
         let hopping = toward.hopping(t).iter().copied().filter(hops);
         match self.routing {
             Routing::Everything => self.all(dim),
-            // `a` forwards for x what its image forwards for 0.
+            // `a` forwards the block for x when its image, with x moved to 0, hops towards 0.
             Routing::Toward => self.order.members(dim, hopping.map(|b| pattern.solve(a, b))),
-            // The same, if the block came by here on its way from the root.
+            // The same, if the block passes `a` on its way from the root.
             Routing::FromRoot => {
                 let root = self.root[dim];
                 let through = hopping.filter_map(|b| {
@@ -60,7 +60,7 @@ impl Moves<'_> {
                     _ => self.held(dim, b, t),
                 }
             }
-            // All displacements whose path has this hop, wherever it starts.
+            // All displacements whose path has this hop, whatever the source.
             Routing::Displaced => {
                 let mut passes = vec![false; pattern.size() as usize];
                 for b in hopping {
@@ -77,13 +77,13 @@ impl Moves<'_> {
     pub fn all_moving(&self, dim: usize, t: u32, target: u32) -> Vec<CoordSet> {
         let size = self.walk.sizes()[dim];
         match self.routing {
-            // The same displacements move everywhere.
+            // The same displacements move at all coordinates.
             Routing::Displaced => vec![self.moving(dim, t, target, 0); size as usize],
             _ => (0..size).map(|a| self.moving(dim, t, target, a)).collect(),
         }
     }
 
-    /// What stands at coordinate `a` of dimension `dim` after `done` of its steps.
+    /// The blocks at coordinate `a` of dimension `dim` after `done` of its steps.
     pub fn resident(&self, dim: usize, done: u32, a: u32) -> CoordSet {
         let toward = self.walk.toward(dim);
         let pattern = toward.pattern();
@@ -124,8 +124,7 @@ impl Moves<'_> {
             let each = (0..=n_steps).flat_map(|done| (0..size).map(move |a| (done, a)));
             return each.map(|(done, a)| self.resident(dim, done, a)).collect();
         }
-        // Block by block from where it is to where it goes next: coordinates as they are seen
-        // from its destination.
+        // Follow every block from hop to hop; `seen` is its coordinate, normalised to the block's destination.
         let root = self.root[dim];
         let mut seen: Vec<u32> = (0..size).map(|x| pattern.normalise(root, x)).collect();
         let mut all = Vec::with_capacity((n_steps as usize + 1) * size as usize);
@@ -146,22 +145,21 @@ impl Moves<'_> {
         CoordSet::interval(0..self.walk.sizes()[dim])
     }
 
-    /// In a tree's order places are depth-first numbers.
+    /// The blocks that normalised coordinate `b` holds. In a tree's order places are depth-first numbers.
     fn held(&self, dim: usize, b: u32, done: u32) -> CoordSet {
         CoordSet::interval(self.walk.toward(dim).held(b, done))
     }
 }
 
-/// The position order in which the sets that leave `origin`, and with it those of every other
-/// node on nested patterns, are contiguous: by the path from `origin`, first step first.
+/// The position order by the path from `origin` to the block's coordinate, first step most significant. It makes
+/// the sets that `origin` sends contiguous, and with nested patterns the sets of every other node.
 ///
-/// Dimensions whose sets are not nested groups come first, whole: a set of theirs is then a
-/// few intervals, each contiguous in all that follows, where interleaving them would cut
-/// every interval again at every level.
+/// Dimensions whose sets are not nested come first, with all their levels. A set of such a dimension is a few
+/// intervals, each contiguous in all later levels; interleaved levels would cut every interval again.
 pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
     let digits = digits(walk, |dim, x| walk.toward(dim).path(origin[dim], x).collect());
     let level = |&GlobalStep { dim, t }: &GlobalStep| {
-        // A chain's sets are intervals of coordinates as they are: one level for all steps.
+        // The sets of a chain are intervals of coordinates in their own order: one level for all steps.
         let coordinates = || (t == 0).then(|| (0..walk.sizes()[dim]).collect());
         let digits = match &digits[dim] {
             Some(digits) => Some(digits.iter().map(|path| path[t as usize]).collect()),
@@ -178,15 +176,15 @@ pub fn path_order(walk: &Walk, origin: Coord) -> PositionOrder {
     PositionOrder::new(walk.sizes(), levels)
 }
 
-/// The depth-first order of the tree towards `root`: by the path to the root, last step
-/// first. Every subtree is one run, on every shape (Bine, appendix D.2); in each dimension
-/// places are the depth-first numbers of the toward table.
+/// The depth-first order of the tree towards `root`: by the path to the root, last step most significant. Every
+/// subtree is one run, on every shape (Bine, appendix D.2). In each dimension places are the depth-first numbers of
+/// the toward table.
 pub fn tree_order(walk: &Walk, root: Coord) -> PositionOrder {
     let digits = digits(walk, |dim, y| walk.toward(dim).path(y, root[dim]).collect());
     let levels = walk.steps().iter().rev().filter_map(|&GlobalStep { dim, t }| {
         let toward = walk.toward(dim);
         let pattern = toward.pattern();
-        // A chain's depth-first order is by distance: one level in place of d - 1.
+        // The depth-first order of a chain is by distance: one level in place of d - 1 levels.
         let distances = || {
             let distance = |y| toward.number(pattern.normalise(y, root[dim]));
             (t + 1 == pattern.n_steps()).then(|| (0..pattern.size()).map(distance).collect())
@@ -200,9 +198,8 @@ pub fn tree_order(walk: &Walk, root: Coord) -> PositionOrder {
     PositionOrder::new(walk.sizes(), levels.collect())
 }
 
-/// For every coordinate of every dimension the digits of a path: entry `t` is 0 if step t is
-/// not on it, else 1 + which target is taken. `None` for dimensions of which one level tells
-/// all.
+/// For every coordinate of every dimension the digits of a path: entry `t` is 0 if step t is not on the path, else
+/// 1 + the target that is taken. `None` for dimensions in which one level suffices.
 fn digits(walk: &Walk, path: impl Fn(usize, u32) -> Vec<(u32, u32)>) -> Vec<Option<Vec<Vec<u32>>>> {
     let of_dim = |dim: usize| {
         let pattern = walk.pattern(dim);

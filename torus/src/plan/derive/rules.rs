@@ -1,4 +1,4 @@
-//! What makes a schedule valid.
+//! Validation of schedules.
 
 use super::schedule::{Recipe, Schedule, ScheduleError, TreeWays, max_ports};
 use super::walk::Interleave;
@@ -8,8 +8,8 @@ use crate::names::Rank;
 use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::grid::NodeGroups;
 
-/// The most turns in which whole blocks are dealt: more than a line has coordinates would leave lanes their share of few
-/// lines only.
+/// Most turns in which whole blocks are dealt. With more turns than a line has coordinates, lanes would have their
+/// share of the blocks on few lines only.
 const MOST_TURNS: u32 = 64;
 
 /// The divisors of a number as a list in a sentence.
@@ -22,7 +22,7 @@ impl Schedule {
     /// Checks that the schedule can be expanded.
     ///
     /// # Errors
-    /// [`ScheduleError`] saying what does not fit and what would.
+    /// [`ScheduleError`] with the reason and the values that would fit.
     pub fn validate(&self) -> Result<(), ScheduleError> {
         let shape = || self.shape.to_string();
         let max = max_ports(&self.shape);
@@ -110,8 +110,8 @@ impl Schedule {
         }
     }
 
-    /// Into how many parts lanes cut the vector, or every block; in one, they have whole blocks or messages in turn.
-    /// Of blocks that are dealt to lanes, how many lanes there are.
+    /// Number of parts into which lanes cut the vector, or every block; 1 if lanes take turns with whole blocks or
+    /// messages. For blocks that are dealt, the number of lanes.
     pub fn n_parts(&self) -> u32 {
         match &self.recipe {
             Recipe::Walk(_) | Recipe::Prefix(_) => self.ports,
@@ -127,7 +127,7 @@ impl Schedule {
     /// The spanning trees from the root.
     ///
     /// # Errors
-    /// [`ScheduleError::NoCycles`] if they go around cycles and the shape has none.
+    /// [`ScheduleError::NoCycles`] if the trees are to go around cycles and the shape has none.
     pub(super) fn trees(&self, ways: TreeWays) -> Result<Trees, ScheduleError> {
         let root = self.map.vertex_of(&self.shape, self.root);
         match ways {
@@ -137,7 +137,7 @@ impl Schedule {
         }
     }
 
-    /// Checks that there is a weight for each part, if there are any.
+    /// Checks that a split with weights has one for each part.
     fn validate_split(&self) -> Result<(), ScheduleError> {
         let Some(found) = self.split.parts() else { return Ok(()) };
         let expected = self.n_parts();

@@ -1,7 +1,7 @@
 //! The schedule: a collective on a torus as a compact global description.
 //!
-//! A schedule is a few lines of text at any scale (only an explicit rank map makes it
-//! longer). It names no buffers and no bytes; the same schedule serves every count.
+//! A schedule is a few lines of text at any scale (only an explicit rank map makes it longer). It names no buffers
+//! and no bytes; one schedule serves every count.
 
 use super::walk::Interleave;
 use crate::collectives::{Collective, WalkForm};
@@ -12,24 +12,25 @@ use crate::plan::exchange::{ExchangeRecipe, ExchangeStages};
 use crate::plan::ir::split::Split;
 
 crate::named! {
-    /// Which order the blocks of a butterfly stand in (Bine, section 4.3.1).
+    /// The order of the blocks of a butterfly (Bine, section 4.3.1).
     pub enum Placement {
-        /// Path order: what is sent is contiguous, or a few runs; blocks that belong to users are
-        /// permuted by a local copy before or after ("permute").
+        /// Path order: messages are one run, or a few. The user's blocks are permuted by a local copy before or
+        /// after ("permute").
         Path = "path",
-        /// Rank order: nothing is permuted, what is sent is many runs ("block by block"; with
-        /// far-first steps on a single ring two runs at most, "two transmissions").
+        /// Rank order: nothing is permuted, but messages are many runs ("block by block"; with far-first steps on a
+        /// single ring at most two runs, "two transmissions").
         Rank = "rank",
-        /// As if permuted, without permuting: one more exchange puts blocks right ("send").
+        /// Path order without the permutation: block i has position i, and one more exchange moves it to its rank
+        /// ("send").
         Resend = "resend",
-        /// Rank order, and each lane moves whole blocks, in place of its part of every block: of allgathers and
+        /// Rank order, and each lane moves whole blocks instead of its part of every block: for allgathers and
         /// reduce-scatters.
         Dealt = "dealt",
     }
 }
 
 crate::named! {
-    /// Which 1-D step comes first.
+    /// The order of a pattern's 1-D steps.
     pub enum StepOrder {
         /// Short distances first (distance doubling).
         NearFirst = "near-first",
@@ -43,36 +44,37 @@ crate::named! {
 pub enum PrefixSteps {
     /// Rank after rank.
     Chain,
-    /// Up and down a tree of ranks.
+    /// Up and down a binomial tree of ranks.
     Sweeps,
 }
 
 crate::named! {
-    /// How edge-disjoint spanning trees go.
+    /// The routes of edge-disjoint spanning trees.
     pub enum TreeWays {
-        /// Along the lines of the dimensions: not deep, but some nodes send to several others.
+        /// Along the lines of the dimensions: shallow trees, but some nodes send to several others.
         Lines = "trees",
-        /// Around Hamiltonian cycles: each node sends to one other, but the last is behind all.
+        /// Around Hamiltonian cycles: each node sends to one other node, but the last of n nodes is n - 1 hops
+        /// away.
         Cycles = "cycles",
     }
 }
 
-/// A collective on a torus, for all ranks.
+/// A collective on a torus, described for all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// What is performed.
+    /// The collective that is performed.
     pub collective: Collective,
-    /// Where.
+    /// The shape of the torus.
     pub shape: Shape,
-    /// Which rank is on which node.
+    /// The rank map: the rank at each vertex.
     pub map: RankMap,
     /// The root, for rooted collectives; 0 otherwise.
     pub root: Rank,
     /// Number of ports, `1 ..= max(1, 2 * D)` for D dimensions with links.
     pub ports: u32,
-    /// How the vector, or every block, is split over the lanes.
+    /// The split of the vector, or of every block, over the lanes.
     pub split: Split,
-    /// How.
+    /// The recipe: how the collective is performed.
     pub recipe: Recipe,
 }
 
@@ -81,17 +83,17 @@ pub struct Schedule {
 pub enum Recipe {
     /// Over walks: 1-D patterns, interleaved.
     Walk(WalkRecipe),
-    /// Exchanges between all pairs of ranks, along some axes after others.
+    /// Exchanges between all pairs of ranks, along one set of axes after another.
     Exchange(ExchangeRecipe),
     /// Every rank sends to the root directly, or the root to every rank.
     Linear,
-    /// Prefixes of the ranks, combined in their order.
+    /// Scans: prefixes of the ranks' vectors, combined in the order of ranks.
     Prefix(PrefixSteps),
-    /// Along edge-disjoint spanning trees of the torus, one per port, as many as it has.
+    /// Along edge-disjoint spanning trees of the torus, one per lane.
     Trees(TreeWays),
 }
 
-/// The names of the forms that have no walk.
+/// The names of the forms without a walk.
 pub(in crate::plan) const EXCHANGE: &str = "exchange";
 pub(in crate::plan) const PARLINNA: &str = "parlinna";
 pub(in crate::plan) const LINEAR: &str = "linear";
@@ -101,7 +103,7 @@ pub(in crate::plan) const TREES: &str = TreeWays::Lines.name();
 pub(in crate::plan) const CYCLES: &str = TreeWays::Cycles.name();
 
 impl Recipe {
-    /// The name of its form.
+    /// The name of the recipe's form.
     pub(crate) fn form(&self) -> &'static str {
         match self {
             Recipe::Walk(recipe) => recipe.form.name(),
@@ -117,7 +119,7 @@ impl Recipe {
     }
 }
 
-/// What the walks of a schedule are.
+/// The walks of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WalkRecipe {
     /// The passes over the walk.
@@ -128,12 +130,12 @@ pub struct WalkRecipe {
     pub order: StepOrder,
     /// Order of the steps between dimensions.
     pub interleave: Interleave,
-    /// Order of the blocks; for butterflies and two phases.
+    /// Order of the blocks, for butterflies and two-phase forms.
     pub positions: Placement,
 }
 
 impl WalkRecipe {
-    /// Whether lanes have whole blocks: see [`Placement::Dealt`].
+    /// True if lanes move whole blocks: see [`Placement::Dealt`].
     pub(crate) fn is_dealt(&self) -> bool {
         self.positions == Placement::Dealt
     }
@@ -147,7 +149,7 @@ pub enum ScheduleError {
     Unserved {
         /// The shape.
         shape: String,
-        /// The pattern, the size and what would be served.
+        /// The pattern, the size, and the sizes that the pattern serves.
         unserved: Unserved,
     },
     /// The number of patterns is not the number of dimensions.
@@ -158,27 +160,27 @@ pub enum ScheduleError {
         /// Dimensions.
         expected: usize,
     },
-    /// More ports than the shape has directions, or none.
+    /// More ports than the shape has directions, or 0.
     #[error("{ports} ports on shape {shape}: use 1 to {max}, two per dimension of size above 1")]
     Ports {
-        /// Ports asked for.
+        /// Number of ports in the schedule.
         ports: u32,
-        /// Most ports.
+        /// The most ports that the shape allows.
         max: u32,
         /// The shape.
         shape: String,
     },
-    /// The root is not a rank.
+    /// The root is not a rank of the shape.
     #[error("root {root} is not a rank: the shape {shape} has ranks 0 to {last}")]
     Root {
-        /// Root asked for.
+        /// The root in the schedule.
         root: Rank,
-        /// The last rank.
+        /// The highest rank.
         last: Rank,
         /// The shape.
         shape: String,
     },
-    /// The collective cannot be performed in such a form.
+    /// The collective has no such form.
     #[error("{collective} has no {form} form")]
     Form {
         /// The collective.
@@ -204,10 +206,10 @@ pub enum ScheduleError {
         per_node: u32,
         /// The shape.
         shape: String,
-        /// What would do.
+        /// The sizes that are possible.
         sizes: String,
     },
-    /// There are more leaders than ranks, or none.
+    /// More leaders than ranks on a node, or 0.
     #[error(
         "the {per_node} ranks on each node of {shape} cannot be shared by {leaders} leaders; there \
          may be 1 to {per_node}"
@@ -220,44 +222,44 @@ pub enum ScheduleError {
         /// The shape.
         shape: String,
     },
-    /// A leader would handle more blocks than positions can be counted.
+    /// A leader would handle more blocks than there can be positions.
     #[error("leaders would handle {n_positions} blocks, more than 2^32; use more leaders")]
     Blocks {
-        /// The blocks.
+        /// Number of these blocks.
         n_positions: u64,
     },
-    /// Steps of a form in which groups need not nest cannot be fused.
+    /// Fused steps in a form other than the latency form, whose groups need not nest.
     #[error("the {form} form has no fused steps; use the latency form, or another interleaving")]
     Fused {
         /// The name of the form.
         form: &'static str,
     },
-    /// There is not a weight for each part.
+    /// The number of weights is not the number of parts.
     #[error(
         "a split into {found} parts, but {collective} in {form} form on these ports has {expected}; give a weight \
          for each of several parts, or none: then they are equal"
     )]
     Split {
-        /// Weights given.
+        /// Number of weights given.
         found: u32,
-        /// Parts that lanes have.
+        /// Number of parts that the lanes move.
         expected: u32,
         /// The collective.
         collective: Collective,
         /// The name of the form.
         form: &'static str,
     },
-    /// Whole blocks are dealt in too many turns.
+    /// The weights of dealt blocks have too large a sum.
     #[error(
         "whole blocks are dealt in {turns} turns; weights of the split may add up to {most} at most"
     )]
     Turns {
         /// The sum of the weights.
         turns: u32,
-        /// The most.
+        /// The largest sum.
         most: u32,
     },
-    /// Whole blocks are dealt to the lanes of butterflies only.
+    /// Dealt blocks in a form other than a butterfly, or in a collective that cannot deal blocks.
     #[error(
         "{collective} in {form} form has no whole blocks to deal to lanes; an allgather's or a \
          reduce-scatter's butterfly has"
@@ -268,7 +270,7 @@ pub enum ScheduleError {
         /// The name of the form.
         form: &'static str,
     },
-    /// No Hamiltonian cycles are known.
+    /// No Hamiltonian cycles of the shape are known.
     #[error(
         "on shape {shape} no Hamiltonian cycles are known: they need at least two dimensions, one of 3 or more, no \
          mesh, and at most {most} nodes; the algorithm trees serves every shape",
@@ -278,7 +280,7 @@ pub enum ScheduleError {
         /// The shape.
         shape: String,
     },
-    /// The latency form would give different bits on different ranks.
+    /// The latency form would compute different bits on different ranks.
     #[error(
         "the latency form needs groups that nest, and {kind} has none on a dimension of size \
          {size}; use the bandwidth form, or doubling, multiplying or direct"
@@ -291,19 +293,19 @@ pub enum ScheduleError {
     },
 }
 
-/// Most ports that a shape can use: two per dimension of size above 1 that has links, at least 1.
+/// The most ports that a shape can use: two per dimension of size above 1 that has links, at least 1.
 pub fn max_ports(shape: &Shape) -> u32 {
     (2 * shape.active_dims().len() as u32).max(1)
 }
 
 impl Schedule {
-    /// The name of its form.
+    /// The name of the schedule's form.
     pub fn form(&self) -> &'static str {
         self.recipe.form()
     }
 
-    /// True if some nodes lie beyond the core of a latency form: they give their vectors away before
-    /// its steps, and get the result after them. Ranks of a node that fold onto their leader do not count.
+    /// True if some nodes are outside the core of a latency form: they send their vectors to the core before its
+    /// steps, and receive the result after them. Ranks of a node that fold onto their leader do not count.
     pub fn is_folded(&self) -> bool {
         let Recipe::Walk(WalkRecipe { form: WalkForm::Latency, patterns, .. }) = &self.recipe
         else {
@@ -314,8 +316,8 @@ impl Schedule {
         linked.any(|(kind, size)| kind.core(size) < size)
     }
 
-    /// The patterns of the dimensions, mirrored where there are links if `mirrored`; in the
-    /// latency form those of the core, onto which the others are folded.
+    /// The patterns of the dimensions, mirrored in dimensions with links if `mirrored`. In the latency form, the
+    /// patterns of the core, onto which the other ranks fold.
     pub(crate) fn ring_patterns(
         &self,
         recipe: &WalkRecipe,

@@ -1,12 +1,11 @@
-//! Whole vectors along spanning trees of the torus, one tree and one part of the vector a lane.
+//! Pipelines of whole vectors along spanning trees of the torus: each lane has a tree and a part of the vector.
 //!
-//! With as many lanes as trees, each direction of the torus has a port, which moves what goes that way,
-//! whatever its tree: a rank passes the part of one tree on over up to five links, and that of another
-//! not at all, but over each link it passes on one. So every port sends one part, and receives one.
+//! With as many lanes as trees, each direction of the torus has a port, which moves what goes in that direction,
+//! whatever its tree. A rank passes the part of one tree on over up to five links and the part of another tree over
+//! none, but over each link it passes on one part. So every port sends one part, and receives one.
 //!
-//! A node sends to its children in the step of its depth; segments of a long vector follow one
-//! another down the tree, because the engine waits for bytes and not for steps. Towards the
-//! root the same steps run backwards.
+//! A node sends to its children in the step of its depth. Segments of a long vector are pipelined down the tree,
+//! because the engine waits for bytes and not for steps. Towards the root the same steps run backwards.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,23 +22,23 @@ use crate::plan::ir::torus::Torus;
 pub struct TreePass {
     torus: Arc<Torus>,
     trees: Arc<Trees>,
-    /// Which of the trees.
+    /// Number of the lane's tree.
     tree: usize,
-    /// Each direction has a port.
+    /// True if each direction has a port.
     by_direction: bool,
-    /// To the root and combining, or from it and storing.
+    /// `Reduce` towards the root, `Copy` from it.
     action: Action,
     /// All nodes by depth.
     by_depth: Vec<Vertex>,
     /// Where the nodes of each depth start in `by_depth`; one entry more than depths.
     start: Vec<u32>,
-    /// All nodes but the root by depth, each with its parent, as parents send to them; known when all ranks'
-    /// messages are asked for, which a rank that performs the plan never does.
+    /// (parent, child) pairs by the parent's depth, in the order in which parents send. Computed when the messages
+    /// of all ranks are visited; a rank that performs the plan never needs them.
     edges: OnceLock<Vec<(Vertex, Vertex)>>,
 }
 
 impl TreePass {
-    /// Tree number `tree` of those of so many lanes; towards the root if what arrives is combined.
+    /// Tree number `tree` in one of `n_lanes` lanes; towards the root if `action` combines.
     pub fn new(
         torus: Arc<Torus>,
         trees: Arc<Trees>,
@@ -79,7 +78,7 @@ impl TreePass {
         self.action == Action::Reduce
     }
 
-    /// Where those of a depth are sent to, in the place of those of the next.
+    /// The edges from the nodes of a depth to their children.
     fn edges(&self, depth: usize) -> &[(Vertex, Vertex)] {
         let edges = self.edges.get_or_init(|| {
             let of_node = |&node: &Vertex| {
@@ -92,8 +91,7 @@ impl TreePass {
         &edges[first..end]
     }
 
-    /// The step in which the nodes of a depth and their children communicate, and the depth whose
-    /// step this is.
+    /// The step in which the nodes of a depth and their children communicate; applied to a step, that depth.
     fn step_of(&self, depth: usize) -> usize {
         if self.is_backwards() { self.n_steps() - 1 - depth } else { depth }
     }

@@ -8,20 +8,20 @@ use smallvec::SmallVec;
 use crate::geometry::Shape;
 use crate::patterns::{Pattern, Toward};
 
-/// The order in which the steps of the dimensions alternate. All steps of a node axis come first, so
-/// that as much as possible is combined inside a node before anything leaves it (Bine, section 6.2).
+/// The order in which the steps of the dimensions alternate. All steps of a node axis come first, so that as much
+/// as possible is combined inside a node before data leave it (Bine, section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interleave {
     /// One step of each dimension in turn, among those that have steps left.
     RoundRobin,
-    /// The same from the end: far-first steps in the order that near-first ones, taken backwards, have.
+    /// Round robin from the last steps: far-first steps in the reverse of the order that near-first steps have.
     RoundRobinBackwards,
     /// All steps of one dimension, then all of the next (bucket).
     Sequential,
-    /// In the fewest rounds of several steps each in which a rank sends at most so many messages: for the
+    /// In the fewest rounds of one or several steps in which a rank sends at most `messages` messages: for the
     /// latency form, whose groups nest.
     Fused {
-        /// At least 1; a single step may have more.
+        /// At least 1; a round of a single step may have more.
         messages: u32,
     },
 }
@@ -31,11 +31,11 @@ pub enum Interleave {
 pub struct GlobalStep {
     /// The dimension.
     pub dim: usize,
-    /// The step of its pattern.
+    /// The number of the step in the dimension's pattern.
     pub t: u32,
 }
 
-/// The steps of all dimensions in one order.
+/// The steps of all dimensions, in one order.
 #[derive(Clone, Debug)]
 pub struct Walk {
     sizes: Vec<u32>,
@@ -46,9 +46,8 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// The walk over `patterns`, one per dimension of `shape`, that starts at the `start`-th dimension
-    /// with links, counted cyclically. A pattern may be smaller than its dimension: then only the
-    /// first coordinates take part.
+    /// The walk over `patterns`, one per dimension of `shape`, starting at the `start`-th dimension with links,
+    /// counted cyclically. If a pattern is smaller than its dimension, only the first coordinates take part.
     pub fn new(
         shape: &Shape,
         patterns: Vec<Pattern>,
@@ -80,7 +79,7 @@ impl Walk {
         &self.steps
     }
 
-    /// The steps that are taken together, in order: one each unless some are fused.
+    /// The rounds, as ranges of steps that are taken together: one step each unless some are fused.
     pub fn rounds(&self) -> &[Range<usize>] {
         &self.rounds
     }
@@ -106,7 +105,7 @@ impl Walk {
     }
 }
 
-/// The dimensions with links from the `start`-th on, counted cyclically.
+/// The dimensions with links, starting at the `start`-th, cyclically.
 fn linked_from(shape: &Shape, start: usize) -> Vec<usize> {
     let mut linked = shape.active_dims();
     let n_linked = linked.len();
@@ -114,7 +113,8 @@ fn linked_from(shape: &Shape, start: usize) -> Vec<usize> {
     linked
 }
 
-/// So many steps by dimension in the order of a walk; steps that are fused later one dimension after the other.
+/// `n_steps[dim]` steps of each dimension in the order of a walk; for [`Interleave::Fused`] one dimension after
+/// another.
 pub(crate) fn interleaved(
     shape: &Shape,
     n_steps: &[u32],
@@ -143,7 +143,7 @@ pub(crate) fn interleaved(
     steps
 }
 
-/// Appends the steps of `dims` in the fewest rounds.
+/// Appends the steps of `dims`, fused into the fewest rounds.
 fn fuse(
     patterns: &[Pattern],
     dims: &[usize],

@@ -20,8 +20,8 @@ use crate::plan::ir::runs::WHOLE;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::{DependsOn, LineStep, StepView};
 
-/// Sets of one dimension are kept if there are at most this many of them; longer rings make
-/// theirs when they are asked for, each in constant time.
+/// The sets of a dimension are stored if there are at most this many; for longer rings each set is computed when it
+/// is needed, in constant time.
 const MOST_KEPT_SETS: usize = 1 << 14;
 
 /// One pass over a walk.
@@ -32,20 +32,20 @@ pub struct WalkPass {
     order: Arc<PositionOrder>,
     phase: WalkPhase,
     root: Coord,
-    /// The space has one position, which every message carries.
+    /// True if the space has one position, which every message carries.
     is_whole: bool,
     steps: Vec<PassStep>,
-    /// For each step of the walk, how many steps each dimension has done before.
+    /// For each step of the walk, the number of earlier steps of each dimension.
     done: Vec<SmallVec<[u32; 4]>>,
-    /// By dimension, if kept: the set resident at coordinate `a` after `done` steps at
+    /// By dimension, if stored: the set resident at coordinate `a` after `done` steps is at index
     /// `done * size + a`.
     resident: Vec<Option<Vec<CoordSet>>>,
-    /// By dimension, if kept: by step and target, the moving sets of all coordinates.
+    /// By dimension, if stored: the moving sets by step, target and coordinate.
     moving: Vec<Option<Vec<Vec<Vec<CoordSet>>>>>,
 }
 
 impl WalkPass {
-    /// The pass of `phase` over `walk`, from or to `root`, with blocks in `order`.
+    /// The pass of `phase` over `walk`, with root `root` and with blocks in `order`.
     pub fn new(
         torus: Arc<Torus>,
         walk: Arc<Walk>,
@@ -99,7 +99,7 @@ impl WalkPass {
         }
     }
 
-    /// By dimension and coordinate, the sets whose products are sent to a target of a step.
+    /// By dimension and coordinate, the sets whose products are the messages to a target of a step.
     pub fn sets(&self, step: usize, target: usize) -> Vec<Vec<Cow<'_, CoordSet>>> {
         let PassStep { number, .. } = self.steps[step];
         let now = self.walk.steps()[number];
@@ -113,22 +113,22 @@ impl WalkPass {
         self.walk.sizes().iter().enumerate().map(of_dim).collect()
     }
 
-    /// Whether what moves depends on where a node stands in the other dimensions.
+    /// True if the messages of a node depend on its coordinates in the other dimensions.
     fn needs_others(&self) -> bool {
         !self.is_whole || self.phase.routing == Routing::ToRoot
     }
 
-    /// Whether a node is among the walk's coordinates.
+    /// True if a node's coordinates are inside the walk.
     fn takes_part(&self, at: Coord) -> bool {
         at.is_below(self.walk.sizes())
     }
 
-    /// The messages of the rank at a coordinate.
+    /// Visits the messages of the rank at a coordinate.
     fn own_messages(&self, rank: Rank, at: Coord, visit: &mut dyn FnMut(usize, Message<'_>)) {
         let (n_dims, needs_others) = (self.walk.sizes().len(), self.needs_others());
         let (whole, nothing) = (self.order.whole_tile(), CoordSet::default());
         let mut runs = RunBuffer::from_slice(&WHOLE);
-        // By dimension, the set for so many steps done.
+        // By dimension, the resident set, with the number of steps done for which it was computed.
         type Resident<'a> = Option<(u32, Cow<'a, CoordSet>)>;
         let mut resident: SmallVec<[Resident<'_>; 4]> = (0..n_dims).map(|_| None).collect();
         for step in 0..self.n_steps() {
@@ -176,13 +176,13 @@ impl WalkPass {
         }
     }
 
-    /// The messages of all ranks in a step, as far as they touch a tile.
+    /// Visits the messages of all ranks in a step, clipped to a tile.
     fn all_messages(&self, step: usize, tile: &Tile, visit: &mut dyn FnMut(Message<'_>)) {
         let PassStep { number, ref targets, .. } = self.steps[step];
         let step = self.walk.steps()[number];
         let n_dims = self.walk.sizes().len();
         let needs_others = self.needs_others();
-        // Whom the tile concerns, dimension by dimension, with their sets.
+        // By dimension, (sender, receiver) coordinates whose sets intersect the tile, with these sets.
         let concerns = |set: &CoordSet, dim| match self.is_whole {
             true => !set.is_empty(),
             false => set.covers(tile.box_[dim]).is_some(),
@@ -193,7 +193,7 @@ impl WalkPass {
                 let size = self.walk.sizes()[dim];
                 if dim == step.dim {
                     let pattern = self.walk.pattern(dim);
-                    // Target by target, as receivers list their sources.
+                    // In order of targets: receivers list their sources in this order.
                     let mut all = Vec::new();
                     for target in targets.clone() {
                         for a in 0..size {
@@ -245,9 +245,8 @@ impl Pass for WalkPass {
         (!self.is_whole).then(|| self.order.tiles(most))
     }
 
-    /// Without a root all coordinates of a pattern do the same, so what one of them sends tells how
-    /// much all do. With one, lines do what is left of the same; and so they do where some coordinates
-    /// take no part.
+    /// Without a root all coordinates of a pattern send the same amount, so one coordinate is counted. With a root,
+    /// or if some coordinates take no part, senders are listed, with the largest amounts over the other dimensions.
     fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
         let is_core = self.walk.sizes() != self.torus.shape.sizes();
         let is_rooted = match self.phase.routing {
@@ -297,7 +296,7 @@ impl Pass for WalkPass {
         })
     }
 
-    /// Steps of one step of the walk send what was there before all of them.
+    /// All steps of the pass that belong to one step of the walk send data from before the first of them.
     fn after(&self, step: usize) -> DependsOn {
         DependsOn::before(self.steps[step].first)
     }
@@ -313,14 +312,14 @@ impl Pass for WalkPass {
     }
 }
 
-/// The product over the dimensions of who is concerned.
+/// Enumerates the senders that a tile concerns: the product of `concerned` over the dimensions.
 struct SenderProduct<'a, 'b> {
     pass: &'a WalkPass,
     dim: usize,
     tile: &'a Tile,
     concerned: &'a [Vec<(u32, u32, Cow<'a, CoordSet>)>],
     sets: SmallVec<[&'a CoordSet; MAX_DIMS]>,
-    /// The sets of the last message, whose runs these are.
+    /// The sets of the last message; `runs` has that message's runs.
     last: SmallVec<[&'a CoordSet; MAX_DIMS]>,
     runs: RunBuffer,
     visit: &'b mut dyn FnMut(Message<'_>),
@@ -340,7 +339,7 @@ impl SenderProduct<'_, '_> {
 
     fn meet(&mut self, from: Vertex, to: Vertex) {
         let pass = self.pass;
-        // Neighbours often send the same.
+        // Neighbouring senders often send the same runs.
         if self.last != self.sets {
             self.last.clone_from(&self.sets);
             self.runs.clear();

@@ -1,9 +1,9 @@
-//! Gather and scatter by single messages: every rank sends its block to the root, or gets it
-//! from there. No rank handles another's block, so none needs to know how long it is.
+//! Gather and scatter by single messages: every rank sends its block to the root, or receives it from the root. No
+//! rank handles the block of another rank, so none needs to know another block's length.
 //!
-//! Ranks take turns in the order of their displacements from the root, which pairwise alltoall
-//! spreads over the links of a node: each lane serves those of one port. Lanes share one
-//! working space, in which blocks stand in the order of ranks.
+//! The root communicates with the ranks in the order of their displacements, which, as in the pairwise alltoall, is
+//! spread over the links of a node: each lane serves the displacements of one port. Lanes share one working space,
+//! in which blocks are in rank order.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::plan::ir::runs::Run;
 use crate::plan::ir::torus::Torus;
 use crate::plan::ir::view::DependsOn;
 
-/// Messages of a step: the root must be able to post their receives at once.
+/// Messages of a step. The root must be able to post the receives of a step at once.
 const PER_STEP: usize = 64;
 
 /// The steps of one lane.
@@ -24,9 +24,9 @@ const PER_STEP: usize = 64;
 pub struct LinearPass {
     torus: Arc<Torus>,
     root: Coord,
-    /// The root sends.
+    /// True if the root sends.
     from_root: bool,
-    /// The displacements of the lane's ranks from the root.
+    /// The displacements from the root of the ranks that the lane serves.
     displacements: Vec<u32>,
 }
 

@@ -1,21 +1,20 @@
-//! Alltoall as a product of exchanges (see [`Grid`]): pairwise, along one dimension after the
-//! other, between nodes before inside them, through leaders.
+//! Alltoall as a product of exchanges (see [`Grid`]): pairwise, along one dimension after the other, between nodes
+//! and then inside them, or through leaders.
 //!
-//! The forms of "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers" are
-//! choices of three things: which ranks form a group, whether the members' blocks are gathered on
-//! a leader first and scattered in the end, and along which axes each exchange goes.
+//! The algorithms of "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers" are combinations of
+//! three choices: which ranks form a group, whether the members' blocks are first gathered on a leader and finally
+//! scattered from it, and along which axes each exchange goes.
 //!
-//! In an exchange every rank, or leader, sends one message for every displacement along its axes,
-//! `batch` of them at a time: 1 is pairwise, all of them non-blocking. They are in the order of
-//! [`rounds`]. Where blocks go straight to their owners, a step has one message, and `batch` steps are
-//! under way at a time. Otherwise blocks are packed, and there is room to pack one step: a step has
-//! `batch` messages, and one step is under way at a time.
+//! In an exchange every rank, or leader, sends one message for every displacement along the exchange's axes,
+//! `batch` of them at a time: with 1 the exchange is pairwise, with all it is non-blocking. Displacements are in
+//! the order of [`rounds`]. If blocks go directly to their owners, a step has one message, and `batch` steps are in
+//! flight at a time. Otherwise blocks are packed, and there is memory to pack one step: a step has `batch`
+//! messages, and one step is in flight at a time.
 //!
-//! With one exchange and no leaders, lanes share the working space, and the displacements of each
-//! round are dealt out to them. Otherwise each lane has its part of every block and goes over all
-//! displacements, in each round beginning with another one than the other lanes. Where exchanges are
-//! along single dimensions, lane q < D begins with the q-th, and lane D + q does the same in the
-//! opposite direction. So ports use different links all the time.
+//! With a single exchange and no leaders, lanes share the working space, and the displacements of each round are
+//! distributed over the lanes. Otherwise each lane moves its part of every block over all displacements, and each
+//! lane starts a round with another displacement. In exchanges along single dimensions, lane q < D begins with the
+//! q-th dimension, and lane D + q goes in the opposite direction. So ports use different links at all times.
 
 pub(super) mod linear;
 mod parlinna;
@@ -38,56 +37,56 @@ use super::ir::view::{self, DependsOn, ShiftStep, StepView};
 use crate::geometry::Shape;
 use crate::names::Rank;
 
-/// How the ranks of a torus exchange blocks.
+/// Description of how the ranks of a torus exchange blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExchangeRecipe {
-    /// Which ranks of a node belong together.
+    /// How the ranks of a node form groups.
     pub groups: NodeGroups,
-    /// Along which axes each exchange goes.
+    /// The axes of each exchange.
     pub stages: ExchangeStages,
-    /// Messages that a rank has under way at a time in an exchange; all if `None`.
+    /// Messages that a rank has in flight at a time in an exchange; `None` for all.
     pub batch: Option<u32>,
 }
 
-/// Along which axes each exchange goes, one after the other.
+/// The axes of the exchanges that are performed one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExchangeStages {
-    /// All at once: everybody with everybody.
+    /// One exchange along all axes: all ranks, or leaders, with all.
     Together,
-    /// All but those inside groups, then inside groups: or between nodes, then between the groups
-    /// of a node, where the groups have leaders.
+    /// All axes except the last, then the last: first between nodes, then between the members of groups, or with
+    /// leaders between the groups of a node.
     NodesFirst,
     /// One dimension after the other, the node axis last.
     Dimensions,
-    /// Inside nodes by digits, then between nodes straight to the owners: ParLinNa (Fan et al. 2025,
-    /// section 4). Never more than one message to the same rank at a time.
+    /// Inside nodes by digits, then between nodes directly to the owners: ParLinNa (Fan et al. 2025, section 4). At
+    /// most one message to the same rank is in flight at a time.
     InsideFirst {
         /// The radix of the digits, 2 or more.
         radix: u32,
-        /// Between nodes one message for each block.
+        /// Between nodes each block is a message of its own.
         staggered: bool,
     },
 }
 
 impl ExchangeRecipe {
-    /// Everybody with everybody, one at a time.
+    /// All ranks with all, one message at a time.
     pub const PAIRWISE: ExchangeRecipe = ExchangeRecipe {
         groups: NodeGroups::OfSize(1),
         stages: ExchangeStages::Together,
         batch: Some(1),
     };
 
-    /// True if every block goes straight to its owner.
+    /// True if every block goes directly to its owner.
     pub fn is_straight(&self) -> bool {
         self.stages == ExchangeStages::Together && !self.has_leaders()
     }
 
-    /// True if leaders handle the blocks of others.
+    /// True if leaders handle the blocks of other ranks.
     pub fn has_leaders(&self) -> bool {
         matches!(self.groups, NodeGroups::WithLeaders(_))
     }
 
-    /// Whether lanes have whole blocks in turn, and do not cut them.
+    /// True if blocks are distributed over the lanes whole, and not cut into parts.
     fn has_whole_blocks(&self, shape: &Shape) -> bool {
         let has_inner = shape.node_dim().is_some();
         let is_one_exchange = match self.stages {
@@ -99,17 +98,17 @@ impl ExchangeRecipe {
         is_one_exchange && !self.has_leaders()
     }
 
-    /// Into how many parts so many lanes cut the blocks.
+    /// Number of parts into which `n_lanes` lanes cut the blocks.
     pub(super) fn n_parts(&self, shape: &Shape, n_lanes: u32) -> u32 {
         if self.has_whole_blocks(shape) { 1 } else { n_lanes }
     }
 
-    /// Messages of a step.
+    /// Number of messages of a step.
     fn per_step(&self) -> usize {
         if self.is_straight() { 1 } else { self.batch.map_or(usize::MAX, |batch| batch as usize) }
     }
 
-    /// Steps under way at a time.
+    /// Number of steps in flight at a time.
     pub(super) fn window(&self) -> Option<NonZeroU32> {
         let batch = self.batch.and_then(NonZeroU32::new);
         if self.is_straight() { batch } else { batch.and(Some(NonZeroU32::MIN)) }
@@ -121,40 +120,40 @@ impl ExchangeRecipe {
 pub struct ExchangePass {
     grid: Arc<Grid>,
     steps: Vec<ExchangeStep>,
-    /// By step, the one whose arrivals it passes on: what goes along some axes has come along others,
+    /// By step, the step whose received data it forwards: data that go along some axes have come along other axes,
     /// or from members.
     after: Vec<DependsOn>,
 }
 
 #[derive(Clone, Debug)]
 enum ExchangeStep {
-    /// Members give their blocks to their leader (or, in the end, get them).
+    /// Members send their blocks to their leader, or at the end receive them from it.
     Members { in_the_end: bool },
-    /// Messages over these displacements along these axes.
+    /// Messages over the displacements `by`, along these axes.
     Along { along: SmallVec<[bool; 8]>, by: SmallVec<[u32; 1]> },
-    /// Messages that are listed.
+    /// The listed messages.
     Hops(Vec<Shift>),
 }
 
-/// What every rank, or leader, sends over a displacement.
+/// The message that every rank, or leader, sends over a displacement.
 #[derive(Clone, Debug)]
 pub struct Shift {
     /// The displacement on the grid.
     pub by: u32,
-    /// Its positions.
+    /// Positions that the message carries.
     pub runs: Runs,
 }
 
-/// The positions that a group sends.
+/// The positions that a group sends, by group.
 type SentBy<'a> = dyn Fn(u32) -> Cow<'a, Runs> + 'a;
-/// Who sends them on behalf of a group, and to whom.
+/// The sender and the receiver of a group's message, by group.
 type EndRanks<'a> = dyn Fn(u32) -> [Rank; 2] + 'a;
 
-/// By exchange, the axes that it is along.
+/// The axes of each exchange.
 fn axes(exchange: &ExchangeRecipe, grid: &Grid, shape: &Shape) -> Vec<SmallVec<[bool; 8]>> {
     let n_axes = grid.n_axes();
     let mask = |along: &dyn Fn(usize) -> bool| (0..n_axes).map(along).collect();
-    // Members on their own, or else the groups of a node, are the last axis.
+    // The last axis is that of the members, or with leaders of the groups of a node.
     let has_inner = shape.node_dim().is_some();
     match exchange.stages {
         ExchangeStages::Together => vec![mask(&|_| true)],
@@ -178,7 +177,7 @@ pub fn passes(
         return parlinna::passes(radix, exchange.batch, staggered, grid, n_lanes);
     }
     let shape = &torus.shape;
-    // Displacements of groups stand for those of their leaders; all groups are as large there.
+    // `rounds` works on ranks: in a shape with equal groups, the displacement of a group is that of its leader.
     let even = grid.even_shape();
     let rounds = |along: &[bool]| {
         let wanted = |by: u32| {
@@ -201,7 +200,7 @@ pub fn passes(
         return dealt(&rounds(along), n_lanes).into_iter().map(lane).collect();
     }
     let stages: Vec<_> = stages.into_iter().map(|along| (rounds(&along), along)).collect();
-    // Dimensions with links take turns.
+    // Lanes begin with different dimensions, among those with links.
     let turns = match exchange.stages {
         ExchangeStages::Dimensions => shape.active_dims(),
         _ => Vec::new(),
@@ -213,7 +212,7 @@ pub fn passes(
         let exchanges = order.into_iter().flat_map(|stage| {
             let (rounds, along) = &stages[stage];
             let order: Vec<u32> = match turns.contains(&stage) {
-                // The other way round: what is opposite leaves on another link.
+                // The opposite direction: opposite displacements leave on other links.
                 true if lane >= turns.len() => {
                     let all = rounds.iter().flatten();
                     all.map(|&by| grid.displaced(0, by, false)).collect()
@@ -253,12 +252,12 @@ impl ExchangePass {
         ExchangePass { grid, steps, after }
     }
 
-    /// The pass with these messages in each step.
+    /// The pass whose steps have these messages.
     pub fn of_hops(grid: Arc<Grid>, steps: Vec<Vec<Shift>>) -> Self {
         Self::new(grid, steps.into_iter().map(ExchangeStep::Hops).collect())
     }
 
-    /// Visits the displacements of an exchange, each with the positions that a group sends.
+    /// Visits the displacements of an exchange step, each with the positions that a group sends.
     fn for_each_hop(&self, step: &ExchangeStep, visit: &mut dyn FnMut(u32, &SentBy<'_>)) {
         match step {
             ExchangeStep::Members { .. } => {}
@@ -284,7 +283,7 @@ impl Pass for ExchangePass {
         self.after[step]
     }
 
-    /// Without leaders everybody sends over the same displacements.
+    /// Without leaders all ranks send over the same displacements.
     fn view(&self, step: usize, except: Option<Rank>) -> StepView<'_> {
         if self.grid.served() > 1 || except.is_some() {
             return StepView::Messages(None);
@@ -333,7 +332,7 @@ impl Pass for ExchangePass {
                         send(number, &[own], &sent, if in_the_end { &outwards } else { &inwards });
                     }
                 }
-                // Only leaders exchange, if there are any.
+                // With leaders, only leaders exchange.
                 _ if member > 0 => {}
                 ref hops => self.for_each_hop(hops, &mut |by, sent| {
                     let from = grid.displaced(own, by, false);

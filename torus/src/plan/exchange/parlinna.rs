@@ -1,14 +1,13 @@
 //! ParLinNa: an alltoall first inside every node, then between nodes (Fan et al. 2025, section 4).
 //!
-//! Inside a node of Q ranks blocks go by the digits of how far on their owner's place in its node
-//! is, as in Bruck's alltoall with a radix from 2 to Q; blocks for all nodes go at once, those for
-//! one place together. Then every rank has all blocks of its node for the ranks with its own place,
-//! and sends them there directly: the Q blocks for a rank in one message (*coalesced*), or one by
-//! one (*staggered*).
+//! Inside a node of Q ranks blocks are forwarded by the digits of their displacement to the owner's place in its
+//! node, as in Bruck's alltoall, with a radix from 2 to Q; blocks for all nodes are sent together. Then every rank
+//! holds all blocks of its node for the ranks with its own place, and sends them directly: the Q blocks for a rank
+//! in one message (*coalesced*), or one by one (*staggered*).
 //!
-//! Position `d * Q + m` is the displacement by `d` nodes and `m` places. Lanes share one working
-//! space and have their node displacements, dealt so that concurrent messages leave on different
-//! links, as in the pairwise alltoall.
+//! Position `d * Q + m` is the displacement by `d` nodes and `m` places. Lanes share one working space. Node
+//! displacements are distributed over the lanes so that concurrent messages leave on different links, as in the
+//! pairwise alltoall.
 
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use super::{ExchangePass, Shift};
 use crate::plan::ir::grid::Grid;
 use crate::plan::ir::runs::{Run, Runs};
 
-/// The passes of `n_lanes` lanes over `grid`, on which nobody leads and groups are nodes. Between
-/// nodes a step has `batch` messages; all if `None`.
+/// The passes of `n_lanes` lanes over `grid`, which must have no leaders, and nodes as groups. Between nodes a step
+/// has `batch` messages; all messages if `None`.
 pub fn passes(
     radix: u32,
     batch: Option<u32>,
@@ -30,7 +29,7 @@ pub fn passes(
     let rows = NodeRows { per_node: shape.ranks_per_node() };
     let lanes = displacements(&shape.without_node_axis(), n_lanes).into_iter().enumerate();
     let pass = |(lane, between): (usize, Vec<u32>)| {
-        // Blocks that stay on the node are the first lane's.
+        // The first lane also moves the blocks that stay on the node.
         let within = (lane == 0).then_some(0).into_iter().chain(between.iter().copied());
         let mut steps = rows.inside(radix, &within.collect::<Vec<_>>());
         steps.extend(rows.between(batch, staggered, &between));
@@ -39,13 +38,13 @@ pub fn passes(
     lanes.map(pass).collect()
 }
 
-/// Positions as rows of places, one for each node displacement.
+/// Positions as rows of places: one row for each node displacement.
 struct NodeRows {
     per_node: u32,
 }
 
 impl NodeRows {
-    /// A step for each digit, with a message for each of its values.
+    /// The steps inside a node: one for each digit, with one message for each value of the digit.
     fn inside(&self, radix: u32, rows: &[u32]) -> Vec<Vec<Shift>> {
         let powers = std::iter::successors(Some(1u32), |power| power.checked_mul(radix.max(2)));
         let powers = powers.take_while(|&power| power < self.per_node);
@@ -66,7 +65,7 @@ impl NodeRows {
         powers.map(hops).collect()
     }
 
-    /// Batches of messages, none of them with two to one node.
+    /// The steps between nodes: batches of messages, each to different nodes.
     fn between(&self, batch: Option<u32>, staggered: bool, rows: &[u32]) -> Vec<Vec<Shift>> {
         let size = batch.unwrap_or(u32::MAX).max(1) as usize;
         let (n_messages, n_blocks) =

@@ -1,20 +1,20 @@
-//! Rounds of displacements: in which order a rank speaks to the others.
+//! Rounds of displacements: the order in which a rank exchanges messages with the other ranks.
 //!
-//! Displacements are grouped by the link on which their dimension-order route leaves a node;
-//! each round takes from different groups, so that a node's concurrent puts leave on
-//! different links as long as there are such. All nodes use the same displacements in the
-//! same rounds, so each round is a permutation: one put out and one in per port.
+//! Displacements are grouped by the link on which their dimension-order route leaves a node. Each round takes
+//! displacements from different groups, so a node's concurrent puts leave on different links as long as several
+//! groups are left. All nodes use the same displacements in the same round, so each round is a permutation: every
+//! port sends one put and receives one.
 
 use smallvec::SmallVec;
 
 use crate::geometry::{Axis, AxisLink, Coord, Direction, Route, Shape, Vertex};
 
-/// All displacements but 0 in the order of their rounds, lane by lane.
+/// All displacements except 0 in the order of their rounds, lane by lane.
 pub fn displacements(shape: &Shape, n_lanes: u32) -> Vec<Vec<u32>> {
     dealt(&rounds(shape, n_lanes as usize, |_| true), n_lanes)
 }
 
-/// Rounds lane by lane: each lane has one displacement of a round.
+/// The displacements of each lane: one of each round.
 pub fn dealt(rounds: &[Vec<u32>], n_lanes: u32) -> Vec<Vec<u32>> {
     let lane = |lane| rounds.iter().filter_map(|round| round.get(lane).copied()).collect();
     (0..n_lanes as usize).map(lane).collect()
@@ -31,18 +31,18 @@ pub fn displaced(shape: &Shape, at: Coord, by: Coord) -> Vertex {
     shape.vertex(Coord::new(&parts))
 }
 
-/// The displacements but 0 that are `wanted`, in rounds of at most `width`.
+/// The displacements except 0 that are `wanted`, in rounds of at most `width`.
 pub fn rounds(shape: &Shape, width: usize, wanted: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
-    // On a mesh the way out depends on where the node is, but the rounds must be the same
-    // for all: take them as the torus would.
+    // On a mesh the first link of a route depends on the node's place, but the rounds must be the same for all
+    // nodes: use the routes of the torus.
     let wrapped = |axis: &Axis| match axis.link {
         AxisLink::Node => *axis,
         AxisLink::Torus | AxisLink::Mesh => Axis::torus(axis.size),
     };
     let torus = Shape::from_axes(shape.axes().iter().map(wrapped).collect()).expect("a shape");
-    // One group for each way out of a node, and one for those that stay on it.
+    // One group for each direction out of a node, and one for displacements inside the node.
     let mut groups = vec![Vec::new(); 2 * shape.n_dims() + 1];
-    // Backwards, so that popping gives the nearest first.
+    // In descending order, so that `pop` returns the nearest first.
     for displacement in (1..shape.n_ranks()).rev().filter(|&by| wanted(by)) {
         let way = match Route::new(&torus, Vertex(0), Vertex(displacement)).next() {
             Some(link) => {
@@ -54,7 +54,7 @@ pub fn rounds(shape: &Shape, width: usize, wanted: impl Fn(u32) -> bool) -> Vec<
     }
     let mut rounds = Vec::new();
     loop {
-        // The fullest groups first, each once; then again, until the round is full.
+        // One displacement of each group, the largest group first; repeated until the round is full.
         let mut by_length: Vec<usize> =
             (0..groups.len()).filter(|&group| !groups[group].is_empty()).collect();
         if by_length.is_empty() {
@@ -98,7 +98,7 @@ mod tests {
             links.collect::<std::collections::HashSet<_>>().len()
         };
         assert_eq!(ways(&rounds[0]), 6);
-        // No round repeats a link while another link is still to be used at all.
+        // No round uses a link twice while another link is still needed in this or a later round.
         for at in 0..rounds.len() {
             let left = ways(&rounds[at..].concat());
             assert_eq!(ways(&rounds[at]), left.min(rounds[at].len()), "round {at}");

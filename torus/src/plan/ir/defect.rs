@@ -1,34 +1,34 @@
-//! What can be wrong with the plan of one rank.
+//! Defects of one rank's plan: violations of the local rules.
 
 use super::runs::Run;
 use super::split::Part;
 use crate::names::{LaneId, PortId, Position, Rank, StepId};
 
-/// What breaks a local rule.
+/// A violation of a local rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
     /// The plan's rank or root is not one of its ranks.
     #[error("{what} {rank} is not one of {n_ranks} ranks")]
     NoSuchRank {
-        /// Which of them.
+        /// Which number is meant: "rank" or "root".
         what: &'static str,
         /// Its number.
         rank: Rank,
-        /// Ranks there are.
+        /// Number of ranks.
         n_ranks: u32,
     },
-    /// A root in a collective that has none.
+    /// A root other than 0 in a collective without a root.
     #[error("root {root} is given, but the collective has no root: it must be 0")]
     NoRoot {
         /// The root given.
         root: Rank,
     },
-    /// A part is empty, or of data that are cut differently.
+    /// A part is empty, or its number of units differs from the first lane's.
     #[error("part {part} does not fit the {units} units of the first lane")]
     Part {
         /// The part.
         part: Part,
-        /// The number of units that the first lane names.
+        /// The first lane's number of units.
         units: u32,
     },
     /// No lane moves a part of the data.
@@ -37,28 +37,28 @@ pub enum Defect {
         /// The part.
         part: Part,
     },
-    /// Two parts have units in common, and are not the same.
+    /// Two parts overlap without being equal.
     #[error("parts {part} and {other} have units in common: parts must be the same, or apart")]
     Parts {
         /// The part.
         part: Part,
-        /// The other.
+        /// The part that overlaps it.
         other: Part,
     },
     /// Positions do not fit the collective.
     #[error("{found} positions of {payload} do not fit {expected}")]
     Space {
-        /// Positions of the lane.
+        /// Number of positions of the lane.
         found: u32,
-        /// What they are made of.
+        /// Name of the payload that the positions hold.
         payload: &'static str,
-        /// What they should be.
+        /// Description of the positions that the collective needs.
         expected: String,
     },
-    /// Blocks stand in an order that the collective does not allow, or not each just once.
+    /// The order of the blocks is not allowed in the collective, or does not contain each block exactly once.
     #[error("the order of the blocks {what}")]
     Order {
-        /// What is wrong with it.
+        /// What is wrong with the order.
         what: &'static str,
     },
     /// Two lanes of one part have different spaces.
@@ -81,7 +81,7 @@ pub enum Defect {
         /// The peer named.
         peer: Rank,
     },
-    /// A message has a port that drives no lane.
+    /// A message is assigned to a port that drives no lane.
     #[error("port {port} of a message drives no lane")]
     Port {
         /// The port.
@@ -93,7 +93,7 @@ pub enum Defect {
         /// The peer.
         peer: Rank,
     },
-    /// A transfer without blocks.
+    /// A transfer without positions.
     #[error("a message with rank {peer} carries nothing")]
     NoBlocks {
         /// The peer.
@@ -107,15 +107,15 @@ pub enum Defect {
         /// Size of the working space.
         n_positions: u32,
     },
-    /// Two runs of one transfer overlap, or of two receives that store, or of two receives that
-    /// reduce and are not operands of one fold.
+    /// Two runs overlap: of one transfer, of two receives that store, or of two receives that reduce and are not
+    /// operands of one fold.
     #[error("run {}..{} overlaps another", run.start, run.end())]
     Overlap {
-        /// The second of them.
+        /// The second of the two runs.
         run: Run,
     },
-    /// Something is to be stored for which this rank has no room: only leaders handle the blocks of
-    /// others.
+    /// A message for a position that has no room on this rank: only leaders have room for the blocks of other
+    /// ranks.
     #[error("there is no room for what rank {peer} sends to position {position}")]
     NoRoom {
         /// The sender.
@@ -123,25 +123,25 @@ pub enum Defect {
         /// The first such position.
         position: Position,
     },
-    /// A collective that combines nothing has a step that does.
+    /// A step combines blocks, but the collective is not a reduction.
     #[error("a step combines blocks, in a collective that is no reduction")]
     NotAReduction,
-    /// Some position has fewer operands than should stand before the own one.
+    /// `own_at` exceeds the number of operands that some position receives.
     #[error("the own value stands at place {own_at} of {n_recvs} received")]
     OwnAt {
-        /// The place.
+        /// The step's `own_at`.
         own_at: u32,
         /// Operands received for that position.
         n_recvs: usize,
     },
 }
 
-/// A broken local rule, and where.
+/// A violation of a local rule, with its lane and step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The lane; `None` if the plan as a whole is meant.
+    /// The lane; `None` if the defect concerns the whole plan.
     pub lane: Option<LaneId>,
-    /// The step; `None` if the lane as a whole is meant.
+    /// The step; `None` if the defect concerns the whole lane.
     pub step: Option<StepId>,
     /// What is wrong.
     pub defect: Defect,

@@ -1,5 +1,5 @@
-//! All ranks' messages as a stream: what the checker, the traffic count and the network model
-//! read without listing plans.
+//! The messages of all ranks as a stream. The checker, the traffic count and the network model read it and need no
+//! plans.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,24 +13,23 @@ use super::view::{DependsOn, StepView};
 use crate::collectives::{Action, Collective};
 use crate::names::{LaneId, PortId, Rank, StepId};
 
-/// What all ranks know of a lane.
+/// The properties of a lane that are the same on all ranks.
 #[derive(Clone, Debug)]
 pub struct LaneHeader {
-    /// The port that drives it.
+    /// The port that drives the lane.
     pub port: PortId,
-    /// Which part of the data it moves.
+    /// The part of the data that the lane moves.
     pub part: Part,
     /// Its working space.
     pub space: Arc<Space>,
-    /// Steps of which a rank has messages under way at a time; see
-    /// [`Lane::window`](crate::plan::Lane::window).
+    /// Most steps whose messages a rank has in flight at a time; see [`Lane::window`](crate::plan::Lane::window).
     pub window: Option<NonZeroU32>,
     /// Number of steps.
     pub n_steps: usize,
 }
 
 impl LaneHeader {
-    /// What a position is of n, the bytes of the vector or of all blocks of a rank.
+    /// Size of a position as a fraction of n, the bytes of the vector or of all blocks of a rank.
     pub fn position_share(&self) -> f64 {
         let n_blocks = f64::from(self.space.n_blocks().max(1));
         f64::from(self.part.weight()) / (f64::from(self.part.units) * n_blocks)
@@ -48,12 +47,12 @@ pub struct Message<'a> {
     pub runs: &'a [Run],
 }
 
-/// What is done with each message.
+/// Callback for each message.
 pub type Visit<'v> = &'v mut dyn FnMut(Message<'_>);
 
 /// The messages of all ranks, lane by lane and step by step.
 pub trait Flow: Sync {
-    /// What is performed.
+    /// The collective that is performed.
     fn collective(&self) -> Collective;
 
     /// Number of ranks.
@@ -70,37 +69,36 @@ pub trait Flow: Sync {
         &self.lanes()[lane.index()].space
     }
 
-    /// The port that sends and receives a message of a step: mostly the lane's.
+    /// The port that sends and receives a message of a step: by default the lane's.
     fn port(&self, lane: LaneId, _step: StepId, _from: Rank, _to: Rank) -> PortId {
         self.lanes()[lane.index()].port
     }
 
-    /// What becomes of what arrives at a rank in a step.
+    /// What a rank does with the data that it receives in a step.
     fn action(&self, lane: LaneId, step: StepId, rank: Rank) -> Action;
 
-    /// Where a rank's own value stands in the fold of a step, see
-    /// [`Step::own_at`](crate::plan::Step::own_at).
+    /// Place of a rank's own value in the fold of a step; see [`Step::own_at`](crate::plan::Step::own_at).
     fn own_at(&self, lane: LaneId, step: StepId, rank: Rank) -> u32;
 
-    /// The positions of a lane in tiles of at most `most`, in order.
+    /// The positions of a lane in order, in tiles of at most `most` positions.
     fn tiles(&self, lane: LaneId, most: u32) -> Vec<Tile>;
 
-    /// Visits the messages of a step as far as they touch a tile. Those that reach one rank
-    /// come in the order of the fold.
+    /// Visits those parts of a step's messages that lie in a tile. Messages for the same rank are visited in the
+    /// order of that rank's fold.
     fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>);
 
-    /// The symmetry of a step, where one is known.
+    /// The symmetry of a step, if one is known.
     fn view(&self, _lane: LaneId, _step: StepId) -> StepView<'_> {
         StepView::Messages(None)
     }
 
-    /// What the sends of a step carry: their data are there when that step's messages have arrived
-    /// and the lane's window has room.
+    /// The data that the sends of a step depend on. The sends start when the messages of the returned step have
+    /// arrived and the lane's window has room.
     fn after(&self, _lane: LaneId, step: StepId) -> DependsOn {
         DependsOn::before(step.index())
     }
 
-    /// Visits the messages of a step with the number of positions that each carries.
+    /// Visits the messages of a step: (sender, receiver, number of positions).
     fn volumes(&self, lane: LaneId, step: StepId, visit: &mut dyn FnMut(Rank, Rank, u64)) {
         for tile in self.tiles(lane, u32::MAX) {
             self.messages(lane, step, &tile, &mut |message| {
@@ -109,7 +107,7 @@ pub trait Flow: Sync {
         }
     }
 
-    /// One rank's plan.
+    /// The plan of one rank.
     fn plan(&self, rank: Rank) -> Plan;
 }
 

@@ -1,22 +1,22 @@
 //! The ranks of a torus as a grid for exchanges: the axes of the shape, the node axis split into
 //! groups and the members of a group.
 //!
-//! A position is a displacement on the grid, axis by axis, without a carry from one to the next:
-//! it holds first the block for the rank that far on, later the block from the rank that far back.
-//! An exchange along some axes moves the positions that are displaced along these, whatever they
-//! are along the others; one exchange after the other along all axes is an alltoall.
+//! A position is a displacement on the grid: one digit for each axis, without a carry between digits. It first
+//! holds the block for the rank at that displacement, and at the end the block from the rank at the opposite
+//! displacement. An exchange along some axes moves all positions with a non-zero displacement along these axes,
+//! whatever their displacement along the other axes. Exchanges along all axes, one after the other, make an
+//! alltoall.
 //!
-//! Where a leader handles the blocks of all members of its group, a position also says between
-//! which members: `(s * groups + displacement) * members + d` is the block of member `s` of a group
-//! for member `d` of the group that far on. A member other than the leader has the positions
-//! with its own number as `s` at the start and as `d` in the end, and touches no others.
+//! If leaders handle the blocks of all members of their groups, a position also names two members:
+//! `(s * groups + displacement) * members + d` is the block of member `s` of a group for member `d` of the group at
+//! that displacement. A member other than the leader uses the positions with its own number as `s` at the start,
+//! and those with its own number as `d` at the end, and no others.
 //!
-//! Groups of a node that leaders serve may have one member more or less. Positions are numbered as
-//! if all were as large as the largest: those of a member that a group has not stand for nothing, and
-//! are in no message. A block's giver and getter are in groups as far on in their nodes as long as it
-//! has not moved along the last axis, so that which positions stand for something follows from the
-//! sender's group alone. Without leaders a block needs a rank with its sender's number in every group:
-//! those must be equally large.
+//! Groups of a node that have leaders may differ in size by one member. Positions are numbered as if all groups
+//! were as large as the largest; the positions of missing members are unused and in no message. As long as a block
+//! has not moved along the last axis, the group that holds it and its source's group have the same number within
+//! their nodes, so the holder's group alone determines which positions are used. Without leaders a block needs a
+//! rank with its source's member number in every group, so groups must be equally large.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,27 +29,27 @@ use super::torus::Torus;
 use crate::geometry::{Shape, Vertex};
 use crate::names::{Position, Rank};
 
-/// Which ranks of a node belong together.
+/// How the ranks of a node form groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeGroups {
-    /// So many, a divisor of the ranks on a node; everybody handles blocks of its own.
+    /// Groups of this size, a divisor of the ranks on a node; each rank handles its own blocks.
     OfSize(u32),
-    /// All ranks of a node; everybody handles blocks of its own.
+    /// One group of all ranks of a node; each rank handles its own blocks.
     WholeNode,
-    /// So many groups on each node, as even as they can be, the larger ones first. The first
-    /// member of each handles the blocks of all.
+    /// This number of groups on each node, as even as possible, the larger ones first. The first member of each
+    /// group, its leader, handles the blocks of all members.
     WithLeaders(u32),
 }
 
-/// See the module documentation.
+/// The grid of ranks; see the module documentation.
 #[derive(Debug)]
 pub struct Grid {
     torus: Arc<Torus>,
-    /// Sizes of the axes, that of the members last; nodes are numbered row-major.
+    /// Sizes of the axes; the axis of a group's members is last. Nodes are numbered in row-major order.
     sizes: SmallVec<[u32; 8]>,
-    /// Members of the largest group whose leader handles their blocks; 1 if everybody is on its own.
+    /// Members of the largest group that has a leader; 1 if each rank handles its own blocks.
     served: u32,
-    /// Groups of each node that have so many; the others have one less.
+    /// Number of groups per node that have `served` members; the other groups have one member less.
     n_large: u32,
 }
 
@@ -66,7 +66,7 @@ impl Grid {
                 (n_groups, largest, largest)
             }
         };
-        // A leader of itself alone is one of the node.
+        // Groups of one member that is its own leader need no split of the node axis.
         if torus.shape.node_dim().is_some()
             && !(matches!(groups, NodeGroups::WithLeaders(_)) && served == 1)
         {
@@ -78,7 +78,7 @@ impl Grid {
         Grid { torus, sizes, served, n_large }
     }
 
-    /// Groups of each node.
+    /// Number of groups per node.
     fn per_node(&self) -> u32 {
         match self.served {
             1 => self.torus.shape.ranks_per_node(),
@@ -86,12 +86,12 @@ impl Grid {
         }
     }
 
-    /// True if all groups have as many members.
+    /// True if all groups have the same number of members.
     fn is_even(&self) -> bool {
         self.served == 1 || self.n_large == self.per_node()
     }
 
-    /// Members of a group.
+    /// Number of members of a group.
     pub fn size(&self, group: u32) -> u32 {
         match self.is_even() || group % self.per_node() < self.n_large {
             true => self.served,
@@ -99,7 +99,7 @@ impl Grid {
         }
     }
 
-    /// One group for each layout: those of the first node, or group 0 if all groups are equally large.
+    /// One group for each layout: the groups of the first node, or group 0 if all groups are equally large.
     pub fn alike(&self) -> std::ops::Range<u32> {
         0..if self.is_even() { 1 } else { self.per_node() }
     }
@@ -119,7 +119,7 @@ impl Grid {
         Cow::Owned(nodes.with_ranks_per_node(self.per_node() * self.served).expect("validated"))
     }
 
-    /// Number of axes along which groups, or ranks that are on their own, are displaced.
+    /// Number of axes along which groups, or ranks without leaders, are displaced.
     pub fn n_axes(&self) -> usize {
         self.sizes.len() - usize::from(self.served > 1)
     }
@@ -129,12 +129,12 @@ impl Grid {
         &self.torus
     }
 
-    /// Members of a group that has a leader; 1 if there are none.
+    /// Members of the largest group that has a leader; 1 without leaders.
     pub fn served(&self) -> u32 {
         self.served
     }
 
-    /// Groups with a leader, or ranks that are on their own.
+    /// Number of groups with a leader, or of ranks if there are no leaders.
     pub fn n_groups(&self) -> u32 {
         self.axes().iter().product()
     }
@@ -149,12 +149,12 @@ impl Grid {
         self.n_groups() * self.served * self.served
     }
 
-    /// The sizes of the axes along which there are displacements.
+    /// The sizes of the axes along which groups are displaced.
     pub fn axes(&self) -> &[u32] {
         &self.sizes[..self.n_axes()]
     }
 
-    /// The group `by` on from one, or as far back.
+    /// The group at displacement `by` from `group`, or at the opposite displacement.
     pub fn displaced(&self, group: u32, by: u32, forwards: bool) -> u32 {
         let (mut rest, mut by, mut stride, mut sum) = (group, by, 1, 0);
         for &size in self.axes().iter().rev() {
@@ -165,7 +165,7 @@ impl Grid {
         sum
     }
 
-    /// By axis, how far a displacement leads along it.
+    /// The digits of a displacement: the distance along each axis.
     pub fn digits(&self, by: u32) -> SmallVec<[u32; 8]> {
         let mut rest = by;
         let digit = |&size: &u32| {
@@ -178,12 +178,12 @@ impl Grid {
         digits
     }
 
-    /// True if a displacement leads along some of these axes alone.
+    /// True if a displacement is 0 along all axes that are not in `along`.
     pub fn is_along(&self, by: u32, along: &[bool]) -> bool {
         self.digits(by).iter().zip(along).all(|(&digit, &along)| along || digit == 0)
     }
 
-    /// The group of a rank, and its number there.
+    /// The group of a rank, and the rank's number in it.
     pub fn member(&self, rank: Rank) -> (u32, u32) {
         let at = self.torus.vertex(rank).0;
         if self.is_even() {
@@ -202,7 +202,7 @@ impl Grid {
         (first + group, member)
     }
 
-    /// The rank that has a number in a group.
+    /// The rank with number `member` in a group.
     pub fn rank(&self, group: u32, member: u32) -> Rank {
         let first = match self.is_even() {
             true => group * self.served,
@@ -215,13 +215,13 @@ impl Grid {
         self.torus.rank_on(Vertex(first + member))
     }
 
-    /// The member that gives what is in a position, the displacement, the member that gets it.
+    /// Decodes a position: source member, displacement, destination member.
     fn split(&self, position: Position) -> (u32, u32, u32) {
         let rest = position.0 / self.served;
         (rest / self.n_groups(), rest % self.n_groups(), position.0 % self.served)
     }
 
-    /// For whom the block is that stands in `position` on `rank` at the start, if one does.
+    /// Destination of the block that stands in `position` on `rank` at the start; `None` if none does.
     pub fn destination(&self, rank: Rank, position: Position) -> Option<Rank> {
         let (group, member) = self.member(rank);
         let (from, by, to) = self.split(position);
@@ -229,7 +229,7 @@ impl Grid {
         (from == member && to < self.size(getters)).then(|| self.rank(getters, to))
     }
 
-    /// From whom the block is that stands in `position` on `rank` in the end, if one does.
+    /// Source of the block that stands in `position` on `rank` at the end; `None` if none does.
     pub fn source(&self, rank: Rank, position: Position) -> Option<Rank> {
         let (group, member) = self.member(rank);
         let (from, by, to) = self.split(position);
@@ -237,7 +237,7 @@ impl Grid {
         (to == member && from < self.size(givers)).then(|| self.rank(givers, from))
     }
 
-    /// True if a block may ever stand in `position` on `rank`.
+    /// True if at some time a block can stand in `position` on `rank`.
     pub fn has_room(&self, rank: Rank, position: Position) -> bool {
         let (_, member) = self.member(rank);
         member == 0
@@ -245,7 +245,7 @@ impl Grid {
             || self.source(rank, position).is_some()
     }
 
-    /// The positions that `rank` gives at the start, or gets in the end.
+    /// The positions of the blocks that `rank` has at the start, or at the end if `gets`.
     pub fn own(&self, rank: Rank, gets: bool) -> SmallVec<[Range<u32>; 1]> {
         let (group, member) = self.member(rank);
         let all = Cow::Owned(self.runs(self.digits_of(member, gets)));
@@ -253,13 +253,13 @@ impl Grid {
         runs.iter().map(|run| run.start..run.end()).collect()
     }
 
-    /// A member's positions as digits: giver, displacement, getter.
+    /// A member's positions as digits: source member, displacement, destination member.
     fn digits_of(&self, member: u32, gets: bool) -> SmallVec<[(u32, Option<u32>); 8]> {
         let (from, to) = if gets { (None, Some(member)) } else { (Some(member), None) };
         [(self.served, from), (self.n_groups(), None), (self.served, to)].into_iter().collect()
     }
 
-    /// All numbers with some digits fixed, as runs.
+    /// All numbers in which some digits have fixed values, as runs.
     fn runs(&self, mut digits: SmallVec<[(u32, Option<u32>); 8]>) -> Runs {
         let mut len = 1;
         while let Some(&(size, None)) = digits.last() {
@@ -278,8 +278,8 @@ impl Grid {
         starts.into_iter().map(|start| Run::new(start * len, len)).collect()
     }
 
-    /// Of these positions those that stand for something at the leader of `group`, before they
-    /// move along the last axis; or in the end.
+    /// Those of `runs` that are used at the leader of `group` as long as blocks have not moved along the last axis;
+    /// with `in_the_end`, after all exchanges.
     pub fn standing<'a>(&self, runs: Cow<'a, Runs>, group: u32, in_the_end: bool) -> Cow<'a, Runs> {
         if self.is_even() {
             return runs;
@@ -301,8 +301,8 @@ impl Grid {
         Cow::Owned(runs)
     }
 
-    /// All positions that are displaced `by` along these axes, whatever they are along the others,
-    /// along which `by` is 0.
+    /// All positions whose displacement along the axes `along` is that of `by`, with any displacement along the
+    /// other axes, along which `by` is 0.
     pub fn displaced_positions(&self, by: u32, along: &[bool]) -> Runs {
         let axes = self.axes().iter().zip(self.digits(by)).zip(along);
         let axes = axes.map(|((&size, digit), &along)| (size, along.then_some(digit)));
@@ -310,8 +310,8 @@ impl Grid {
         self.runs(members().chain(axes).chain(members()).collect())
     }
 
-    /// The positions that a member of `group` gives, or gets, but the one that it gives itself; none
-    /// if the group is too small to have the member.
+    /// The positions of the blocks that a member of `group` has at the start, or at the end if `gets`, except the
+    /// block for itself; none if the group is too small to have the member.
     pub fn member_positions(&self, group: u32, member: u32, gets: bool) -> Runs {
         let all = self.runs(self.digits_of(member, gets));
         let own = (member * self.n_groups()) * self.served + member;

@@ -1,5 +1,5 @@
-//! Where the positions of a lane's part lie: a vector's part is cut into them as the vector is into parts
-//! ([`Part`]), and of blocks each holds one's part.
+//! Offsets of a lane's positions. A lane's part of a vector is cut into positions by the same rule as the vector
+//! into parts ([`Part`]); of blocks, each position holds the lane's part of one block.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::types::Lane;
 use crate::collectives::Payload;
 use crate::names::{Block, Position, Rank};
 
-/// How many elements there are: of a vector, or of every block.
+/// Numbers of elements: of a vector, or of each block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Counts {
-    /// So many in the vector, or in each block.
+    /// Elements of the vector, or of each block.
     Equal(u64),
-    /// By block.
+    /// Elements of each block, by block number.
     PerBlock(Arc<[u64]>),
 }
 
 impl Counts {
-    /// The elements of a block; of the vector, whatever the block.
+    /// The elements of a block; of a vector, the argument is ignored.
     pub fn of(&self, block: Block) -> u64 {
         match self {
             Counts::Equal(count) => *count,
@@ -33,10 +33,10 @@ impl Counts {
 
 /// The extent of one lane's working space on one rank, in elements.
 ///
-/// Positions follow one another: where one starts is the sum of what those before it have room
-/// for. A position has room for the block that stands there at the start and for the one that
-/// stands there in the end; these differ only where a position is a displacement
-/// ([`Payload::Pairs`]). Blocks that pass through it may need more: [`Extent::for_passing`].
+/// Positions are consecutive: a position starts at the sum of the rooms of the positions before it. A position has
+/// room for the block that it holds at the start and for the one that it holds at the end; these differ only if
+/// positions are displacements ([`Payload::Pairs`]). Blocks that pass through a position may need more room:
+/// [`Extent::for_passing`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     n_positions: u32,
@@ -46,27 +46,27 @@ pub struct Extent {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Lens {
-    /// Nothing anywhere.
+    /// Every position is empty.
     None,
     /// One vector of this length, cut into the positions.
     Vector(u64),
-    /// As many in every position.
+    /// The same number of elements in every position.
     Equal(u64),
-    /// Where positions start, and where the last one ends. What stands in a position may be
-    /// shorter than its room if `is_loose`.
+    /// Start of each position, and the end of the last one. If `is_loose`, the data in a position may be shorter
+    /// than its room.
     Bounds { bounds: Box<[u64]>, is_loose: bool },
 }
 
-/// Where positions of these lengths start, and where the last one ends.
+/// Prefix sums of `lens`: start of each position, and the end of the last one.
 fn bounds(lens: impl Iterator<Item = u64>) -> Box<[u64]> {
     let mut at = 0;
     std::iter::once(0).chain(lens.map(|len| (at += len, at).1)).collect()
 }
 
 impl Extent {
-    /// The extent of `lane` on `rank`, which has blocks of `given` elements at the start and of
-    /// `gotten` elements in the end. Both are the same unless positions are displacements; a
-    /// vector has the length of the first; [`Payload::Token`] has none.
+    /// The extent of `lane` on `rank`, whose blocks have `given` elements at the start and `gotten` elements at the
+    /// end. The two are equal unless positions are displacements. A vector has `given` elements, a
+    /// [`Payload::Token`] none.
     pub fn new(lane: &Lane, rank: Rank, given: &Counts, gotten: &Counts) -> Self {
         let Lane { part, ref space, .. } = *lane;
         let part_len = |count: u64| {
@@ -86,7 +86,7 @@ impl Extent {
                 let len = part_len(*count);
                 match space.is_full() {
                     true => Lens::Equal(len),
-                    // Only leaders have room for the blocks of others.
+                    // Only leaders have room for the blocks of other ranks.
                     false => {
                         let room = |at| len * u64::from(space.has_room(rank, at));
                         Lens::Bounds { bounds: bounds(positions().map(room)), is_loose: false }
@@ -104,25 +104,25 @@ impl Extent {
         Extent { n_positions: space.n_positions, part, lens }
     }
 
-    /// The extent in which position `i` has room for `rooms[i]` elements, and one more that
-    /// nothing stands in: no two positions touch.
+    /// The extent in which position `i` has room for `rooms[i]` elements and is followed by one unused element, so
+    /// that no two positions are adjacent.
     #[must_use]
     pub fn for_passing(self, rooms: &[u64]) -> Self {
         let bounds = bounds(rooms.iter().map(|room| room + 1));
         Extent { lens: Lens::Bounds { bounds, is_loose: true }, ..self }
     }
 
-    /// Whether what stands in a position may be shorter than its room.
+    /// True if the data in a position may be shorter than its room.
     pub fn is_loose(&self) -> bool {
         matches!(self.lens, Lens::Bounds { is_loose: true, .. })
     }
 
-    /// The lane's part of the vector, or of a block, of `count` elements.
+    /// The lane's part of a vector or block of `count` elements.
     pub fn part_of(&self, count: u64) -> Range<u64> {
         self.part.of(count)
     }
 
-    /// Elements in the whole working space, position after position.
+    /// Elements of the whole working space.
     pub fn len(&self) -> u64 {
         self.offset(self.n_positions)
     }
@@ -132,8 +132,8 @@ impl Extent {
         self.len() == 0
     }
 
-    /// First element of position `position` in the working space; of
-    /// `position == n_positions`, the length of the working space.
+    /// First element of position `position` in the working space; for `position == n_positions`, the length of the
+    /// working space.
     pub fn offset(&self, position: u32) -> u64 {
         match &self.lens {
             Lens::None => 0,
@@ -143,13 +143,13 @@ impl Extent {
         }
     }
 
-    /// The elements that a run of positions has room for in the working space.
+    /// The elements of the working space that belong to a run of positions.
     pub fn elements(&self, run: Run) -> Range<u64> {
         self.offset(run.start)..self.offset(run.end())
     }
 
-    /// The elements of a run of positions in which `lens` stand: ranges in order, one if they
-    /// fill their room anyway.
+    /// The elements in use in a run of positions, if position `i` holds `lens[i]` elements: ranges in order; a
+    /// single range if all positions are always full.
     pub fn held(&self, run: Run, lens: &[u64]) -> SmallVec<[Range<u64>; 1]> {
         let Lens::Bounds { bounds, is_loose: true } = &self.lens else {
             return SmallVec::from_elem(self.elements(run), 1);
@@ -158,13 +158,13 @@ impl Extent {
         positions.map(|at| bounds[at]..bounds[at] + lens[at]).collect()
     }
 
-    /// The positions of blocks that some elements of the working space belong to, without empty
-    /// ones at either end; of a vector, all.
+    /// The positions that contain `elements` of the working space, without empty positions at either end. Of a
+    /// vector, all positions.
     pub fn positions(&self, elements: &Range<u64>) -> Range<u32> {
         let (start, end) = match &self.lens {
             _ if elements.is_empty() => (0, 0),
             Lens::None => (0, 0),
-            // Pieces of a vector are nobody's: whoever asks for some means all.
+            // No rank owns a piece of a vector: any elements of it mean all positions.
             Lens::Vector(_) => (0, u64::from(self.n_positions)),
             Lens::Equal(len) => (elements.start / len, elements.end.div_ceil(*len)),
             Lens::Bounds { bounds, .. } => {

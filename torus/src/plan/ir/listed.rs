@@ -1,4 +1,4 @@
-//! Plans that somebody has listed, as a flow: what the checker reads from files.
+//! Plans of all ranks that are given as a list, as a flow: the checker reads such plans from files.
 
 use super::flow::{Flow, LaneHeader, Message, Visit};
 use super::members::{Tile, clip};
@@ -8,7 +8,7 @@ use super::types::{Lane, Plan};
 use crate::collectives::{Action, Collective, Payload};
 use crate::names::{LaneId, PortId, Rank, StepId};
 
-/// The plans of all ranks.
+/// A flow that consists of the plans of all ranks.
 #[derive(Clone, Debug)]
 pub struct Listed {
     plans: Vec<Plan>,
@@ -29,7 +29,7 @@ impl Listed {
     /// The plans of ranks 0, 1, ... in order.
     ///
     /// # Errors
-    /// [`Mixed`] if they are not those of one collective with equal lanes.
+    /// [`Mixed`] if they are not plans of one collective with equal lanes.
     pub fn new(plans: Vec<Plan>) -> Result<Self, Mixed> {
         let first = plans.first();
         for (index, plan) in plans.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Listed {
                 }
                 let kinds = |space: &Space| (space.payload, space.n_positions);
                 let agree = kinds(&a.space) == kinds(&b.space)
-                    // Pairs stand in different positions on different ranks.
+                    // Blocks of pairs have different positions on different ranks.
                     && (a.space.payload == Payload::Pairs || a.space.equals_on(&b.space, rank));
                 if !agree {
                     return mixed("the positions of a lane or the order of their blocks");
@@ -118,7 +118,7 @@ impl Flow for Listed {
     }
 
     fn messages(&self, lane: LaneId, step: StepId, tile: &Tile, visit: Visit<'_>) {
-        // Receivers say in which order operands are folded.
+        // Visit by receiver: the order of its receives is the order of the fold.
         let mut clipped = Vec::new();
         for plan in &self.plans {
             for recv in &plan.lanes[lane.index()].steps[step.index()].recvs {

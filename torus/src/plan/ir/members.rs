@@ -1,4 +1,4 @@
-//! Sets of coordinates of one dimension, by their places in an order, and boxes of them.
+//! Sets of coordinates of one dimension, by their places in an order, and Cartesian products of such sets.
 
 use std::ops::Range;
 
@@ -7,13 +7,12 @@ use smallvec::{SmallVec, smallvec};
 use super::runs::Run;
 use crate::geometry::MAX_DIMS;
 
-/// A set of coordinates of one dimension: disjoint intervals of places, ascending, none
-/// touching the next.
+/// A set of coordinates of one dimension: disjoint intervals of places, ascending, none adjacent to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoordSet(pub SmallVec<[Interval; 2]>);
 
 impl CoordSet {
-    /// The places `range`.
+    /// The set of the places in `range`.
     pub fn interval(range: Range<u32>) -> Self {
         let mut members = CoordSet::default();
         if !range.is_empty() {
@@ -22,7 +21,7 @@ impl CoordSet {
         members
     }
 
-    /// The set of some places below `size`, in any order, each once.
+    /// The set of the given places below `size`, which may be in any order and are distinct.
     pub fn from_places(size: u32, mut places: SmallVec<[u32; 16]>) -> Self {
         let mut members = CoordSet::default();
         if places.len() <= 64 {
@@ -30,7 +29,7 @@ impl CoordSet {
             places.into_iter().for_each(|place| members.append(place, place + 1));
             return members;
         }
-        // Many are marked as bits: to sort them would take longer.
+        // For many places a bit map is faster than sorting.
         let mut words: SmallVec<[u64; 8]> = smallvec![0; size.div_ceil(64) as usize];
         places.into_iter().for_each(|place| words[place as usize / 64] |= 1 << (place % 64));
         for (index, mut word) in words.into_iter().enumerate() {
@@ -38,14 +37,14 @@ impl CoordSet {
                 let first = word.trailing_zeros();
                 let start = index as u32 * 64 + first;
                 members.append(start, start + (word >> first).trailing_ones());
-                // The carry runs through the ones that are done.
+                // The carry of the addition clears the run of ones that has been appended.
                 word &= word.wrapping_add(1 << first);
             }
         }
         members
     }
 
-    /// Adds an interval behind all others.
+    /// Appends an interval, which must start at or after the end of the last one.
     fn append(&mut self, start: u32, end: u32) {
         match self.0.last_mut() {
             Some(last) if last.end == start => last.end = end,
@@ -66,15 +65,15 @@ impl CoordSet {
         others
     }
 
-    /// Whether all places of an interval are members; `None` if none is.
+    /// Whether all places of `of` are members; `None` if none is.
     pub fn covers(&self, of: Interval) -> Option<bool> {
         let own = self.from(of.start).next().filter(|own| own.start < of.end)?;
         Some(own.start <= of.start && of.end <= own.end)
     }
 
-    /// The intervals that reach beyond a place.
+    /// The intervals that end after `place`.
     pub fn from(&self, place: u32) -> impl Iterator<Item = Interval> + '_ {
-        // Few are passed over faster than searched.
+        // For few intervals a linear search is faster than a binary search.
         let first = match self.0.len() {
             0..=8 => self.0.iter().take_while(|own| own.end <= place).count(),
             _ => self.0.partition_point(|own| own.end <= place),
@@ -87,7 +86,7 @@ impl CoordSet {
         self.0.iter().map(|interval| u64::from(interval.len())).sum()
     }
 
-    /// True if there is no member.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -99,18 +98,18 @@ pub struct Interval {
     pub end: u32,
 }
 
-/// Consecutive positions whose blocks are a box: an interval of places in every dimension.
+/// Consecutive positions whose blocks form a box: an interval of places in every dimension.
 #[derive(Clone, Debug)]
 pub struct Tile {
     pub(crate) first: u32,
     pub(crate) volume: u32,
     pub(crate) box_: [Interval; MAX_DIMS],
-    /// The first level that may part the box.
+    /// The first level of the order that may split the box.
     pub(crate) depth: usize,
 }
 
 impl Tile {
-    /// Positions `0..n_positions` in tiles of at most `most`, for spaces without an order.
+    /// The positions `0..n_positions` in tiles of at most `most`, for spaces without an order of their own.
     pub fn ranges(n_positions: u32, most: u32) -> Vec<Tile> {
         let tile = |first: u32| Tile {
             first,
@@ -121,7 +120,7 @@ impl Tile {
         (0..n_positions).step_by(most.max(1) as usize).map(tile).collect()
     }
 
-    /// The positions.
+    /// The positions of the tile.
     pub fn positions(&self) -> Range<u32> {
         self.first..self.first + self.volume
     }

@@ -1,6 +1,5 @@
-//! What a plan is made of: positions and their blocks, transfers, steps, lanes, one rank's listing
-//! ([`Plan`](types::Plan)) and the messages of all ranks ([`Flow`](flow::Flow)), with the local rules that
-//! both keep.
+//! The parts of a plan: positions and their blocks, transfers, steps, lanes, one rank's listing
+//! ([`Plan`](types::Plan)), the messages of all ranks ([`Flow`](flow::Flow)), and the local rules for both.
 
 pub(super) mod defect;
 pub(super) mod flow;

@@ -33,7 +33,7 @@ impl Run {
 /// The runs of a message in a space of one position.
 pub const WHOLE: [Run; 1] = [Run::new(0, 1)];
 
-/// The positions of one transfer: disjoint runs in the order in which they travel.
+/// The positions of one transfer: disjoint runs in the order in which they are sent.
 pub type Runs = SmallVec<[Run; 1]>;
 
 /// Number of positions in `runs`.

@@ -14,14 +14,14 @@ use crate::geometry::Vertex;
 use crate::names::{Block, Position, Rank};
 use crate::patterns::Pattern;
 
-/// What the positions of a lane are, on all ranks.
+/// The positions of a lane on all ranks, and their contents.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// What a position is made of: a piece of one vector, a block of each rank, nothing.
+    /// Contents of a position: a piece of one vector, a block of a rank, or nothing.
     pub payload: Payload,
     /// Number of positions.
     pub n_positions: u32,
-    /// Which block stands where.
+    /// The order of the blocks.
     pub order: BlockOrder,
 }
 
@@ -30,28 +30,28 @@ pub struct Space {
 pub enum BlockOrder {
     /// Block i in position i.
     Identity,
-    /// The same list for the start and the end, on all ranks.
+    /// The same permutation at the start and at the end, on all ranks.
     Listed(Arc<Listing>),
     /// A position is a displacement ([`Payload::Pairs`]).
     Displaced(Arc<Displaced>),
-    /// A position is a displacement along axes, and between members of groups that have leaders
+    /// A position is a displacement along axes, and names two members of groups that have leaders
     /// ([`Payload::Pairs`]).
     Grid(Arc<Grid>),
-    /// A displacement as one rank sees it: the block that it sends from each position, and
-    /// the block that it has there in the end. Only that rank can say so.
+    /// The blocks of one rank by position, as lists, for positions that are displacements. The lists are valid for
+    /// that rank only.
     Own {
-        /// By position, the rank for which the block is meant at the start; `None` where there is
-        /// none of this rank's.
+        /// By position, the destination of the block that this rank has there at the start; `None` if it has none
+        /// there.
         start: Arc<[Option<Block>]>,
-        /// By position, the rank from which the block comes that is there in the end.
+        /// By position, the source of the block that this rank has there at the end; `None` if it has none there.
         end: Arc<[Option<Block>]>,
-        /// The positions that there is room for besides these, ascending: a leader's, through which
-        /// the blocks of others pass.
+        /// All positions with room, in ascending runs, if this rank is a leader through which blocks of other ranks
+        /// pass; else empty.
         room: Arc<[Run]>,
     },
 }
 
-/// A permutation of the blocks, both ways.
+/// A permutation of the blocks, with its inverse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     block_at: Vec<Block>,
@@ -59,7 +59,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The order in which position i holds `block_at[i]`; `None` if that is no permutation.
+    /// The order in which position i holds `block_at[i]`; `None` if `block_at` is not a permutation.
     pub fn new(block_at: Vec<Block>) -> Option<Self> {
         let nowhere = Position(u32::MAX);
         let mut position_of = vec![nowhere; block_at.len()];
@@ -71,19 +71,19 @@ impl Listing {
     }
 }
 
-/// Positions as displacements. In each dimension the pattern's renumbering that moves a
-/// coordinate to 0 takes another coordinate to its displacement from there.
+/// Positions as displacements. In each dimension the displacement from coordinate a to b is the image of b under
+/// the pattern's renumbering that moves a to 0.
 #[derive(Debug)]
 pub struct Displaced {
     pub(crate) torus: Arc<Torus>,
     pub(crate) patterns: Vec<Pattern>,
-    /// Which displacement a position is: the coordinate of this node.
+    /// The displacement of each position, as the node with these coordinates.
     pub(crate) displacements: Vec<Vertex>,
 }
 
 impl Displaced {
-    /// The rank whose coordinate is `at(pattern, here, by)` in each dimension, for a rank that is
-    /// `here` and a position that is displaced `by`.
+    /// The rank whose coordinate in each dimension is `at(pattern, here, by)`, where `here` is the coordinate of
+    /// `rank` and `by` the displacement of `position`.
     fn rank(&self, rank: Rank, position: Position, at: impl Fn(&Pattern, u32, u32) -> u32) -> Rank {
         let mut here = self.torus.vertex(rank).0;
         let mut by = self.displacements[position.index()].0;
@@ -96,26 +96,26 @@ impl Displaced {
         self.torus.rank_on(Vertex(node))
     }
 
-    /// Whose block stands in `position` on `rank` at the start.
+    /// Destination of the block that stands in `position` on `rank` at the start.
     pub fn destination(&self, rank: Rank, position: Position) -> Rank {
         self.rank(rank, position, |pattern, here, by| pattern.denormalise(by, here))
     }
 
-    /// Whose block stands in `position` on `rank` in the end.
+    /// Source of the block that stands in `position` on `rank` at the end.
     pub fn source(&self, rank: Rank, position: Position) -> Rank {
         self.rank(rank, position, |pattern, here, by| pattern.solve(here, by))
     }
 }
 
 impl Space {
-    /// The block in `position` on `rank` at the start, if it gives that; `None` if no block of
-    /// this rank's ever stands there at the start.
+    /// The block that has its place in `position` on `rank` at the start, whether or not the collective has the
+    /// rank give it; `None` if no block of this rank stands there at the start.
     pub fn block_at_start(&self, rank: Rank, position: Position) -> Option<Block> {
         self.block(rank, position, false)
     }
 
-    /// The block in `position` on `rank` in the end, if it gets that; `None` if no block of this
-    /// rank's ever stands there in the end.
+    /// The block that has its place in `position` on `rank` at the end, whether or not the collective has the rank
+    /// get it; `None` if no block of this rank stands there at the end.
     pub fn block_at_end(&self, rank: Rank, position: Position) -> Option<Block> {
         self.block(rank, position, true)
     }
@@ -134,7 +134,7 @@ impl Space {
         owner.map(|rank| Block(rank.0))
     }
 
-    /// The same space as `rank` sees it, by lists; `None` if there are no displacements.
+    /// The space as lists of the blocks of `rank`; `None` if its positions are not displacements.
     pub(crate) fn listed(&self, rank: Rank) -> Option<Space> {
         if !matches!(self.order, BlockOrder::Displaced(_) | BlockOrder::Grid(_)) {
             return None;
@@ -148,7 +148,7 @@ impl Space {
         Some(Space { order, ..*self })
     }
 
-    /// The position of a rank's own block, in a space of one block per rank.
+    /// The position of the block of `rank`, in a space of one block per rank.
     pub fn position_of(&self, rank: Rank) -> Position {
         match &self.order {
             BlockOrder::Listed(list) => list.position_of[rank.index()],
@@ -156,8 +156,7 @@ impl Space {
         }
     }
 
-    /// The positions of a share of the data on `rank`, at the start or in the end, as ranges in
-    /// order.
+    /// The positions of a share of the data on `rank`, at the start or at the end, as ascending ranges.
     pub fn positions(&self, share: Share, rank: Rank, at_end: bool) -> SmallVec<[Range<u32>; 1]> {
         let one = |range| SmallVec::from_elem(range, 1);
         match (share, &self.order) {
@@ -180,8 +179,8 @@ impl Space {
         }
     }
 
-    /// True if a block may ever stand in `position` on `rank`: where leaders handle the blocks of
-    /// others, those others need no room for them.
+    /// True if at some time a block can stand in `position` on `rank`. If leaders handle the blocks of other ranks,
+    /// those other ranks have no room for them.
     pub fn has_room(&self, rank: Rank, position: Position) -> bool {
         match &self.order {
             BlockOrder::Grid(grid) => grid.has_room(rank, position),
@@ -196,7 +195,7 @@ impl Space {
         }
     }
 
-    /// The first of some positions that has no room on `rank`.
+    /// The first position in `runs` that has no room on `rank`.
     pub(crate) fn first_without_room(&self, rank: Rank, runs: &[Run]) -> Option<Position> {
         let has_all = match &self.order {
             BlockOrder::Grid(grid) => grid.member(rank).1 == 0,
@@ -209,8 +208,8 @@ impl Space {
         positions.find(|&position| !self.has_room(rank, position))
     }
 
-    /// All positions with room on `rank`, ascending, if some of them hold none of its own blocks at
-    /// the start or in the end; else nothing.
+    /// All positions with room on `rank`, ascending, if the rank has blocks of its own in only some of them at the
+    /// start or at the end; else empty.
     pub(crate) fn room_for_others(&self, rank: Rank) -> Runs {
         if self.is_full() {
             return Runs::new();
@@ -230,7 +229,7 @@ impl Space {
         if has_more { room } else { Runs::new() }
     }
 
-    /// True if every position is one of a rank's blocks at the start and in the end.
+    /// True if every position holds a block of the rank both at the start and at the end.
     pub fn is_full(&self) -> bool {
         match &self.order {
             BlockOrder::Grid(grid) => grid.served() == 1,
@@ -239,7 +238,7 @@ impl Space {
         }
     }
 
-    /// The number of positions that hold blocks of a rank: as many as it gives or gets.
+    /// The number of positions that hold blocks of a rank: as many as blocks that it gives, or gets.
     pub fn n_blocks(&self) -> u32 {
         match &self.order {
             BlockOrder::Grid(grid) => grid.n_ranks(),
@@ -248,31 +247,30 @@ impl Space {
         }
     }
 
-    /// True if positions are the user's blocks in order, at the start and in the end.
+    /// True if position i holds block i at the start and at the end.
     pub fn is_identity(&self) -> bool {
         matches!(self.order, BlockOrder::Identity)
     }
 
-    /// Whether the user has neighbouring positions in separate places, if each holds this part of a
-    /// block: parts of blocks, and blocks in another order. All ranks agree.
+    /// True if neighbouring positions are not adjacent in the user's buffer when each holds `part` of a block: the
+    /// part is not the whole block, or the blocks have another order. The same on all ranks.
     pub fn is_scattered(&self, part: Part) -> bool {
         let is_block = matches!(self.payload, Payload::Blocks | Payload::Pairs);
         is_block && !(part.is_whole() && self.is_identity())
     }
 
-    /// Whether each position is a run of its own where messages are cut
-    /// ([`segments`](crate::plan::segments)): the user has them in separate places, from which and to which they can
-    /// go without a copy. What is combined lands elsewhere anyway, and longer messages cost less.
+    /// True if each position is a run of its own when messages are cut ([`segments`](crate::plan::segments)):
+    /// neighbouring positions are apart in the user's buffer, and are sent from and received into it without a
+    /// copy. Operands of a reduction are not received there anyway, and longer messages cost less.
     pub fn travels_apart(&self, part: Part, collective: Collective) -> bool {
         !collective.is_reduction() && self.is_scattered(part)
     }
 
-    /// Checks that the order fits what positions are: pieces of a vector and tokens stand in
-    /// order, and the block of each of `n_ranks` ranks stands in one position, of pairs as `rank`
-    /// sees them.
+    /// Checks that the order fits the payload: pieces of a vector and tokens have the identity order, and the block
+    /// of each of `n_ranks` ranks stands in exactly one position; blocks of pairs are checked for `rank`.
     ///
     /// # Errors
-    /// What is wrong, in the words of a sentence about the order.
+    /// The defect, as the predicate of a sentence about the order.
     pub(crate) fn check_order(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
         match (&self.order, self.payload) {
             (BlockOrder::Identity, Payload::Vector | Payload::Blocks | Payload::Token) => Ok(()),
@@ -289,8 +287,8 @@ impl Space {
         }
     }
 
-    /// Checks that the positions of a rank's blocks, at the start and in the end, hold the block of
-    /// each rank once, and all others none.
+    /// Checks that the positions of a rank's own blocks, at the start and at the end, hold the block of each rank
+    /// once, and that no other position holds a block.
     fn check_pairs(&self, rank: Rank, n_ranks: u32) -> Result<(), &'static str> {
         let n_positions = self.n_positions as usize;
         match &self.order {
@@ -364,8 +362,8 @@ mod tests {
     use crate::registry::{self, Request};
     use crate::{Collective, PortId, Shape};
 
-    /// Tables in which two positions are the same displacement: blocks for the next rank stand in
-    /// both, and those for the one after it nowhere.
+    /// Faulty tables: two positions have the same displacement, so both hold blocks for the next rank, and no
+    /// position holds blocks for the rank after it.
     #[test]
     fn displacements_are_proved_to_reach_every_rank() {
         let request = Request {

@@ -1,7 +1,7 @@
-//! How data are split over lanes: the vector, or every block.
+//! The split of the data over lanes: of the vector, or of every block.
 //!
-//! Both sides of a transfer compute parts independently, so there is exactly one rule: data are cut into units of
-//! the same size ([`bound`]), and a part is a range of them. Parts that are equal have a unit each.
+//! Both sides of a transfer compute parts independently, so there is exactly one rule: the data are cut into units
+//! of equal size ([`bound`]), and a part is a range of units. If all parts are equal, each has one unit.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,21 +9,21 @@ use std::str::FromStr;
 
 use smallvec::SmallVec;
 
-/// The part of the data that a lane moves: units `start..end` of so many.
+/// The part of the data that a lane moves: units `start..end` of `units`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Part {
     /// The first unit.
     pub start: u32,
-    /// One past the last.
+    /// One past the last unit.
     pub end: u32,
-    /// Units that the data are cut into; the same for all lanes of a plan.
+    /// Number of units that the data are cut into; the same for all lanes of a plan.
     pub units: u32,
 }
 
-/// Where unit `index` of `units` starts in `count` elements, rounded down to a whole one; at `units`, the end. Units
-/// differ by at most one element; with fewer elements than units some are empty.
+/// First element of unit `index` when `count` elements are cut into `units`, rounded down; `count` for index
+/// `units`. Units differ by at most one element; with fewer elements than units some units are empty.
 pub(super) fn bound(count: u64, units: u32, index: u32) -> u64 {
-    // 128 bits: count * index may exceed 64.
+    // 128 bits, because count * index may exceed 64 bits.
     (u128::from(count) * u128::from(index) / u128::from(units)) as u64
 }
 
@@ -31,12 +31,12 @@ impl Part {
     /// All of the data.
     pub const WHOLE: Part = Part::equal(0, 1);
 
-    /// Part `index` of `parts` equal ones.
+    /// Part `index` of `parts` equal parts.
     pub const fn equal(index: u32, parts: u32) -> Self {
         Part { start: index, end: index + 1, units: parts }
     }
 
-    /// The elements of the part when there are `count`.
+    /// The elements of the part when the data have `count` elements.
     ///
     /// # Panics
     /// If the data have no units.
@@ -44,23 +44,23 @@ impl Part {
         bound(count, self.units, self.start)..bound(count, self.units, self.end)
     }
 
-    /// Units of the part.
+    /// Number of units of the part.
     pub fn weight(self) -> u32 {
         self.end.saturating_sub(self.start)
     }
 
-    /// What the part is of the data.
+    /// Fraction of the data that the part is.
     pub fn share(self) -> f64 {
         f64::from(self.weight()) / f64::from(self.units)
     }
 
-    /// Whether it is all of the data.
+    /// True if the part is all of the data.
     pub fn is_whole(self) -> bool {
         self.weight() == self.units
     }
 }
 
-/// `2 of 6`, or `1..4 of 6`.
+/// Formats as `2 of 6`, or `1..4 of 6`.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Part { start, end, units } = *self;
@@ -94,11 +94,11 @@ const MOST_WEIGHT: u32 = 1 << 16;
 /// How a schedule splits the data over its lanes: equally, unless parts have weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Split {
-    /// By part, with no common divisor; nothing where all are equal.
+    /// By part, without a common divisor; empty if all parts are equal.
     weights: SmallVec<[u32; 6]>,
 }
 
-/// Why weights are none.
+/// The given weights are not valid weights of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "weights of parts are whole numbers from 1 to 65536, one for each, that differ: equal parts need none"
@@ -109,7 +109,7 @@ impl Split {
     /// Parts of these weights.
     ///
     /// # Errors
-    /// [`NoWeights`] if one is 0 or too large, or if all are equal, which is the default.
+    /// [`NoWeights`] if a weight is 0 or too large, or if all are equal: equal parts are the default.
     pub fn new(weights: &[u32]) -> Result<Self, NoWeights> {
         let are_valid = weights.iter().all(|weight| (1..=MOST_WEIGHT).contains(weight));
         let differ = weights.windows(2).any(|pair| pair[0] != pair[1]);
@@ -120,22 +120,22 @@ impl Split {
         Ok(Split { weights: weights.iter().map(|weight| weight / divisor).collect() })
     }
 
-    /// Whether all parts are equal, however many there are.
+    /// True if all parts are equal; their number is then arbitrary.
     pub fn is_equal(&self) -> bool {
         self.weights.is_empty()
     }
 
-    /// The weights by part; nothing where all are equal.
+    /// The weights by part; empty if all parts are equal.
     pub fn weights(&self) -> &[u32] {
         &self.weights
     }
 
-    /// How many parts there are, unless all are equal: then there may be any number.
+    /// The number of parts; `None` if all are equal, as their number is then arbitrary.
     pub fn parts(&self) -> Option<u32> {
         (!self.is_equal()).then_some(self.weights.len() as u32)
     }
 
-    /// Part `index` of so many.
+    /// Part `index` of `parts`.
     pub(in crate::plan) fn part(&self, index: u32, parts: u32) -> Part {
         if self.is_equal() {
             return Part::equal(index, parts);
@@ -145,14 +145,14 @@ impl Split {
         Part { start, end: start + from[0], units: start + from.iter().sum::<u32>() }
     }
 
-    /// Who takes one of many things after the other, again and again, so that every part has as many as its weight:
-    /// a part's turns are as far apart as can be.
+    /// A sequence of parts, repeated cyclically, for dealing out items one by one. Each part occurs as often as its
+    /// weight, with its occurrences spaced as evenly as possible.
     pub(in crate::plan) fn turns(&self, parts: u32) -> Vec<u32> {
         if self.is_equal() {
             return (0..parts).collect();
         }
         let all = self.part(0, parts).units;
-        // Who has waited longest for its share of the turns so far is next.
+        // The next turn goes to the part whose share of the turns so far is most overdue.
         let mut due = vec![0i64; parts as usize];
         let turn = |_| {
             due.iter_mut().zip(&self.weights).for_each(|(due, &weight)| *due += i64::from(weight));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// Parts tile the data, each within an element of its share, and read back as they are written.
+        /// Parts tile the data, each within one element of its exact share, and parse as they are formatted.
         #[test]
         fn parts_tile_the_data(weights in weights(), count in prop_oneof![0u64..40, any::<u64>()]) {
             let parts = weights.len() as u32;
@@ -253,7 +253,7 @@ mod tests {
             }
         }
 
-        /// Of any turns in a row a part has its share, but for two.
+        /// In any interval of turns the number of a part's turns is within two of its share.
         #[test]
         fn turns_are_far_apart(weights in prop::collection::vec(1u32..=9, 2..=6), from in 0usize..99, len in 1usize..99) {
             let split = Split::new(&weights).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! A torus with its ranks.
+//! A torus and the ranks on it.
 
 use crate::geometry::{Coord, RankMap, Shape, Vertex};
 use crate::names::Rank;
 
-/// A shape, and which rank is at which vertex.
+/// A shape and its rank map.
 #[derive(Debug)]
 pub struct Torus {
     /// The shape.

@@ -1,10 +1,10 @@
-//! The plan: what one rank does, lane by lane and step by step.
+//! The plan: the actions of one rank, lane by lane and step by step.
 //!
-//! A plan speaks of *positions*, never of bytes or addresses: each lane works on a space of
-//! positions, and a transfer names runs of them. A position means the same on every rank, so a
-//! transfer keeps positions. How many bytes a position has follows from [`super::layout`];
-//! what a rank gives and gets follows from its collective. How steps were derived is not
-//! recorded: the checker proves a plan without knowing its pattern.
+//! A plan refers to *positions*, never to bytes or addresses: each lane works on a space of positions, and a
+//! transfer names runs of positions. A position has the same meaning on every rank, so data sent from a position
+//! arrive in the same position. The number of bytes of a position follows from [`super::layout`]; the data that a
+//! rank gives and gets follow from the collective. A plan does not record how its steps were derived: the checker
+//! proves it without knowledge of its pattern.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::split::Part;
 use crate::collectives::{Action, Collective};
 use crate::names::{PortId, Rank};
 
-/// Blocks that leave for another rank, or arrive from it.
+/// Positions that are sent to another rank, or received from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
     /// The other rank.
     pub peer: Rank,
-    /// The port that sends the message, and the one of the other rank that receives it: mostly the lane's. It drives some
-    /// lane.
+    /// The port that sends the message, and the port of the receiving rank that receives it. Usually the lane's
+    /// port; always a port that drives a lane.
     pub port: PortId,
     /// Positions read by the sender and written by the receiver.
     pub runs: Runs,
@@ -32,48 +32,48 @@ pub struct Transfer {
 /// The transfers of a step in one direction; one for most patterns.
 pub type Transfers = SmallVec<[Transfer; 1]>;
 
-/// One step of one lane: its sends read the state before the step, its receives write the
-/// state after it. At most one send and one receive per peer.
+/// One step of one lane. Its sends read the state before the step, its receives write the state after it. At most
+/// one send and one receive per peer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Step {
-    /// What leaves, in the order in which it is posted.
+    /// Messages to send, in the order in which they are posted.
     pub sends: Transfers,
-    /// What arrives. Receives that reduce into the same position are operands of one left
-    /// fold, in this order.
+    /// Messages to receive. Receives that reduce into the same position are operands of one left fold, in this
+    /// order.
     pub recvs: Transfers,
-    /// What becomes of all that arrives.
+    /// What happens to all data received in the step.
     pub action: Action,
-    /// How many of the operands received for a position stand before this rank's own value in
-    /// that fold (0: own value first; all of them: last). All ranks of a group fold in the
-    /// same order, so that they compute identical bits (algorithms.md section 5).
+    /// Number of operands received for a position that precede this rank's own value in that fold (0: own value
+    /// first; all of them: own value last). All ranks of a group fold in the same order, so that they compute
+    /// identical bits (algorithms.md section 5).
     pub own_at: u32,
 }
 
 /// A chain of steps over one working space.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// The port that drives it: it combines and copies. Several lanes may share one.
+    /// The port that drives the lane and performs its reductions and copies. Several lanes may share one port.
     pub port: PortId,
-    /// Which part of the vector, or of every block, this lane moves. Lanes with the same part share
-    /// one working space, and on no rank do two of them touch one position.
+    /// The part of the vector, or of every block, that the lane moves. Lanes with the same part share one working
+    /// space, and on no rank do two of them access the same position.
     pub part: Part,
     /// The working space.
     pub space: Arc<Space>,
-    /// Steps of which a rank has messages under way at a time: those of step s start when its
-    /// messages of step s - window have ended, sent and received. `None`: whatever the data allow.
+    /// Most steps whose messages a rank has in flight at a time: the messages of step s start after the rank's
+    /// messages of step s - window have been sent and received. `None`: only data dependencies delay messages.
     pub window: Option<NonZeroU32>,
     /// The steps; index = step number, the same on all ranks. Steps may be empty.
     pub steps: Vec<Step>,
 }
 
 impl Lane {
-    /// All that it sends and receives.
+    /// All transfers that the lane sends or receives.
     pub fn transfers(&self) -> impl Iterator<Item = &Transfer> {
         self.steps.iter().flat_map(|step| step.sends.iter().chain(&step.recvs))
     }
 }
 
-/// What one rank does in one collective: see the module documentation.
+/// The actions of one rank in one collective; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The collective that the plan performs.
@@ -84,7 +84,7 @@ pub struct Plan {
     pub n_ranks: u32,
     /// The root, for rooted collectives; 0 otherwise.
     pub root: Rank,
-    /// One chain of steps each.
+    /// The lanes, a chain of steps each.
     pub lanes: Vec<Lane>,
 }
 
@@ -94,16 +94,16 @@ impl Plan {
         self.lanes.iter().map(|lane| lane.steps.len()).max().unwrap_or(0)
     }
 
-    /// Number of ports: one past the highest that drives a lane.
+    /// Number of ports: one more than the highest port that drives a lane.
     pub fn n_ports(&self) -> u32 {
         self.lanes.iter().map(|lane| u32::from(lane.port.0) + 1).max().unwrap_or(0)
     }
 
-    /// The same plan, with displacements known by lists of the blocks of this rank in spaces of up to
-    /// `most` positions.
+    /// The same plan, with the displacements of spaces of up to `most` positions replaced by lists of this rank's
+    /// blocks.
     #[must_use]
     pub fn listed(mut self, most: u32) -> Self {
-        // Lanes have few different spaces.
+        // Lanes share few spaces, so a linear search suffices.
         let mut known: Vec<[Arc<Space>; 2]> = Vec::new();
         for Lane { space, .. } in
             self.lanes.iter_mut().filter(|lane| lane.space.n_positions <= most)
@@ -119,8 +119,8 @@ impl Plan {
         self
     }
 
-    /// The same messages backwards: a gather becomes a scatter, a scatter a gather. `None` for
-    /// what has no such counterpart.
+    /// The plan with all messages reversed: a gather becomes a scatter and a scatter a gather. `None` for other
+    /// collectives.
     pub fn turned_back(&self) -> Option<Plan> {
         let collective = match self.collective {
             Collective::Gather => Collective::Scatter,
@@ -136,7 +136,7 @@ impl Plan {
     }
 }
 
-/// Equal if this rank does the same; spaces may be known in different ways.
+/// Plans are equal if the rank performs the same actions; the representations of spaces may differ.
 impl PartialEq for Plan {
     fn eq(&self, other: &Self) -> bool {
         let header = |plan: &Plan| (plan.collective, plan.rank, plan.n_ranks, plan.root);

@@ -1,5 +1,5 @@
-//! The local rules: what can be told from one rank's plan alone. The checker and the engine
-//! hold plans to the same ones.
+//! The local rules: everything that can be checked in one rank's plan alone. The checker and the engine apply the
+//! same rules.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::collectives::{Action, Payload};
 use crate::names::{LaneId, Position, Rank, StepId};
 
 impl Plan {
-    /// Checks everything that can be told from this rank's plan alone.
+    /// Checks all rules that concern this rank's plan alone.
     ///
     /// # Errors
-    /// All that is wrong, in order of lanes and steps.
+    /// All violations, in order of lanes and steps.
     pub fn validate(&self) -> Result<(), Vec<Invalid>> {
         let mut found = Rules { plan: self, found: Vec::new() };
         found.check_header();
@@ -26,7 +26,7 @@ impl Plan {
                 found.check_step(index, lane, number, step);
             }
         }
-        // Where runs lie outside the space there is no telling who touches what.
+        // If runs are outside the space, accesses to positions cannot be checked.
         if found.found.is_empty() {
             found.check_sharing();
             found.check_room();
@@ -101,7 +101,7 @@ impl Rules<'_> {
         if !self.has_rank() {
             return;
         }
-        // Mostly lanes share one space, or a few.
+        // Lanes usually share one space, or a few.
         let is_same = |other: &Lane| Arc::ptr_eq(&other.space, &lane.space);
         if self.plan.lanes[..index].iter().any(is_same) {
             return;
@@ -111,7 +111,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Whether the plan is one of its ranks': only those know where blocks stand.
+    /// True if the plan's rank is valid: only then are the places of blocks defined.
     fn has_rank(&self) -> bool {
         self.plan.rank.0 < self.plan.n_ranks
     }
@@ -158,7 +158,7 @@ impl Rules<'_> {
         self.check_targets(at, step);
     }
 
-    /// Runs must be non-empty, inside the working space, and disjoint.
+    /// Checks that runs are non-empty, inside the working space, and disjoint.
     fn check_runs(&mut self, at: (Option<usize>, Option<usize>), n_positions: u32, runs: &[Run]) {
         for run in runs {
             let end = u64::from(run.start) + u64::from(run.len);
@@ -171,7 +171,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Two messages may be for one position only as operands of one fold: with equal runs.
+    /// Checks that two messages are for the same position only as operands of one fold, that is, with equal runs.
     fn check_targets(&mut self, at: (Option<usize>, Option<usize>), step: &Step) {
         if step.recvs.len() < 2 {
             return;
@@ -187,7 +187,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Of the lanes that share a part no two touch one position: they run at different times.
+    /// Checks that no two lanes with the same part access the same position, as their relative timing is undefined.
     fn check_sharing(&mut self) {
         let lanes = &self.plan.lanes;
         for (index, lane) in lanes.iter().enumerate() {
@@ -248,7 +248,7 @@ fn parts(lanes: &[Lane]) -> Vec<Part> {
     parts
 }
 
-/// Of the positions that something is folded into, the fewest operands that one receives.
+/// The fewest operands that any position receives which a step reduces into.
 fn fewest_operands(step: &Step) -> usize {
     if step.action != Action::Reduce {
         return 0;
@@ -258,10 +258,10 @@ fn fewest_operands(step: &Step) -> usize {
     lists.chunk_by(|a, b| a == b).map(<[_]>::len).min().unwrap_or(0)
 }
 
-/// A run that overlaps one before it, in the order of their starts.
+/// The first run that overlaps the run before it, in the order of their starts.
 fn first_overlap(runs: impl Iterator<Item = Run> + Clone) -> Option<Run> {
     let are_apart = |a: &Run, b: &Run| u64::from(a.start) + u64::from(a.len) <= u64::from(b.start);
-    // Mostly they are in order.
+    // Usually the runs are in order.
     if runs.clone().is_sorted_by(are_apart) {
         return None;
     }
@@ -270,13 +270,13 @@ fn first_overlap(runs: impl Iterator<Item = Run> + Clone) -> Option<Run> {
     sorted.windows(2).find(|pair| !are_apart(&pair[0], &pair[1])).map(|pair| pair[1])
 }
 
-/// Positions that a lane sends in all.
+/// Total number of positions that a lane sends.
 pub fn sent_positions(lane: &Lane) -> u64 {
     let sends = lane.steps.iter().flat_map(|step| &step.sends);
     sends.map(|send| n_positions(&send.runs)).sum()
 }
 
-/// Positions that a lane receives in all.
+/// Total number of positions that a lane receives.
 pub fn received_positions(lane: &Lane) -> u64 {
     let recvs = lane.steps.iter().flat_map(|step| &step.recvs);
     recvs.map(|recv| n_positions(&recv.runs)).sum()

@@ -1,5 +1,5 @@
-//! A step as the network model reads it: what all lines along a dimension do alike, or no more
-//! than its messages.
+//! A step as the network model reads it: its symmetry, if all lines along a dimension send the same, or only its
+//! messages.
 
 use smallvec::SmallVec;
 
@@ -10,14 +10,14 @@ use crate::patterns::{Pattern, Peers};
 /// The symmetry of a step.
 #[derive(Clone, Debug)]
 pub enum StepView<'a> {
-    /// Messages go along one dimension, and lines along it do the same.
+    /// Messages go along one dimension, and all lines along it send the same.
     Lines(LineStep<'a>),
-    /// Messages go along several dimensions, and lines along each of them do the same.
+    /// Messages go along several dimensions, and all lines along each of them send the same.
     Products(ProductStep<'a>),
-    /// Every rank sends to the ranks at the same displacements.
+    /// Every rank sends along the same displacements.
     Shifts(ShiftStep),
-    /// No symmetry is known: see [`Flow::volumes`](crate::plan::Flow::volumes). Steps of a flow that have one
-    /// key have the same messages.
+    /// No symmetry is known; see [`Flow::volumes`](crate::plan::Flow::volumes). Steps of a flow with the same key
+    /// have the same messages.
     Messages(Option<MessagesKey>),
 }
 
@@ -31,31 +31,31 @@ impl StepView<'_> {
     }
 }
 
-/// What the messages of a step follow from: see [`StepView::Messages`].
+/// A key that determines the messages of a step; see [`StepView::Messages`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MessagesKey(pub(in crate::plan) SmallVec<[u32; 8]>);
 
-/// What every rank sends in a step of shifts.
+/// The messages that every rank sends in a step of shifts.
 #[derive(Clone, Debug)]
 pub struct ShiftStep {
-    /// Sizes of the axes along which ranks are displaced, which number the vertices in row-major order:
-    /// the dimensions of the shape, of which a node axis may be two here.
+    /// Sizes of the axes along which ranks are displaced. The axes number the vertices in row-major order; they are
+    /// the dimensions of the shape, but a node axis may be split into two.
     pub sizes: SmallVec<[u32; 8]>,
     /// The messages of a rank, in the order in which it sends them.
     pub shifts: SmallVec<[Shift; 1]>,
 }
 
-/// A message that every rank sends.
+/// A message that every rank sends, at the same displacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// By axis, how far it goes, below the size; past the last coordinate comes the first.
+    /// By axis, the distance, below the axis's size; coordinates wrap around.
     pub by: SmallVec<[u32; 8]>,
     /// The positions that it carries.
     pub positions: u64,
 }
 
 impl ShiftStep {
-    /// Where a shift leads.
+    /// The vertex that a shift from `from` leads to.
     pub fn target(&self, shift: &Shift, from: Vertex) -> Vertex {
         let (mut rest, mut stride, mut to) = (from.0, 1, 0);
         for (&size, &by) in self.sizes.iter().zip(&shift.by).rev() {
@@ -66,24 +66,23 @@ impl ShiftStep {
     }
 }
 
-/// Messages along several dimensions: to everyone who is where a line step leads, or as far as before, in each
-/// of them.
+/// Messages along several dimensions. A rank sends to each rank whose coordinate in each dimension is its own or a
+/// target of the dimension's line step.
 #[derive(Clone, Debug)]
 pub struct ProductStep<'a> {
-    /// By dimension, what lines do; all positions are those of a message.
+    /// The line step of each dimension. A message has the same positions in all of them.
     pub lines: SmallVec<[LineStep<'a>; 2]>,
     /// The positions that each message carries.
     pub positions: u64,
 }
 
 impl ProductStep<'_> {
-    /// Whether all ranks do the same.
+    /// True if all ranks send the same.
     pub fn is_everywhere(&self) -> bool {
         self.lines.iter().all(LineStep::is_everywhere)
     }
 
-    /// By dimension which target of its line step, if it moves there: in the order in which a rank posts
-    /// its messages.
+    /// All combinations of targets, by dimension, in the order in which a rank posts its messages.
     pub fn choices(&self) -> Vec<Choice> {
         let mut choices = vec![Choice::new()];
         for line in &self.lines {
@@ -94,31 +93,32 @@ impl ProductStep<'_> {
             }
             choices = next;
         }
-        // Who moves nowhere sends nothing.
+        // The combination without any move is not a message.
         choices.remove(0);
         choices
     }
 }
 
-/// By dimension of a [`ProductStep`], the target of its line step; `None` where nothing moves.
+/// By dimension of a [`ProductStep`], the target of its line step; `None` for no move along it.
 pub type Choice = SmallVec<[Option<usize>; 2]>;
 
-/// What the coordinates of a line along a dimension send each other in a step.
+/// The messages that the coordinates of a line along a dimension send each other in a step.
 #[derive(Clone, Debug)]
 pub struct LineStep<'a> {
     /// The dimension.
     pub dim: usize,
-    /// The most positions that a message carries, by target of the pattern's step; 0 where nothing is sent.
+    /// By target of the pattern's step, the most positions that a message carries; 0 if none is sent.
     pub positions: SmallVec<[u64; 2]>,
-    /// Nothing is sent to this rank: it has everything.
+    /// Nothing is sent to this rank, which has all data.
     pub except: Option<Rank>,
-    /// The senders of each target with the positions that they send, on the lines on which most is sent:
-    /// elsewhere it is less, or nothing. `None` if all coordinates of all lines do the same.
+    /// By target, the senders and the positions that each sends, on the lines with the largest volume; other lines
+    /// send less, or nothing. `None` if all coordinates of all lines send the same.
     pub(in crate::plan) senders: Option<Vec<Vec<(u32, u64)>>>,
-    /// Whether all lines do much the same, and so all ranks of a node, even if coordinates of a line do not.
+    /// True if all lines, and so all ranks of a node, send about the same, even if the coordinates of a line do
+    /// not.
     pub is_on_all_lines: bool,
     pub(in crate::plan) pattern: &'a Pattern,
-    /// The steps of the pattern that are taken, one after the other.
+    /// The pattern's steps that are taken, one after the other.
     pub(in crate::plan) steps: SmallVec<[u32; 2]>,
     pub(in crate::plan) is_backwards: bool,
 }
@@ -128,31 +128,31 @@ pub struct LineStep<'a> {
 pub struct LineHop {
     /// The coordinate of the sender.
     pub from: u32,
-    /// That of the receiver.
+    /// The coordinate of the receiver.
     pub to: u32,
-    /// Which target of the pattern's step it is.
+    /// The target's number in the pattern's step.
     pub target: usize,
-    /// What it carries.
+    /// The number of positions that the message carries.
     pub positions: u64,
 }
 
 impl LineStep<'_> {
-    /// Coordinates on a line that take part: all, or the first so many.
+    /// Number of coordinates of a line that take part: all, or the first ones.
     pub fn size(&self) -> u32 {
         self.pattern.size()
     }
 
-    /// Where the steps lead from a coordinate, by target.
+    /// The coordinates that the steps lead to from coordinate `a`, by target.
     fn targets(&self, a: u32) -> Peers {
         self.pattern.targets_of(&self.steps, a)
     }
 
-    /// Whether all lines do the same, and all coordinates of a line send as much.
+    /// True if all lines send the same, and all coordinates of a line the same amount.
     pub fn is_everywhere(&self) -> bool {
         self.senders.is_none()
     }
 
-    /// The messages on a line on which most is sent.
+    /// The messages on a line with the largest volume.
     pub fn hops(&self) -> impl Iterator<Item = LineHop> + '_ {
         let hop = move |a: u32, b: u32, target: usize, positions: u64| match self.is_backwards {
             true => LineHop { from: b, to: a, target, positions },
@@ -173,7 +173,7 @@ impl LineStep<'_> {
         all.chain(listed)
     }
 
-    /// Whether every line has the same senders and receivers as in another step; for steps of one lane.
+    /// True if every line has the same senders and receivers in this step and in `other`, a step of the same lane.
     pub fn has_hops_of(&self, other: &LineStep<'_>) -> bool {
         let targets = |step: &LineStep<'_>| {
             let sent = step.targets(0).into_iter().zip(&step.positions);
@@ -186,17 +186,17 @@ impl LineStep<'_> {
     }
 }
 
-/// What the sends of a step carry.
+/// The data that the sends of a step depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DependsOn {
-    /// What ranks have from the start.
+    /// Data that ranks have at the start.
     Nothing,
-    /// What has arrived up to a step.
+    /// Data that have arrived up to and including a step.
     Step(StepId),
 }
 
 impl DependsOn {
-    /// On the step before this one, if there is one.
+    /// The dependency on the step before `step`, if there is one.
     pub fn before(step: usize) -> Self {
         step.checked_sub(1).map_or(DependsOn::Nothing, |step| DependsOn::Step(StepId(step)))
     }

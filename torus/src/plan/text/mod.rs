@@ -14,15 +14,14 @@
 //! step copy
 //! ```
 //!
-//! Runs are half-open, `start..end`, separated by spaces. A part of several units of the data is such a run, too:
-//! `part 1..4 of 6`. A lane of which few steps are under way
-//! at a time says `, window W` at the end of its line. Where blocks do not stand in the
-//! positions of their own numbers, `order` lists them; an alltoall's lane lists the blocks that
-//! this rank has at the `start` and in the `end`, `none*K` for K positions that hold none of its own.
-//! Where blocks of others pass through such positions, `room` lists the runs of all that have room.
-//! `own K` says that K of the operands received for each position stand before the rank's own value.
-//! A schedule has one `name value` pair per line, see [`Schedule`](super::Schedule)'s implementation
-//! of `Display`. Lines that begin with `#` and empty lines are passed over.
+//! Runs are half-open, `start..end`, separated by spaces. A part of several units of the data is also written as a
+//! run: `part 1..4 of 6`. A lane with a window has `, window W` at the end of its line. If blocks are not in the
+//! positions of their own numbers, `order` lists them. A lane of an alltoall lists the blocks that this rank has at
+//! the `start` and at the `end`; `none*K` stands for K positions without a block of this rank. If blocks of other
+//! ranks pass through such positions, `room` lists the runs of all positions that have room. `own K` means that K
+//! of the operands received for each position precede the rank's own value. A schedule has one `name value` pair
+//! per line, see the implementation of `Display` for [`Schedule`](super::Schedule). Empty lines and lines that
+//! begin with `#` are ignored.
 
 mod plan;
 mod schedule;
@@ -33,19 +32,19 @@ use std::str::FromStr;
 use super::derive::walk::Interleave;
 use crate::collectives::Collective;
 
-/// Where a text stops being a plan or schedule, and why.
+/// A syntax error in the text of a plan or schedule, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, `{text}`: {problem}")]
 pub struct TextError {
-    /// Line number, from 1; one past the last if the text ends too early.
+    /// Line number, counted from 1; one past the last line if the text ends too early.
     pub line: usize,
-    /// The line.
+    /// The text of the line.
     pub text: String,
-    /// What should stand there, or what is wrong with what does.
+    /// What is expected on the line, or why the line is wrong.
     pub problem: String,
 }
 
-/// The value of a name; without one, `what` is expected.
+/// The value with the given name; if there is none, an error that lists all names as an expected `what`.
 fn by_name<T: Copy + fmt::Display>(all: &[T], what: &str, name: &str) -> Result<T, String> {
     let found = all.iter().copied().find(|one| one.to_string() == name);
     found.ok_or_else(|| {
@@ -57,7 +56,7 @@ fn by_name<T: Copy + fmt::Display>(all: &[T], what: &str, name: &str) -> Result<
 const ROUND_ROBIN: &str = "round-robin";
 const BACKWARDS: &str = "round-robin-backwards";
 const SEQUENTIAL: &str = "sequential";
-/// Before the number of messages.
+/// Prefix of the number of messages.
 const FUSED: &str = "fused:";
 
 impl fmt::Display for Interleave {
@@ -72,10 +71,10 @@ impl fmt::Display for Interleave {
 }
 
 impl Interleave {
-    /// An interleaving at the beginning of a text, and what is behind it: nothing, or what begins with `-`.
+    /// Splits a text into an interleaving at its start and the rest, which is empty or begins with `-`.
     pub(crate) fn leading(text: &str) -> Option<(Self, &str)> {
         let ends = text.match_indices('-').map(|(at, _)| at).chain([text.len()]);
-        // The longest: one of the names begins with another.
+        // The last match is the longest: one name is a prefix of another.
         let mut found =
             ends.filter_map(|end| Some((Interleave::from_name(&text[..end]).ok()?, &text[end..])));
         found.next_back()
@@ -97,12 +96,12 @@ impl Interleave {
     }
 }
 
-/// Lines of a text that say something.
+/// The lines of a text, without empty lines and comments.
 struct TextLines<'a> {
     rest: std::iter::Peekable<std::iter::Enumerate<std::str::Lines<'a>>>,
     line: usize,
     text: &'a str,
-    /// Blocks in lists so far.
+    /// Number of blocks in all lists so far.
     listed: u64,
 }
 
@@ -115,7 +114,7 @@ impl<'a> TextLines<'a> {
         while self.rest.next_if(|(_, line)| is_silent(line)).is_some() {}
     }
 
-    /// The next line's words behind `keyword`, if it begins with that.
+    /// Takes the next line if it begins with `keyword`, and returns the rest of the line.
     fn take(&mut self, keyword: &str) -> Option<&'a str> {
         self.skip_silent();
         let (_, line) = self.rest.peek()?;
@@ -139,7 +138,7 @@ impl<'a> TextLines<'a> {
         })
     }
 
-    /// The lines of a text that begins with this keyword and a collective.
+    /// The lines of a text whose first line is this keyword and a collective.
     fn of(keyword: &str, text: &'a str) -> Result<(Self, Collective), TextError> {
         let mut lines = TextLines::new(text);
         let name = lines.need(keyword)?;
@@ -147,12 +146,12 @@ impl<'a> TextLines<'a> {
         Ok((lines, collective))
     }
 
-    /// An error on the line taken last, which should say something else.
+    /// An error on the line taken last, which says what was expected.
     fn wrong(&self, expected: impl fmt::Display) -> TextError {
         self.refused(format_args!("expected {expected}"))
     }
 
-    /// An error on the line taken last, which says what cannot be.
+    /// An error on the line taken last, with the reason.
     fn refused(&self, problem: impl fmt::Display) -> TextError {
         let (line, text) = (self.line, self.text.trim().to_owned());
         TextError { line, text, problem: problem.to_string() }

@@ -1,4 +1,4 @@
-//! Plans as text.
+//! The text form of plans.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -12,16 +12,16 @@ use crate::plan::ir::runs::Run;
 use crate::plan::ir::space::{BlockOrder, Listing, Space};
 use crate::plan::ir::types::{Lane, Plan, Step, Transfer, Transfers};
 
-/// Before the number of positions that hold none of a rank's blocks.
+/// Prefix of the number of positions that hold none of a rank's blocks.
 const NONE: &str = "none*";
 
-/// Before the port of a message, if it is not the lane's.
+/// Prefix of the port of a message, if it is not the lane's port.
 const BY_PORT: &str = " by port ";
 
-/// Before the window of a lane that has one.
+/// Prefix of the window of a lane, if it has one.
 const WINDOW: &str = ", window ";
 
-/// Runs of consecutive values, half-open.
+/// Writes runs of consecutive values, half-open.
 fn write_runs(f: &mut fmt::Formatter<'_>, runs: impl IntoIterator<Item = Run>) -> fmt::Result {
     runs.into_iter().try_for_each(|run| write!(f, " {}..{}", run.start, run.end()))
 }
@@ -37,8 +37,8 @@ fn parse_runs(lines: &TextLines<'_>, text: &str) -> Result<Vec<Run>, TextError> 
         .collect()
 }
 
-/// Blocks by position; neighbouring blocks in neighbouring positions become one run, and so do
-/// positions without one.
+/// Writes blocks by position. Consecutive blocks in consecutive positions become one run, and so do consecutive
+/// positions without a block.
 fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Option<Block>]) -> fmt::Result {
     let goes_on = |a: &Option<Block>, b: &Option<Block>| match (a, b) {
         (Some(a), Some(b)) => a.0.checked_add(1) == Some(b.0),
@@ -51,10 +51,11 @@ fn write_blocks(f: &mut fmt::Formatter<'_>, blocks: &[Option<Block>]) -> fmt::Re
     })
 }
 
-/// Most blocks that the lists of a plan hold together: a few characters may stand for four billion.
+/// Most blocks in all lists of a plan together: a few characters of text may describe four billion blocks.
 const MOST_LISTED: u64 = 1 << 27;
 
-/// A list of `count` blocks, refused before it is made if it is longer or too long to be made.
+/// Parses a list of `count` blocks. A list of another length, or one that exceeds [`MOST_LISTED`], is refused
+/// before memory is allocated.
 fn parse_blocks(
     lines: &mut TextLines<'_>,
     text: &str,
@@ -214,7 +215,7 @@ fn parse_port(lines: &TextLines<'_>, text: &str) -> Result<PortId, TextError> {
     text.parse().map(PortId).map_err(|_| lines.wrong("a port of at most 65535"))
 }
 
-/// The transfers of a lane that port `own` drives.
+/// The transfers of a lane that is driven by port `own`.
 fn parse_transfers(
     lines: &mut TextLines<'_>,
     keyword: &str,

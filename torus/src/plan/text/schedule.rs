@@ -1,4 +1,4 @@
-//! Schedules as text.
+//! The text form of schedules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,9 +19,9 @@ use crate::plan::ir::split::Split;
 
 const OF: &str = "of";
 const LED: &str = "led";
-/// A group of all ranks of a node.
+/// Groups of all ranks of a node.
 const NODE: &str = "node";
-/// A batch of as many messages as there are.
+/// A batch of all messages.
 const ALL: &str = "all";
 /// The stages of an exchange.
 const STAGES: [(&str, ExchangeStages); 3] = [
@@ -29,7 +29,7 @@ const STAGES: [(&str, ExchangeStages); 3] = [
     ("nodes-first", ExchangeStages::NodesFirst),
     ("dimensions", ExchangeStages::Dimensions),
 ];
-/// How ParLinNa's messages between nodes are cut.
+/// How ParLinNa's messages between nodes are formed.
 const COALESCED: &str = "coalesced";
 const STAGGERED: &str = "staggered";
 

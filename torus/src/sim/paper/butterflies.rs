@@ -4,13 +4,13 @@ use super::code::{Code, PaperStep, puts_of_blocks};
 use crate::sim::machine::Machine;
 use crate::sim::script::Script;
 
-/// The longest vector whose latency form needs no message that says ready, bytes.
+/// The longest vector whose latency form needs no ready messages, bytes.
 pub const EAGER_BYTES: f64 = 1024.0;
-/// A rank's message to itself goes at this part of the speed of an interface.
+/// Speed of a rank's message to itself, as a part of the speed of an interface.
 const TO_ITSELF: f64 = 0.25;
 
 impl Code<'_> {
-    /// Vector after vector, every step the whole of a port's part. One port has no critical section.
+    /// Exchanges whole vectors: each step has the whole of a port's part. One port has no critical section.
     pub fn latency(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let step = |step: &PaperStep| {
@@ -26,7 +26,7 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.table(), self.fork_if_several(), lane)
     }
 
-    /// Reduce-scatter, then allgather, on contiguous blocks; `is_mirrored` if some ports are.
+    /// Reduce-scatter, then allgather, on contiguous blocks; `is_mirrored`: some ports are mirrored.
     pub fn two_phase(&self, is_mirrored: bool) -> Script {
         let exchanges = if is_mirrored { 2.0 } else { 1.0 } * self.n_steps(2);
         let setup = self.enter() + self.table() + self.exchange(exchanges);
@@ -52,7 +52,7 @@ impl Code<'_> {
         self.of_lanes(setup, self.fork(), lane)
     }
 
-    /// In temporary memory, from which every block is copied to its place in the end.
+    /// Uses temporary memory, from which every block is copied to its place in the end.
     pub fn allgather(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(3.0), self.copy(self.part() / self.ranks(), 1.0)];
@@ -67,8 +67,8 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.table(), self.fork(), lane)
     }
 
-    /// Straight to the blocks' places, a put for each block. Half of what is sent has come in the step
-    /// before, and is looked for block by block.
+    /// Sends blocks straight to their places, with a put for each block. Half of the blocks of a step have arrived in
+    /// the step before, and are polled for block by block.
     pub fn allgather_blocks(&self) -> Script {
         let block = self.part() / self.ranks();
         let lane = |steps: &[PaperStep]| {
@@ -93,13 +93,13 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.table() + self.exchange_all(), self.fork(), lane)
     }
 
-    /// Blocks are put in order by one more exchange before the others.
+    /// Puts blocks in order by one more exchange before the others.
     pub fn allgather_send(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(3.0)];
             for step in steps {
                 ops.push(self.put(step));
-                // Who has its block in place sends it to itself.
+                // A rank whose block is in place sends it to itself.
                 if self.n_senders(step) < self.ranks() {
                     let bytes = self.part() / self.ranks();
                     let Machine { interface, latency_ns, .. } = *self.machine;
@@ -112,7 +112,7 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.exchange(self.n_steps(1)), 0.0, lane)
     }
 
-    /// In temporary memory, to which every block is copied before.
+    /// Uses temporary memory, to which every block is copied before.
     pub fn reduce_scatter(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(4.0), self.copy(self.part(), self.ranks())];
@@ -127,7 +127,7 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.table(), self.fork(), lane)
     }
 
-    /// Half of all blocks in each step, packed before.
+    /// Sends half of all blocks in each step, packed before.
     pub fn alltoall(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(6.0), self.copy(self.n, 1.0)];

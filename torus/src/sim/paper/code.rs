@@ -1,4 +1,4 @@
-//! What the papers' code is made of: operations and what they cost.
+//! The operations of the papers' code, and their costs.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::sim::script::{Op, Script, Threads, parts};
 
 /// The largest put of uTofu, bytes (utofu_query_onesided_caps).
 const MAX_PUT: f64 = 16_777_215.0;
-/// The longest piece that the compiler's loop combines in one thread, bytes.
+/// The longest piece that one thread combines in the compiler's loop, bytes.
 const ALONE_BYTES: f64 = 4800.0;
 /// The locks of a rank.
 const HEAP: usize = 0;
@@ -32,13 +32,13 @@ pub struct Code<'a> {
 
 /// A step of a port.
 pub struct PaperStep {
-    /// Its number.
+    /// The number of the step.
     pub at: usize,
-    /// The most that a rank sends.
+    /// The most bytes that a rank sends.
     pub bytes: f64,
-    /// What arrives is combined.
+    /// Whether arriving data are combined.
     pub reduces: bool,
-    /// All ranks do the same, not only those that a tree has come to.
+    /// Whether all ranks do the same, not only those that a tree has reached.
     pub is_everywhere: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Piece {
 }
 
 impl Code<'_> {
-    /// A script of what a port does in its steps.
+    /// A script with the operations of each port in its steps.
     pub fn of_lanes(
         &self,
         setup: f64,
@@ -76,7 +76,7 @@ impl Code<'_> {
         steps.collect()
     }
 
-    /// Steps of a phase over all dimensions, of so many phases.
+    /// Steps of one phase over all dimensions, if there are `phases` phases.
     pub fn n_steps(&self, phases: usize) -> f64 {
         (self.score.facts().first().map_or(0, Vec::len) / phases) as f64
     }
@@ -90,7 +90,7 @@ impl Code<'_> {
         senders.len() as f64
     }
 
-    /// The bytes of a port.
+    /// The bytes of a port's part.
     pub fn part(&self) -> f64 {
         self.n / f64::from(self.ports)
     }
@@ -99,12 +99,12 @@ impl Code<'_> {
         f64::from(self.flow.n_ranks())
     }
 
-    /// To enter a call, ns.
+    /// Time to enter a call, ns.
     pub fn enter(&self) -> f64 {
         self.machine.paper_base_ns
     }
 
-    /// The table of all ranks' blocks that a call makes, ns.
+    /// Time to make the table of all ranks' blocks, ns.
     pub fn table(&self) -> f64 {
         self.entries() * self.machine.paper_entry_ns
     }
@@ -113,12 +113,12 @@ impl Code<'_> {
         self.ranks() * f64::from(self.ports)
     }
 
-    /// Addresses to and from each step's peer, by messages of MPI, ns.
+    /// Time to exchange addresses with the peer of each step by messages of MPI, ns.
     pub fn exchange(&self, messages: f64) -> f64 {
         messages * (self.machine.paper_mpi_ns + self.machine.latency_ns)
     }
 
-    /// Everybody's addresses, by MPI_Allgather, and storing them, ns.
+    /// Time to exchange the addresses of all ranks by MPI_Allgather, and to store them, ns.
     pub fn exchange_all(&self) -> f64 {
         let machine = self.machine;
         self.exchange(self.ranks().log2())
@@ -126,12 +126,12 @@ impl Code<'_> {
             + 3.0 * self.table()
     }
 
-    /// A parallel region, ns.
+    /// Time to open and close a parallel region, ns.
     pub fn fork(&self) -> f64 {
         self.machine.paper_fork_ns + f64::from(self.ports - 1) * self.machine.paper_fork_each_ns
     }
 
-    /// The same in forms that open none for one port, ns.
+    /// Time to open and close a parallel region in forms that open none for one port, ns.
     pub fn fork_if_several(&self) -> f64 {
         if self.ports > 1 { self.fork() } else { 0.0 }
     }
@@ -160,7 +160,7 @@ impl Code<'_> {
         Op::Spend { ns, part: Part::Software }
     }
 
-    /// Taking notices from a queue.
+    /// Takes notices from a queue.
     pub fn poll(&self, notices: f64) -> Op {
         self.software(notices * self.machine.poll_ns)
     }
@@ -210,12 +210,12 @@ impl Code<'_> {
         Op::Ready { step: step.at, post_ns, poll_ns }
     }
 
-    /// Puts a step's messages, waits for what comes, and until they have left.
+    /// Puts a step's messages, receives the arriving messages, and waits until the puts have left.
     pub fn exchange_in(&self, step: &PaperStep) -> [Op; 3] {
         [self.put(step), self.receive(step), self.sent(step)]
     }
 
-    /// Combines bytes in pieces in the critical section: of several ports one at a time.
+    /// Combines bytes in pieces in the critical section, which one port at a time enters.
     pub fn fold(&self, bytes: f64, pieces: f64) -> Op {
         let machine = self.machine;
         let enter = pieces * machine.paper_critical_ns;
@@ -226,12 +226,12 @@ impl Code<'_> {
         Op::Serial { lock: CRITICAL, ns, wake_ns: 0.0, part: Part::Fold }
     }
 
-    /// Combines bytes in pieces where there is no such section.
+    /// Combines bytes in pieces in code without the critical section.
     pub fn fold_alone(&self, bytes: f64, pieces: f64) -> Op {
         Op::Spend { ns: self.team_ns(bytes, pieces), part: Part::Fold }
     }
 
-    /// Outside parallel regions of several threads the compiler's threads combine, if pieces are long, ns.
+    /// Time to combine outside parallel regions of several threads, ns: the compiler's threads combine long pieces.
     fn team_ns(&self, bytes: f64, pieces: f64) -> f64 {
         let machine = self.machine;
         match bytes / pieces > ALONE_BYTES {
@@ -240,12 +240,12 @@ impl Code<'_> {
         }
     }
 
-    /// How many segments bytes have; whole messages are cut by the network only.
+    /// The number of segments of `bytes` bytes; whole messages are cut only by the network.
     pub fn segments(&self, bytes: f64) -> f64 {
         puts(bytes, if self.segment > 0.0 { self.segment } else { MAX_PUT })
     }
 
-    /// Bytes that are cut into so many segments, in parts that are followed one by one.
+    /// Cuts bytes into segments, grouped into parts that are followed one by one.
     pub fn pieces(&self, bytes: f64, segments: f64) -> Vec<Piece> {
         self.pieces_at_most(bytes, segments, MOST_PARTS)
     }
@@ -262,12 +262,12 @@ impl Code<'_> {
     }
 }
 
-/// Pieces of at most `longest` bytes.
+/// The number of pieces of at most `longest` bytes.
 pub fn puts(bytes: f64, longest: f64) -> f64 {
     (bytes / longest).ceil().max(1.0)
 }
 
-/// Puts of the network that blocks are sent in, one block or more in each.
+/// The number of the network's puts for blocks, one put or more for each block.
 pub fn puts_of_blocks(blocks: f64, bytes: f64) -> f64 {
     blocks * puts(bytes / blocks, MAX_PUT)
 }

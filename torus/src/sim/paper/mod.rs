@@ -1,9 +1,9 @@
-//! The software of the measured code: what its ports do in a call.
+//! The software that the Bine paper measured: the operations of its ports in a call.
 //!
-//! Read in the public sources of the code that the Bine paper was measured with (repository
-//! HLC-Lab/bine_trees_fugaku, lib/), in our words: many calls exchange addresses first; a parallel region
-//! is opened, a thread a port; every step of a two-phase allreduce makes a timer, whose operations of the
-//! heap all threads of a rank do one after the other; all folds of a rank go through one critical section.
+//! Source: the public sources of that code (repository HLC-Lab/bine_trees_fugaku, lib/), in our own words. Many calls
+//! exchange addresses first. A parallel region is opened, with a thread for each port. Every step of a two-phase
+//! allreduce makes a timer; the threads of a rank perform the timers' heap operations one after the other. All folds
+//! of a rank go through one critical section.
 
 mod butterflies;
 mod code;
@@ -17,19 +17,19 @@ use super::script::{NotModelled, Script};
 use crate::collectives::{Collective, WalkForm};
 use crate::plan::{Flow, Interleave, Placement, Recipe, Schedule};
 
-/// What a call of the papers' code may choose.
+/// Options of a call of the papers' code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaperCall {
     /// The longest piece of a reduction or of a tree, bytes; 0 for whole messages.
     pub segment_bytes: u64,
-    /// A bcast over a tree goes through memory whose addresses all ranks know, and is copied in the end.
+    /// Whether a bcast over a tree goes through memory whose addresses all ranks know, and is copied in the end.
     pub via_temporary: bool,
 }
 
-/// Memory that is allocated and registered beforehand, bytes.
+/// Memory that the code allocates and registers beforehand, bytes.
 const PREALLOCATED: f64 = 1.5 * (1u64 << 30) as f64;
 
-/// What ports do in a call of `n` bytes.
+/// Returns the operations of ports in a call of `n` bytes.
 pub(super) fn script(
     call: PaperCall,
     schedule: &Schedule,
@@ -44,7 +44,7 @@ pub(super) fn script(
     use Interleave::Sequential;
     use Placement::{Path, Rank, Resend};
     use WalkForm::{Butterfly, Latency, Tree, TwoPhase};
-    // Its threads have equal parts.
+    // The threads of this code have equal parts.
     let (Recipe::Walk(recipe), true) = (&schedule.recipe, schedule.split.is_equal()) else {
         return Err(NotModelled::Schedule);
     };
@@ -61,7 +61,7 @@ pub(super) fn script(
         (Sequential, Allreduce, TwoPhase, _) | (Sequential, Allgather, Butterfly, _) => {
             code.bucket()
         }
-        // Vectors and padding fill the memory that is there.
+        // Vectors and padding fill the preallocated memory.
         (Sequential, ReduceScatter, Butterfly, _) if 3.0 * n >= PREALLOCATED => {
             return Err(NotModelled::Memory);
         }

@@ -29,7 +29,7 @@ impl Code<'_> {
                 ops.push(self.sent(&step));
             }
         }
-        // Ports that begin their regions in other steps have no order among each other.
+        // Ports whose regions begin in different steps have no order among each other.
         let joins = |ops: &Vec<Op>| -> Vec<usize> {
             let numbered = ops.iter().enumerate();
             numbered.filter_map(|(at, op)| (*op == Op::Join).then_some(at)).collect()

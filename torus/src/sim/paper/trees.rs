@@ -1,5 +1,5 @@
-//! Steps to and from a root. One rank stands for the slowest way through the tree: where a message has
-//! arrived, it goes on as the rank that has received it.
+//! Steps to and from a root. One rank stands for the slowest path through the tree: after a message has arrived, the
+//! simulation continues with its receiver.
 
 use super::butterflies::EAGER_BYTES;
 use super::code::{Code, PaperStep, puts_of_blocks};
@@ -10,8 +10,8 @@ use crate::sim::script::{Op, Script, Threads};
 const MOST_PARTS: u64 = 40;
 
 impl Code<'_> {
-    /// Segment after segment: the root sends one to all its children and waits until it has left. The last
-    /// one is followed down the tree.
+    /// Segment after segment: the root sends a segment to all its children and waits until it has left. The last
+    /// segment is followed down the tree.
     pub fn bcast(&self, via_temporary: bool) -> Script {
         let exchange = if via_temporary { 0.0 } else { self.exchange_all() };
         let lane = |steps: &[PaperStep]| {
@@ -43,7 +43,7 @@ impl Code<'_> {
         script
     }
 
-    /// The vector is scattered block by block, then gathered by all.
+    /// Scatters the vector block by block, then gathers it on all ranks.
     pub fn scatter_allgather(&self) -> Script {
         let block = self.part() / self.ranks();
         let lane = |steps: &[PaperStep]| {
@@ -57,7 +57,7 @@ impl Code<'_> {
                 let mut put =
                     self.put_part([0.0, 1.0], step.at, puts_of_blocks(blocks, step.bytes));
                 if let (Op::Put { abreast, .. }, true) = (&mut put, step.at > 0) {
-                    // The subtree that was served first gathers already: its messages share the
+                    // The subtree that was served first is already in the allgather: its messages share the
                     // receivers' interfaces.
                     *abreast = 2.0;
                 }
@@ -70,7 +70,7 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.exchange_all(), self.fork(), lane)
     }
 
-    /// In temporary memory, from which every block is copied to its place in the end.
+    /// Uses temporary memory, from which every block is copied to its place in the end.
     pub fn gather(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(4.0), self.copy(self.part() / self.ranks(), 1.0)];
@@ -84,7 +84,7 @@ impl Code<'_> {
         self.of_lanes(self.enter() + self.table(), self.fork(), lane)
     }
 
-    /// In temporary memory, to which every block is copied before.
+    /// Uses temporary memory, to which every block is copied before.
     pub fn scatter(&self) -> Script {
         let lane = |steps: &[PaperStep]| {
             let mut ops = vec![self.heap(5.0), self.copy(self.part(), self.ranks())];
@@ -109,7 +109,8 @@ impl Code<'_> {
                 ops.push(self.put_part([0.0, 1.0], step.at, segments));
                 for piece in self.pieces(step.bytes, segments) {
                     ops.push(one.heap(piece.segments));
-                    // What children send by later ports has come long ago, if they need not wait.
+                    // Messages of children on later ports arrived long ago, if children do not wait for ready
+                    // messages.
                     ops.push(match self.n > EAGER_BYTES || lane == 0 {
                         true => self.receive_part(step.at, piece.to, piece.segments),
                         false => self.poll(piece.segments),

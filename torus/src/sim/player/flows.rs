@@ -1,10 +1,10 @@
-//! Messages under way: posted, sent one after the other by their interface, at rates that are shared.
+//! Messages in flight: posted, then sent one after the other by their interface, at shared rates.
 
 use super::state::{EPSILON, InFlight, Player, message, time_to_mark};
 use crate::sim::outcome::{Span, SpanKind};
 
 impl Player<'_> {
-    /// Posts a part of a message, cut into so many that follow each other at least so long.
+    /// Posts a part of a message, cut into `puts` puts that follow each other after at least `gap_ns`.
     pub fn post(
         &mut self,
         agent: u32,
@@ -17,7 +17,7 @@ impl Player<'_> {
         let state = &self.steps[lane as usize][step as usize];
         let transit =
             &self.score.lanes[lane as usize].steps[step as usize].messages[number as usize];
-        // What takes longer than its bytes has as many bytes as take so long.
+        // If the gaps take longer than the bytes, the message counts as many bytes as take that long.
         let alone = self.speeds.alone(transit.stays());
         let part = f64::from(to - from).max(f64::MIN_POSITIVE);
         let bytes = transit.share * self.n * abreast;
@@ -44,10 +44,10 @@ impl Player<'_> {
         }
     }
 
-    /// Finds the rates of all flows, and when the first comes to its mark.
+    /// Computes the rates of all flows, and when the first flow reaches its mark.
     pub fn share(&mut self) {
         self.is_stale = false;
-        // Flows have gone at their rates up to here.
+        // Flows have progressed at their rates up to now.
         let ns = self.since - self.rated;
         for &queue in &self.active {
             let flow = &mut self.queues[queue as usize][0];
@@ -78,7 +78,7 @@ impl Player<'_> {
         self.shared = rates;
     }
 
-    /// Lets all flows that come to a mark now pass it.
+    /// Lets all flows that reach a mark now pass it.
     pub fn pass_marks(&mut self) {
         let now = self.next_mark;
         self.since = now;
@@ -126,7 +126,7 @@ impl Player<'_> {
         }
     }
 
-    /// The interface goes on with its next message.
+    /// Ends a flow, and lets the interface continue with its next message.
     pub fn end_flow(&mut self, queue: usize, now: f64) {
         let ended = self.queues[queue].pop_front().expect("a flow has ended");
         for &(resource, _) in message(self.score, &ended).path_in(self.score) {
@@ -156,7 +156,7 @@ impl Player<'_> {
             *users += 1;
         }
         if is_alone {
-            // It changes nobody else's rate. Its own counts from when the others' do.
+            // The flow changes no other flow's rate. Its progress counts from the time of the others' rates.
             flow.rate = self.rates.alone(path).min(self.speeds.most(transit.stays()));
             let ns = now - self.rated;
             flow.done -= flow.rate * ns;
@@ -167,7 +167,7 @@ impl Player<'_> {
         let InFlight { lane, step, message, .. } = *flow;
         let began = &mut self.steps[lane as usize][step as usize].began[message as usize];
         *began = began.min(now);
-        // Another port may wait for this one's turn.
+        // Another port may wait for the turn of this port.
         if self.takes_turns() {
             (0..self.threads.len() as u32).for_each(|id| self.retry(id, step, now));
         }

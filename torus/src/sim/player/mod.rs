@@ -1,4 +1,4 @@
-//! Scripts on a score, event by event.
+//! Plays scripts on a score, event by event.
 
 mod flows;
 mod ops;
@@ -17,7 +17,7 @@ use super::speeds::Speeds;
 /// Performs a script on all agents of a score, `n` bytes in all.
 ///
 /// # Panics
-/// If the script does not end: it waits for what nobody sends.
+/// If the script does not end because it waits for a message that no rank sends.
 pub fn play(score: &Score, script: &Script, speeds: &Speeds, n: f64, with_spans: bool) -> Outcome {
     Player::new(score, script, speeds, n, with_spans).run()
 }

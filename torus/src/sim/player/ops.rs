@@ -1,4 +1,4 @@
-//! What each operation of a script does.
+//! The effect of each operation of a script.
 
 use std::cmp::Reverse;
 
@@ -8,10 +8,10 @@ use crate::sim::outcome::{Part, Span, SpanKind};
 use crate::sim::script::{Op, Threads};
 
 impl Player<'_> {
-    /// Performs the next thing of a thread.
+    /// Performs the next operation of a thread.
     pub fn step(&mut self, id: u32) {
         if self.threads[id as usize].at > self.since + EPSILON {
-            // It was due for what it need not wait for any more.
+            // This event is outdated: the thread does not wait for it any more.
             return;
         }
         let now = self.due_time(id);
@@ -150,7 +150,7 @@ impl Player<'_> {
         self.spend_since(id, at, parts, step);
     }
 
-    /// A thread has spent time since `at`, and is done with what it did.
+    /// Ends the operation of a thread, which has spent time since `at`.
     pub fn spend_since(&mut self, id: u32, at: f64, parts: &[(Part, f64)], step: Option<usize>) {
         let thread = &mut self.threads[id as usize];
         match &mut thread.passing {
@@ -160,7 +160,7 @@ impl Player<'_> {
         self.spend_time(id, at, parts, step);
     }
 
-    /// A thread spends time from `at` on.
+    /// Lets a thread spend time from `at` on.
     pub fn spend_time(&mut self, id: u32, at: f64, parts: &[(Part, f64)], step: Option<usize>) {
         let n_lanes = self.score.lanes.len() as u32;
         let thread = &mut self.threads[id as usize];
@@ -183,7 +183,7 @@ impl Player<'_> {
         self.due.push(Reverse((Time(end), id)));
     }
 
-    /// A thread waits for the others of its rank.
+    /// Lets a thread wait for the other threads of its rank.
     pub fn join(&mut self, id: u32, agent: u32) {
         let n_lanes = self.score.lanes.len();
         let own = agent as usize * n_lanes..(agent as usize + 1) * n_lanes;

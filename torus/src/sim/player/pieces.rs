@@ -1,4 +1,4 @@
-//! Pieces that pass through a rank: which operation is next.
+//! Pieces that pass through a rank: the choice of the next operation.
 
 use std::cmp::Reverse;
 
@@ -6,23 +6,23 @@ use super::state::{Blocked, Passing, Player, Time};
 use crate::sim::score::StepScore;
 use crate::sim::script::Op;
 
-/// What a thread does that has pieces to pass on.
+/// The next action of a thread that has pieces to forward.
 pub enum Next {
-    /// An operation of one of them.
+    /// An operation of one of the pieces.
     Op(Op),
-    /// It waits for messages.
+    /// The thread waits for messages.
     Waits,
-    /// All have passed.
+    /// All pieces have passed.
     Nothing,
 }
 
-/// How many messages a rank sends in a step, or receives.
+/// The number of messages that a rank sends, or receives, in a step.
 fn n_messages(step: &StepScore, agent: u32, is_sent: bool) -> usize {
     if is_sent { step.sent(agent).len() } else { step.received(agent).len() }
 }
 
 impl Player<'_> {
-    /// The next operation of pieces that pass through.
+    /// Returns the next operation of the pieces that pass through.
     pub fn next_of(&mut self, id: u32, number: usize, now: f64) -> Next {
         let pieces = &self.script.pieces[number];
         let n_lanes = self.score.lanes.len() as u32;
@@ -46,7 +46,7 @@ impl Player<'_> {
         let mut best: Option<((bool, usize, usize), Op)> = None;
         let (mut earliest, mut is_done) = (f64::INFINITY, true);
         for (piece, (ops, next)) in pieces.iter().zip(&mut passing.next).enumerate() {
-            // A rank passes over what it has no messages for.
+            // A rank skips operations for which it has no messages.
             let has_none = |op: &&Op| {
                 let (step, is_sent) = of(op);
                 n_messages(&steps[step], agent, is_sent) == 0

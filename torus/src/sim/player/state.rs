@@ -1,4 +1,4 @@
-//! What is known of ports, messages and locks while scripts are played.
+//! The state of ports, messages and locks while scripts are played.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,44 +9,44 @@ use crate::sim::score::{ResourceId, Score, StepScore, Transit};
 use crate::sim::script::{Op, Script, Threads};
 use crate::sim::speeds::Speeds;
 
-/// Times nearer than this are one, ns.
+/// Times that differ by less than this count as equal, ns.
 pub const EPSILON: f64 = 1e-6;
-/// Where ranks are followed one by one, messages that are done within this part of their time are done
-/// together: ranks that have drifted apart would otherwise have the rates of all found for each message.
+/// If ranks are followed one by one, messages that end within this part of their time end together. Otherwise, with
+/// ranks that have drifted apart, all rates would be computed for each message.
 pub const TOGETHER: f64 = 1.0 / 256.0;
 
-/// A message of the network under way, or waiting for its interface.
+/// A message of the network in flight, or waiting for its interface.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
     pub lane: u32,
     pub step: u32,
     pub message: u32,
-    /// The part of the message after which it is done, and how much of it that is.
+    /// The end of the posted part, as a multiple of the message, and the length of that part.
     pub to: f32,
     pub part: f32,
-    /// Bytes for the whole message, and of them what was done when it got its rate.
+    /// Bytes of the whole message, and bytes that were done when it got its rate.
     pub bytes: f64,
     pub done: f64,
     /// Bytes per ns.
     pub rate: f64,
-    /// The next mark of the step.
+    /// The number of the next mark of the step.
     pub mark: u32,
 }
 
 /// The messages of a step while a script is played.
 #[derive(Debug, Default)]
 pub struct StepState {
-    /// Up to which parts of its messages somebody waits.
+    /// The marks: ends of parts of the messages for which threads wait.
     pub marks: Vec<f32>,
-    /// By message and mark, when it left; by message, when its first part did.
+    /// By message and mark, when the message left up to the mark; by message, when its first part left.
     pub left: Vec<f64>,
     pub began: Vec<f64>,
-    /// By agent, when it was ready to receive.
+    /// By agent, when it became ready to receive.
     pub ready: Vec<f64>,
 }
 
 impl StepState {
-    /// Where in `left` a message and a mark are.
+    /// The index of a message and a mark in `left`.
     pub fn index(&self, message: u32, mark: u32) -> usize {
         message as usize * self.marks.len() + mark as usize
     }
@@ -56,13 +56,13 @@ impl StepState {
         self.marks.iter().position(|&mark| mark == at).expect("a mark of the step") as u32
     }
 
-    /// When the first of its messages began to leave.
+    /// When the first of the step's messages began to leave.
     pub fn min_began(&self) -> f64 {
         self.began.iter().copied().fold(f64::INFINITY, f64::min)
     }
 }
 
-/// What a thread waits for, at a time that is not known yet.
+/// The event that a thread waits for, if its time is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Blocked {
     No,
@@ -83,31 +83,31 @@ pub enum Blocked {
     Done,
 }
 
-/// A port of a rank.
+/// A port of a rank, driven by a thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Until when it has done what it did, ns.
+    /// When the thread is done with its operations so far, ns.
     pub at: f64,
-    /// The number of its next operation.
+    /// The index of its next operation.
     pub next: usize,
-    /// The processor has posted the first message of a put.
+    /// Whether the processor has posted the first message of a put.
     pub has_posted: bool,
     pub blocked: Blocked,
     pub parts: Parts,
-    /// Of the pieces that pass through, if it is at them.
+    /// The pieces that pass through, if the thread is at them.
     pub passing: Option<Passing>,
 }
 
 /// Pieces that pass through a rank.
 #[derive(Clone, Debug)]
 pub struct Passing {
-    /// By piece, its next operation.
+    /// By piece, the index of its next operation.
     pub next: Vec<u32>,
     /// The piece whose operation has begun.
     pub at: Option<usize>,
 }
 
-/// A time in the order of events.
+/// A time that orders events.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Time(pub f64);
 
@@ -125,37 +125,37 @@ impl Ord for Time {
     }
 }
 
-/// All of it.
+/// The state of a simulation.
 pub struct Player<'a> {
     pub score: &'a Score,
     pub script: &'a Script,
     pub speeds: &'a Speeds,
     pub n: f64,
     pub threads: Vec<Thread>,
-    /// Threads that can go on, by time and number.
+    /// Threads that can continue, by time and number.
     pub due: BinaryHeap<Reverse<(Time, u32)>>,
-    /// By lane and step.
+    /// The state of messages, by lane and step.
     pub steps: Vec<Vec<StepState>>,
-    /// By agent and port: messages that wait for the interface; the first is under way.
+    /// By agent and port, messages that wait for the interface; the first is in flight.
     pub queues: Vec<VecDeque<InFlight>>,
-    /// Queues with messages under way.
+    /// Queues with a message in flight.
     pub active: Vec<u32>,
     pub rates: MaxMin,
-    /// By resource, how many messages under way cross it.
+    /// By resource, the number of messages in flight that cross it.
     pub users: Vec<u32>,
-    /// The rates of active flows, while they are found.
+    /// The rates of active flows, while they are computed.
     pub shared: Vec<f64>,
-    /// The time.
+    /// The current time, ns.
     pub since: f64,
-    /// Since when flows go at their rates.
+    /// The time since which flows have progressed at their rates, ns.
     pub rated: f64,
-    /// When the next flow comes to its mark.
+    /// The time at which the next flow reaches its mark, ns.
     pub next_mark: f64,
-    /// Flows have come or gone since rates were found.
+    /// Whether flows have begun or ended since rates were computed.
     pub is_stale: bool,
     /// See [`TOGETHER`].
     pub together: f64,
-    /// By agent and lock, until when it is held.
+    /// By agent and lock, the time until which it is held, ns.
     pub locks: Vec<f64>,
     pub n_locks: usize,
     pub spans: Option<Vec<Span>>,
@@ -212,7 +212,7 @@ impl<'a> Player<'a> {
             }
             states
         });
-        // One thread begins with the first port.
+        // A single thread begins with the first port.
         let apart = if script.threads == Threads::One { n_lanes.max(1) } else { 1 };
         let first = (0..agents * n_lanes).step_by(apart);
         Player {
@@ -239,12 +239,12 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The time at which a thread goes on.
+    /// The time at which a thread continues.
     pub fn due_time(&self, id: u32) -> f64 {
         self.threads[id as usize].at.max(self.since)
     }
 
-    /// A thread's rank, the messages of a step of its lane, and what is known of them.
+    /// The rank of a thread, and a step of its lane: the messages and their state.
     pub fn of_lane(&self, id: u32, step: u32) -> (u32, &'a StepScore, &StepState) {
         let n_lanes = self.score.lanes.len() as u32;
         let (agent, lane) = (id / n_lanes, (id % n_lanes) as usize);
@@ -252,7 +252,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// What every thread waits for before it starts.
+/// The spans of every thread before it starts.
 fn setup_spans(script: &Script, n_threads: usize, n_lanes: usize) -> Vec<Span> {
     let of_thread = |id: usize| {
         let (rank, lane) = ((id / n_lanes) as u32, (id % n_lanes) as u32);
@@ -276,7 +276,7 @@ pub fn message<'s>(score: &'s Score, flow: &InFlight) -> &'s Transit {
     &score.lanes[flow.lane as usize].steps[flow.step as usize].messages[flow.message as usize]
 }
 
-/// How long a flow takes to its next mark, or to its end, at its rate, at which it has gone for `ns`.
+/// Time of a flow to its next mark, or to its end, at its rate, with which it has progressed for `ns`.
 pub fn time_to_mark(flow: &InFlight, steps: &[Vec<StepState>], ns: f64) -> f64 {
     let state = &steps[flow.lane as usize][flow.step as usize];
     let to = state.marks[flow.mark as usize].min(flow.to);

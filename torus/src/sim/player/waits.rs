@@ -1,4 +1,4 @@
-//! What threads wait for, and who wakes them.
+//! The events that threads wait for, and the calls that wake threads.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use crate::sim::score::Transit;
 use crate::sim::script::Threads;
 
 impl Player<'_> {
-    /// Wakes who waits for a mark of a message, if it was the last thing that was missing.
+    /// Wakes the threads that wait for a mark of a message, if nothing else is missing.
     pub fn wake(&mut self, flow: &InFlight, now: f64) {
         let Transit { from, to, .. } = *message(self.score, flow);
         let n_lanes = self.score.lanes.len() as u32;
@@ -20,14 +20,14 @@ impl Player<'_> {
         }
     }
 
-    /// Wakes a thread that waits for something of a step, if it need not any more.
+    /// Wakes a thread that waits for an event of a step, if it need not wait any more.
     pub fn retry(&mut self, id: u32, step: u32, now: f64) {
         let blocked = self.threads[id as usize].blocked;
         let until = match blocked {
             Blocked::Arrivals { step: of, mark } if of == step => self.arrival(id, step, mark),
             Blocked::Sent { step: of, mark } if of == step => self.all_left(id, step, mark),
             Blocked::Ready { step: of } if of == step => self.peers_ready(id, step),
-            // What has come, or may come now, it finds out itself.
+            // The thread itself finds the messages that have arrived.
             Blocked::Pieces => now,
             _ => return,
         };
@@ -37,11 +37,11 @@ impl Player<'_> {
         }
     }
 
-    /// When all messages to a thread's rank have arrived up to a mark.
+    /// The time at which all messages to a thread's rank have arrived up to a mark.
     pub fn arrival(&self, id: u32, step: u32, mark: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
         let late = match self.turn(id, step) {
-            // Without a beginning of one's own there is nothing to compare.
+            // The two lanes cannot be compared before this lane's messages have begun.
             Some((own, _)) if own.min_began() == f64::INFINITY => return f64::INFINITY,
             Some((own, other)) => other.min_began() - own.min_began(),
             None => 0.0,
@@ -54,13 +54,13 @@ impl Player<'_> {
         score.received(agent).iter().map(arrives).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Whether one rank stands for all whose ports take turns: see [`Threads`].
+    /// Whether one rank stands for all and its ports take turns: see [`Threads`].
     pub fn takes_turns(&self) -> bool {
         self.script.threads == Threads::TakingTurns && self.score.n_agents == 1
     }
 
-    /// The step of a thread's lane, and that of the lane whose turn it is on the rank that it receives
-    /// from, if ports take turns.
+    /// If ports take turns, the step of a thread's lane, and that of the lane whose turn it is on the rank that sends
+    /// to this thread.
     pub fn turn(&self, id: u32, step: u32) -> Option<(&StepState, &StepState)> {
         let n_lanes = self.score.lanes.len() as u32;
         let facts = &self.score.facts[(id % n_lanes) as usize][step as usize];
@@ -73,14 +73,14 @@ impl Player<'_> {
         (!other.began.is_empty() && !own.began.is_empty()).then_some((own, other))
     }
 
-    /// When all messages of a thread's rank have left up to a mark.
+    /// The time at which all messages of a thread's rank have left up to a mark.
     pub fn all_left(&self, id: u32, step: u32, mark: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
         let left = |message: u32| state.left[state.index(message, mark)];
         score.sent(agent).map(left).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// When a thread's rank has heard of all its receivers that they are ready.
+    /// The time at which a thread's rank has a ready message from each of its receivers.
     pub fn peers_ready(&self, id: u32, step: u32) -> f64 {
         let (agent, score, state) = self.of_lane(id, step);
         let state = self.turn(id, step).map_or(state, |(_, other)| other);
@@ -91,7 +91,7 @@ impl Player<'_> {
         score.sent(agent).map(heard).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// A thread waits, until a time if it is known.
+    /// Lets a thread wait, until a time if it is known.
     pub fn block(&mut self, id: u32, blocked: Blocked, until: f64) {
         if until < f64::INFINITY {
             self.due.push(Reverse((Time(until), id)));
@@ -100,7 +100,7 @@ impl Player<'_> {
         }
     }
 
-    /// What a wait for messages was spent on: the last of them to arrive tells.
+    /// The parts of a wait for messages, from the message that arrived last.
     pub fn waited(
         &self,
         id: u32,

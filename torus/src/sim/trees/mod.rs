@@ -1,9 +1,9 @@
-//! Trees through which our engine passes vectors piece by piece, in whatever order pieces come.
+//! Trees through which hopbine's engine forwards vectors piece by piece, in any order of arrival.
 //!
-//! A lane whose every message is the whole of a vector, and in which ranks send at most once towards a root, or
-//! receive at most once from it, is a tree. Subtrees that are alike are one ([`subtrees`]): their ranks do the
-//! same after as long. So pieces are followed from class to class, by recurrences and not event by event
-//! ([`times`]): when each has come, when the port is done with it, when it has left.
+//! A lane is a tree if each of its messages is a whole vector, and ranks send at most once towards a root, or receive
+//! at most once from it. Equal subtrees are one ([`subtrees`]): their ranks do the same after the same times. So
+//! pieces are followed from class to class by recurrences, not event by event ([`times`]): when each has arrived,
+//! when the port is done with it, when it has left.
 
 mod port;
 mod subtrees;

@@ -1,36 +1,37 @@
-//! What a port does with pieces that pass through its rank.
+//! The work of a port on pieces that pass through its rank.
 
-/// What comes in a step: of all who send then, combined together.
+/// The pieces that arrive in a step; those of all senders are combined together.
 pub struct Received {
-    /// By piece, when the last of them has it here, ns.
+    /// By piece, when it has arrived from the last sender, ns.
     pub arrivals: Vec<f64>,
-    /// To see a piece of each, and to combine or copy them, ns.
+    /// Time to poll for a piece of each sender, and to combine or copy these, ns.
     pub ns: f64,
 }
 
-/// What is sent in a step.
+/// The pieces that leave in a step.
 pub struct Sent {
     /// Messages for each piece.
     pub n: usize,
-    /// To post one, ns.
+    /// Time to post a message, ns.
     pub post_ns: f64,
-    /// Before that, to copy one, ns.
+    /// Time to copy a message before the post, ns.
     pub copy_ns: f64,
-    /// Before the first piece, ns.
+    /// Time before the first piece, ns.
     pub first_ns: f64,
 }
 
-/// A piece's messages of a step, posted.
+/// The post of a piece's messages in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Post {
-    /// Which of the steps.
+    /// The index of the step.
     pub of: usize,
-    /// When, ns.
+    /// When the messages are posted, ns.
     pub at_ns: f64,
 }
 
-/// What a port does from a time on: a piece is received step after step, then sent step after step. Of what may be
-/// next it takes posts first, then the lowest step and piece. Returns what it posts, in order, and when all is done.
+/// Performs a port's work from a time on: a piece is received step after step, then sent step after step. Of the
+/// possible actions the port takes posts first, then the lowest step and piece. Returns its posts in order, and when
+/// all is done.
 pub fn drive(
     received: &[Received],
     sent: &[Sent],

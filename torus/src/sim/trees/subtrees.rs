@@ -1,4 +1,4 @@
-//! The trees of a plan's lanes, with subtrees that are alike in one.
+//! The trees of a plan's lanes, with equal subtrees stored once.
 
 use std::collections::HashMap;
 
@@ -8,50 +8,50 @@ use crate::names::{LaneId, LinkId, PortId, Rank, StepId};
 use crate::plan::{Expansion, Flow};
 use crate::sim::network::Network;
 
-/// What a rank has with the rank next to it on the way from the root.
+/// The edge from a rank to the next rank on a path away from the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// The other's subtree, by number.
+    /// The number of the next rank's subtree.
     pub below: u32,
-    /// The step of their message, and the port that has it.
+    /// The step of the message between the two ranks, and its port.
     pub step: u32,
     pub port: PortId,
-    /// Links on the way that are cables, and that lie on boards.
+    /// Numbers of cables and of links on boards on the route.
     pub hops: [u16; 2],
-    /// On the busiest link of the way, as multiples of [`SHARES`]: ports with as much data as this one's that send over
-    /// it in the step; and how many would keep it as busy in the long run, in which each has its pieces' other
-    /// messages, too.
+    /// Loads of the route's busiest link: [`SHARES`] for each port with as much data as this one.
+    /// `in_step`: ports that send over the link in the step. `in_all`: ports that would load it as much in the long
+    /// run, when each also has the other messages of its pieces.
     pub in_step: u32,
     pub in_all: u32,
-    /// No message of the step leaves its node.
+    /// Whether no message of the step leaves its node.
     pub stays: bool,
 }
 
-/// The most ranks, times ports, that are followed up and down the trees of an allreduce.
+/// The most ranks, times ports, for which the trees of an allreduce are followed.
 const MOST_OF_ALLREDUCE: usize = 1 << 15;
 
-/// What loads of links are counted in.
+/// The load that one port puts on a link, if it has as much data as the branch's own port.
 pub const SHARES: f32 = 64.0;
 
-/// A rank with all below it.
+/// A rank with all ranks below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Subtree {
-    /// In the order of their steps, and in a step of the plan's.
+    /// In the order of their steps and, within a step, in the order of the plan.
     pub branches: Vec<Branch>,
-    /// What is above it, towards the root: whether its message is of the lane's first step, its way, and
-    /// whether it stays on its node. Of the root, and where messages come from the root, nothing.
+    /// The message towards the root: whether it is of the lane's first step, its route, and whether it stays on its
+    /// node. `None` for the root, and in trees whose messages come from the root.
     pub above: Option<(bool, [u16; 2], bool)>,
 }
 
-/// Subtrees; what is below one has lower numbers. The last is the root's.
+/// Subtrees; those below a subtree have lower numbers. The last is the root's.
 pub type Subtrees = Vec<Subtree>;
 
 /// The trees of a lane: first towards the root, then from it.
 #[derive(Debug)]
 pub struct LaneTrees {
-    /// Combining.
+    /// The tree towards the root, which combines.
     pub up: Option<Subtrees>,
-    /// Storing.
+    /// The tree from the root, which stores.
     pub down: Option<Subtrees>,
 }
 
@@ -60,11 +60,11 @@ pub struct LaneTrees {
 pub struct TreesOfLanes {
     /// By lane.
     pub lanes: Vec<LaneTrees>,
-    /// Messages of all lanes and steps on the link that has the most, in units of the data.
+    /// Messages of all lanes and steps on the busiest link, in units of the data.
     pub busiest: u32,
 }
 
-/// A message, from the rank nearer to the root or to it.
+/// A message between two ranks, of which `near` is nearer to the root.
 struct Edge {
     near: Rank,
     far: Rank,
@@ -80,7 +80,7 @@ struct StepMessages {
 /// All messages by lane and step, on a network.
 struct Messages<'a> {
     lanes: Vec<Vec<StepMessages>>,
-    /// By lane, units of the data in each message.
+    /// By lane, the units of data in each message.
     weights: Vec<u32>,
     n_ranks: usize,
     n_ports: usize,
@@ -111,23 +111,23 @@ impl<'a> Messages<'a> {
     }
 }
 
-/// What messages put on links.
+/// Loads of links.
 struct Loads<'a> {
     of: &'a Messages<'a>,
-    /// By link, the weights of ports that send over it in the step, and the last of them.
+    /// By link, the weights of ports that send over it in the step, and the last of these ports.
     in_step: Vec<u32>,
     last: Vec<Sender>,
     crossed: Vec<usize>,
-    /// By link, the weights of ports that would keep it as busy as all messages do.
+    /// By link, the weights of ports that would keep it as busy as all messages together.
     in_all: Vec<f32>,
     /// By link, the weights of all messages.
     n_all: Vec<u32>,
 }
 
-/// A lane and a port of a rank.
+/// A lane, and a port of a rank.
 type Sender = (usize, Rank, PortId);
 
-/// A sender that no port is.
+/// A sender that does not exist.
 const NOBODY: Sender = (0, Rank(u32::MAX), PortId(0));
 
 impl<'a> Loads<'a> {
@@ -135,7 +135,8 @@ impl<'a> Loads<'a> {
         let n_links = of.network.whole().n_links();
         let (mut in_all, mut n_all) = (vec![0.0; n_links], vec![0; n_links]);
         for (steps, &weight) in of.lanes.iter().zip(&of.weights) {
-            // Whose port has several messages for each piece: who sends from the root, who receives towards it.
+            // The port with several messages for each piece: the sender's from the root, the receiver's towards the
+            // root.
             let busy = |action, [from, to]: [Rank; 2], port: PortId| {
                 let (way, rank) = match action {
                     Action::Reduce => (0, to),
@@ -164,12 +165,12 @@ impl<'a> Loads<'a> {
         Loads { of, in_step, last, crossed: Vec::new(), in_all, n_all }
     }
 
-    /// A lane's messages in a step.
+    /// Counts a lane's messages in a step.
     fn count(&mut self, lane: usize, step: &StepMessages) {
         let Loads { of, in_step, last, crossed, .. } = self;
         for &(from, to, port) in &step.messages {
             of.route(from, to, &mut |link| {
-                // One port sends one message after the other.
+                // A port sends one message after the other, so it counts once.
                 let sender = (lane, from, port);
                 if std::mem::replace(&mut last[link.index()], sender) != sender {
                     in_step[link.index()] += of.weights[lane];
@@ -199,17 +200,17 @@ impl<'a> Loads<'a> {
     }
 }
 
-/// What is known of a lane while its steps are read.
+/// The state of a lane while its steps are read.
 struct Reading {
     edges: [Vec<Edge>; 2],
-    /// By rank, 1 more than the step of the last message to it, and of the one from it towards the root.
+    /// By rank, 1 + the step of the last message to it, and 1 + the step of its message towards the root.
     received: Vec<u32>,
     sent: Vec<u32>,
     root: Option<Rank>,
 }
 
 impl TreesOfLanes {
-    /// `None` if one is no tree, or shares its port with another.
+    /// The trees of all lanes; `None` if a lane is not a tree, or shares its port with another lane.
     pub fn of(
         flow: &Expansion,
         network: &Network,
@@ -269,13 +270,13 @@ impl TreesOfLanes {
 }
 
 impl Reading {
-    /// Takes note of a message; false if it is none of a tree's.
+    /// Records a message; false if it does not belong to a tree.
     fn message(&mut self, (from, to): (Rank, Rank), action: Action, branch: Branch) -> bool {
         let now = branch.step + 1;
         let [up, down] = &mut self.edges;
         match action {
             Action::Reduce => {
-                // Once, after all that it combines, before anything comes from the root.
+                // A rank sends once, after all messages that it combines, and before any message comes from the root.
                 let is_first = self.sent[from.index()] == 0 && self.received[from.index()] < now;
                 self.sent[from.index()] = now;
                 let is_open = self.sent[to.index()] == 0;
@@ -304,7 +305,7 @@ impl Reading {
         let n_ranks = self.sent.len();
         let [up, down] = self.edges;
         let top = up.last().map(|edge| edge.near);
-        // One root, of both.
+        // Both trees must have the same root.
         if top.zip(self.root).is_some_and(|(top, root)| top != root) {
             return None;
         }
@@ -320,7 +321,7 @@ impl Reading {
     }
 }
 
-/// Subtrees of edges of which those below a rank come before the one above it.
+/// The subtrees of edges; edges below a rank come before the edge above it.
 fn subtrees(n_ranks: usize, edges: impl Iterator<Item = Edge>, is_up: bool) -> Option<Subtrees> {
     let mut branches: Vec<Vec<Branch>> = vec![Vec::new(); n_ranks];
     let (mut all, mut known) = (Subtrees::new(), HashMap::new());
@@ -346,7 +347,7 @@ fn subtrees(n_ranks: usize, edges: impl Iterator<Item = Edge>, is_up: bool) -> O
     let root = root?;
     let of_root = std::mem::take(&mut branches[root.index()]);
     number(of_root, None);
-    // What hangs on no root is no part of the tree.
+    // Branches that do not hang on the root do not belong to the tree.
     let is_whole = branches.iter().all(Vec::is_empty) && n_edges > 0;
     is_whole.then_some(all)
 }

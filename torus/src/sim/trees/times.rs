@@ -1,5 +1,5 @@
-//! When pieces come, class by class of a lane's trees. Ports that share a lane do what they have to do at the same time;
-//! that one tells another costs nothing.
+//! Times of pieces, class by class of a lane's trees. Ports that share a lane work at the same time; notifications
+//! between them cost nothing.
 
 use super::port::{Post, Received, Sent, drive};
 use super::subtrees::{Branch, LaneTrees, SHARES, Subtree, Subtrees, TreesOfLanes};
@@ -12,10 +12,10 @@ use crate::sim::score::{Score, StepFacts};
 use crate::sim::speeds::Speeds;
 use crate::sim::work::StepWork;
 
-/// What the slowest way through a tree is spent on, in order: what, how long (ns), in which step.
+/// What the slowest path through a tree spends time on, in order: (part, ns, step).
 type Trail = Vec<(Part, f64, Option<u32>)>;
 
-/// What a call takes whose lanes are all trees.
+/// Predicts a call whose lanes are all trees.
 pub fn play(
     flow: &dyn Flow,
     score: &Score,
@@ -39,7 +39,7 @@ pub fn play(
     });
     let mut lanes: Vec<Trail> = lanes.collect();
     let ns = |trail: &Trail| trail.iter().map(|(_, ns, _)| ns).sum::<f64>();
-    // What the busiest link carries in all takes its time, whenever it comes.
+    // The busiest link needs the time for all that it carries, whenever the messages come.
     let share = score.whole().first().copied().flatten().unwrap_or(0.0);
     let of_unit = share / f64::from(flow.lanes().first().map_or(1, |lane| lane.part.weight()));
     let busiest = f64::from(trees.busiest) * of_unit * of_call.1 / machine.speeds().link;
@@ -55,7 +55,7 @@ pub fn play(
     Outcome { ns: last.map_or(0.0, ns), parts, spans }
 }
 
-/// What the ports on the slowest way of each lane do, as if they were one.
+/// The spans of the ports on the slowest path of each lane, as if they were one port.
 fn spans(lanes: &[Trail]) -> Vec<Span> {
     let of_lane = |(lane, trail): (u32, &Trail)| {
         let mut at = 0.0;
@@ -73,32 +73,32 @@ fn spans(lanes: &[Trail]) -> Vec<Span> {
     (0..).zip(lanes).flat_map(of_lane).collect()
 }
 
-/// How many messages of each piece have the port of one of them.
+/// The number of messages for each piece on the port of `branch`.
 fn abreast(branches: &[Branch], branch: &Branch) -> usize {
     branches.iter().filter(|other| other.port == branch.port).count()
 }
 
-/// The most messages of each piece that one port has.
+/// The most messages for each piece on one port.
 fn busiest(branches: &[Branch]) -> usize {
     branches.iter().map(|branch| abreast(branches, branch)).max().unwrap_or(0)
 }
 
-/// By port, until when its interface sends or receives pieces of some branches, ns: none has begun.
+/// By port, until when its interface sends or receives pieces, ns; initially minus infinity.
 fn interfaces(branches: &[Branch]) -> Vec<f64> {
     let n_ports = branches.iter().map(|branch| branch.port.index() + 1).max().unwrap_or(0);
     vec![f64::NEG_INFINITY; n_ports]
 }
 
-/// A rank on the slowest way from the root, and when its last piece came, ns.
+/// A rank on the slowest path from the root, and when its last piece arrived, ns.
 #[derive(Clone, Copy)]
 struct Stop {
     branch: Branch,
-    /// Messages that its sender's port has for each piece.
+    /// Messages for each piece on its sender's port.
     abreast: usize,
     arrival: f64,
 }
 
-/// The branches of each step, with the number of the first.
+/// The branches of each step, with the index of the first.
 fn by_step(branches: &[Branch]) -> Vec<(usize, &[Branch])> {
     let mut first = 0;
     let numbered = |of_step: &'_ [Branch]| {
@@ -117,7 +117,7 @@ struct Tree<'a> {
     speeds: Speeds,
     share: f64,
     pieces: usize,
-    /// Of a piece.
+    /// Bytes of a piece.
     bytes: f64,
 }
 
@@ -131,14 +131,14 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// What is known of each step.
+    /// The facts of each step.
     fn facts(&self, action: Action, stays: bool) -> StepFacts {
         let (after, share) = (DependsOn::Nothing, self.share);
         StepFacts { action, after, share, n_sends: 1, is_everywhere: false, stays }
     }
 
-    /// How long a piece is on its way beside latency, ns. The first of many meets those of its step, the
-    /// others more and more those of all steps.
+    /// Time of a piece on its route, without latency, ns. The first of many pieces shares links with those of its
+    /// step, later pieces more and more with those of all steps.
     fn wire(&self, branch: &Branch) -> f64 {
         let [in_step, in_all] =
             [branch.in_step, branch.in_all].map(|load| f64::from(load as f32 / SHARES));
@@ -151,12 +151,12 @@ impl<'a> Tree<'a> {
         self.bytes / rate
     }
 
-    /// Copies of a piece that is short.
+    /// Time to copy a short piece, ns.
     fn eager_ns(&self, facts: &StepFacts) -> f64 {
         self.costs.copy_time(self.costs.eager(facts)) / self.pieces as f64
     }
 
-    /// What is sent in a step.
+    /// The messages that a rank sends in a step.
     fn sent(&self, action: Action, step: u32, stays: bool, n: usize) -> Sent {
         let facts = self.facts(action, stays);
         let (post_ns, _) = self.costs.post(step as usize, &facts);
@@ -164,7 +164,7 @@ impl<'a> Tree<'a> {
         Sent { n, post_ns, copy_ns: self.eager_ns(&facts), first_ns }
     }
 
-    /// What a port does with a piece that has come from so many.
+    /// Times of a port for a piece that has arrived from `n` senders, ns: to poll, and to combine or copy.
     fn received_ns(&self, action: Action, branch: &Branch, n: usize) -> [f64; 2] {
         let facts = self.facts(action, branch.stays);
         let n = n as f64;
@@ -179,7 +179,7 @@ impl<'a> Tree<'a> {
         [poll, fold]
     }
 
-    /// A first step's messages wait until their receiver has said where to.
+    /// Time that the messages of a first step wait for the descriptors of their receivers, ns; 0 in later steps.
     fn ready(&self, action: Action, is_first: bool, stays: bool, hops: [u16; 2]) -> f64 {
         let machine = self.costs.machine;
         match is_first && self.costs.is_announced(&self.facts(action, stays)) {
@@ -188,7 +188,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The slowest way through a lane's trees, from a time on.
+    /// The slowest path through a lane's trees, from a time on.
     fn slowest(&self, trees: &LaneTrees, start: f64) -> Trail {
         let mut trail = Trail::new();
         let up = trees.up.as_ref().map(|all| (all, self.up(all, start)));
@@ -230,7 +230,7 @@ impl<'a> Tree<'a> {
         trail
     }
 
-    /// Towards the root: by subtree, when it posts each piece, ns.
+    /// Towards the root: when each subtree posts each piece, ns.
     fn up(&self, all: &Subtrees, start: f64) -> Vec<Vec<f64>> {
         let mut ready: Vec<Vec<f64>> = Vec::with_capacity(all.len());
         for subtree in all {
@@ -244,7 +244,7 @@ impl<'a> Tree<'a> {
         ready
     }
 
-    /// When each branch's pieces arrive: those of one port share its interface.
+    /// When the pieces of each branch arrive, ns; branches of one port share its interface.
     fn arrivals(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let branches = &subtree.branches;
         let wire: Vec<f64> = branches.iter().map(|branch| self.wire(branch)).collect();
@@ -272,7 +272,7 @@ impl<'a> Tree<'a> {
         arrivals
     }
 
-    /// What a rank receives from below, step by step.
+    /// The pieces that a rank receives from below, step by step.
     fn received(&self, subtree: &Subtree, ready: &[Vec<f64>]) -> Vec<Received> {
         let arrivals = self.arrivals(subtree, ready);
         let of_step = |(first, branches): (usize, &[Branch])| {
@@ -285,7 +285,7 @@ impl<'a> Tree<'a> {
         by_step(&subtree.branches).into_iter().map(of_step).collect()
     }
 
-    /// The way of the last piece towards the root, between two times: from the rank below that is the latest.
+    /// Follows the last piece towards the root between two times, from the rank below whose piece arrives last.
     fn climb(&self, all: &Subtrees, ready: &[Vec<f64>], [start, end]: [f64; 2], trail: &mut Trail) {
         let (mut at, mut until) = (&all[all.len() - 1], end);
         let mut hops = Vec::new();
@@ -308,7 +308,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// From the root: the slowest way, and when the last rank on it is done, ns.
+    /// From the root: the slowest path, and when the last rank on it is done, ns.
     fn down(
         &self,
         all: &Subtrees,
@@ -334,7 +334,7 @@ impl<'a> Tree<'a> {
             }
             let arrivals = self.leave(&by_step, branches, &posts);
             for (number, (branch, arrivals)) in branches.iter().zip(arrivals).enumerate() {
-                // Of several that are alike the last is served last.
+                // Of several equal branches the last is served last.
                 let is_alike = |other: &Branch| Branch { step: branch.step, ..*other } == *branch;
                 if branches[number + 1..].iter().any(is_alike) {
                     continue;
@@ -350,7 +350,7 @@ impl<'a> Tree<'a> {
         (slowest, end)
     }
 
-    /// When posted pieces arrive, by branch: an interface sends one after the other.
+    /// When posted pieces arrive, by branch, ns: an interface sends one piece after the other.
     fn leave(
         &self,
         by_step: &[(usize, &[Branch])],
@@ -370,7 +370,7 @@ impl<'a> Tree<'a> {
         arrivals
     }
 
-    /// What the way of a last piece from one rank to the next is spent on.
+    /// Adds the parts of the time that a last piece takes from one rank to the next.
     fn explain(
         &self,
         branch: &Branch,
@@ -390,7 +390,7 @@ impl<'a> Tree<'a> {
         let latency = take(self.speeds.latency(branch.hops));
         let (software, handled) = (take(software), take(handled));
         let alone = self.bytes / self.speeds.alone(branch.hops == [0, 0]);
-        // Others that go abreast, or meet it on a link, have the rest of the speed.
+        // Messages on the same port, or on a shared link, have the rest of the speed.
         let shared = (self.wire(branch) / alone).max(abreast as f64).max(1.0);
         let handling = if action == Action::Reduce { Part::Fold } else { Part::Copy };
         trail.extend([
