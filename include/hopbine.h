@@ -102,128 +102,127 @@
 // Product; integers wrap around.
 #define HOPBINE_PROD 1
 
-// The smaller one; NaN if either is.
+// Minimum; NaN if either operand is NaN.
 #define HOPBINE_MIN 2
 
-// The larger one; NaN if either is.
+// Maximum; NaN if either operand is NaN.
 #define HOPBINE_MAX 3
 
-// 1 if both are nonzero, else 0.
+// Logical and: 1 if both operands are nonzero, else 0.
 #define HOPBINE_LAND 4
 
-// 1 if one is nonzero, else 0.
+// Logical or: 1 if either operand is nonzero, else 0.
 #define HOPBINE_LOR 5
 
-// 1 if exactly one is nonzero, else 0.
+// Logical exclusive or: 1 if exactly one operand is nonzero, else 0.
 #define HOPBINE_LXOR 6
 
-// Bits set in both.
+// Bitwise and.
 #define HOPBINE_BAND 7
 
-// Bits set in one.
+// Bitwise or.
 #define HOPBINE_BOR 8
 
-// Bits set in exactly one.
+// Bitwise exclusive or.
 #define HOPBINE_BXOR 9
 
-// Of pairs the one with the smallest value and, where values are equal, the lowest location; NaN before all.
+// Of two pairs the one with the smaller value; at equal values the one with the lower location. A NaN value wins.
 #define HOPBINE_MINLOC 10
 
-// The same with the largest value.
+// Of two pairs the one with the larger value; at equal values the one with the lower location. A NaN value wins.
 #define HOPBINE_MAXLOC 11
 
-// The colour of a rank that takes part in no communicator.
+// The colour of a rank that is to be in no new communicator.
 #define HOPBINE_UNDEFINED (-1)
 
-// All is well.
+// The call has succeeded.
 #define HOPBINE_SUCCESS 0
 
-// Not a communicator: null, freed, or another number.
+// The handle is not a communicator (null, freed, never returned), or no communicator can be made of the given ranks.
 #define HOPBINE_ERR_COMM 1
 
-// Not a request, or one that is in use.
+// The handle is not a request, or the request is active.
 #define HOPBINE_ERR_REQUEST 2
 
-// A negative count, or one whose bytes no memory could hold.
+// A count is negative, or its bytes exceed any memory.
 #define HOPBINE_ERR_COUNT 3
 
-// Not an element type.
+// The number is not an element type.
 #define HOPBINE_ERR_TYPE 4
 
-// Not an operator, or not one for this type.
+// The number is not an operator, or the operator is not defined for the element type.
 #define HOPBINE_ERR_OP 5
 
 // The root is no rank of the communicator.
 #define HOPBINE_ERR_ROOT 6
 
-// A null buffer, or buffers that overlap.
+// A buffer is null, or buffers overlap.
 #define HOPBINE_ERR_BUFFER 7
 
-// Any other argument.
+// Another argument is wrong.
 #define HOPBINE_ERR_ARG 8
 
-// hopbine_init() has not been called, or hopbine_finalize() has; or hopbine_init() is called twice.
+// hopbine_init() has not been called or has been called twice, or hopbine_finalize() has been called.
 #define HOPBINE_ERR_STATE 9
 
 // An environment variable or an option has a wrong value.
 #define HOPBINE_ERR_SETTING 10
 
-// The world could not be set up, or the ranks did not meet.
+// hopbine could not be started, or the ranks did not meet.
 #define HOPBINE_ERR_STARTUP 11
 
-// A wait was too long (HOPBINE_TIMEOUT).
+// A wait took longer than HOPBINE_TIMEOUT.
 #define HOPBINE_ERR_TIMEOUT 12
 
-// A rank is gone, has failed, or has left.
+// A rank has died, has failed, or has left.
 #define HOPBINE_ERR_LOST 13
 
-// The network, shared memory or MPI failed, or an earlier call did.
+// The network, shared memory or MPI failed, in this call or in an earlier one.
 #define HOPBINE_ERR_WIRE 14
 
-// No algorithm of that name, or it does not serve the call.
+// The algorithm does not exist, or it does not support the call.
 #define HOPBINE_ERR_ALGORITHM 15
 
-// An error within hopbine: please report it.
+// An error within hopbine; please report it.
 #define HOPBINE_ERR_INTERNAL 16
 
 // Ranks made different calls: another collective, count, type, operator or root.
 #define HOPBINE_ERR_MISMATCH 17
 
-// A communicator. Freed by hopbine_comm_free().
+// A communicator, freed by hopbine_comm_free().
 typedef uint64_t hopbine_comm_t;
 
-// A request: a collective under way, or a persistent one.
+// A request: a non-blocking collective in progress, or a persistent collective.
 typedef uint64_t hopbine_request_t;
 
-// What a handler is called with: the code, its message, which is valid during the call, and the
-// argument it was set with. It runs on the thread of the call that failed, which returns the
-// code when the handler returns.
+// An error handler. It gets the error code, the message (a string that is valid during the call), and the argument
+// that was set with the handler. It runs on the thread whose call failed; when it returns, that call returns the
+// code.
 typedef void (*hopbine_error_handler_t)(int code, const char *message, void *argument);
 
-// Memory that is registered. Ended by hopbine_deregister().
+// A registration of memory, ended by hopbine_deregister().
 typedef uint64_t hopbine_registration_t;
 
-// How ranks that another launcher has started exchange what hopbine needs to start.
+// How ranks that another launcher has started exchange the data that hopbine needs to start.
 typedef struct {
-  // This rank.
+  // The calling rank.
   int rank;
   // Number of ranks.
   int size;
-  // An allgather: gives every rank at `all` the `bytes` bytes at `mine` of all ranks, in rank order; `bytes`
-  // is the same on all ranks. Returns 0, or another number if it has failed. Called by
-  // hopbine_init_exchange() and hopbine_finalize().
+  // An allgather. Writes the `bytes` bytes at `mine` of every rank to `all`, in rank order; `bytes` is the same on
+  // all ranks. Returns 0, or another number on failure. Called by hopbine_init_exchange() and hopbine_finalize().
   int (*allgather)(const void *mine, void *all, int64_t bytes, void *argument);
-  // Called now and then by a thread that waits in hopbine, so that another library makes progress meanwhile;
-  // may be null.
+  // Called from time to time by a thread that waits in hopbine, so that another library makes progress in the
+  // meantime; may be null.
   void (*progress)(void *argument);
-  // The last argument of both functions.
+  // Passed to both functions as the last argument.
   void *argument;
 } hopbine_exchange_t;
 
-// No communicator.
+// The null communicator.
 #define HOPBINE_COMM_NULL 0
 
-// No request: waiting for it returns at once. Also what a call gives that is done when it returns.
+// The null request, on which every wait returns at once. A call that is done when it returns also has this request.
 #define HOPBINE_REQUEST_NULL 0
 
 #ifdef __cplusplus
@@ -656,40 +655,52 @@ int hopbine_alltoallv_init(const void *sendbuf,
                            hopbine_comm_t comm,
                            hopbine_request_t *request);
 
-// The calling rank, from 0.
+// Sets `*rank` to the calling rank, from 0.
 int hopbine_comm_rank(hopbine_comm_t comm, int *rank);
 
-// The number of ranks.
+// Sets `*size` to the number of ranks.
 int hopbine_comm_size(hopbine_comm_t comm, int *size);
 
-// The torus: sets `*n_dims`, and the sizes of the first `room` dimensions and the calling rank's
-// coordinates in them, where the lists are not null. There are 7 dimensions at most.
-int hopbine_comm_torus(hopbine_comm_t comm, int room, int *n_dims, int *sizes, int *coordinates);
+// Describes the torus of the communicator. Sets `*n_dims` to the number of dimensions, at most 7. Sets the first
+// `room` elements of `sizes` to the sizes of the dimensions and those of `coordinates` to the calling rank's
+// coordinates; either list may be null.
+int hopbine_comm_torus(hopbine_comm_t comm,
+                       int room,
+                       int *n_dims,
+                       int *sizes,
+                       int *coordinates);
 
-// Makes a second communicator of the same ranks. Calls on one do not affect calls on the other. All ranks must
+// Duplicates a communicator. Calls on one of the two do not affect calls on the other. Collective: all ranks must
 // call it.
 int hopbine_comm_duplicate(hopbine_comm_t comm,
                            hopbine_comm_t *made);
 
-// Makes a communicator for each colour, of the ranks that give it, in the order of their keys
-// and, where these are equal, of their ranks. With HOPBINE_UNDEFINED a rank gets
-// HOPBINE_COMM_NULL. All ranks must call it.
-int hopbine_comm_split(hopbine_comm_t comm, int colour, int64_t key, hopbine_comm_t *made);
+// Splits a communicator: one new communicator for each colour, with the ranks that pass this colour, ordered by key,
+// and by rank at equal keys. A rank that passes HOPBINE_UNDEFINED gets HOPBINE_COMM_NULL. Collective: all ranks must
+// call it.
+int hopbine_comm_split(hopbine_comm_t comm,
+                       int colour,
+                       int64_t key,
+                       hopbine_comm_t *made);
 
-// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must call it. The ranks of a
-// list give the same list, others a list of their own or an empty one. A rank that is not in its list gets
-// HOPBINE_COMM_NULL.
+// Makes a communicator of the `n` ranks in the list `ranks` of `comm`, in the order of the list. Collective: all
+// ranks of `comm` must call it. All ranks of a list pass the same list; every other rank passes a list of its own
+// group, or an empty list. A rank that is not in its list gets HOPBINE_COMM_NULL.
 int hopbine_comm_group(hopbine_comm_t comm,
                        int n,
                        const int *ranks,
                        hopbine_comm_t *made);
 
-// Makes a communicator of the ranks that differ from this one only in the given `n` dimensions
-// of the torus: rows, columns, planes. All ranks must call it.
-int hopbine_comm_sub_box(hopbine_comm_t comm, int n, const int *dims, hopbine_comm_t *made);
+// Makes a communicator of the ranks whose torus coordinates differ from the caller's at most in the `n` dimensions
+// `dims`: rows, columns, planes. Collective: all ranks must call it.
+int hopbine_comm_sub_box(hopbine_comm_t comm,
+                         int n,
+                         const int *dims,
+                         hopbine_comm_t *made);
 
-// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group(), only these ranks call
-// it. `agree` must be a broadcast among them: on each it returns the number that it is given on the first one.
+// Makes a communicator of the `n` ranks in the list `ranks` of `comm`, in the order of the list. Unlike for
+// hopbine_comm_group(), only these ranks call it. `agree` must broadcast among them: on each rank it returns the
+// `number` that it gets on the first rank of the list. `argument` is passed to `agree`.
 int hopbine_comm_join(hopbine_comm_t comm,
                       int n,
                       const int *ranks,
@@ -697,61 +708,62 @@ int hopbine_comm_join(hopbine_comm_t comm,
                       void *argument,
                       hopbine_comm_t *made);
 
-// Makes a handle of the same communicator whose calls use this algorithm, this many ports, and messages of at
-// most this many bytes. The algorithm is a name of `hopbine list`, the text of a schedule, or `search` for the
-// best schedule under the network model. Null and 0 leave the choice to hopbine. All ranks must give the same.
-// Nothing is sent.
+// Makes a handle of the same communicator with options for its calls: the algorithm, the number of ports, and the
+// largest length of a message in bytes. The algorithm is a name of `hopbine list`, the text of a schedule, or
+// `search` for the best schedule under the network model. Null or 0 leaves the choice to hopbine. All ranks must
+// pass the same options. The call is local.
 int hopbine_comm_with(hopbine_comm_t comm,
                       const char *algorithm,
                       int ports,
                       int64_t segment_bytes,
                       hopbine_comm_t *made);
 
-// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it continue. Only hopbine_finalize() frees
-// the world's communicator.
+// Frees the handle and sets `*comm` to HOPBINE_COMM_NULL. Requests on the communicator continue. Only
+// hopbine_finalize() frees the world's communicator.
 int hopbine_comm_free(hopbine_comm_t *comm);
 
-// The message of this thread's last call that failed; empty if none has. Valid until the thread's next call
-// that fails.
+// Returns the message of this thread's last failed call; an empty string if no call has failed. The string is valid
+// until the thread's next failed call.
 const char *hopbine_last_error(void);
 
-// 1 if another rank has what was wrong with this thread's last call that failed as well, and says so; else 0. Of a
-// failure that all ranks of a large job come to know, such as a rank that is gone, one message is enough: that of the
-// rank for which this is 0.
+// Returns 1 if another rank reports the cause of this thread's last failed call, else 0. If a failure reaches all
+// ranks of a large job, such as the loss of a rank, one message suffices: print it on the rank for which this
+// function returns 0.
 int hopbine_last_error_is_said_elsewhere(void);
 
-// The name of a code, such as "HOPBINE_ERR_ROOT". Never null, always valid.
+// Returns the name of a code, such as "HOPBINE_ERR_ROOT": a static string, never null.
 const char *hopbine_error_name(int code);
 
-// Sets a function that is called with `argument` whenever a call fails on any thread; null, as at first, for
-// none. It must be callable from any thread until another one is set, and may end the process.
+// Sets the error handler, which is called with `argument` whenever a call fails on any thread; null, the initial
+// value, for none. The handler must be callable from any thread until another one is set. It may end the process.
 void hopbine_set_error_handler(hopbine_error_handler_t handler,
                                void *argument);
 
-// Registers memory with the network, so that later calls on it, of any communicator, need no registration.
-// This helps buffers that are used often, if hopbine does not learn of memory that is unmapped (`hopbine info`
-// says whether it does). The call is local, and does nothing on wires without registration. The memory must
-// stay readable and writable until hopbine_deregister().
+// Registers `bytes` bytes at `buffer` with the network, so that later calls on this memory, on any communicator,
+// need no registration. Useful for buffers that are used often, if hopbine cannot detect that memory is unmapped
+// (`hopbine info` says whether it can). The call is local; it does nothing on wires without registration. The memory
+// must stay readable and writable until hopbine_deregister().
 int hopbine_register(hopbine_comm_t comm,
                      void *buffer,
                      int64_t bytes,
                      hopbine_registration_t *registration);
 
-// Ends a registration, and sets it to 0. No call may be using the memory.
+// Ends a registration and sets `*registration` to 0. No call in progress may use the memory.
 int hopbine_deregister(hopbine_registration_t *registration);
 
-// 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
+// Returns 1 if HOPBINE_REPORT requests a report, which hopbine_finalize() prints; else 0.
 int hopbine_report_wanted(void);
 
-// Adds a call that another library has performed to the report: its name, the bytes of its vector or block,
-// what served it and why, and how long it took.
+// Adds a call that another library has performed to the report: its name, the bytes of its vector or block, what
+// served it and why, and its duration in seconds.
 int hopbine_report_add(const char *call,
                        uint64_t bytes,
                        const char *served_by,
                        double seconds);
 
-// Writes to `text`, cut to `room` bytes with its final zero, which algorithm serves a blocking collective of
-// `count` elements, and why. `collective` is its name in `hopbine list`, such as "allreduce".
+// Writes to `text` which algorithm serves a blocking collective of `count` elements, and why. The text is cut to
+// `room` bytes, including the terminating zero. `collective` is a name of `hopbine list`, such as "allreduce". `op`
+// matters for reductions only.
 int hopbine_explain(hopbine_comm_t comm,
                     const char *collective,
                     int64_t count,
@@ -760,12 +772,12 @@ int hopbine_explain(hopbine_comm_t comm,
                     char *text,
                     size_t room);
 
-// Starts the persistent collective. Its buffers must be left alone until it is done.
+// Starts a persistent collective. Nothing else may use its buffers until it is done.
 int hopbine_start(hopbine_request_t request);
 
-// Sets `*done` to 1 if the collective is done, or was not started, or the request is HOPBINE_REQUEST_NULL; to
-// 0 otherwise. A non-blocking request that is done is freed, and `*request` becomes HOPBINE_REQUEST_NULL.
-// Without worker threads a collective makes progress in such calls only.
+// Sets `*done` to 1 if the collective is done or was not started, or if the request is HOPBINE_REQUEST_NULL,
+// otherwise to 0. Frees a non-blocking request that is done and sets `*request` to HOPBINE_REQUEST_NULL. Without
+// worker threads, a collective makes progress only in hopbine_test(), in hopbine_progress() and in calls that wait.
 int hopbine_test(hopbine_request_t *request,
                  int *done);
 
@@ -773,79 +785,79 @@ int hopbine_test(hopbine_request_t *request,
 // hopbine_progress().
 int hopbine_look(hopbine_request_t *request, int *done);
 
-// Makes progress on all operations of all communicators, in up to `most` attempts, until something has moved
-// since `*number` was set. It changes `*number` if anything has moved: as long as that stays the same, no
-// request is done.
+// Makes progress on all operations of all communicators: polls up to `most` times, until something has changed since
+// `*number` was set. Changes `*number` if anything has changed; while it stays the same, no request has completed.
 int hopbine_progress(hopbine_comm_t comm,
                      int most,
                      uint64_t *number);
 
-// Waits until the collective is done; returns at once if it was not started or the request is
-// HOPBINE_REQUEST_NULL. A non-blocking request is then freed, also if the collective failed, and `*request`
-// becomes HOPBINE_REQUEST_NULL.
+// Waits until the collective is done; returns at once if it was not started or if the request is
+// HOPBINE_REQUEST_NULL. Then frees a non-blocking request, also if the collective failed, and sets `*request` to
+// HOPBINE_REQUEST_NULL.
 int hopbine_wait(hopbine_request_t *request);
 
-// As hopbine_wait() for each of `n` requests, also if one fails; the first failure is returned.
+// As hopbine_wait() for each of `n` requests, also after one fails. Returns the first failure.
 int hopbine_waitall(int n, hopbine_request_t *requests);
 
-// Frees a request, after waiting for its collective if it is under way; `*request` becomes
-// HOPBINE_REQUEST_NULL. Freeing HOPBINE_REQUEST_NULL does nothing.
+// Frees a request, after waiting for its collective if this is in progress, and sets `*request` to
+// HOPBINE_REQUEST_NULL. Does nothing for HOPBINE_REQUEST_NULL.
 int hopbine_request_free(hopbine_request_t *request);
 
-// Joins the world that the environment describes (HOPBINE_RANK, HOPBINE_SIZE,
-// HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
-// `*world` to the communicator of all its ranks. All ranks must call it.
+// Starts hopbine with the ranks that the environment describes (HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS,
+// which `hopbine launch` sets; without them this process is the only rank). Sets `*world` to the communicator of all
+// ranks. Collective: all ranks must call it.
 int hopbine_init(hopbine_comm_t *world);
 
-// As hopbine_init(), for ranks that another launcher has started. The structure is copied; its functions must
-// be callable from any thread until hopbine_finalize() has returned.
+// As hopbine_init(), for ranks that another launcher has started. `*exchange` is copied; its functions must be
+// callable from any thread until hopbine_finalize() has returned.
 int hopbine_init_exchange(const hopbine_exchange_t *exchange,
                           hopbine_comm_t *world);
 
-// Starts hopbine with the ranks of an intracommunicator of MPI. Messages go over MPI where nothing is faster.
-// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an
-// MPI_Comm itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which
-// is in sys/mpi/functions.c of hopbine's source and which the program compiles with its MPI; that of the first
-// call is used by all. MPI must be initialised before and finalised after hopbine. Any thread that waits may
-// call `progress` with `argument`, until hopbine_finalize() has returned; it may be null.
+// Starts hopbine with the ranks of an MPI intracommunicator. Messages go over MPI unless hopbine has a faster wire.
+// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an MPI_Comm
+// itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which is in
+// sys/mpi/functions.c of hopbine's source; the program compiles it with its MPI. Later calls use the functions of
+// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits may call
+// `progress` with `argument`, until hopbine_finalize() has returned; `progress` may be null.
 int hopbine_init_mpi(const void *functions,
                      const void *comm,
                      void (*progress)(void *argument),
                      void *argument,
                      hopbine_comm_t *world);
 
-// Makes a communicator of the ranks of an intracommunicator of MPI, in its order; `comm` points to the
-// MPI_Comm. All its ranks call it. They must be ranks of the world, which must have been started over the same
-// MPI: by hopbine_init_mpi(), or in MPI_Init by libhopbine_hb or libhopbine_preload. Afterwards the two
+// Makes a communicator of the ranks of an MPI intracommunicator, in its rank order; `comm` points to the MPI_Comm.
+// Collective: all its ranks must call it. They must be ranks of the world, which must have been started over the
+// same MPI: by hopbine_init_mpi(), or in MPI_Init by libhopbine_hb or libhopbine_preload. Afterwards the two
 // communicators are independent.
 int hopbine_comm_of_mpi(const void *comm,
                         hopbine_comm_t *made);
 
-// Lets calls that differ fail alone, as in MPI: if ranks give another count, type or operator, the call fails
-// on the ranks concerned (HOPBINE_ERR_MISMATCH), and later calls are served. Without it the whole world fails,
-// and every rank gets an error. The world also fails where messages do not match: another collective, root or
-// algorithm, or lengths that are cut differently. All ranks must call it before their first collective.
+// Restricts a mismatch between ranks to the call concerned, as in MPI. If ranks pass different counts, types or
+// operators, the call fails with HOPBINE_ERR_MISMATCH on the ranks concerned, and later calls work. Without
+// hopbine_spare(), the whole world fails, and every rank gets an error. The world also fails if messages do not
+// match: another collective, root or algorithm, or messages cut to other lengths. All ranks must call it before
+// their first collective.
 int hopbine_spare(void);
 
-// Leaves the world after waiting for all ranks, and frees the world's communicator. Other communicators and
-// requests then refuse every call except those that free them. hopbine_init() may follow.
+// Waits for all ranks, finalises hopbine, and frees the world's communicator. Calls on other communicators and on
+// requests then fail, except those that free them. hopbine_init() may be called again.
 int hopbine_finalize(void);
 
-// Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), to 0 otherwise.
+// Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), else to 0.
 int hopbine_initialized(int *started);
 
-// The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
+// Returns the communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
 hopbine_comm_t hopbine_comm_world(void);
 
-// What carries the world's messages: "tofu", "shm", "emu" or "mpi"; empty if hopbine has not been
-// started. Never null, always valid.
+// Returns the name of the wire of the world's messages: "tofu", "shm", "emu" or "mpi"; an empty string if hopbine
+// has not been started. The string is static, never null.
 const char *hopbine_backend(void);
 
-// 1 if a thread that waits in hopbine has a core of its own, and therefore spins; 0 if it yields at once,
-// because there are more ranks than cores, or if hopbine has not been started.
+// Returns 1 if a thread that waits in hopbine has a core of its own, and therefore spins. Returns 0 if such a thread
+// yields at once because there are more ranks than cores, or if hopbine has not been started.
 int hopbine_own_cores(void);
 
-// The library's version, such as "0.1.0". Never null, always valid.
+// Returns the version of the library, such as "0.1.0": a static string, never null.
 const char *hopbine_version(void);
 
 #ifdef __cplusplus

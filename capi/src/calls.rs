@@ -1,4 +1,4 @@
-//! From what C passes to a [`Call`], checked.
+//! Converts the arguments of a C function to a checked [`Call`].
 
 use std::ffi::{c_int, c_void};
 
@@ -55,38 +55,38 @@ pub const HOPBINE_PAIR_FLOAT_INT32: c_int = 18;
 pub const HOPBINE_SUM: c_int = 0;
 /// Product; integers wrap around.
 pub const HOPBINE_PROD: c_int = 1;
-/// The smaller one; NaN if either is.
+/// Minimum; NaN if either operand is NaN.
 pub const HOPBINE_MIN: c_int = 2;
-/// The larger one; NaN if either is.
+/// Maximum; NaN if either operand is NaN.
 pub const HOPBINE_MAX: c_int = 3;
-/// 1 if both are nonzero, else 0.
+/// Logical and: 1 if both operands are nonzero, else 0.
 pub const HOPBINE_LAND: c_int = 4;
-/// 1 if one is nonzero, else 0.
+/// Logical or: 1 if either operand is nonzero, else 0.
 pub const HOPBINE_LOR: c_int = 5;
-/// 1 if exactly one is nonzero, else 0.
+/// Logical exclusive or: 1 if exactly one operand is nonzero, else 0.
 pub const HOPBINE_LXOR: c_int = 6;
-/// Bits set in both.
+/// Bitwise and.
 pub const HOPBINE_BAND: c_int = 7;
-/// Bits set in one.
+/// Bitwise or.
 pub const HOPBINE_BOR: c_int = 8;
-/// Bits set in exactly one.
+/// Bitwise exclusive or.
 pub const HOPBINE_BXOR: c_int = 9;
-/// Of pairs the one with the smallest value and, where values are equal, the lowest location; NaN before all.
+/// Of two pairs the one with the smaller value; at equal values the one with the lower location. A NaN value wins.
 pub const HOPBINE_MINLOC: c_int = 10;
-/// The same with the largest value.
+/// Of two pairs the one with the larger value; at equal values the one with the lower location. A NaN value wins.
 pub const HOPBINE_MAXLOC: c_int = 11;
 
-/// HOPBINE_IN_PLACE of the header.
+/// Address of HOPBINE_IN_PLACE in the header.
 const IN_PLACE: usize = usize::MAX;
 
-/// Counts and displacements as C gives them.
+/// Lists of counts and displacements as C passes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Lists {
     pub(crate) counts: *const i64,
     pub(crate) displacements: *const i64,
 }
 
-/// A call's arguments as C gives them; what a collective does not have is left as in `new`.
+/// Arguments of a call as C passes them. Arguments that a collective does not have keep their value of `new`.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments {
     pub(crate) collective: Collective,
@@ -96,11 +96,11 @@ pub(crate) struct Arguments {
     pub(crate) dtype: c_int,
     pub(crate) op: Option<c_int>,
     pub(crate) root: c_int,
-    /// Of the blocks to send and of those to receive.
+    /// Lists for the blocks to send and for the blocks to receive.
     pub(crate) lists: [Option<Lists>; 2],
 }
 
-/// The setters are named as the arguments in the table of the collectives.
+/// The setters have the names of the arguments in the table of the collectives.
 impl Arguments {
     #[inline]
     pub(crate) fn new(collective: Collective) -> Self {
@@ -171,7 +171,7 @@ impl Arguments {
         self
     }
 
-    /// Whether the only blocks of different sizes are those that are sent.
+    /// Whether a single list of counts describes the send buffer; otherwise it describes the receive buffer.
     fn has_blocks_to_send(&self) -> bool {
         matches!(self.collective, Collective::Scatter | Collective::ReduceScatter)
     }
@@ -184,14 +184,14 @@ impl Arguments {
         if self.has_blocks_to_send() { self.sdispls(displs) } else { self.rdispls(displs) }
     }
 
-    /// Whether the input is where the result will be.
+    /// Whether the call is in place.
     #[inline]
     pub(crate) fn is_in_place(&self) -> bool {
         let at_recv = self.collective == Collective::Scatter && self.recv.addr() == IN_PLACE;
         at_recv || self.send.addr() == IN_PLACE
     }
 
-    /// Whether a call of blocks of one size differs from another at most in its root and addresses.
+    /// Whether two calls with equal blocks differ at most in root and addresses.
     #[inline]
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.collective == other.collective
@@ -201,7 +201,7 @@ impl Arguments {
             && self.is_in_place() == other.is_in_place()
     }
 
-    /// The call, if it makes sense on this rank.
+    /// The call, if the arguments are valid on this rank.
     pub(crate) fn call(&self, comm: &Communicator) -> Result<Call<'static>, Failure> {
         let bytes = u64::from(comm.size()).saturating_mul(self.count.max(0) as u64);
         if bytes.saturating_mul(dtype(self.dtype)?.size_bytes() as u64) > isize::MAX as u64 {
@@ -214,7 +214,7 @@ impl Arguments {
         self.vector(comm, Form::Regular, self.count, [None, None])
     }
 
-    /// The call of this form and count with blocks in its send and receive buffer.
+    /// The call with this form and count, and with these blocks in its send and receive buffers.
     pub(crate) fn vector<'a>(
         &self,
         comm: &Communicator,
@@ -257,7 +257,7 @@ impl Arguments {
     }
 }
 
-/// The element type of a number.
+/// The element type with this number.
 pub(crate) fn dtype(number: c_int) -> Result<Dtype, Failure> {
     let all = || Dtype::ALL.into_iter().chain(Dtype::PAIRS);
     usize::try_from(number).ok().and_then(|at| all().nth(at)).ok_or_else(|| {
@@ -265,7 +265,7 @@ pub(crate) fn dtype(number: c_int) -> Result<Dtype, Failure> {
     })
 }
 
-/// The operator of a number.
+/// The operator with this number.
 pub(crate) fn operator(number: c_int) -> Result<Op, Failure> {
     let all = || Op::ALL.into_iter().chain(Op::LOCATIONS);
     usize::try_from(number)

@@ -1,5 +1,5 @@
-//! The collectives in their three forms, from the table of their signatures: what
-//! `include/hopbine.h` declares.
+//! The blocking, non-blocking and persistent functions of the collectives, as `include/hopbine.h` declares them,
+//! generated from the table of their signatures.
 
 use std::ffi::{c_int, c_void};
 
@@ -9,7 +9,7 @@ use crate::calls::Arguments;
 use crate::handles::{hopbine_comm_t, hopbine_request_t};
 use crate::{regular, vector};
 
-/// The C type of an argument of the table.
+/// The C type of an argument in the table.
 macro_rules! argument {
     (sendbuf) => { *const c_void };
     (recvbuf) => { *mut c_void };
@@ -21,7 +21,7 @@ macro_rules! argument {
     ($list:ident) => { *const i64 };
 }
 
-/// A function that gives a request.
+/// A function that returns a request.
 macro_rules! giving {
     (
         $what:literal $blocking:ident: $name:ident $form:ident $give:ident
@@ -58,8 +58,8 @@ macro_rules! functions {
         $(#[doc = $doc])*
         ///
         /// # Safety
-        /// The lists, if there are any, have a place for each rank. Each buffer holds what the collective
-        /// needs of it, and nobody else uses it meanwhile.
+        /// Lists, if there are any, have one element for each rank. Each buffer is valid for the bytes that the
+        /// collective accesses, and nothing else uses it during the call.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $blocking(
             $($argument: argument!($argument),)*
@@ -72,12 +72,12 @@ macro_rules! functions {
 
         giving! {
             "Starts" $blocking: $nonblocking $form start $collective($($argument),*)
-            /// As the blocking call, until the request is done; `request` is null or an address to write to.
+            /// As for the blocking call, until the request is done; `request` is null or writable.
         }
         giving! {
             "Prepares" $blocking: $persistent $form prepare $collective($($argument),*)
-            /// As the blocking call, whenever the request is under way; the buffers are there until it is
-            /// freed; `request` is null or an address to write to.
+            /// As for the blocking call, whenever the request is active. The buffers are valid until the request is
+            /// freed. `request` is null or writable.
         }
     )*};
 }

@@ -7,15 +7,15 @@ use hopbine::{CallOptions, Communicator};
 use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_COMM, entry, out};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t};
 
-/// No communicator.
+/// The null communicator.
 pub const HOPBINE_COMM_NULL: hopbine_comm_t = 0;
-/// The colour of a rank that takes part in no communicator.
+/// The colour of a rank that is to be in no new communicator.
 pub const HOPBINE_UNDEFINED: c_int = -1;
 
-/// Numbers that C gives as a list.
+/// Copies a list of numbers that C passes.
 ///
 /// # Safety
-/// `list` is null or the address of `n` numbers.
+/// `list` is null or points to `n` numbers.
 unsafe fn numbers(n: c_int, list: *const c_int) -> Result<Vec<u32>, Failure> {
     let wrong = |what: String| Failure::new(HOPBINE_ERR_ARG, what);
     let n = usize::try_from(n).map_err(|_| wrong(format!("a list of {n} numbers")))?;
@@ -31,15 +31,15 @@ unsafe fn numbers(n: c_int, list: *const c_int) -> Result<Vec<u32>, Failure> {
     list.iter().map(number).collect()
 }
 
-/// Hands a communicator out.
+/// Stores the handle of a new communicator at `address`, or HOPBINE_COMM_NULL.
 fn give(address: &mut hopbine_comm_t, made: Option<Communicator>) {
     *address = made.map_or(HOPBINE_COMM_NULL, |made| COMMS.insert(made));
 }
 
-/// Makes a communicator from another one, for C.
+/// Derives a communicator from another one, for C.
 ///
 /// # Safety
-/// `made` is null or an address to write to.
+/// `made` is null or writable.
 unsafe fn make(
     comm: hopbine_comm_t,
     made: *mut hopbine_comm_t,
@@ -55,10 +55,10 @@ unsafe fn make(
     })
 }
 
-/// The calling rank, from 0.
+/// Sets `*rank` to the calling rank, from 0.
 ///
 /// # Safety
-/// `rank` is null or an address to write to.
+/// `rank` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_rank(comm: hopbine_comm_t, rank: *mut c_int) -> c_int {
     entry(|| {
@@ -68,10 +68,10 @@ pub unsafe extern "C" fn hopbine_comm_rank(comm: hopbine_comm_t, rank: *mut c_in
     })
 }
 
-/// The number of ranks.
+/// Sets `*size` to the number of ranks.
 ///
 /// # Safety
-/// `size` is null or an address to write to.
+/// `size` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_size(comm: hopbine_comm_t, size: *mut c_int) -> c_int {
     entry(|| {
@@ -81,12 +81,12 @@ pub unsafe extern "C" fn hopbine_comm_size(comm: hopbine_comm_t, size: *mut c_in
     })
 }
 
-/// The torus: sets `*n_dims`, and the sizes of the first `room` dimensions and the calling rank's
-/// coordinates in them, where the lists are not null. There are 7 dimensions at most.
+/// Describes the torus of the communicator. Sets `*n_dims` to the number of dimensions, at most 7. Sets the first
+/// `room` elements of `sizes` to the sizes of the dimensions and those of `coordinates` to the calling rank's
+/// coordinates; either list may be null.
 ///
 /// # Safety
-/// `n_dims` is null or an address to write to; `sizes` and `coordinates` are null or have `room`
-/// places.
+/// `n_dims` is null or writable; `sizes` and `coordinates` are null or have `room` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_torus(
     comm: hopbine_comm_t,
@@ -113,11 +113,11 @@ pub unsafe extern "C" fn hopbine_comm_torus(
     })
 }
 
-/// Makes a second communicator of the same ranks. Calls on one do not affect calls on the other. All ranks must
+/// Duplicates a communicator. Calls on one of the two do not affect calls on the other. Collective: all ranks must
 /// call it.
 ///
 /// # Safety
-/// `made` is null or an address to write to.
+/// `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_duplicate(
     comm: hopbine_comm_t,
@@ -127,12 +127,12 @@ pub unsafe extern "C" fn hopbine_comm_duplicate(
     unsafe { make(comm, made, |comm| Ok(Some(comm.duplicate()?))) }
 }
 
-/// Makes a communicator for each colour, of the ranks that give it, in the order of their keys
-/// and, where these are equal, of their ranks. With HOPBINE_UNDEFINED a rank gets
-/// HOPBINE_COMM_NULL. All ranks must call it.
+/// Splits a communicator: one new communicator for each colour, with the ranks that pass this colour, ordered by key,
+/// and by rank at equal keys. A rank that passes HOPBINE_UNDEFINED gets HOPBINE_COMM_NULL. Collective: all ranks must
+/// call it.
 ///
 /// # Safety
-/// `made` is null or an address to write to.
+/// `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_split(
     comm: hopbine_comm_t,
@@ -155,12 +155,12 @@ pub unsafe extern "C" fn hopbine_comm_split(
     }
 }
 
-/// Makes a communicator of these `n` ranks of `comm`, in this order. All ranks of `comm` must call it. The ranks of a
-/// list give the same list, others a list of their own or an empty one. A rank that is not in its list gets
-/// HOPBINE_COMM_NULL.
+/// Makes a communicator of the `n` ranks in the list `ranks` of `comm`, in the order of the list. Collective: all
+/// ranks of `comm` must call it. All ranks of a list pass the same list; every other rank passes a list of its own
+/// group, or an empty list. A rank that is not in its list gets HOPBINE_COMM_NULL.
 ///
 /// # Safety
-/// `ranks` is null or the address of `n` numbers; `made` is null or an address to write to.
+/// `ranks` is null or points to `n` numbers; `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_group(
     comm: hopbine_comm_t,
@@ -172,11 +172,11 @@ pub unsafe extern "C" fn hopbine_comm_group(
     unsafe { make(comm, made, |comm| Ok(comm.group(&numbers(n, ranks)?)?)) }
 }
 
-/// Makes a communicator of the ranks that differ from this one only in the given `n` dimensions
-/// of the torus: rows, columns, planes. All ranks must call it.
+/// Makes a communicator of the ranks whose torus coordinates differ from the caller's at most in the `n` dimensions
+/// `dims`: rows, columns, planes. Collective: all ranks must call it.
 ///
 /// # Safety
-/// `dims` is null or the address of `n` numbers; `made` is null or an address to write to.
+/// `dims` is null or points to `n` numbers; `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_sub_box(
     comm: hopbine_comm_t,
@@ -193,12 +193,12 @@ pub unsafe extern "C" fn hopbine_comm_sub_box(
     }
 }
 
-/// Makes a communicator of these `n` ranks of `comm`, in this order. Unlike hopbine_comm_group(), only these ranks call
-/// it. `agree` must be a broadcast among them: on each it returns the number that it is given on the first one.
+/// Makes a communicator of the `n` ranks in the list `ranks` of `comm`, in the order of the list. Unlike for
+/// hopbine_comm_group(), only these ranks call it. `agree` must broadcast among them: on each rank it returns the
+/// `number` that it gets on the first rank of the list. `argument` is passed to `agree`.
 ///
 /// # Safety
-/// `ranks` is null or the address of `n` numbers; `agree` can be called with `argument`; `made`
-/// is null or an address to write to.
+/// `ranks` is null or points to `n` numbers; `agree` can be called with `argument`; `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_join(
     comm: hopbine_comm_t,
@@ -219,13 +219,13 @@ pub unsafe extern "C" fn hopbine_comm_join(
     }
 }
 
-/// Makes a handle of the same communicator whose calls use this algorithm, this many ports, and messages of at
-/// most this many bytes. The algorithm is a name of `hopbine list`, the text of a schedule, or `search` for the
-/// best schedule under the network model. Null and 0 leave the choice to hopbine. All ranks must give the same.
-/// Nothing is sent.
+/// Makes a handle of the same communicator with options for its calls: the algorithm, the number of ports, and the
+/// largest length of a message in bytes. The algorithm is a name of `hopbine list`, the text of a schedule, or
+/// `search` for the best schedule under the network model. Null or 0 leaves the choice to hopbine. All ranks must
+/// pass the same options. The call is local.
 ///
 /// # Safety
-/// `algorithm` is null or a string; `made` is null or an address to write to.
+/// `algorithm` is null or a string; `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_with(
     comm: hopbine_comm_t,
@@ -255,11 +255,11 @@ pub unsafe extern "C" fn hopbine_comm_with(
     unsafe { make(comm, made, how) }
 }
 
-/// Frees the handle; `*comm` becomes HOPBINE_COMM_NULL. Requests on it continue. Only hopbine_finalize() frees
-/// the world's communicator.
+/// Frees the handle and sets `*comm` to HOPBINE_COMM_NULL. Requests on the communicator continue. Only
+/// hopbine_finalize() frees the world's communicator.
 ///
 /// # Safety
-/// `comm` is null or an address to read and write.
+/// `comm` is null, or readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_free(comm: *mut hopbine_comm_t) -> c_int {
     entry(|| {

@@ -1,4 +1,4 @@
-//! Codes, messages and the handler: how a failure reaches C.
+//! How C learns of a failure: error codes, messages and the error handler.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -7,55 +7,55 @@ use std::sync::{Mutex, PoisonError};
 
 use hopbine::{Blame, Error, Fault};
 
-/// All is well.
+/// The call has succeeded.
 pub const HOPBINE_SUCCESS: c_int = 0;
-/// Not a communicator: null, freed, or another number.
+/// The handle is not a communicator (null, freed, never returned), or no communicator can be made of the given ranks.
 pub const HOPBINE_ERR_COMM: c_int = 1;
-/// Not a request, or one that is in use.
+/// The handle is not a request, or the request is active.
 pub const HOPBINE_ERR_REQUEST: c_int = 2;
-/// A negative count, or one whose bytes no memory could hold.
+/// A count is negative, or its bytes exceed any memory.
 pub const HOPBINE_ERR_COUNT: c_int = 3;
-/// Not an element type.
+/// The number is not an element type.
 pub const HOPBINE_ERR_TYPE: c_int = 4;
-/// Not an operator, or not one for this type.
+/// The number is not an operator, or the operator is not defined for the element type.
 pub const HOPBINE_ERR_OP: c_int = 5;
 /// The root is no rank of the communicator.
 pub const HOPBINE_ERR_ROOT: c_int = 6;
-/// A null buffer, or buffers that overlap.
+/// A buffer is null, or buffers overlap.
 pub const HOPBINE_ERR_BUFFER: c_int = 7;
-/// Any other argument.
+/// Another argument is wrong.
 pub const HOPBINE_ERR_ARG: c_int = 8;
-/// hopbine_init() has not been called, or hopbine_finalize() has; or hopbine_init() is called twice.
+/// hopbine_init() has not been called or has been called twice, or hopbine_finalize() has been called.
 pub const HOPBINE_ERR_STATE: c_int = 9;
 /// An environment variable or an option has a wrong value.
 pub const HOPBINE_ERR_SETTING: c_int = 10;
-/// The world could not be set up, or the ranks did not meet.
+/// hopbine could not be started, or the ranks did not meet.
 pub const HOPBINE_ERR_STARTUP: c_int = 11;
-/// A wait was too long (HOPBINE_TIMEOUT).
+/// A wait took longer than HOPBINE_TIMEOUT.
 pub const HOPBINE_ERR_TIMEOUT: c_int = 12;
-/// A rank is gone, has failed, or has left.
+/// A rank has died, has failed, or has left.
 pub const HOPBINE_ERR_LOST: c_int = 13;
-/// The network, shared memory or MPI failed, or an earlier call did.
+/// The network, shared memory or MPI failed, in this call or in an earlier one.
 pub const HOPBINE_ERR_WIRE: c_int = 14;
-/// No algorithm of that name, or it does not serve the call.
+/// The algorithm does not exist, or it does not support the call.
 pub const HOPBINE_ERR_ALGORITHM: c_int = 15;
-/// An error within hopbine: please report it.
+/// An error within hopbine; please report it.
 pub const HOPBINE_ERR_INTERNAL: c_int = 16;
 /// Ranks made different calls: another collective, count, type, operator or root.
 pub const HOPBINE_ERR_MISMATCH: c_int = 17;
 
-/// What a handler is called with: the code, its message, which is valid during the call, and the
-/// argument it was set with. It runs on the thread of the call that failed, which returns the
-/// code when the handler returns.
+/// An error handler. It gets the error code, the message (a string that is valid during the call), and the argument
+/// that was set with the handler. It runs on the thread whose call failed; when it returns, that call returns the
+/// code.
 #[expect(non_camel_case_types, reason = "named as C names types")]
 pub type hopbine_error_handler_t =
     Option<unsafe extern "C" fn(code: c_int, message: *const c_char, argument: *mut c_void)>;
 
-/// A failure on its way to C.
+/// A failure that an entry point reports to C.
 pub(crate) struct Failure {
     code: c_int,
     message: String,
-    /// Another rank has it as well, and says so.
+    /// Another rank reports the same failure.
     is_said_elsewhere: bool,
 }
 
@@ -108,7 +108,7 @@ struct Handler {
     argument: *mut c_void,
 }
 
-// SAFETY: the argument is only passed on; whoever sets it promises that any thread may use it.
+// SAFETY: the argument is only passed on; the caller that set it promises that any thread may use it.
 unsafe impl Send for Handler {}
 
 static HANDLER: Mutex<Handler> =
@@ -118,13 +118,13 @@ thread_local! {
     static LAST: RefCell<(CString, bool)> = RefCell::default();
 }
 
-/// Runs the body of a call and turns its outcome into a code.
+/// Runs the body of a call and converts its outcome to a code.
 pub(crate) fn entry(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    // Unwind safety: shared state is behind locks that are consistent whenever they are free.
+    // Unwind safety: shared state is behind locks and consistent whenever they are free.
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-        // What it says may be anything, also what panics when it is dropped.
+        // The payload of a panic may be of any type, also of one that panics when it is dropped.
         let failure = Failure::new(HOPBINE_ERR_INTERNAL, format!("within hopbine: {text}"));
         std::mem::forget(panic);
         Err(failure)
@@ -134,43 +134,43 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     };
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     let Handler { function, argument } = *HANDLER.lock().unwrap_or_else(PoisonError::into_inner);
-    // A thread that is ending has no place for the message any more.
+    // A thread that is ending has no thread-local storage for the message any more.
     let _ = LAST.try_with(|last| *last.borrow_mut() = (message.clone(), is_said_elsewhere));
     if let Some(function) = function {
-        // SAFETY: whoever set it promised that it can be called so.
+        // SAFETY: the caller that set the handler promised that it can be called like this.
         unsafe { function(code, message.as_ptr(), argument) };
     }
     code
 }
 
-/// An address to write a result to.
+/// Checks an address to write a result to.
 ///
 /// # Safety
-/// `address` is null or valid for writes for as long as the result is used.
+/// `address` is null, or valid for reads and writes for as long as the result is used.
 pub(crate) unsafe fn out<'a, T>(address: *mut T, what: &str) -> Result<&'a mut T, Failure> {
-    // SAFETY: the caller's promise; C initialises or not what Rust only writes: the types are
-    // integers and pointers, of which every value is valid.
+    // SAFETY: the caller's promise. C need not initialise memory that this library only writes: the types are
+    // integers and pointers, for which every value is valid.
     unsafe { address.as_mut() }
         .ok_or_else(|| Failure::new(HOPBINE_ERR_ARG, format!("the pointer to the {what} is null")))
 }
 
-/// The message of this thread's last call that failed; empty if none has. Valid until the thread's next call
-/// that fails.
+/// Returns the message of this thread's last failed call; an empty string if no call has failed. The string is valid
+/// until the thread's next failed call.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_last_error() -> *const c_char {
-    // The string's bytes stay where they are until it is replaced.
+    // The string's bytes stay in place until the string is replaced.
     LAST.try_with(|last| last.borrow().0.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// 1 if another rank has what was wrong with this thread's last call that failed as well, and says so; else 0. Of a
-/// failure that all ranks of a large job come to know, such as a rank that is gone, one message is enough: that of the
-/// rank for which this is 0.
+/// Returns 1 if another rank reports the cause of this thread's last failed call, else 0. If a failure reaches all
+/// ranks of a large job, such as the loss of a rank, one message suffices: print it on the rank for which this
+/// function returns 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_last_error_is_said_elsewhere() -> c_int {
     LAST.try_with(|last| last.borrow().1).unwrap_or(false).into()
 }
 
-/// The name of a code, such as "HOPBINE_ERR_ROOT". Never null, always valid.
+/// Returns the name of a code, such as "HOPBINE_ERR_ROOT": a static string, never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_error_name(code: c_int) -> *const c_char {
     let name: &CStr = match code {
@@ -197,11 +197,11 @@ pub extern "C" fn hopbine_error_name(code: c_int) -> *const c_char {
     name.as_ptr()
 }
 
-/// Sets a function that is called with `argument` whenever a call fails on any thread; null, as at first, for
-/// none. It must be callable from any thread until another one is set, and may end the process.
+/// Sets the error handler, which is called with `argument` whenever a call fails on any thread; null, the initial
+/// value, for none. The handler must be callable from any thread until another one is set. It may end the process.
 ///
 /// # Safety
-/// `handler` must be callable from any thread with `argument`, until another one is set.
+/// `handler` must be callable from any thread with `argument`, until another handler is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_set_error_handler(
     handler: hopbine_error_handler_t,

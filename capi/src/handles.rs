@@ -1,5 +1,5 @@
-//! What C holds in place of pointers: numbers that are looked up, so that a handle that was freed,
-//! or never was one, is found out.
+//! Handles: numbers that C holds in place of pointers. Every handle is looked up in a table, which detects handles
+//! that have been freed or never existed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -8,30 +8,31 @@ use hopbine::Communicator;
 
 use crate::failure::{Failure, HOPBINE_ERR_COMM, HOPBINE_ERR_STATE};
 
-/// A communicator. Freed by hopbine_comm_free().
+/// A communicator, freed by hopbine_comm_free().
 #[expect(non_camel_case_types, reason = "named as C names types")]
 pub type hopbine_comm_t = u64;
 
-/// A request: a collective under way, or a persistent one.
+/// A request: a non-blocking collective in progress, or a persistent collective.
 #[expect(non_camel_case_types, reason = "named as C names types")]
 pub type hopbine_request_t = u64;
 
 /// The communicators of this process.
 pub(crate) static COMMS: Table<Communicator> = Table::new(Kind::Communicator);
 
-/// What a handle stands for.
+/// The kind of object that a handle refers to.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Communicator = 1,
-    /// A non-blocking collective under way.
+    /// A non-blocking collective in progress.
     Started,
     /// A persistent collective.
     Repeated,
-    /// Memory that is registered.
+    /// Registered memory.
     Registered,
 }
 
-/// Values by handle. A handle is a kind (4 bits), a generation (28) and a place (32); 0 is none.
+/// Values by handle. A handle consists of a kind (4 bits), a generation (28 bits) and a place (32 bits); 0 is the
+/// null handle.
 pub(crate) struct Table<T> {
     kind: Kind,
     n_removed: AtomicU64,
@@ -45,7 +46,7 @@ struct Places<T> {
 
 struct Place<T> {
     generation: u32,
-    /// Of a value that is gone, perhaps memory for the next one.
+    /// The value. In a free place, perhaps the memory of an earlier value, to be reused.
     value: Option<Arc<T>>,
 }
 
@@ -60,7 +61,7 @@ impl<T> Table<T> {
         self.places.get_or_init(|| RwLock::new(Places { all: Vec::new(), free: Vec::new() }))
     }
 
-    /// Whether a handle is of this kind, if it is one.
+    /// Whether a valid handle is of this table's kind.
     #[inline]
     pub(crate) fn is_of(&self, handle: u64) -> bool {
         handle >> 60 == self.kind as u64
@@ -70,12 +71,12 @@ impl<T> Table<T> {
         (self.kind as u64) << 60 | u64::from(generation) << 32 | u64::from(place)
     }
 
-    /// Keeps a value; returns its handle.
+    /// Stores a value; returns its handle.
     pub(crate) fn insert(&self, value: T) -> u64 {
         self.begin(|place| *place = Some(Arc::new(value)))
     }
 
-    /// Gives out a handle, for the value that `put` puts into its place.
+    /// Allocates a handle; `put` stores its value in the place.
     #[inline]
     pub(crate) fn begin(&self, put: impl FnOnce(&mut Option<Arc<T>>)) -> u64 {
         let places = &mut *self.places().write().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +89,7 @@ impl<T> Table<T> {
         self.handle(place, entry.generation)
     }
 
-    /// The value of a handle, if there is one.
+    /// The value of a handle; None if the handle is not valid.
     pub(crate) fn get(&self, handle: u64) -> Option<Arc<T>> {
         let places = &*self.places().read().unwrap_or_else(PoisonError::into_inner);
         let entry = places.all.get(handle as u32 as usize)?;
@@ -96,25 +97,25 @@ impl<T> Table<T> {
         (handle == self.handle(handle as u32, entry.generation)).then(|| value.clone())
     }
 
-    /// Whether no handle means anything.
+    /// Whether the table has no valid handle.
     pub(crate) fn is_empty(&self) -> bool {
         let places = &*self.places().read().unwrap_or_else(PoisonError::into_inner);
         places.all.iter().all(|place| place.value.is_none())
     }
 
-    /// How many values have been taken: as long as that stays, every handle means what it meant.
+    /// Number of values that have been removed. While it stays the same, every handle keeps its meaning.
     #[inline]
     pub(crate) fn n_removed(&self) -> u64 {
-        // Acquire: whoever has been told that a handle was freed finds that it was.
+        // Acquire: a thread that has learned that a handle was freed sees the new number.
         self.n_removed.load(Ordering::Acquire)
     }
 
-    /// Takes the value of a handle, which means nothing any more.
+    /// Removes the value of a handle and invalidates the handle.
     pub(crate) fn remove(&self, handle: u64) -> Option<Arc<T>> {
         self.end(handle, Option::take)
     }
 
-    /// Ends a handle, if `take` gets something out of its value.
+    /// Invalidates a handle if `take` returns something from its value.
     #[inline]
     pub(crate) fn end<R>(
         &self,
@@ -127,7 +128,7 @@ impl<T> Table<T> {
             return None;
         }
         let taken = take(&mut entry.value)?;
-        // Relaxed: written under the lock only. Release: see `n_removed`.
+        // Relaxed: written only under the lock. Release: see `n_removed`.
         let n_removed = self.n_removed.load(Ordering::Relaxed);
         self.n_removed.store(n_removed + 1, Ordering::Release);
         entry.generation = (entry.generation + 1) % (1 << GENERATION_BITS);
@@ -139,7 +140,7 @@ impl<T> Table<T> {
 /// The communicator of a handle.
 pub(crate) fn comm(handle: hopbine_comm_t) -> Result<Arc<Communicator>, Failure> {
     COMMS.get(handle).ok_or_else(|| {
-        // The world's is there as long as hopbine is.
+        // The table holds the world's communicator for as long as hopbine is started.
         if COMMS.is_empty() {
             let what = "hopbine has not been started, or has been finalized";
             return Failure::new(HOPBINE_ERR_STATE, what);

@@ -1,9 +1,8 @@
 //! hopbine's C interface: `include/hopbine.h`, `libhopbine.so` and `libhopbine.a`.
 //!
-//! Every call looks its handles up in a table (`handles`), checks what it was given, and ends in
-//! a code (`failure`): nothing that a C program passes is trusted but the addresses of its
-//! buffers, and no panic leaves a call. The collectives' functions come from the table
-//! of their signatures, as do the header and the Fortran modules (`tests/generated`).
+//! Every call looks its handles up in a table (`handles`), checks its arguments, and returns a code (`failure`). Only
+//! the addresses of buffers cannot be checked. No panic leaves a call. The functions of the collectives are generated
+//! from the table of their signatures, as are the header and the Fortran modules (`tests/generated`).
 
 mod calls;
 mod collectives;

@@ -1,4 +1,4 @@
-//! Memory that the program registers with the network itself.
+//! Memory that the program itself registers with the network.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,21 +7,21 @@ use hopbine::Registered;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
 use crate::handles::{self, Kind, Table, hopbine_comm_t};
 
-/// Memory that is registered. Ended by hopbine_deregister().
+/// A registration of memory, ended by hopbine_deregister().
 #[expect(non_camel_case_types, reason = "named as C names types")]
 pub type hopbine_registration_t = u64;
 
-/// What this process has registered.
+/// The registrations that this process has made.
 static REGISTRATIONS: Table<Registered> = Table::new(Kind::Registered);
 
-/// Registers memory with the network, so that later calls on it, of any communicator, need no registration.
-/// This helps buffers that are used often, if hopbine does not learn of memory that is unmapped (`hopbine info`
-/// says whether it does). The call is local, and does nothing on wires without registration. The memory must
-/// stay readable and writable until hopbine_deregister().
+/// Registers `bytes` bytes at `buffer` with the network, so that later calls on this memory, on any communicator,
+/// need no registration. Useful for buffers that are used often, if hopbine cannot detect that memory is unmapped
+/// (`hopbine info` says whether it can). The call is local; it does nothing on wires without registration. The memory
+/// must stay readable and writable until hopbine_deregister().
 ///
 /// # Safety
-/// The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call
-/// uses them then; `registration` is null or an address to write to.
+/// The `bytes` bytes at `buffer` stay readable and writable until hopbine_deregister(), and no call uses them when it
+/// is called; `registration` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_register(
     comm: hopbine_comm_t,
@@ -47,10 +47,10 @@ pub unsafe extern "C" fn hopbine_register(
     })
 }
 
-/// Ends a registration, and sets it to 0. No call may be using the memory.
+/// Ends a registration and sets `*registration` to 0. No call in progress may use the memory.
 ///
 /// # Safety
-/// `registration` is null or the address of one.
+/// `registration` is null or points to a registration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_deregister(registration: *mut hopbine_registration_t) -> c_int {
     entry(|| {

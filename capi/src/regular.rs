@@ -1,5 +1,5 @@
-//! Calls with blocks of one size, in their three forms. Those that a thread makes again, with other
-//! addresses at most, are found without a lock and not checked anew.
+//! Calls with equal blocks: blocking, non-blocking and persistent. A call that a thread repeats, possibly with other
+//! addresses, is found in a cache of the thread, without a lock and without checking it again.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -14,27 +14,27 @@ use crate::handles::{COMMS, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report;
 use crate::requests::{give, give_repeated, give_started, requesting};
 
-/// The calls that a thread knows: each is in one of the ways of its set.
+/// A thread's set-associative cache of calls.
 type Calls = [[Option<Known>; N_WAYS]; N_SETS];
 const N_SETS: usize = 8;
 const N_WAYS: usize = 4;
 
-/// A call that a thread has made.
+/// A call that the thread has made.
 struct Known {
     handle: hopbine_comm_t,
-    /// What [`Table::n_removed`](crate::handles::Table::n_removed) was then.
+    /// Value of [`Table::n_removed`](crate::handles::Table::n_removed) when the call was made.
     n_removed: u64,
     arguments: Arguments,
-    /// It does not keep the communicator.
+    /// Weak: the entry does not keep the communicator alive.
     comm: Weak<Communicator>,
     way: Way,
 }
 
-/// How a call is made again.
+/// How the call is repeated.
 enum Way {
-    /// It has been made once: where lengths change all the time, few come again.
+    /// Undecided: the call has been made once. Programs whose lengths always change repeat few of their calls.
     Unknown,
-    /// There is no short way.
+    /// By the full path, since no short one exists.
     Long,
     Short(Short),
 }
@@ -51,7 +51,7 @@ impl Known {
     }
 }
 
-/// In which set a thread looks for a call.
+/// The set of the cache for a call.
 #[inline]
 fn set_of(arguments: &Arguments) -> usize {
     let Arguments { collective, count, root, .. } = *arguments;
@@ -60,7 +60,7 @@ fn set_of(arguments: &Arguments) -> usize {
     (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize
 }
 
-/// Has `make` make a call: with what is known of it, or without.
+/// Makes a call by `make`, with its cached short form if there is one.
 #[inline]
 fn known_or_first(
     handle: hopbine_comm_t,
@@ -68,7 +68,7 @@ fn known_or_first(
     mut make: impl FnMut(&Communicator, Option<&mut Short>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let n_removed = COMMS.n_removed();
-    // A thread that is ending remembers nothing; nor does a call that is made within another.
+    // The cache is not accessible on a thread that is ending, nor within another call.
     let outcome = KNOWN.try_with(|known| {
         let known = &mut *known.try_borrow_mut().ok()?;
         let mut set = known[set_of(arguments)].iter_mut().flatten();
@@ -86,8 +86,8 @@ fn known_or_first(
     }
 }
 
-/// Has `make` make a call that the thread does not know, and remembers it; the second time also how it is
-/// made again.
+/// Makes a call that is not in the thread's cache by `make`, and caches it. The second time, also prepares the short
+/// form.
 #[cold]
 fn first(
     handle: hopbine_comm_t,
@@ -104,14 +104,14 @@ fn first(
         let at = set.iter().position(|known| known.as_ref().is_some_and(is_it));
         let way = match at {
             Some(_) => {
-                // A report wants to know of each call.
+                // A report must see every call.
                 let is_free = !report::is_wanted();
                 let short = if is_free { comm.short(&arguments.call(&comm)?) } else { None };
                 short.map_or(Way::Long, Way::Short)
             }
             None => Way::Unknown,
         };
-        // In the place of the same call, or of the one known longest.
+        // Replaces the entry of the same call, or else the oldest one.
         set[..=at.unwrap_or(N_WAYS - 1)].rotate_right(1);
         let (arguments, comm) = (*arguments, Arc::downgrade(&comm));
         set[0] = Some(Known { handle, n_removed, arguments, comm, way });
@@ -120,7 +120,7 @@ fn first(
     remembered.unwrap_or(Ok(()))
 }
 
-/// A call's root and addresses, as they are compared with those of a call that is known.
+/// Root and addresses of a call: the arguments that may differ from those of the cached call.
 #[inline]
 fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
     (arguments.root.cast_unsigned(), (arguments.send.cast(), arguments.recv.cast()))
@@ -129,7 +129,7 @@ fn varying(arguments: &Arguments) -> (u32, (*const u8, *mut u8)) {
 /// Performs a call.
 ///
 /// # Safety
-/// Each buffer holds what the collective needs of it, and nobody else uses it meanwhile.
+/// Each buffer is valid for the bytes that the collective accesses, and nothing else uses it during the call.
 pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> c_int {
     let make = |comm: &Communicator, short: Option<&mut Short>| {
         let (root, addresses) = varying(arguments);
@@ -146,10 +146,10 @@ pub(crate) unsafe fn perform(handle: hopbine_comm_t, arguments: &Arguments) -> c
     entry(|| known_or_first(handle, arguments, make))
 }
 
-/// Starts a call, and hands its request out.
+/// Starts a call and stores its request.
 ///
 /// # Safety
-/// As [`perform`], until the request is done; `request` is null or an address to write to.
+/// As for [`perform`], until the request is done; `request` is null or writable.
 pub(crate) unsafe fn start(
     handle: hopbine_comm_t,
     arguments: &Arguments,
@@ -174,11 +174,11 @@ pub(crate) unsafe fn start(
     unsafe { requesting(request, body) }
 }
 
-/// Prepares a call that can be started again and again, and hands its request out.
+/// Prepares a persistent call and stores its request.
 ///
 /// # Safety
-/// As [`perform`], whenever the request is under way; the buffers are there until it is freed. `request`
-/// is null or an address to write to.
+/// As for [`perform`], whenever the request is active. The buffers are valid until the request is freed. `request` is
+/// null or writable.
 pub(crate) unsafe fn prepare(
     handle: hopbine_comm_t,
     arguments: &Arguments,
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use hopbine::torus::Collective;
 
-    /// Programs that measure make a barrier, a call with rotating roots, and a reduction of one number in turn.
+    /// Benchmarks call a barrier, a collective with rotating roots, and a reduction of one number in turn.
     #[test]
     fn calls_in_turn_find_room_in_their_sets() {
         let of = |collective, count, root| {
@@ -209,7 +209,7 @@ mod tests {
                 let mut n_in_set = [0; N_SETS];
                 n_in_set[of(Collective::Barrier, 0, 0)] += 1;
                 n_in_set[of(Collective::Allreduce, 1, 0)] += 1;
-                // Other ranks as roots are alike to each of them but for the set.
+                // Calls that differ in their root match each other, but fall into different sets.
                 (0..4).for_each(|root| n_in_set[of(collective, count, root)] += 1);
                 assert!(n_in_set.iter().all(|&n| n <= N_WAYS), "{collective} of {count}");
             }

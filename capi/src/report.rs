@@ -1,4 +1,4 @@
-//! HOPBINE_REPORT: what served which calls, and how long they took.
+//! HOPBINE_REPORT: which algorithms served which calls, and how long the calls took.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
@@ -15,7 +15,7 @@ use crate::calls::dtype;
 use crate::failure::{Failure, HOPBINE_ERR_ARG, entry, out};
 use crate::handles::{comm as find, hopbine_comm_t};
 
-/// Whether a report was asked for, and the file for it if not standard error.
+/// Whether a report was requested, and its file; no file means standard error.
 static WANTED: LazyLock<(bool, Option<String>)> = LazyLock::new(|| {
     REPORT.switch_or_path(&from_environment, false).unwrap_or_else(|error| {
         eprintln!("hopbine: {error}");
@@ -23,12 +23,12 @@ static WANTED: LazyLock<(bool, Option<String>)> = LazyLock::new(|| {
     })
 });
 
-/// Whether a report was asked for.
+/// Whether a report was requested.
 pub(crate) fn is_wanted() -> bool {
     WANTED.0
 }
 
-/// Calls of one kind and size class.
+/// Statistics of the calls of one kind and size class.
 #[derive(Clone, Debug, Default)]
 struct Line {
     calls: u64,
@@ -36,10 +36,10 @@ struct Line {
     longest: Duration,
 }
 
-/// Lines by call, size class, and what served them and why.
+/// Lines by call, size class, and the algorithm with the reason for its choice.
 static LINES: Mutex<BTreeMap<(String, u32, String), Line>> = Mutex::new(BTreeMap::new());
 
-/// The class of a size: 0 for none, else one more than the power of two it is below or at.
+/// The class of a size: 0 for 0 bytes, else 1 + the logarithm of the size to base 2, rounded up.
 fn class_of(bytes: u64) -> u32 {
     if bytes == 0 { 0 } else { bytes.next_power_of_two().trailing_zeros() + 1 }
 }
@@ -62,12 +62,12 @@ fn note(call: String, bytes: u64, by: String, time: Duration) {
     line.longest = line.longest.max(time);
 }
 
-/// What serves a call and why, or why nothing does.
+/// The algorithm that serves a call, and why; or why none does.
 fn server(found: Result<Explanation, Error>) -> String {
     found.map_or_else(|error| error.to_string(), |by| by.to_string())
 }
 
-/// Makes a call, and notes it if a report was asked for.
+/// Makes a call, and records it if a report was requested.
 pub(crate) fn timed(
     comm: &Communicator,
     call: &Call,
@@ -83,7 +83,7 @@ pub(crate) fn timed(
     outcome
 }
 
-/// A call that gives a request, from its start to its end.
+/// A call with a request, recorded from its start to its end.
 pub(crate) struct Noting {
     call: String,
     bytes: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Noting {
 }
 
 impl Noting {
-    /// A call that has just been started, or prepared, if a report was asked for.
+    /// A call that has just been started or prepared; None if no report was requested.
     pub(crate) fn new(comm: &Communicator, call: &Call, is_persistent: bool) -> Option<Box<Self>> {
         if !is_wanted() {
             return None;
@@ -110,18 +110,18 @@ impl Noting {
         }))
     }
 
-    /// It is started now.
+    /// Records the start of a persistent call.
     pub(crate) fn begin(&mut self) {
         self.start = Instant::now();
     }
 
-    /// It is done, as far as its owner knows.
+    /// Records the end of the call, at the time when its owner detects it.
     pub(crate) fn end(&self) {
         note(self.call.clone(), self.bytes, self.by.clone(), self.start.elapsed());
     }
 }
 
-/// Prints what this rank has noted, if a report was asked for and this is rank 0; forgets it.
+/// Clears the records of this rank. Prints them if a report was requested and this is rank 0.
 pub(crate) fn print(world: &World) {
     let comm = world.communicator();
     let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));
@@ -159,7 +159,7 @@ pub(crate) fn print(world: &World) {
     }
 }
 
-/// What was registered, on a wire that has registrations.
+/// Statistics of registrations, on a wire that has registrations.
 fn registrations(cache: &CacheStats) -> String {
     let CacheStats { registrations, deregistrations, hits, staged_bytes, .. } = cache;
     format!(
@@ -169,8 +169,8 @@ fn registrations(cache: &CacheStats) -> String {
     )
 }
 
-/// Adds a report to a file in one write, since several programs of a job may have the same; on standard
-/// error if that cannot be.
+/// Appends a report to a file in one write, since several programs of a job may use the same file; writes it to
+/// standard error if the file cannot be written.
 fn append(path: &str, text: &str) {
     let open = File::options().append(true).create(true).open(path);
     if let Err(error) = open.and_then(|mut file| file.write_all(text.as_bytes())) {
@@ -179,17 +179,17 @@ fn append(path: &str, text: &str) {
     }
 }
 
-/// 1 if HOPBINE_REPORT asks for a report, which hopbine_finalize() then prints; else 0.
+/// Returns 1 if HOPBINE_REPORT requests a report, which hopbine_finalize() prints; else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_report_wanted() -> c_int {
     c_int::from(is_wanted())
 }
 
-/// Adds a call that another library has performed to the report: its name, the bytes of its vector or block,
-/// what served it and why, and how long it took.
+/// Adds a call that another library has performed to the report: its name, the bytes of its vector or block, what
+/// served it and why, and its duration in seconds.
 ///
 /// # Safety
-/// Both strings are null or strings.
+/// Each string is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_report_add(
     call: *const c_char,
@@ -214,8 +214,9 @@ pub unsafe extern "C" fn hopbine_report_add(
     })
 }
 
-/// Writes to `text`, cut to `room` bytes with its final zero, which algorithm serves a blocking collective of
-/// `count` elements, and why. `collective` is its name in `hopbine list`, such as "allreduce".
+/// Writes to `text` which algorithm serves a blocking collective of `count` elements, and why. The text is cut to
+/// `room` bytes, including the terminating zero. `collective` is a name of `hopbine list`, such as "allreduce". `op`
+/// matters for reductions only.
 ///
 /// # Safety
 /// `collective` is null or a string; `text` is null or has `room` bytes.
@@ -246,7 +247,7 @@ pub unsafe extern "C" fn hopbine_explain(
         }
         let line = find(comm)?.explain(&call)?.to_string();
         let len = line.len().min(room - 1);
-        // SAFETY: the caller's promise: there is room for so many, and for the zero.
+        // SAFETY: the caller's promise: the text and its terminating zero fit in `room` bytes.
         unsafe {
             text.copy_from_nonoverlapping(line.as_ptr().cast(), len);
             text.add(len).write(0);

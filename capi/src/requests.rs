@@ -10,22 +10,22 @@ use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_REQUEST, entry, out};
 use crate::handles::{Kind, Table, comm as find, hopbine_comm_t, hopbine_request_t};
 use crate::report::Noting;
 
-/// No request: waiting for it returns at once. Also what a call gives that is done when it returns.
+/// The null request, on which every wait returns at once. A call that is done when it returns also has this request.
 pub const HOPBINE_REQUEST_NULL: hopbine_request_t = 0;
 
-/// What a request handle stands for, with what the report will say of it; `None` once somebody has seen
-/// its end, or freed it, while another thread still had the handle.
+/// The content of a request handle, with its record for the report. `None` after a thread has completed or freed the
+/// request while another thread still held the handle.
 pub(crate) type Request<T> = Mutex<Option<(T, Option<Box<Noting>>)>>;
 
-/// The non-blocking collectives under way of this process.
+/// Non-blocking collectives in progress in this process.
 pub(crate) static STARTED: Table<Request<Started>> = Table::new(Kind::Started);
 
-/// Its persistent collectives.
+/// Persistent collectives of this process.
 pub(crate) static REPEATED: Table<Request<Repeated>> = Table::new(Kind::Repeated);
 
 impl<T> Table<Request<T>> {
-    /// Keeps a request; returns its handle. Memory of an earlier one is used again: mostly many are made, one
-    /// after the other.
+    /// Stores a request; returns its handle. Reuses the memory of an earlier request, since most programs make many
+    /// requests one after the other.
     pub(crate) fn insert_request(&self, request: T, noting: Option<Box<Noting>>) -> u64 {
         let content = Some((request, noting));
         self.begin(|value| match value.as_mut().and_then(Arc::get_mut) {
@@ -34,8 +34,8 @@ impl<T> Table<Request<T>> {
         })
     }
 
-    /// Takes the request of a handle, which means nothing any more, if `is_wanted` says so and nobody else
-    /// has taken it.
+    /// Removes the request of a handle and invalidates the handle, if `is_wanted` returns true and no other thread
+    /// has removed the request.
     pub(crate) fn remove_request_if(
         &self,
         handle: u64,
@@ -45,7 +45,7 @@ impl<T> Table<Request<T>> {
             let request = value.as_mut().filter(|request| is_wanted(request))?;
             Some(match Arc::get_mut(request) {
                 Some(own) => Ok(own.get_mut().unwrap_or_else(PoisonError::into_inner).take()),
-                // Another thread tests it just now.
+                // Another thread is testing the request.
                 None => Err(value.take()),
             })
         });
@@ -56,15 +56,15 @@ impl<T> Table<Request<T>> {
     }
 }
 
-/// The error for a handle that is no request.
+/// The error for a handle that is not a request.
 pub(crate) fn not_a_request() -> Failure {
     Failure::new(HOPBINE_ERR_REQUEST, "the handle is not a request, or one that has been freed")
 }
 
-/// Runs the body of a call that gives a request.
+/// Runs the body of a call that returns a request.
 ///
 /// # Safety
-/// `address` is null or valid for writes until this returns.
+/// `address` is null, or valid for reads and writes until this returns.
 pub(crate) unsafe fn requesting(
     address: *mut hopbine_request_t,
     body: impl FnOnce(&mut hopbine_request_t) -> Result<(), Failure>,
@@ -73,7 +73,7 @@ pub(crate) unsafe fn requesting(
     entry(|| body(unsafe { out(address, "request") }?))
 }
 
-/// Hands out the request of a call that has been started, or none if it is done.
+/// Stores the request of a call that has been started, or the null request if the call is done.
 pub(crate) fn give(
     mut started: Started,
     noting: Option<Box<Noting>>,
@@ -87,10 +87,10 @@ pub(crate) fn give(
     };
 }
 
-/// Starts a call and hands its request out.
+/// Starts a call and stores its request.
 ///
 /// # Safety
-/// As [`Communicator::started`].
+/// As for [`Communicator::started`].
 pub(crate) unsafe fn give_started(
     comm: &Communicator,
     call: &Call<'_>,
@@ -101,10 +101,10 @@ pub(crate) unsafe fn give_started(
     Ok(())
 }
 
-/// Prepares a call that can be started again and again, and hands its request out.
+/// Prepares a persistent call and stores its request.
 ///
 /// # Safety
-/// As [`Communicator::repeated`].
+/// As for [`Communicator::repeated`].
 pub(crate) unsafe fn give_repeated(
     comm: &Communicator,
     call: &Call<'_>,
@@ -116,7 +116,7 @@ pub(crate) unsafe fn give_repeated(
     Ok(())
 }
 
-/// What a handle stands for: it means nothing any more.
+/// Removes the content of a handle and sets the handle to the null request.
 fn take<T>(
     table: &Table<Request<T>>,
     handle: &mut hopbine_request_t,
@@ -130,10 +130,10 @@ fn lock<T>(request: &Request<T>) -> MutexGuard<'_, Option<(T, Option<Box<Noting>
     request.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the persistent collective. Its buffers must be left alone until it is done.
+/// Starts a persistent collective. Nothing else may use its buffers until it is done.
 ///
 /// # Safety
-/// As the call that made the request, until it is done.
+/// As for the call that made the request, until the collective is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
     entry(|| {
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn hopbine_start(request: hopbine_request_t) -> c_int {
     })
 }
 
-/// Whether a request is done, which is then freed if it is not persistent. Moves things on if `drives`.
+/// Whether a request is done; if so, frees it unless it is persistent. Makes progress if `drives`.
 fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
     if *handle == HOPBINE_REQUEST_NULL {
         return Ok(true);
@@ -179,12 +179,12 @@ fn test(handle: &mut hopbine_request_t, drives: bool) -> Result<bool, Failure> {
     Ok(is_done)
 }
 
-/// Sets `*done` to 1 if the collective is done, or was not started, or the request is HOPBINE_REQUEST_NULL; to
-/// 0 otherwise. A non-blocking request that is done is freed, and `*request` becomes HOPBINE_REQUEST_NULL.
-/// Without worker threads a collective makes progress in such calls only.
+/// Sets `*done` to 1 if the collective is done or was not started, or if the request is HOPBINE_REQUEST_NULL,
+/// otherwise to 0. Frees a non-blocking request that is done and sets `*request` to HOPBINE_REQUEST_NULL. Without
+/// worker threads, a collective makes progress only in hopbine_test(), in hopbine_progress() and in calls that wait.
 ///
 /// # Safety
-/// Both are null, or addresses to read and write.
+/// Both are null, or readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mut c_int) -> c_int {
     entry(|| {
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn hopbine_test(request: *mut hopbine_request_t, done: *mu
 /// hopbine_progress().
 ///
 /// # Safety
-/// As hopbine_test().
+/// As for hopbine_test().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mut c_int) -> c_int {
     entry(|| {
@@ -212,12 +212,11 @@ pub unsafe extern "C" fn hopbine_look(request: *mut hopbine_request_t, done: *mu
     })
 }
 
-/// Makes progress on all operations of all communicators, in up to `most` attempts, until something has moved
-/// since `*number` was set. It changes `*number` if anything has moved: as long as that stays the same, no
-/// request is done.
+/// Makes progress on all operations of all communicators: polls up to `most` times, until something has changed since
+/// `*number` was set. Changes `*number` if anything has changed; while it stays the same, no request has completed.
 ///
 /// # Safety
-/// `number` is null or an address to read and write.
+/// `number` is null, or readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_progress(
     comm: hopbine_comm_t,
@@ -232,20 +231,20 @@ pub unsafe extern "C" fn hopbine_progress(
     })
 }
 
-/// Waits for the end of a request that is not persistent; the handle means nothing any more.
+/// Waits for the end of a non-blocking request and sets the handle to the null request.
 fn finish(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     let (started, noting) = take(&STARTED, handle)?;
     end(started, noting)
 }
 
-/// The end of a request that is not persistent.
+/// Waits for the end of a non-blocking request that has been removed from the table, and records it.
 fn end(started: Started, noting: Option<Box<Noting>>) -> Result<(), Failure> {
     started.wait()?;
     noting.iter().for_each(|noting| noting.end());
     Ok(())
 }
 
-/// Whether a request is done, as far as that can be seen at a glance.
+/// Whether a request has ended, checked without waiting for its lock and without making progress.
 fn has_ended(request: &Request<Started>) -> bool {
     let Ok(request) = request.try_lock() else { return false };
     request.as_ref().is_some_and(|(started, _)| started.has_ended())
@@ -271,22 +270,22 @@ fn wait(handle: &mut hopbine_request_t) -> Result<(), Failure> {
     wait_repeated(repeated, noting.as_deref())
 }
 
-/// Waits until the collective is done; returns at once if it was not started or the request is
-/// HOPBINE_REQUEST_NULL. A non-blocking request is then freed, also if the collective failed, and `*request`
-/// becomes HOPBINE_REQUEST_NULL.
+/// Waits until the collective is done; returns at once if it was not started or if the request is
+/// HOPBINE_REQUEST_NULL. Then frees a non-blocking request, also if the collective failed, and sets `*request` to
+/// HOPBINE_REQUEST_NULL.
 ///
 /// # Safety
-/// `request` is null or an address to read and write.
+/// `request` is null, or readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_wait(request: *mut hopbine_request_t) -> c_int {
     // SAFETY: the caller's promise.
     entry(|| wait(unsafe { out(request, "request") }?))
 }
 
-/// As hopbine_wait() for each of `n` requests, also if one fails; the first failure is returned.
+/// As hopbine_wait() for each of `n` requests, also after one fails. Returns the first failure.
 ///
 /// # Safety
-/// `requests` is null or the address of `n` requests to read and write.
+/// `requests` is null or points to `n` requests that may be read and written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_waitall(n: c_int, requests: *mut hopbine_request_t) -> c_int {
     entry(|| {
@@ -296,9 +295,9 @@ pub unsafe extern "C" fn hopbine_waitall(n: c_int, requests: *mut hopbine_reques
         if n == 0 {
             return Ok(());
         }
-        // SAFETY: the caller's promise; not null, as `out` finds.
+        // SAFETY: the caller's promise; `out` has checked that the address is not null.
         let all = unsafe { std::slice::from_raw_parts_mut(out(requests, "requests")?, n) };
-        // All of them, and then the first failure.
+        // Waits for all requests, and returns the first failure.
         let mut outcome = Ok(());
         for request in all {
             outcome = outcome.and(wait(request));
@@ -307,11 +306,11 @@ pub unsafe extern "C" fn hopbine_waitall(n: c_int, requests: *mut hopbine_reques
     })
 }
 
-/// Frees a request, after waiting for its collective if it is under way; `*request` becomes
-/// HOPBINE_REQUEST_NULL. Freeing HOPBINE_REQUEST_NULL does nothing.
+/// Frees a request, after waiting for its collective if this is in progress, and sets `*request` to
+/// HOPBINE_REQUEST_NULL. Does nothing for HOPBINE_REQUEST_NULL.
 ///
 /// # Safety
-/// `request` is null or an address to read and write.
+/// `request` is null, or readable and writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_request_free(request: *mut hopbine_request_t) -> c_int {
     entry(|| {
@@ -342,10 +341,10 @@ mod tests {
         assert!(table.remove_request_if(first, |request| !is_first(request)).is_none());
         let taken = |handle| table.remove_request_if(handle, |_| true).map(|(name, _)| name);
         assert_eq!((taken(first), taken(first)), (Some("first"), None));
-        // In the same memory, which the old handle does not lead to.
+        // The second request uses the same memory; the old handle does not lead to it.
         let second = table.insert_request("second", None);
         assert!(table.get(first).is_none());
-        // While another thread looks at it.
+        // Takes the request while another thread holds it.
         let looked_at = table.get(second).unwrap();
         assert_eq!((taken(second), taken(second)), (Some("second"), None));
         assert!(looked_at.lock().unwrap().is_none());

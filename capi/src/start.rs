@@ -1,4 +1,4 @@
-//! Joining and leaving the world.
+//! Start-up and finalisation.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{PoisonError, RwLock};
@@ -11,10 +11,10 @@ use crate::failure::{Failure, HOPBINE_ERR_ARG, HOPBINE_ERR_STATE, entry, out};
 use crate::handles::{COMMS, comm as find, hopbine_comm_t};
 use crate::report;
 
-/// The world of this process, and its communicator's handle.
+/// The world of this process, and the handle of its communicator.
 static WORLD: RwLock<Option<(World, hopbine_comm_t)>> = RwLock::new(None);
 
-/// How ranks that another launcher has started exchange what hopbine needs to start.
+/// How ranks that another launcher has started exchange the data that hopbine needs to start.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(
@@ -22,13 +22,12 @@ static WORLD: RwLock<Option<(World, hopbine_comm_t)>> = RwLock::new(None);
     reason = "named as C names types; repr(C) is reason enough for rustc"
 )]
 pub struct hopbine_exchange_t {
-    /// This rank.
+    /// The calling rank.
     pub rank: c_int,
     /// Number of ranks.
     pub size: c_int,
-    /// An allgather: gives every rank at `all` the `bytes` bytes at `mine` of all ranks, in rank order; `bytes`
-    /// is the same on all ranks. Returns 0, or another number if it has failed. Called by
-    /// hopbine_init_exchange() and hopbine_finalize().
+    /// An allgather. Writes the `bytes` bytes at `mine` of every rank to `all`, in rank order; `bytes` is the same on
+    /// all ranks. Returns 0, or another number on failure. Called by hopbine_init_exchange() and hopbine_finalize().
     pub allgather: Option<
         unsafe extern "C" fn(
             mine: *const c_void,
@@ -37,27 +36,27 @@ pub struct hopbine_exchange_t {
             argument: *mut c_void,
         ) -> c_int,
     >,
-    /// Called now and then by a thread that waits in hopbine, so that another library makes progress meanwhile;
-    /// may be null.
+    /// Called from time to time by a thread that waits in hopbine, so that another library makes progress in the
+    /// meantime; may be null.
     pub progress: Option<unsafe extern "C" fn(argument: *mut c_void)>,
-    /// The last argument of both functions.
+    /// Passed to both functions as the last argument.
     pub argument: *mut c_void,
 }
 
-// SAFETY: the argument is only passed on, and whoever gave it has promised that any thread may
-// call with it.
+// SAFETY: the argument is only passed on, and the caller that provides it promises that any thread may call the
+// functions with it.
 unsafe impl Send for hopbine_exchange_t {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for hopbine_exchange_t {}
 
 impl hopbine_exchange_t {
-    /// Everyone's `bytes`, one after the other.
+    /// The bytes of all ranks, in rank order.
     fn all(&self, mine: &[u8]) -> Result<Vec<u8>, BootstrapError> {
         let failed = |code| BootstrapError::Failed(format!("allgather returned {code}").into());
         let Some(allgather) = self.allgather else { return Err(failed(-1)) };
         let mut all = vec![0; mine.len() * self.size as usize];
         let bytes = mine.len() as i64;
-        // SAFETY: the promise of `hopbine_init_exchange`'s caller; the buffers have the lengths.
+        // SAFETY: the promise of `hopbine_init_exchange`'s caller; the buffers have the stated lengths.
         let code = unsafe {
             allgather(mine.as_ptr().cast(), all.as_mut_ptr().cast(), bytes, self.argument)
         };
@@ -75,14 +74,14 @@ impl Exchange for hopbine_exchange_t {
     }
 
     fn set_timeout(&mut self, _timeout: Duration) {
-        // Whoever exchanges decides how long that may take.
+        // The function `allgather` decides how long it waits.
     }
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
         let lengths = self.all(&(mine.len() as u64).to_le_bytes())?;
         let (lengths, _) = lengths.as_chunks::<8>();
         let lengths: Vec<usize> = lengths.iter().map(|l| u64::from_le_bytes(*l) as usize).collect();
-        // A byte at least: somebody's allgather may make something special of none.
+        // At least one byte: an allgather may treat empty blocks specially.
         let longest = lengths.iter().copied().max().unwrap_or(0).max(1);
         let mut padded = mine.to_vec();
         padded.resize(longest, 0);
@@ -94,12 +93,12 @@ impl Exchange for hopbine_exchange_t {
     }
 }
 
-/// Keeps the world that `start` joins.
+/// Stores the world that `start` joins.
 fn join(
     world: *mut hopbine_comm_t,
     start: impl FnOnce() -> Result<World, Failure>,
 ) -> Result<(), Failure> {
-    // SAFETY: the promise of both callers' callers.
+    // SAFETY: the promise of the exported functions' callers.
     let handle = unsafe { out(world, "communicator") }?;
     *handle = 0;
     let joined = &mut *WORLD.write().unwrap_or_else(PoisonError::into_inner);
@@ -112,36 +111,35 @@ fn join(
     Ok(())
 }
 
-/// Has the exchange's `progress` called while ranks wait.
+/// Registers the exchange's `progress` to be called while ranks wait.
 fn share_waiting(world: &World, exchange: hopbine_exchange_t) {
     if let Some(progress) = exchange.progress {
         world.communicator().on_idle(Box::new(move || {
-            // The whole structure, which any thread may use.
+            // Captures the whole structure, which is `Send` and `Sync`, not its field.
             let exchange = &exchange;
-            // SAFETY: the promise of whoever gave the exchange.
+            // SAFETY: the promise of the caller that provides the exchange.
             unsafe { progress(exchange.argument) }
         }));
     }
 }
 
-/// Joins the world that the environment describes (HOPBINE_RANK, HOPBINE_SIZE,
-/// HOPBINE_RENDEZVOUS, which `hopbine launch` sets; without them this process alone), and sets
-/// `*world` to the communicator of all its ranks. All ranks must call it.
+/// Starts hopbine with the ranks that the environment describes (HOPBINE_RANK, HOPBINE_SIZE, HOPBINE_RENDEZVOUS,
+/// which `hopbine launch` sets; without them this process is the only rank). Sets `*world` to the communicator of all
+/// ranks. Collective: all ranks must call it.
 ///
 /// # Safety
-/// `world` is null or an address to write to.
+/// `world` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_init(world: *mut hopbine_comm_t) -> c_int {
     entry(|| join(world, || Ok(hopbine::init()?)))
 }
 
-/// As hopbine_init(), for ranks that another launcher has started. The structure is copied; its functions must
-/// be callable from any thread until hopbine_finalize() has returned.
+/// As hopbine_init(), for ranks that another launcher has started. `*exchange` is copied; its functions must be
+/// callable from any thread until hopbine_finalize() has returned.
 ///
 /// # Safety
-/// `exchange` is null or the address of a structure whose functions can be called as it says,
-/// with its argument, from any thread, until hopbine_finalize() has returned; `world` is null or
-/// an address to write to.
+/// `exchange` is null or points to a structure whose functions do what their documentation says and can be called
+/// with its argument from any thread, until hopbine_finalize() has returned; `world` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_init_exchange(
     exchange: *const hopbine_exchange_t,
@@ -167,17 +165,17 @@ pub unsafe extern "C" fn hopbine_init_exchange(
     })
 }
 
-/// Starts hopbine with the ranks of an intracommunicator of MPI. Messages go over MPI where nothing is faster.
-/// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an
-/// MPI_Comm itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which
-/// is in sys/mpi/functions.c of hopbine's source and which the program compiles with its MPI; that of the first
-/// call is used by all. MPI must be initialised before and finalised after hopbine. Any thread that waits may
-/// call `progress` with `argument`, until hopbine_finalize() has returned; it may be null.
+/// Starts hopbine with the ranks of an MPI intracommunicator. Messages go over MPI unless hopbine has a faster wire.
+/// This function is for programs that do not link libhopbine_hb, whose hopbine_comm_from_mpi() takes an MPI_Comm
+/// itself. `comm` points to the MPI_Comm. `functions` is the result of hopbine_mpi_functions(), which is in
+/// sys/mpi/functions.c of hopbine's source; the program compiles it with its MPI. Later calls use the functions of
+/// the first call. MPI must be initialised before hopbine and finalised after it. Any thread that waits may call
+/// `progress` with `argument`, until hopbine_finalize() has returned; `progress` may be null.
 ///
 /// # Safety
-/// `functions` is null or as said; `comm` is null or the address of an MPI_Comm of the same MPI; `progress`
-/// can be called from any thread with `argument` until hopbine_finalize() has returned;
-/// `world` is null or an address to write to.
+/// `functions` is null or the result of hopbine_mpi_functions(); `comm` is null or points to an MPI_Comm of the same
+/// MPI; `progress` can be called from any thread with `argument` until hopbine_finalize() has returned; `world` is
+/// null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_init_mpi(
     functions: *const c_void,
@@ -205,13 +203,13 @@ pub unsafe extern "C" fn hopbine_init_mpi(
     })
 }
 
-/// Makes a communicator of the ranks of an intracommunicator of MPI, in its order; `comm` points to the
-/// MPI_Comm. All its ranks call it. They must be ranks of the world, which must have been started over the same
-/// MPI: by hopbine_init_mpi(), or in MPI_Init by libhopbine_hb or libhopbine_preload. Afterwards the two
+/// Makes a communicator of the ranks of an MPI intracommunicator, in its rank order; `comm` points to the MPI_Comm.
+/// Collective: all its ranks must call it. They must be ranks of the world, which must have been started over the
+/// same MPI: by hopbine_init_mpi(), or in MPI_Init by libhopbine_hb or libhopbine_preload. Afterwards the two
 /// communicators are independent.
 ///
 /// # Safety
-/// `comm` is null or the address of an MPI_Comm; `made` is null or an address to write to.
+/// `comm` is null or points to an MPI_Comm; `made` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_comm_of_mpi(
     comm: *const c_void,
@@ -235,10 +233,11 @@ pub unsafe extern "C" fn hopbine_comm_of_mpi(
     })
 }
 
-/// Lets calls that differ fail alone, as in MPI: if ranks give another count, type or operator, the call fails
-/// on the ranks concerned (HOPBINE_ERR_MISMATCH), and later calls are served. Without it the whole world fails,
-/// and every rank gets an error. The world also fails where messages do not match: another collective, root or
-/// algorithm, or lengths that are cut differently. All ranks must call it before their first collective.
+/// Restricts a mismatch between ranks to the call concerned, as in MPI. If ranks pass different counts, types or
+/// operators, the call fails with HOPBINE_ERR_MISMATCH on the ranks concerned, and later calls work. Without
+/// hopbine_spare(), the whole world fails, and every rank gets an error. The world also fails if messages do not
+/// match: another collective, root or algorithm, or messages cut to other lengths. All ranks must call it before
+/// their first collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_spare() -> c_int {
     entry(|| {
@@ -247,8 +246,8 @@ pub extern "C" fn hopbine_spare() -> c_int {
     })
 }
 
-/// Leaves the world after waiting for all ranks, and frees the world's communicator. Other communicators and
-/// requests then refuse every call except those that free them. hopbine_init() may follow.
+/// Waits for all ranks, finalises hopbine, and frees the world's communicator. Calls on other communicators and on
+/// requests then fail, except those that free them. hopbine_init() may be called again.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_finalize() -> c_int {
     entry(|| {
@@ -262,10 +261,10 @@ pub extern "C" fn hopbine_finalize() -> c_int {
     })
 }
 
-/// Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), to 0 otherwise.
+/// Sets `*started` to 1 between hopbine_init() and hopbine_finalize(), else to 0.
 ///
 /// # Safety
-/// `started` is null or an address to write to.
+/// `started` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopbine_initialized(started: *mut c_int) -> c_int {
     entry(|| {
@@ -277,15 +276,15 @@ pub unsafe extern "C" fn hopbine_initialized(started: *mut c_int) -> c_int {
     })
 }
 
-/// The communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
+/// Returns the communicator of all ranks; HOPBINE_COMM_NULL if hopbine has not been started.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_comm_world() -> hopbine_comm_t {
     let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
     joined.as_ref().map_or(0, |(_, handle)| *handle)
 }
 
-/// What carries the world's messages: "tofu", "shm", "emu" or "mpi"; empty if hopbine has not been
-/// started. Never null, always valid.
+/// Returns the name of the wire of the world's messages: "tofu", "shm", "emu" or "mpi"; an empty string if hopbine
+/// has not been started. The string is static, never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_backend() -> *const c_char {
     let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
@@ -299,15 +298,15 @@ pub extern "C" fn hopbine_backend() -> *const c_char {
     name.as_ptr()
 }
 
-/// 1 if a thread that waits in hopbine has a core of its own, and therefore spins; 0 if it yields at once,
-/// because there are more ranks than cores, or if hopbine has not been started.
+/// Returns 1 if a thread that waits in hopbine has a core of its own, and therefore spins. Returns 0 if such a thread
+/// yields at once because there are more ranks than cores, or if hopbine has not been started.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_own_cores() -> c_int {
     let joined = &*WORLD.read().unwrap_or_else(PoisonError::into_inner);
     c_int::from(joined.as_ref().is_some_and(|(world, _)| world.has_own_cores()))
 }
 
-/// The library's version, such as "0.1.0". Never null, always valid.
+/// Returns the version of the library, such as "0.1.0": a static string, never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn hopbine_version() -> *const c_char {
     const VERSION: &CStr =

@@ -1,5 +1,5 @@
-//! The vector forms, whose blocks may differ in size: lists of counts and displacements, from C to a call in
-//! its three forms.
+//! The vector variants, whose blocks may differ in size: converts C's lists of counts and displacements to blocking,
+//! non-blocking and persistent calls.
 
 use std::borrow::Cow;
 use std::ffi::c_int;
@@ -22,7 +22,7 @@ struct Sizes<'a> {
 
 impl<'a> Sizes<'a> {
     /// # Safety
-    /// The lists are null or have `n` places, for as long as the result lives.
+    /// The lists are null or have `n` elements, for as long as the result lives.
     unsafe fn new(n: usize, lists: Option<Lists>) -> Result<Option<Self>, Failure> {
         let Some(Lists { counts, displacements }) = lists else { return Ok(None) };
         // SAFETY: the caller's promise.
@@ -35,7 +35,7 @@ impl<'a> Sizes<'a> {
             if let Ok(starts) = unsigned(starts) {
                 return Ok(Cow::Borrowed(starts));
             }
-            // Where a block without elements starts does not matter.
+            // The displacement of a block without elements does not matter.
             let start = |(&start, &count)| match u64::try_from(start) {
                 Ok(start) => Ok(start),
                 Err(_) if count == 0 => Ok(0),
@@ -53,20 +53,20 @@ impl<'a> Sizes<'a> {
 }
 
 /// # Safety
-/// `list` is null or has `n` places, for as long as the result lives.
+/// `list` is null or has `n` elements, for as long as the result lives.
 unsafe fn list<'a>(n: usize, list: *const i64) -> Option<&'a [i64]> {
     // SAFETY: the caller's promise.
     (!list.is_null()).then(|| unsafe { std::slice::from_raw_parts(list, n) })
 }
 
-/// The same numbers.
+/// Reinterprets signed numbers as unsigned.
 ///
 /// # Errors
-/// The first that is negative.
+/// The first negative number.
 fn unsigned(list: &[i64]) -> Result<&[u64], i64> {
     match list.iter().find(|&&number| number < 0) {
         Some(&number) => Err(number),
-        // SAFETY: the same memory, in which every number that is not negative is the same.
+        // SAFETY: the same memory; a number that is not negative has the same bits in both types.
         None => Ok(unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), list.len()) }),
     }
 }
@@ -75,10 +75,10 @@ fn negative(number: i64) -> Failure {
     Failure::new(HOPBINE_ERR_COUNT, format!("{number} is negative"))
 }
 
-/// Looks everything up and does `with` the call.
+/// Looks up the communicator, converts the lists, and passes the call to `with`.
 ///
 /// # Safety
-/// The lists are null or have a place for each rank.
+/// The lists are null or have one element for each rank.
 unsafe fn with_call(
     comm: hopbine_comm_t,
     arguments: &Arguments,
@@ -105,8 +105,8 @@ unsafe fn with_call(
 }
 
 /// # Safety
-/// The lists have a place for each rank; each buffer holds what they say, and nobody else uses it
-/// meanwhile.
+/// The lists have one element for each rank. Each buffer is valid for the bytes that the lists describe, and nothing
+/// else uses it during the call.
 pub(crate) unsafe fn perform(comm: hopbine_comm_t, arguments: &Arguments) -> c_int {
     entry(|| {
         // SAFETY: the caller's promise.
@@ -119,7 +119,7 @@ pub(crate) unsafe fn perform(comm: hopbine_comm_t, arguments: &Arguments) -> c_i
 }
 
 /// # Safety
-/// As [`perform`], until the request is done; `request` is null or an address to write to.
+/// As for [`perform`], until the request is done; `request` is null or writable.
 pub(crate) unsafe fn start(
     comm: hopbine_comm_t,
     arguments: &Arguments,
@@ -130,8 +130,8 @@ pub(crate) unsafe fn start(
 }
 
 /// # Safety
-/// As [`perform`], whenever the request is under way; the buffers are there until it is freed. `request` is
-/// null or an address to write to.
+/// As for [`perform`], whenever the request is active. The buffers are valid until the request is freed. `request` is
+/// null or writable.
 pub(crate) unsafe fn prepare(
     comm: hopbine_comm_t,
     arguments: &Arguments,
@@ -141,17 +141,17 @@ pub(crate) unsafe fn prepare(
     unsafe { hand_out(comm, arguments, request, give_repeated) }
 }
 
-/// Hands out the request that `give` makes of a call.
+/// Stores the request that `give` makes of a call.
 ///
 /// # Safety
-/// As [`start`] or [`prepare`].
+/// As for [`start`] or [`prepare`].
 unsafe fn hand_out(
     comm: hopbine_comm_t,
     arguments: &Arguments,
     request: *mut hopbine_request_t,
     give: unsafe fn(&Communicator, &Call<'_>, &mut hopbine_request_t) -> Result<(), Failure>,
 ) -> c_int {
-    // SAFETY: the caller's promise, also within.
+    // SAFETY: the caller's promise, for the closures as well.
     unsafe {
         requesting(request, |request| {
             with_call(comm, arguments, |comm, call| give(comm, call, request))

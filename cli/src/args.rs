@@ -1,4 +1,4 @@
-//! Arguments that several subcommands share, and what they mean.
+//! Arguments that several subcommands share, and their values.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The value of `HOPBINE_BACKEND` that means the same.
+    /// The equivalent value of `HOPBINE_BACKEND`.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Emu => "emu",
@@ -38,7 +38,7 @@ impl Backend {
         }
     }
 
-    /// What carries the messages, if ranks are simulated.
+    /// The simulated wire, if the ranks are simulated.
     pub fn simulated(self) -> Option<SimulatedWire> {
         match self {
             Backend::Emu | Backend::Shm => None,
@@ -47,7 +47,7 @@ impl Backend {
         }
     }
 
-    /// The library's own name for it.
+    /// The wire by the library's type.
     pub fn wire(self) -> hopbine::Wire {
         match self {
             Backend::Emu | Backend::Sim | Backend::SimUtofu => hopbine::Wire::Network,
@@ -70,7 +70,7 @@ pub struct Place {
     pub map: MapArg,
 }
 
-/// A rank map as it is named on the command line.
+/// A rank map as named on the command line.
 #[derive(Clone, Debug)]
 pub enum MapArg {
     RowMajor,
@@ -103,7 +103,7 @@ impl Place {
 }
 
 impl MapArg {
-    /// The value of `HOPBINE_RANK_MAP` that means the same.
+    /// The equivalent value of `HOPBINE_RANK_MAP`.
     pub fn as_setting(&self) -> &std::ffi::OsStr {
         match self {
             MapArg::RowMajor => "row-major".as_ref(),
@@ -116,7 +116,7 @@ impl MapArg {
     /// The rank map for a shape.
     ///
     /// # Errors
-    /// [`CliError::Read`] or [`CliError::RankMap`] for a file.
+    /// [`CliError::Read`] or [`CliError::RankMap`] for a file; [`CliError::Usage`] for `hosts`.
     pub fn read(&self, shape: &Shape) -> Result<RankMap, CliError> {
         match self {
             MapArg::RowMajor => Ok(RankMap::RowMajor),
@@ -135,7 +135,7 @@ impl MapArg {
     }
 }
 
-/// The number of ports, as it is named on the command line.
+/// The number of ports as given on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortsArg {
     Max,
@@ -144,7 +144,7 @@ pub enum PortsArg {
 }
 
 impl PortsArg {
-    /// The numbers that are meant on a shape.
+    /// The numbers of ports that the argument selects on a shape.
     pub fn counts(self, shape: &Shape) -> RangeInclusive<u32> {
         match self {
             PortsArg::Max => max_ports(shape)..=max_ports(shape),
@@ -168,7 +168,7 @@ impl FromStr for PortsArg {
     }
 }
 
-/// The schedule of an algorithm that must serve the request.
+/// The schedule of an algorithm for the request.
 ///
 /// # Errors
 /// [`CliError::Unserved`].
@@ -177,15 +177,15 @@ pub fn scheduled(algorithm: &Algorithm, request: &Request) -> Result<Schedule, C
     algorithm.schedule(request).map_err(unserved)
 }
 
-/// Most ports by default: the network interfaces of a node of Fugaku.
+/// Default limit of the number of ports: the network interfaces of a node of Fugaku.
 pub const DEFAULT_PORTS: u32 = 6;
 
-/// The ports of ranks on a shape if nothing is said: as many as it has directions, [`DEFAULT_PORTS`] at most.
+/// Default number of ports of ranks on a shape: one for each direction, at most [`DEFAULT_PORTS`].
 pub fn default_ports(shape: &Shape) -> u32 {
     max_ports(shape).min(DEFAULT_PORTS)
 }
 
-/// Most bytes of a text file: devices without an end must not fill the memory.
+/// Largest size of a text file in bytes, so that a device without an end does not fill the memory.
 const LONGEST: u64 = 1 << 30;
 
 /// Reads a text file.
@@ -204,13 +204,14 @@ pub fn read(path: &Path) -> Result<String, CliError> {
     text.map_err(|source| CliError::Read { path: path.to_owned(), source })
 }
 
-/// Reads a schedule, as from `plan --format schedule`, all plans of which this host can hold.
+/// Reads a schedule, as written by `plan --format schedule`, if this host has memory for all its plans.
 ///
 /// # Errors
-/// [`CliError`]: what [`read`] says, a line that is not right, or too many ranks.
+/// [`CliError`]: the errors of [`read`], an invalid line, or too many ranks.
 pub fn read_schedule(path: &Path) -> Result<Schedule, CliError> {
     let text = read(path)?;
-    // Reading it judges it, which takes memory and time for a large shape: that is refused before.
+    // Parsing a schedule also checks it, which takes memory and time for a large shape. So the shape is checked
+    // first.
     let shape = text.lines().find_map(|line| line.trim().strip_prefix("shape "));
     if let Some(shape) = shape.and_then(|shape| shape.trim().parse().ok()) {
         host::check_plans(&shape, true)?;
@@ -218,7 +219,7 @@ pub fn read_schedule(path: &Path) -> Result<Schedule, CliError> {
     text.parse().map_err(|error: TextError| CliError::text(path, error))
 }
 
-/// `all`, or one value.
+/// The word `all`, or one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllOr<T> {
     All,
@@ -233,10 +234,10 @@ impl<T: FromStr> FromStr for AllOr<T> {
     }
 }
 
-/// The first of the given algorithms that serves the request, and its schedule.
+/// The first of the candidates that supports the request, and its schedule.
 ///
 /// # Errors
-/// [`CliError`] naming algorithms that would serve it.
+/// [`CliError`], naming algorithms that support the request.
 pub fn first_served(
     collective: Collective,
     candidates: Vec<Algorithm>,
@@ -255,14 +256,14 @@ pub fn first_served(
     Err(unserved(collective, &name, error, &request.shape))
 }
 
-/// The error for an algorithm that does not serve a request, naming those that would.
+/// The error for an algorithm that does not support a request; names algorithms that do.
 pub fn unserved(
     collective: Collective,
     algorithm: &str,
     source: ScheduleError,
     shape: &Shape,
 ) -> CliError {
-    // Other algorithms are named only if the shape is what does not fit.
+    // Names other algorithms only if the shape is the reason.
     let of_shape = matches!(
         source,
         ScheduleError::Unserved { .. }

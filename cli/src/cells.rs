@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// What the column of that name says.
+/// Explanation of the column `in flight`.
 pub const IN_FLIGHT: &str =
     "In flight: most messages that a rank has under way at a time; -: no limit but the data.";
 
-/// One value: what programs get and what people see.
+/// One value, with its form for programs and its form for people.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub(super) value: Value,
@@ -33,7 +33,7 @@ impl Cell {
         Cell::new(count, count)
     }
 
-    /// What people see.
+    /// The form for people.
     pub fn shown(&self) -> &str {
         &self.shown
     }
@@ -74,27 +74,27 @@ impl Column {
         Column { is_number: true, ..Column::text(key, title) }
     }
 
-    /// A column of CSV and JSON only.
+    /// A column that only CSV and JSON have.
     pub const fn hidden(key: &'static str) -> Self {
         Column { in_table: false, ..Column::text(key, "") }
     }
 
-    /// Tables have it only if `shown`; CSV and JSON always.
+    /// Shows the column in tables only if `shown`; CSV and JSON always have it.
     pub const fn only_if(self, shown: bool) -> Self {
         Column { in_table: shown, ..self }
     }
 
-    /// Its texts may be wrapped where room is scarce.
+    /// The column's texts may be wrapped if the table is too wide.
     pub const fn wraps(self) -> Self {
         Column { width: Width { wraps: true, ..self.width }, ..self }
     }
 
-    /// Rows that come later need this many characters.
+    /// The column must have room for this many characters, for rows that are printed later.
     pub const fn expects(self, expected: usize) -> Self {
         Column { width: Width { expected, ..self.width }, ..self }
     }
 
-    /// Tables leave it out where room is scarce; columns with higher numbers go first.
+    /// The column is omitted if the table is too wide; columns with higher numbers are omitted first.
     pub const fn yields(self, yields: u8) -> Self {
         Column { width: Width { yields, ..self.width }, ..self }
     }

@@ -1,7 +1,6 @@
-//! Blocks of different sizes: by the distributions of the papers on irregular alltoalls, or from a
-//! file.
+//! Blocks of different sizes, from the distributions of the papers on irregular alltoalls or from a file.
 //!
-//! Every rank computes every size for itself, from the seed and the two ranks of the block.
+//! Every rank computes every size itself, from the seed and the two ranks of the block.
 
 use std::str::FromStr;
 
@@ -10,24 +9,23 @@ use hopbine_torus::collectives::Payload;
 
 use super::error::CliError;
 
-/// More elements have no sizes in bytes of 64 bits.
+/// Limit of the number of elements, so that sizes in bytes fit in 64 bits.
 pub(super) const MOST_ELEMENTS: u64 = 1 << 56;
 
-/// How the sizes of blocks are distributed, as parts of the largest (0 to 1).
+/// Distribution of the sizes of blocks, as fractions (0 to 1) of the largest block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CountsArg {
     /// Uniform.
     Uniform,
-    /// Normal around one half, with this standard deviation; cut off at 0 and 1.
+    /// Normal with mean 0.5 and this standard deviation, clamped to 0 and 1.
     Normal(f64),
-    /// A uniform number to this power: the higher it is, the rarer are large blocks.
+    /// A uniform number to this power: the higher the power, the rarer are large blocks.
     Power(f64),
     /// (1 / k) to this power, for a uniform k from 1 to the number of ranks.
     Zipf(f64),
     /// 1 with this probability, else 0.
     Sparse(f64),
-    /// As listed, in elements: a number for each rank, or for each pair (sender x receiver, the
-    /// receiver varying fastest).
+    /// Listed sizes in elements: one for each rank, or one for each pair (sender-major: the receiver varies fastest).
     Listed(&'static [u64]),
 }
 
@@ -67,7 +65,7 @@ pub(super) fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The numbers of a file, kept to the end of the program.
+/// Reads the numbers of a file; they stay allocated until the program ends.
 fn from_file(path: &str) -> Result<CountsArg, String> {
     let text = super::args::read(path.as_ref()).map_err(|error| {
         format!(
@@ -81,18 +79,18 @@ fn from_file(path: &str) -> Result<CountsArg, String> {
 }
 
 impl CountsArg {
-    /// The elements of `from`'s block for `to`, or of `from`'s one block if that is for nobody in
-    /// particular; at most `most` unless sizes are listed.
+    /// Elements of the block from rank `from` to rank `to`, or of the only block of `from` if `to` is None. At most
+    /// `most`, unless the sizes are listed.
     pub fn of(self, seed: u64, n_ranks: u32, most: usize, from: u32, to: Option<u32>) -> usize {
         let pair = u64::from(from) << 32 | u64::from(to.unwrap_or(u32::MAX));
         let first = mix(seed ^ mix(pair ^ 0x5eed));
-        // In (0, 1].
+        // Uniform in (0, 1].
         let unit = |random: u64| ((random >> 11) + 1) as f64 * f64::powi(2.0, -53);
         let u = unit(first);
         let part = match self {
             CountsArg::Uniform => u,
             CountsArg::Normal(deviation) => {
-                // Box and Muller.
+                // The Box-Muller transform.
                 let angle = std::f64::consts::TAU * unit(mix(first));
                 0.5 + deviation * (-2.0 * u.ln()).sqrt() * angle.cos()
             }
@@ -114,7 +112,7 @@ impl CountsArg {
         (part.clamp(0.0, 1.0) * most as f64).round() as usize
     }
 
-    /// The longest block, if a file says how long they are.
+    /// Elements of the longest block, if the sizes are listed.
     pub fn longest_listed(self) -> Option<u64> {
         match self {
             CountsArg::Listed(list) => list.iter().copied().max(),
@@ -122,7 +120,7 @@ impl CountsArg {
         }
     }
 
-    /// Refuses collectives without blocks, and lists that do not fit.
+    /// Refuses collectives without blocks, and lists with a wrong number of sizes.
     ///
     /// # Errors
     /// [`CliError::Usage`].
@@ -134,11 +132,11 @@ impl CountsArg {
         self.check(n_ranks, payload == Payload::Pairs).map_err(CliError::Usage)
     }
 
-    /// Checks that a list has as many numbers as are needed.
+    /// Checks that a list has one number for each rank or each pair.
     fn check(self, n_ranks: u32, is_for_pairs: bool) -> Result<(), String> {
         let CountsArg::Listed(list) = self else { return Ok(()) };
         let (n, found) = (n_ranks as usize, list.len());
-        // So that no sum of sizes in bytes, for all pairs of ranks, goes beyond 64 bits.
+        // The limit ensures that sums of sizes in bytes over all pairs of ranks fit in 64 bits.
         let all = list.iter().fold(0u64, |sum, &count| sum.saturating_add(count));
         if all.saturating_mul(u64::from(n_ranks)) > MOST_ELEMENTS {
             return Err(format!(

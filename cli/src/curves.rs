@@ -1,4 +1,4 @@
-//! Curves of measurements against size, on logarithmic axes, a chart for each collective.
+//! Curves of measurements against size, on logarithmic axes, with one chart for each collective.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::picture::{
     picture, words,
 };
 
-/// Pixels above a chart, for what it is of.
+/// Height in pixels of the heading of a chart.
 const HEAD: i32 = 24;
 
-/// A measurement: its value, and between which values that is.
+/// A measurement with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// The same as another figure, which may become smaller where this one grows.
+    /// Applies a conversion to the value and its range. The conversion may be decreasing.
     pub fn map(self, figure: impl Fn(f64) -> f64) -> Self {
         let ends = self.ends.map(&figure);
         let ends = [ends[0].min(ends[1]), ends[0].max(ends[1])];
@@ -48,11 +48,11 @@ impl Curve {
     }
 }
 
-/// Curves that can be told apart by their colours.
+/// Maximum number of curves, so that their colours can be distinguished.
 const MOST: usize = 12;
 
-/// Of too many curves those with the smallest values, on the geometric mean. Returns how many there were, if some are
-/// left out.
+/// Keeps the `MOST` curves with the smallest geometric means. Returns the original number of curves if some are
+/// dropped.
 pub fn smallest(curves: &mut Vec<Curve>) -> Option<usize> {
     let all = curves.len();
     let mean = |curve: &Curve| {
@@ -64,19 +64,19 @@ pub fn smallest(curves: &mut Vec<Curve>) -> Option<usize> {
     (all > MOST).then_some(all)
 }
 
-/// What is drawn on one pair of axes.
+/// The curves on one pair of axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What it is of.
+    /// Heading of the chart.
     pub of: String,
     pub curves: Vec<Curve>,
 }
 
-/// Draws charts, one below the other, with one legend. Curves of one name have one colour. `level`: a value of which
-/// there is a line from side to side.
+/// Draws charts one below the other with one legend. Curves with the same name have the same colour. `level` adds a
+/// horizontal line at this value.
 ///
 /// # Errors
-/// [`CliError::Write`], or [`CliError::Usage`] if there are no two sizes above 0.
+/// [`CliError::Write`], or [`CliError::Usage`] if no chart has two sizes above 0.
 pub fn draw(
     title: &str,
     meaning: &str,
@@ -97,7 +97,7 @@ pub fn draw(
     let legend = names.iter().enumerate();
     let legend =
         Legend(legend.map(|(number, name)| (colour(number), (*name).to_owned())).collect());
-    // Of a single one the title says what it is of.
+    // A single chart needs no heading: the title names its collective.
     let head = if charts.len() > 1 { HEAD } else { 0 };
     let height = charts.len() as i32 * (head + CHART) + 8 + legend.height();
     picture(path, title, height, |canvas, top| {
@@ -114,7 +114,7 @@ pub fn draw(
     })
 }
 
-/// Whether there are two sizes of which logarithms can be taken.
+/// Whether the chart has two different sizes above 0, which a logarithmic axis needs.
 fn has_range(chart: &Chart) -> bool {
     let mut sizes = chart.curves.iter().flat_map(|curve| &curve.points).map(|point| point.bytes);
     let first = sizes.find(|&bytes| bytes > 0);
@@ -139,7 +139,7 @@ fn one(
         let line = [(x.start, level), (x.end, level)];
         axes.draw_series(DashedLineSeries::new(line, 4, 4, INK.mix(0.6).stroke_width(1)))?;
     }
-    // The first above the others.
+    // In reverse order, so that the first curve is on top.
     for curve in chart.curves.iter().rev() {
         let number = names.iter().position(|name| *name == curve.name).unwrap_or(0);
         let points = points(curve);

@@ -1,4 +1,4 @@
-//! `hopbine env`: the environment variables, and what they are set to here.
+//! `hopbine env`: the environment variables, with their present values.
 
 use std::fmt::Write;
 
@@ -90,7 +90,7 @@ fn table(variables: &[&Variable]) -> Report {
     Report { about: vec![], heading, columns, rows: rows.collect(), notes: vec![] }
 }
 
-/// The reference page.
+/// The reference page of the documentation.
 fn page(variables: &[&Variable]) -> String {
     let mut page = "\
 # Environment variables

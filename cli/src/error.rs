@@ -1,4 +1,4 @@
-//! How a command ends: its outcomes and its errors.
+//! Outcomes and errors of a command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,74 +10,74 @@ use hopbine_torus::registry::UnknownAlgorithm;
 /// The outcome of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything was as it should be.
+    /// No fault was found.
     Well,
-    /// Something was found wrong, and shown.
+    /// A fault was found and reported.
     Wrong,
-    /// A program that was run ended with this status.
+    /// A program that the command ran ended with this exit status.
     Status(u8),
 }
 
-/// Why a command could not do its work.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The algorithm does not exist.
     #[error(transparent)]
     Algorithm(#[from] UnknownAlgorithm),
-    /// The algorithm does not serve the shape, the root or the number of ports.
+    /// The algorithm does not support the shape, the root or the number of ports.
     #[error("{algorithm} cannot perform {collective} here: {source}{served}")]
     Unserved {
         /// The collective.
         collective: hopbine_torus::Collective,
         /// The algorithm.
         algorithm: String,
-        /// What does not fit.
+        /// Which condition fails.
         source: Box<ScheduleError>,
-        /// Which algorithms would do, as a further clause; empty if that would not help.
+        /// A clause that names algorithms that support the request; empty if there are none to name.
         served: String,
     },
-    /// Arguments that do not go together.
+    /// Arguments that contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// A rank that the shape has not.
+    /// A rank that does not exist in the shape.
     #[error("rank {rank} does not exist: the shape {shape} has ranks 0 to {last}")]
     Rank {
-        /// The rank asked for.
+        /// The requested rank.
         rank: u32,
         /// The last rank.
         last: u32,
         /// The shape.
         shape: String,
     },
-    /// More memory than the host has.
+    /// The command needs more memory than the host has.
     #[error(
         "{what} need about {needed_mib} MiB of memory in this process, but {available_mib} MiB are \
          available; {instead}"
     )]
     Memory {
-        /// What needs it.
+        /// What needs the memory.
         what: String,
-        /// How much it needs.
+        /// Memory needed, in MiB.
         needed_mib: u64,
-        /// How much there is.
+        /// Memory available, in MiB.
         available_mib: u64,
-        /// What would do.
+        /// Advice: what to do instead.
         instead: &'static str,
     },
-    /// More of something than the host allows.
+    /// The command needs more of a resource than the host allows.
     #[error("{what} need {needed} {things}; this host allows {most} ({limit}); {instead}")]
     Host {
-        /// What needs them.
+        /// What needs the resource.
         what: String,
-        /// What is needed.
+        /// Name of the resource.
         things: &'static str,
-        /// How many are needed.
+        /// Number needed.
         needed: u64,
-        /// How many there can be.
+        /// Number that the host allows.
         most: u64,
-        /// Which limit it is.
+        /// Name of the limit.
         limit: &'static str,
-        /// What would do.
+        /// Advice: what to do instead.
         instead: &'static str,
     },
     /// The shape is too large for a legible picture, or cannot be drawn in a plane.
@@ -90,26 +90,26 @@ pub enum CliError {
         algorithm: String,
         /// Bytes of the vector or of all blocks.
         bytes: u64,
-        /// What failed.
+        /// The library's error.
         source: hopbine::Error,
     },
-    /// A rank map that does not fit.
+    /// A rank map that does not fit the shape.
     #[error("{}: {source}", path.display())]
     RankMap {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the map.
         source: RankMapError,
     },
     /// A shape that does not fit into a network.
     #[error(transparent)]
     Embedding(#[from] EmbeddingError),
-    /// A file whose text is not what it should be.
+    /// A file with invalid text.
     #[error("{}: {message}", path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the text.
         message: String,
     },
     /// The program of a job cannot be started.
@@ -117,16 +117,16 @@ pub enum CliError {
     Start {
         /// The program.
         program: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// What each rank knows to have failed on a rank, so that none has to leave for the others to learn of it.
+    /// An error of one rank that all ranks know, so that no rank must leave before the others learn of it.
     #[error(transparent)]
     Agreed(Box<CliError>),
     /// The world cannot be joined.
     #[error(transparent)]
     World(#[from] hopbine::Error),
-    /// A benchmark, or what it needs, has failed.
+    /// A benchmark has failed, or one of its tools.
     #[error("{0}")]
     Bench(String),
     /// A file that cannot be read.
@@ -134,7 +134,7 @@ pub enum CliError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// A file that cannot be written.
@@ -142,7 +142,7 @@ pub enum CliError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
     /// Standard output cannot be written.
@@ -151,12 +151,13 @@ pub enum CliError {
 }
 
 impl CliError {
-    /// A file whose text is not what it should be.
+    /// The error for a file with invalid text.
     pub fn text(path: &Path, message: impl ToString) -> Self {
         CliError::Text { path: path.to_owned(), message: message.to_string() }
     }
 
-    /// 2 for a request that cannot be, 1 for one that failed.
+    /// The exit status: 2 for an invalid request, 1 for one that failed, 126 and 127 for a program that did not
+    /// start.
     pub fn exit_status(&self) -> u8 {
         match self {
             CliError::Output(_)
@@ -165,7 +166,7 @@ impl CliError {
             | CliError::Bench(_)
             | CliError::World(_) => 1,
             CliError::Agreed(error) => error.exit_status(),
-            // As shells have it.
+            // Statuses 126 and 127 as in shells.
             CliError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             CliError::Start { .. } => 126,
             _ => 2,

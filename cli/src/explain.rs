@@ -1,5 +1,5 @@
-//! `hopbine explain`: what the library chooses for a call, by which row of which table, what else there is, and what
-//! nothing is below.
+//! `hopbine explain`: the algorithm that the library chooses for a call, the row of the decision table that chooses
+//! it, the alternatives, and lower bounds.
 
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ fn report(args: &Args, tuning: &Tuning, machine: &Machine, ports: u32) -> Result
     let kind = (collective, Knowledge::Known);
     let found = tuning.find(kind, (torus, &of), bytes / blocks, ports);
     let choice = found.on(collective, torus, &of);
-    // The model knows of networks only.
+    // The model covers networks only, not the memory of a host.
     let is_modelled = tuning.table().wire() == Wire::Network;
     let mut others = registry::algorithms(collective);
     others.retain(|other| other.name != choice.algorithm.name);

@@ -1,5 +1,5 @@
-//! `hopbine generate`: man pages, completions for shells and the reference page, from the command's
-//! own description of itself.
+//! `hopbine generate`: man pages, shell completions and the reference page, generated from clap's definition of the
+//! command line.
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// A page for the command, and one for each of its commands.
+/// Writes a page for the command and one for each subcommand.
 fn manual(mut command: Command, directory: &Path) -> Result<(), CliError> {
     command.build();
     let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
@@ -78,10 +78,11 @@ fn manual(mut command: Command, directory: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// An argument that as many commands have is described once, if no other has its name.
+/// An argument that at least this many subcommands share is described once, unless another argument has the same
+/// name.
 const COMMON: usize = 2;
 
-/// The reference page: what commands have in common, then a section for each, with a table of its arguments.
+/// The reference page: the arguments that subcommands share, then a section for each, with a table of its arguments.
 fn page(mut command: Command) -> String {
     command.build();
     let commands: Vec<Section> = (command.get_subcommands())
@@ -132,7 +133,7 @@ fn table(rows: &[&Row]) -> String {
     format!("| argument | meaning |\n| --- | --- |\n{lines}")
 }
 
-/// A command's part of the page.
+/// A subcommand's section of the page.
 struct Section {
     name: String,
     about: String,

@@ -1,8 +1,7 @@
-//! What the host can give: memory, threads, processes, open files.
+//! Limits of the host: memory, threads, processes, open files.
 //!
-//! Emulated ranks and the checker hold everything in one process, so a request may need more than
-//! the host has, and the host would kill the process without a message. The command therefore
-//! compares requests with the limits before anything starts.
+//! Emulated ranks and the checker run in one process. If a request needs more than the host has, the host kills the
+//! process without a message. Therefore the command compares requests with the limits first.
 
 use std::path::Path;
 
@@ -11,10 +10,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::error::CliError;
 
-/// Refuses work that needs more memory than there is.
+/// Refuses work that needs more memory than is available.
 ///
 /// # Errors
-/// [`CliError::Memory`] saying what would help.
+/// [`CliError::Memory`], with advice.
 pub fn check_memory(what: String, needed: u64, instead: &'static str) -> Result<(), CliError> {
     match available_memory() {
         Some(available) if needed > available => Err(CliError::Memory {
@@ -27,13 +26,13 @@ pub fn check_memory(what: String, needed: u64, instead: &'static str) -> Result<
     }
 }
 
-/// Bytes for each node of a shape's longest dimension that its plans take while they are made, as measured
-/// on rings of a million nodes.
+/// Bytes that plans need while they are generated, for each node of the shape's longest dimension; measured on rings
+/// of a million nodes.
 const PER_NODE_OF_A_RING: u64 = 700;
-/// Bytes for each rank where all of them are looked at.
+/// Bytes for each rank if the plans of all ranks are needed.
 const PER_RANK: u64 = 1000;
 
-/// Refuses shapes whose plans need more memory than there is: one rank's, or those of `all` ranks.
+/// Refuses shapes whose plans, of one rank or of `all` ranks, need more memory than is available.
 ///
 /// # Errors
 /// [`CliError::Memory`].
@@ -45,8 +44,8 @@ pub fn check_plans(shape: &Shape, all: bool) -> Result<(), CliError> {
     check_memory(what, needed, "use a smaller torus, or one of more dimensions")
 }
 
-/// Bytes that this process can get at most, where the host says so: what is free, or what its control
-/// groups and `ulimit -v` allow.
+/// Bytes that this process can allocate, if the host reports it: the minimum of free memory and the limits of control
+/// groups and `ulimit -v`.
 fn available_memory() -> Option<u64> {
     let limits = [control_groups("memory.max"), getrlimit(Resource::As).current];
     limits.into_iter().chain([free_memory()]).flatten().min()
@@ -56,24 +55,24 @@ fn free_memory() -> Option<u64> {
     Some(meminfo("MemAvailable")? * 1024)
 }
 
-/// A number that the kernel tells of memory, in its unit, which is KiB for all that are no counts.
+/// A number of `/proc/meminfo` in the kernel's unit: KiB, except for counts.
 pub fn meminfo(name: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Threads and processes left free for other programs.
+/// Threads and processes that are left for other programs.
 const OTHER_TASKS: u64 = 200;
-/// Mappings of a thread: stack, guard and the like, as measured with 1024 threads.
+/// Memory mappings of a thread (stack, guard and others), as measured with 1024 threads.
 const MAPS_PER_THREAD: u64 = 5;
-/// Mappings of everything else in this process.
+/// Memory mappings of the rest of this process.
 const OTHER_MAPS: u64 = 2000;
 
 /// Refuses more threads in this process than the host allows.
 ///
 /// # Errors
-/// [`CliError::Host`] naming the limit.
+/// [`CliError::Host`], naming the limit.
 pub fn check_threads(what: &str, threads: u64, instead: &'static str) -> Result<(), CliError> {
     check_tasks(what, threads, instead)?;
     let maps = number("/proc/sys/vm/max_map_count");
@@ -84,7 +83,7 @@ pub fn check_threads(what: &str, threads: u64, instead: &'static str) -> Result<
 /// Refuses more threads and processes than the host allows.
 ///
 /// # Errors
-/// [`CliError::Host`] naming the limit.
+/// [`CliError::Host`], naming the limit.
 pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), CliError> {
     let limits = [
         ("kernel.pid_max", number("/proc/sys/kernel/pid_max")),
@@ -99,16 +98,15 @@ pub fn check_tasks(what: &str, tasks: u64, instead: &'static str) -> Result<(), 
     Ok(())
 }
 
-/// Refuses more open files than this process may have, after raising its own limit as far as it
-/// goes.
+/// Refuses more open files than this process may have, after raising its own limit as far as permitted.
 ///
 /// # Errors
-/// [`CliError::Host`] naming the limit.
+/// [`CliError::Host`], naming the limit.
 pub fn check_files(what: &str, files: u64, instead: &'static str) -> Result<(), CliError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|most| most < files) {
         let current = Some(maximum.map_or(files, |most| most.min(files)));
-        // If it fails, the limit stays, and is found below.
+        // If this fails, the unchanged limit is checked below.
         let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
     }
     within(what, "open files", files, getrlimit(Resource::Nofile).current, "ulimit -n", instead)
@@ -135,14 +133,14 @@ fn number(file: impl AsRef<Path>) -> Option<u64> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The least limit of that name that this process's control group and those around it have (version 2).
+/// The smallest value of a limit in this process's control group and its ancestors (version 2).
 fn control_groups(limit: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     least(Path::new("/sys/fs/cgroup"), group, limit)
 }
 
-/// The least number in the files of that name from `group` up to `root`; `max` is none.
+/// The smallest number in the files of that name from `group` up to `root`; `max` means no limit.
 fn least(root: &Path, group: &str, file: &str) -> Option<u64> {
     let group = root.join(group.trim_start_matches('/'));
     let groups = group.ancestors().take_while(|group| group.starts_with(root));

@@ -1,4 +1,4 @@
-//! `hopbine info`: what hopbine finds on this machine, and what it would do with it.
+//! `hopbine info`: the environment that hopbine finds on this machine, and how it would use it.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ enum Format {
     Json,
 }
 
-/// How the flat buffer's ranks are grouped, behind a text about it.
+/// A clause about the groups of a flat buffer's ranks; empty without groups.
 pub fn in_groups(n: usize) -> String {
     match n {
         0 => String::new(),
@@ -156,7 +156,7 @@ impl Lines {
     }
 }
 
-/// Their numbers, or that there are none.
+/// The numbers of the TNIs, or `none`.
 fn tnis(numbers: &[u16]) -> String {
     if numbers.is_empty() { "none".to_owned() } else { joined(numbers, " ") }
 }

@@ -1,4 +1,4 @@
-//! `hopbine list`: the registry as a table.
+//! `hopbine list`: the registry of algorithms as a table.
 
 use hopbine_torus::bounds::{LeastTraffic, Links};
 use hopbine_torus::plan::Schedule;
@@ -36,7 +36,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// What no algorithm does better on a shape, if all are of one collective.
+/// A note with the lower bounds for a collective on a shape; None if the algorithms are of several collectives.
 fn bounds_note(algorithms: &[Algorithm], shape: &Shape) -> Option<String> {
     let collective = algorithms.first()?.collective;
     if algorithms.iter().any(|other| other.collective != collective) {

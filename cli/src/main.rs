@@ -1,11 +1,10 @@
 //! The `hopbine` command: list, plan, check and run collectives from a shell.
 //!
-//! This room parses arguments, calls the other wings and shows what they return. It holds no
-//! algorithm and no engine logic. Data go to standard output (or `-o FILE`), remarks and
-//! progress to standard error.
+//! The command parses arguments, calls the other crates and shows their results. It contains no algorithm and no
+//! engine logic. Results go to standard output (or `-o FILE`), remarks and progress to standard error.
 //!
-//! Exit status: 0 all is well, 1 something was found wrong (or could not be written), 2 the
-//! command line asks for what does not exist; `launch` ends as its program does.
+//! Exit status: 0 for success, 1 if a check failed or the output could not be written, 2 for an invalid request;
+//! `launch` returns the status of its program.
 
 mod args;
 mod bench;
@@ -97,7 +96,7 @@ enum Command {
     Generate(generate::Args),
 }
 
-/// Parses the command line, does what it says and turns the outcome into an exit status.
+/// Parses the command line, runs the subcommand and converts its outcome to an exit status.
 fn main() -> ExitCode {
     #[cfg(feature = "mpi")]
     hopbine_mpi::provide();
@@ -128,7 +127,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Wrong) => ExitCode::from(1),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
-        // Whoever reads our output has read enough (`| head`).
+        // The reader of the output has closed it, as in `| head`.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }

@@ -1,5 +1,5 @@
-//! Options for the numbers in shapes and algorithms' names: ranks on a node, leaders, groups, radices
-//! and messages at a time.
+//! Options for the numbers in shapes and in algorithms' names: ranks on a node, leaders, groups, radices and the
+//! batch size of messages.
 
 use hopbine_torus::{Algorithm, Collective, Shape, registry};
 
@@ -26,18 +26,17 @@ pub struct Numbers {
     block_count: Option<u32>,
 }
 
-/// The families that take a number behind their names. A name that begins with another one comes
-/// first.
+/// The families of algorithms whose names take a number. A name that has another one as its prefix comes first.
 const LEADERS: &[&str] = &["multi-leader-node-aware", "multi-leader"];
 const GROUP: &[&str] = &["locality-aware"];
 const RADIX: &[&str] =
     &["knomial", "multiplying", "kring", "bruck", "parlinna-staggered", "parlinna"];
 
 impl Numbers {
-    /// The shape with the ranks of each node.
+    /// The shape with `--per-node` applied.
     ///
     /// # Errors
-    /// [`CliError::Usage`] if it has a node axis already, or can have none.
+    /// [`CliError::Usage`] if the shape has a node axis already, or cannot have one.
     pub fn shape(&self, torus: Shape) -> Result<Shape, CliError> {
         let Some(per_node) = self.per_node else { return Ok(torus) };
         torus.with_ranks_per_node(per_node).map_err(|error| {
@@ -45,11 +44,11 @@ impl Numbers {
         })
     }
 
-    /// The algorithm of that name, or all of a collective, with the numbers given put into the names
-    /// that take them.
+    /// The algorithm with this name, or all algorithms of a collective; the options' numbers are inserted into the
+    /// names that take them.
     ///
     /// # Errors
-    /// [`CliError`] if the algorithm does not exist, or none takes a number given.
+    /// [`CliError`] if the algorithm does not exist, or if no algorithm takes one of the numbers.
     pub fn algorithms(
         &self,
         collective: Collective,
@@ -104,10 +103,10 @@ impl Numbers {
         names.iter().map(|name| Ok(registry::find(collective, name)?)).collect()
     }
 
-    /// The algorithms of a collective that serve a shape; a note names the others.
+    /// The algorithms of a collective that support a shape; a note names the other algorithms.
     ///
     /// # Errors
-    /// [`CliError`] if none takes a number given.
+    /// [`CliError`] if no algorithm takes one of the numbers.
     pub fn serving(
         &self,
         collective: Collective,
@@ -126,7 +125,7 @@ impl Numbers {
         Ok(serving)
     }
 
-    /// True if a number is for algorithms, not for the shape.
+    /// Whether an option other than `--per-node` is given.
     pub fn are_of_algorithms(&self) -> bool {
         [self.leaders, self.group, self.radix, self.block_count].iter().any(Option::is_some)
     }

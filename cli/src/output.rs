@@ -1,4 +1,4 @@
-//! Where output goes: standard output, at once; or a file that is written whole or not at all.
+//! Output to standard output, unbuffered, or to a file that is written completely or not at all.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, IsTerminal, Write};
@@ -22,28 +22,28 @@ pub struct OutputArg {
 }
 
 impl OutputArg {
-    /// Output to a file.
+    /// Output to the file `path`.
     pub fn to(path: &Path) -> Self {
         OutputArg { file: Some(path.to_owned()), page: None }
     }
 
-    /// The same as a page, which people read where no terminal says its width.
+    /// The same output as a page: limits the width of lines even without a terminal.
     pub fn page(self) -> Self {
         OutputArg { page: Some(100), ..self }
     }
 
-    /// Whether it is a file.
+    /// Whether the output goes to a file.
     pub fn is_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The file, if it is one.
+    /// The path of the file; None for standard output.
     pub fn path(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Characters that fit on a line: of the terminal, or what the environment's `COLUMNS` says.
-    /// `None` if there is no limit.
+    /// Width of a line in characters: for a file the page's; else `COLUMNS` of the environment, the terminal's width,
+    /// or the page's. `None` for no limit.
     pub fn width(&self) -> Option<usize> {
         if self.file.is_some() {
             return self.page;
@@ -52,7 +52,7 @@ impl OutputArg {
         said().or_else(|| io::stdout().is_terminal().then(terminal_width).flatten()).or(self.page)
     }
 
-    /// Opens it.
+    /// Opens the output.
     ///
     /// # Errors
     /// [`CliError::Write`].
@@ -66,7 +66,7 @@ impl OutputArg {
         }
     }
 
-    /// Writes a whole text.
+    /// Writes a complete text.
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
@@ -82,7 +82,7 @@ fn terminal_width() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
-/// Output that is open.
+/// An open output.
 pub struct Sink(Kind);
 
 enum Kind {
@@ -91,7 +91,7 @@ enum Kind {
 }
 
 impl Sink {
-    /// Writes a piece of text; on standard output it is seen at once.
+    /// Writes a piece of text; standard output is flushed.
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
@@ -109,8 +109,8 @@ impl Sink {
         }
     }
 
-    /// Puts a file in its place. Where that fails the text goes to standard output: it may have taken
-    /// hours.
+    /// Completes the output. If the file cannot be replaced, the text goes to standard output, since it may have
+    /// taken hours to compute.
     ///
     /// # Errors
     /// [`CliError::Write`].
@@ -118,7 +118,7 @@ impl Sink {
         let Kind::File(replacement, path) = self.0 else { return Ok(()) };
         replacement.finish().map_err(|source| {
             if let Replacement::Whole { text, .. } = &replacement {
-                // The error that is reported is the file's.
+                // The error of the file is the one that is reported.
                 let _ = io::stdout().lock().write_all(text);
             }
             CliError::Write { path, source }
@@ -126,16 +126,16 @@ impl Sink {
     }
 }
 
-/// How a path is written.
+/// How a file is written.
 enum Replacement {
-    /// The text is kept until it is whole, so that an interrupt leaves nothing behind; then it is
-    /// written beside the path and renamed onto it.
+    /// The text is collected first, so that an interrupted command changes nothing; then it is written to a file in
+    /// the same directory, which is renamed to the path.
     Whole { text: Vec<u8>, target: PathBuf, before: Option<Before> },
-    /// What is at the path is no regular file (a device, a pipe): it is written to and stays.
+    /// The path is a device or a pipe, not a regular file: the text is written to it directly.
     Through(File),
 }
 
-/// What a file that is replaced hands on.
+/// Attributes of the old file that the new file inherits.
 struct Before {
     permissions: Permissions,
     owner: u32,
@@ -144,8 +144,8 @@ struct Before {
 
 impl Replacement {
     fn begin(path: &Path) -> io::Result<Self> {
-        // What a link points at is replaced, never the link. What has no path of its own (a pipe behind
-        // /dev/stdout, say) is written to through the link.
+        // A link stays; its target is replaced. A target without a path of its own (a pipe behind /dev/stdout, say)
+        // is written to through the link.
         let (target, before) = match std::fs::symlink_metadata(path) {
             Ok(found) if found.is_symlink() => {
                 let found = path.metadata()?;
@@ -159,12 +159,13 @@ impl Replacement {
         if before.as_ref().is_some_and(Metadata::is_dir) {
             return Err(io::Error::other("it is a directory"));
         }
-        // What has been written to a standard stream so far stays: a file behind /dev/stdout is not replaced.
+        // If the path is a standard stream, such as /dev/stdout, its file keeps its earlier contents and is not
+        // replaced.
         if let Some(stream) = before.as_ref().and_then(standard_stream) {
             return Ok(Replacement::Through(stream?));
         }
         if before.is_some() {
-            // A file that may not be written is not replaced either.
+            // A file without write permission is not replaced.
             let file = File::options().write(true).open(&target)?;
             if !file.metadata()?.is_file() {
                 return Ok(Replacement::Through(file));
@@ -199,21 +200,21 @@ impl Replacement {
 
     fn finish(&self) -> io::Result<()> {
         let Replacement::Whole { text, target, before } = self else { return Ok(()) };
-        // A new file's mode is the process's to decide, an old one's stays. In the same directory:
-        // a rename does not cross file systems.
+        // The mode of a new file comes from the umask; an old file keeps its mode. Created in the same directory,
+        // since a rename does not cross file systems.
         let mut file = tempfile::Builder::new()
             .prefix(".hopbine-")
             .suffix(".part")
             .permissions(Permissions::from_mode(if before.is_some() { 0o600 } else { 0o666 }))
             .tempfile_in(directory_of(target))?;
         if let Some(before) = before {
-            // Root may give the file back to its owner; others replace it by one of their own.
+            // Only root may restore the owner; for other users the file becomes their own.
             let _ = fchown(file.as_file(), Some(before.owner), Some(before.group));
             file.as_file().set_permissions(before.permissions.clone())?;
         }
         file.write_all(text)?;
         file.as_file().sync_all()?;
-        // What has come there meanwhile is not replaced either.
+        // Something other than a regular file that has appeared at the path in the meantime is not replaced.
         if std::fs::symlink_metadata(target).is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::other("it was not a regular file any more at the end"));
         }
@@ -222,7 +223,7 @@ impl Replacement {
     }
 }
 
-/// Standard output or standard error, if that is what is found at a path.
+/// A duplicate of standard output or standard error, if the path refers to one of them.
 fn standard_stream(found: &Metadata) -> Option<io::Result<File>> {
     let duplicate = |stream: BorrowedFd<'_>| stream.try_clone_to_owned().map(File::from);
     let is_it = |file: &io::Result<File>| {
@@ -233,7 +234,7 @@ fn standard_stream(found: &Metadata) -> Option<io::Result<File>> {
     [out.as_fd(), error.as_fd()].into_iter().map(duplicate).find(is_it)
 }
 
-/// Whether this process may make files in a directory.
+/// Whether this process may create files in a directory.
 fn may_be_written(directory: &Path) -> bool {
     let wanted = Access::WRITE_OK | Access::EXEC_OK;
     accessat(CWD, directory, wanted, AtFlags::EACCESS).is_ok()
@@ -302,7 +303,7 @@ mod tests {
         assert!(std::fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
     }
 
-    /// `-o /dev/stdout` in a pipe, and the shell's `-o >(program)`.
+    /// As with `-o /dev/stdout` in a pipe, and with the shell's `-o >(program)`.
     #[test]
     fn a_link_to_a_pipe_without_a_path_is_written_through() {
         let (mut reader, writer) = io::pipe().unwrap();
@@ -336,7 +337,7 @@ mod tests {
         assert_eq!(entries(directory.path()), 1);
     }
 
-    /// Output that is not finished, as after an error in the middle, changes nothing.
+    /// Output that is not finished, for instance after an error, changes nothing.
     #[test]
     fn what_is_not_finished_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The style of pictures: SVG of a width that fits a page, on a background of its own.
+//! Common style of pictures: SVG as wide as a page, with an opaque background.
 
 use std::error::Error;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use crate::error::CliError;
 use crate::output::OutputArg;
 use hopbine_torus::sizes;
 
-/// Pixels.
+/// Width of a picture and other lengths in pixels.
 pub const WIDTH: i32 = 800;
 pub const MARGIN: i32 = 16;
 const TITLE_LINE: i32 = 20;
 const LEGEND_LINE: i32 = 18;
-/// Of a letter, at least as much as it takes in common fonts, as a part of the font's size.
+/// Upper bound of the mean width of a letter in common fonts, as a fraction of the font size.
 const LETTER: f64 = 0.52;
-/// The size of texts, and of titles.
+/// Font sizes of texts and of titles in pixels.
 pub const FONT: i32 = 13;
 const TITLE: i32 = 16;
 
@@ -28,7 +28,7 @@ pub const INK: RGBColor = RGBColor(31, 41, 51);
 pub const FAINT: RGBColor = RGBColor(97, 110, 124);
 pub const GRID: RGBColor = RGBColor(221, 226, 231);
 
-/// Colours that are told apart (after Paul Tol's and Okabe and Ito's sets).
+/// Colours that are easy to distinguish (after the sets of Paul Tol and of Okabe and Ito).
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -44,26 +44,26 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(17, 119, 51),
 ];
 
-/// The colour with a number.
+/// The colour of curve `number`.
 pub fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// Between two colours: the first at 0, the second at 1.
+/// Interpolates two colours: `a` at 0, `b` at 1.
 pub fn between(a: RGBColor, b: RGBColor, at: f64) -> RGBColor {
     let mix =
         |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * at.clamp(0.0, 1.0)) as u8;
     RGBColor(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// Along a scale of colours: the first at 0, the last at 1.
+/// Interpolates a scale of colours: the first at 0, the last at 1.
 pub fn along(stops: &[RGBColor], at: f64) -> RGBColor {
     let at = at.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
     let low = (at as usize).min(stops.len() - 2);
     between(stops[low], stops[low + 1], at - low as f64)
 }
 
-/// Black or white, whichever is read better on a colour.
+/// The text colour, dark or white, that is more legible on a colour.
 pub fn on(RGBColor(r, g, b): RGBColor) -> RGBColor {
     let light = 0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b);
     if light > 150.0 { INK } else { WHITE }
@@ -72,8 +72,8 @@ pub fn on(RGBColor(r, g, b): RGBColor) -> RGBColor {
 pub type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub type Drawn = Result<(), Box<dyn Error>>;
 
-/// Writes a picture of a title and `height` pixels below it, which `draw` fills from the row on that it is
-/// given.
+/// Writes a picture with a title and an area of `height` pixels below it, which `draw` fills; `draw` gets the first
+/// pixel row of the area.
 ///
 /// # Errors
 /// [`CliError::Write`].
@@ -102,19 +102,20 @@ pub fn picture(
     OutputArg::to(path).write(&text)
 }
 
-/// A text below a picture, in lines of its width.
+/// Breaks a text below a picture into lines that fit its width.
 pub fn note_lines(text: &str) -> Vec<String> {
     wrapped(text, (f64::from(WIDTH - 2 * MARGIN) / (f64::from(FONT) * LETTER)) as usize)
 }
 
-/// A text in as few lines of at most so many letters as its words allow, and of these as equal ones.
+/// Breaks a text into the smallest possible number of lines of at most `letters` letters, with the lines as equal as
+/// possible.
 fn balanced(text: &str, letters: usize) -> Vec<String> {
     let fewest = wrapped(text, letters).len();
     let mut narrower = (1..=letters).map(|letters| wrapped(text, letters));
     narrower.find(|lines| lines.len() <= fewest).unwrap_or_default()
 }
 
-/// A text in lines of at most so many letters, if its words allow.
+/// Breaks a text into lines of at most `letters` letters; only words longer than this exceed the limit.
 fn wrapped(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -129,13 +130,13 @@ fn wrapped(text: &str, letters: usize) -> Vec<String> {
     lines
 }
 
-/// How a text stands at its place.
+/// Style and alignment of a text.
 pub struct Style {
     pub size: i32,
     pub colour: RGBColor,
     pub h: HPos,
     pub v: VPos,
-    /// Upwards.
+    /// Rotated, so that it reads upwards.
     pub turned: bool,
 }
 
@@ -152,7 +153,7 @@ pub fn words(canvas: &Canvas<'_>, text: &str, at: (i32, i32), style: &Style) -> 
     Ok(canvas.draw(&Text::new(text.to_owned(), at, font.pos(Pos::new(style.h, style.v))))?)
 }
 
-/// The pixels that a text takes at most.
+/// Upper bound of the width of a text in pixels.
 pub fn width_of(text: &str) -> i32 {
     (text.chars().count() as f64 * f64::from(FONT) * LETTER).ceil() as i32
 }
@@ -162,12 +163,12 @@ pub fn fill(canvas: &Canvas<'_>, x: Range<i32>, y: Range<i32>, colour: RGBColor)
     Ok(canvas.draw(&Rectangle::new([(x.start, y.start), (x.end, y.end)], colour.filled()))?)
 }
 
-/// The edge of a rectangle.
+/// The outline of a rectangle.
 pub fn edge(canvas: &Canvas<'_>, x: Range<i32>, y: Range<i32>, colour: RGBColor) -> Drawn {
     Ok(canvas.draw(&Rectangle::new([(x.start, y.start), (x.end, y.end)], colour))?)
 }
 
-/// Colours with their names, in columns.
+/// A legend: colours with their names, in columns.
 pub struct Legend(pub Vec<(RGBColor, String)>);
 
 impl Legend {
@@ -176,12 +177,12 @@ impl Legend {
         ((WIDTH - 2 * MARGIN) / (widest + 36)).clamp(1, self.0.len().max(1) as i32)
     }
 
-    /// Pixels.
+    /// Height in pixels.
     pub fn height(&self) -> i32 {
         (self.0.len() as i32 + self.columns() - 1) / self.columns() * LEGEND_LINE
     }
 
-    /// Draws it from a row of pixels on. What does not fit the width is cut.
+    /// Draws the legend from pixel row `top` on. Names that are too long are cut.
     pub fn draw(&self, canvas: &Canvas<'_>, top: i32) -> Drawn {
         let columns = self.columns();
         let width = (WIDTH - 2 * MARGIN) / columns;
@@ -200,7 +201,7 @@ impl Legend {
     }
 }
 
-/// A bar of colours from 0 to 1, with what its ends mean.
+/// Draws a bar of colours from 0 to 1, with labels at both ends.
 pub fn colour_bar(
     canvas: &Canvas<'_>,
     top: i32,
@@ -224,35 +225,35 @@ pub fn colour_bar(
     words(canvas, high, (right + 6, top + 9), &style(HPos::Left))
 }
 
-/// The range of positive values on a logarithmic axis, with some room at both ends.
+/// The range of positive values for a logarithmic axis, extended by the factors `low` and `high`.
 pub fn log_range(values: impl Iterator<Item = f64>, low: f64, high: f64) -> Range<f64> {
     let ends = values.fold((f64::INFINITY, 0.0f64), |(a, b), value| (a.min(value), b.max(value)));
     ends.0 * low..ends.1 * high
 }
 
-/// The height of a chart, pixels.
+/// Height of a chart in pixels.
 pub const CHART: i32 = 420;
 
-/// Something on logarithmic axes.
+/// A chart with two logarithmic axes.
 pub type Chart<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
 
-/// One of two logarithmic axes.
+/// A logarithmic axis.
 pub struct Axis<'a> {
-    /// From where to where.
+    /// Smallest and largest value.
     pub range: Range<f64>,
-    /// What is written beside it.
+    /// Label of the axis.
     pub meaning: &'a str,
-    /// Lines are at whole powers of this.
+    /// Grid lines are at integer powers of this base.
     pub base: f64,
-    /// What numbers look like; `None`: there are neither lines nor numbers.
+    /// Formats a number; `None` for neither grid lines nor numbers.
     pub number: Option<&'a dyn Fn(&f64) -> String>,
 }
 
-/// Logarithmic axes, so many pixels high, from a row of pixels on.
+/// Draws two logarithmic axes, `height` pixels high, from pixel row `top` on.
 ///
 /// # Errors
-/// As what is drawn.
+/// The errors of the drawing library.
 pub fn log_log<'a, 'b>(
     canvas: &Canvas<'b>,
     (top, height): (i32, i32),
@@ -287,11 +288,11 @@ where
     Ok(chart)
 }
 
-/// Axes of sizes, and of what is written beside them, from a row of pixels on; `has_rows`: with lines and numbers
-/// at whole powers of ten.
+/// Draws axes for values against sizes, from pixel row `top` on. With `has_rows`, the value axis has grid lines and
+/// numbers at integer powers of ten.
 ///
 /// # Errors
-/// As what is drawn.
+/// The errors of the drawing library.
 pub fn against_size<'a, 'b>(
     canvas: &Canvas<'b>,
     top: i32,
@@ -308,7 +309,7 @@ where
     log_log(canvas, (top, CHART), x, Axis { range: y, meaning, base: 10.0, number })
 }
 
-/// A number for an axis: without a tail of digits, nor of zeros.
+/// Formats a number of an axis with few digits and no trailing zeros.
 pub fn axis_number(value: &f64) -> String {
     crate::cells::decimal(*value, if *value < 0.1 { 6 } else { 2 })
 }

@@ -1,5 +1,4 @@
-//! How far a command is, on standard error: a bar where someone watches; elsewhere nothing, or a line
-//! now and then.
+//! Progress of a command on standard error: a bar on a terminal, otherwise nothing or a line from time to time.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -8,13 +7,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often a line says how far it is.
+/// Interval between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// A bar over `total` items of `what`, hidden unless standard error is a terminal.
+/// A progress bar over `total` items of the task `what`, hidden unless standard error is a terminal.
 ///
-/// It appears with the first item and vanishes when dropped, so that no trace is left
-/// between the lines of output.
+/// The bar appears with the first item and vanishes when dropped, so that it leaves no trace between lines of output.
 pub fn bar(total: u64, what: &str) -> Bar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(8));
     let template = "{prefix} [{wide_bar}] {pos}/{len} {msg} ({elapsed}, {eta} left)";
@@ -26,8 +24,8 @@ pub fn bar(total: u64, what: &str) -> Bar {
     Bar { bar, lines: None }
 }
 
-/// A [`bar`] of what takes minutes and prints nothing meanwhile: where the bar is hidden, a line every ten
-/// seconds stands for it, so that a log shows that it goes on.
+/// A [`bar`] for a task that takes minutes without output. If the bar is hidden, a line every ten seconds replaces
+/// it, so that a log shows progress.
 pub fn bar_or_lines(total: u64, what: &str) -> Bar {
     let mut bar = bar(total, what);
     if bar.bar.is_hidden() {
@@ -36,19 +34,19 @@ pub fn bar_or_lines(total: u64, what: &str) -> Bar {
     bar
 }
 
-/// A bar that clears itself.
+/// A progress bar that clears itself when dropped.
 pub struct Bar {
     bar: ProgressBar,
     lines: Option<Lines>,
 }
 
 impl Bar {
-    /// Says what is being worked on.
+    /// Sets the message about the current item.
     pub fn say(&self, message: &str) {
         self.bar.set_message(message.to_owned());
     }
 
-    /// Adds `n` items to those that are to be done.
+    /// Adds `n` items to the total.
     pub fn expect(&self, n: u64) {
         self.bar.inc_length(n);
     }
@@ -58,7 +56,7 @@ impl Bar {
         self.bar.suspend(f)
     }
 
-    /// Counts `n` items as done.
+    /// Marks `n` items as done.
     pub fn advance(&self, n: u64) {
         self.bar.inc(n);
     }
@@ -71,7 +69,7 @@ impl Drop for Bar {
     }
 }
 
-/// A thread that writes a line now and then until this is dropped; nothing is written after that.
+/// A thread that writes a progress line from time to time. After this is dropped, nothing more is written.
 struct Lines {
     over: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -84,7 +82,7 @@ impl Lines {
         let thread = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || write_lines(&bar, every, &is_over, out));
-        // Without a thread nothing is said.
+        // If the thread cannot be started, no lines are written.
         Lines { over: Some(over), thread: thread.ok() }
     }
 }
@@ -93,13 +91,13 @@ impl Drop for Lines {
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(thread) = self.thread.take() {
-            // It has not panicked: writing cannot.
+            // The thread has not panicked, since writing cannot.
             let _ = thread.join();
         }
     }
 }
 
-/// A line after each time `every`, until the other end of `is_over` has gone or `out` takes no more.
+/// Writes a line after each interval `every`, until the sender of `is_over` is dropped or `out` fails.
 fn write_lines(bar: &ProgressBar, every: Duration, is_over: &Receiver<()>, mut out: impl Write) {
     while is_over.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
         let (done, total) = (bar.position(), bar.length().unwrap_or(0));
@@ -109,7 +107,7 @@ fn write_lines(bar: &ProgressBar, every: Duration, is_over: &Receiver<()>, mut o
     }
 }
 
-/// `chaos: 40 of 100 after 20 s, about 30 s left`. What is left is unknown until something is done.
+/// Formats `chaos: 40 of 100 after 20 s, about 30 s left`. The remaining time is omitted while no item is done.
 fn line(what: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let so_far = format!("{what}: {done} of {total} after {:.0} s", elapsed.as_secs_f64());
     if done == 0 {
@@ -123,7 +121,7 @@ fn line(what: &str, done: u64, total: u64, elapsed: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// Hands over whatever is written.
+    /// Sends all written bytes to a channel.
     struct Handed(Sender<Vec<u8>>);
 
     impl Write for Handed {
@@ -143,7 +141,7 @@ mod tests {
         bar.with_prefix("chaos")
     }
 
-    /// The next whole line.
+    /// The next complete line.
     fn next(written: &Receiver<Vec<u8>>) -> String {
         let mut text = String::new();
         while !text.ends_with('\n') {
@@ -182,7 +180,7 @@ mod tests {
         let (send, written) = channel();
         drop(written);
         let (_over, is_over) = channel();
-        // It returns, though nobody has said that the work is over.
+        // Returns although the sender of `is_over` still exists.
         write_lines(&hidden(1), Duration::from_millis(1), &is_over, Handed(send));
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of results, shown as a table for people, as CSV or as JSON: the same data each time.
+//! Rows of results, written as a table, as CSV or as JSON with the same data.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
@@ -29,18 +29,18 @@ pub struct RowsArg {
     pub output: OutputArg,
 }
 
-/// Rows with what is to be said about all of them.
+/// A table of results with its heading and notes.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was asked, for JSON.
+    /// The parameters of the request, for JSON.
     pub about: Vec<(&'static str, Value)>,
-    /// The line above a table.
+    /// The heading above a table.
     pub heading: String,
     /// Columns.
     pub columns: Vec<Column>,
     /// Rows, each with one cell per column.
     pub rows: Vec<Vec<Cell>>,
-    /// Remarks below the table; `notes` in JSON.
+    /// Notes below the table; `notes` in JSON.
     pub notes: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl Report {
     }
 }
 
-/// What is known before the first row.
+/// The parts of a report that precede the rows.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// As in [`Report`].
@@ -70,7 +70,7 @@ pub struct Head {
     pub columns: Vec<Column>,
 }
 
-/// Rows that are written one by one, as they come.
+/// A report whose rows are written one by one.
 pub struct Stream {
     sink: Sink,
     format: Format,
@@ -81,7 +81,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Writes what comes before the rows. A table is laid out for the rows that are known.
+    /// Writes the parts before the rows. A table is laid out for the `known` rows and the expected widths.
     ///
     /// # Errors
     /// [`CliError::Write`] or [`CliError::Output`].
@@ -102,7 +102,7 @@ impl Stream {
         Ok(Stream { sink, format, columns: head.columns, layout, width, n_rows: 0 })
     }
 
-    /// Writes a row, with one cell per column.
+    /// Writes a row with one cell per column.
     ///
     /// # Errors
     /// As [`Stream::start`].
@@ -126,8 +126,7 @@ impl Stream {
         self.sink.write(&text)
     }
 
-    /// Writes what comes after the rows: `found` for JSON, `notes` for tables, too. A file is put
-    /// in its place.
+    /// Writes the parts after the rows: `found` in JSON, `notes` also in tables. Completes the output file.
     ///
     /// # Errors
     /// As [`Stream::start`].
@@ -157,7 +156,7 @@ impl Stream {
     }
 }
 
-/// A text in lines of at most `width` characters.
+/// Breaks a text into lines of at most `width` characters.
 fn wrapped(text: &str, width: Option<usize>) -> String {
     match width {
         Some(width) => table::wrap(text, width).join("\n") + "\n",
@@ -174,12 +173,12 @@ fn csv_line(fields: impl Iterator<Item = String>) -> String {
     String::from_utf8(bytes).expect("texts are UTF-8")
 }
 
-/// One member of the outermost object, with a comma and a line break.
+/// One member of the outermost JSON object, with a comma and a newline.
 fn json_pair(key: &str, value: &Value) -> String {
     format!("  {}: {},\n", Value::from(key), indented(value, 2))
 }
 
-/// A value whose further lines are indented.
+/// A JSON value whose second and later lines are indented.
 fn indented(value: &Value, by: usize) -> String {
     format!("{value:#}").replace('\n', &format!("\n{}", " ".repeat(by)))
 }

@@ -1,4 +1,4 @@
-//! Rows of what happens when, from left to right, coloured by step.
+//! Pictures with time from left to right: rows of bars, coloured by step.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,34 +11,34 @@ use crate::error::CliError;
 use crate::picture::{FAINT, GRID, Legend, MARGIN, Style, WIDTH, along, fill, picture, words};
 
 const LEFT: i32 = 112;
-/// Steps that the legend names.
+/// Maximum number of steps in the legend.
 const MOST_NAMED: u32 = 12;
 
-/// Something of a row.
+/// A bar in a row.
 pub struct Bar {
     /// The row's number.
     pub row: usize,
-    /// From when until when, ns.
+    /// Start and end in ns.
     pub ns: [f64; 2],
-    /// Where in the row, from 0 to 1 downwards.
+    /// Vertical extent in the row: 0 is the top, 1 the bottom.
     pub part: Range<f64>,
     pub colour: RGBColor,
 }
 
-/// A picture of rows.
+/// A picture of rows of bars.
 pub struct Rows {
     pub title: String,
-    /// Of each row.
+    /// Labels of the rows.
     pub labels: Vec<String>,
-    /// Until when, ns.
+    /// The right end of the time axis in ns.
     pub until_ns: f64,
     pub n_steps: u32,
-    /// What rows and colours mean.
+    /// Explanation of rows and colours.
     pub meaning: &'static str,
 }
 
 impl Rows {
-    /// Draws it, the first bars below the later ones.
+    /// Draws the picture; later bars cover earlier ones.
     ///
     /// # Errors
     /// [`CliError::Write`].
@@ -62,11 +62,11 @@ impl Rows {
                 let at = |part: f64| y + (part * f64::from(row_height)).round() as i32;
                 let [from, to] = ns.map(x);
                 let (high, low) = (at(part.start), at(part.end));
-                // A line of pixels is left between rows.
+                // Leaves one line of pixels free between rows.
                 let high = if part.start == 0.0 { high + 1 } else { high };
                 fill(canvas, from..to.max(from + 1), high..low.max(high + 1), *colour)?;
             }
-            // Where rows are low, not all have a label.
+            // If rows are low, only every few rows have a label.
             let every = (14 + row_height - 1) / row_height;
             for row in (0..n_rows).step_by(every as usize) {
                 let y = top + row as i32 * row_height + row_height / 2;
@@ -82,7 +82,7 @@ impl Rows {
     }
 }
 
-/// The colour of a step: from blue over green and yellow to red.
+/// The colour of a step: a scale from blue over green and yellow to red.
 pub fn step_colour(step: u32, n_steps: u32) -> RGBColor {
     const STOPS: [RGBColor; 5] = [
         RGBColor(51, 34, 136),
@@ -100,7 +100,7 @@ fn legend(n_steps: u32) -> Legend {
     Legend(named.map(|step| (step_colour(step, n_steps), format!("step {step}"))).collect())
 }
 
-/// Four to ten round numbers from 0 to a time.
+/// Five to ten round numbers from 0 up to `until`.
 fn ticks(until: f64) -> Vec<f64> {
     let mut by = 10f64.powf((until / 4.0).log10().floor());
     by *= [5.0, 2.0, 1.0].into_iter().find(|factor| until / (by * factor) >= 4.0).unwrap_or(1.0);

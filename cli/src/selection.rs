@@ -1,4 +1,4 @@
-//! Which schedules a command is about: arguments that several subcommands share.
+//! Selection of schedules by arguments that several subcommands share.
 
 use std::path::PathBuf;
 
@@ -37,10 +37,10 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The one shape and its rank map, whose plans this host can hold.
+    /// The only shape with its rank map, if this host has memory for its plans.
     ///
     /// # Errors
-    /// [`CliError`]: no shape or several, one that is too large, or as [`MapArg::read`].
+    /// [`CliError`]: no shape or several, a shape that is too large, or as [`MapArg::read`].
     pub fn place(&self) -> Result<(Shape, RankMap), CliError> {
         match &self.torus[..] {
             [torus] => self.place_on(torus),
@@ -56,10 +56,10 @@ impl Selection {
         Ok((shape, map))
     }
 
-    /// The collective and its algorithms; a note names those that do not serve the shape.
+    /// The collective and its algorithms; a note names the algorithms that do not support the shape.
     ///
     /// # Errors
-    /// [`CliError`]: no collective, or no such algorithm.
+    /// [`CliError`]: no collective, or an unknown algorithm.
     pub fn algorithms(
         &self,
         shape: &Shape,
@@ -78,11 +78,11 @@ impl Selection {
     }
 }
 
-/// Schedules with their names, what they perform and where, and notes on those that do not serve.
+/// A collective, a shape, schedules with their names, and notes on algorithms that do not support the shape.
 pub type Schedules = (Collective, Shape, Vec<(String, Schedule)>, Vec<String>);
 
 impl Selection {
-    /// The schedules that are meant, each on all numbers of ports that `ports` says for the shape.
+    /// The selected schedules, each with all numbers of ports that `ports` returns for the shape.
     ///
     /// # Errors
     /// [`CliError`]: as [`read_schedule`], [`Selection::place`], [`Selection::algorithms`],
@@ -102,7 +102,7 @@ impl Selection {
         self.schedules_on(shape, map, root, ports)
     }
 
-    /// The same for each shape, in order.
+    /// The selected schedules on each shape, in order.
     ///
     /// # Errors
     /// As [`Selection::schedules`].

@@ -1,25 +1,25 @@
-//! The layout of a table on a page of some width: numbers are never broken, columns are left out
-//! before that, and texts are wrapped before columns are left out.
+//! Layout of a table with a limited width. Texts are wrapped first, then columns are omitted; numbers are never
+//! broken.
 
 use super::cells::{Cell, Column};
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
-/// A text that may be wrapped keeps this much room.
+/// Minimum width of a text column that may be wrapped.
 const NARROWEST_TEXT: usize = 20;
 
-/// Which columns are shown, and how wide.
+/// The shown columns with their widths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Index and width of every column that is shown.
+    /// Index and width of every shown column.
     shown: Vec<(usize, usize)>,
-    /// Titles of the columns that are left out for want of room.
+    /// Titles of the columns that are omitted because the table is too wide.
     pub left_out: Vec<&'static str>,
 }
 
 impl Layout {
-    /// The layout for `rows` and for later rows as wide as the columns expect, in `limit`
-    /// characters. Only a table whose indispensable columns need more is wider than that.
+    /// The layout for `rows`, and for later rows up to the columns' expected widths, in `limit` characters. The table
+    /// exceeds `limit` only if its indispensable columns need more.
     pub fn new(columns: &[Column], rows: &[Vec<Cell>], limit: Option<usize>) -> Self {
         let natural = |index: usize| {
             let column = &columns[index];
@@ -40,7 +40,7 @@ impl Layout {
             widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
         };
         while total(&mut shown.iter().map(|&(index, width)| narrowest(index, width))) > limit {
-            // The column with the highest number goes first; of equal ones the last.
+            // Omits the column with the highest number first; among equal numbers the last one.
             let yields = |&(_, &(index, _)): &(usize, &(usize, usize))| columns[index].width.yields;
             let Some((at, &(index, _))) =
                 shown.iter().enumerate().filter(|entry| yields(entry) > 0).max_by_key(yields)
@@ -61,14 +61,14 @@ impl Layout {
         Layout { shown, left_out }
     }
 
-    /// The titles, and a line below them.
+    /// The titles and a rule below them.
     pub fn header(&self, columns: &[Column]) -> String {
         let line = self.lines(columns, |index| columns[index].title);
         let rule = self.shown.iter().map(|(_, width)| width + GAP).sum::<usize>();
         format!("{line}{}\n", "\u{2500}".repeat(rule.saturating_sub(GAP)))
     }
 
-    /// A row: one line, or several if texts are wrapped.
+    /// A row: one line, or several lines if texts are wrapped.
     pub fn row(&self, columns: &[Column], cells: &[Cell]) -> String {
         self.lines(columns, |index| cells[index].shown())
     }
@@ -105,15 +105,15 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Lines of at most `room` characters, but of one at least; words are broken only if they are longer
-/// than that.
+/// Breaks a text into lines of at most `room` characters (at least 1). Words are broken only if they are longer than
+/// a line.
 pub fn wrap(text: &str, room: usize) -> Vec<&str> {
     let room = room.max(1);
     let mut lines = Vec::new();
     let mut rest = text;
     while width(rest) > room {
         let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
-        // A word that fills the line exactly stays on it.
+        // A word that exactly fills the line stays on it.
         let reach = end + rest[end..].chars().next().map_or(0, char::len_utf8);
         let (line, next) = match rest[..reach].rfind(' ') {
             Some(at) if at > 0 => (&rest[..at], &rest[at + 1..]),

@@ -1,5 +1,4 @@
-//! `hopbine traffic`: what schedules put on the links of a network, or on the ways out of
-//! groups of nodes.
+//! `hopbine traffic`: the bytes that schedules put on the links of a network, or send out of groups of nodes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -64,7 +63,7 @@ pub struct Args {
     out: RowsArg,
 }
 
-/// VertexGroups as they are named on the command line.
+/// The `--groups` argument.
 #[derive(Clone, Debug)]
 enum GroupsArg {
     Of(u32),
@@ -83,7 +82,7 @@ impl FromStr for GroupsArg {
     }
 }
 
-/// What is counted on: the topology, its name, and whether its vertices are ranks.
+/// The topology on which traffic is counted, its name, and whether its vertices are ranks.
 struct Network {
     topology: Box<dyn Topology + Sync>,
     name: String,
@@ -157,7 +156,7 @@ fn network(args: &Args, shape: &Shape) -> Result<Network, CliError> {
     }
 }
 
-/// The box of units that a shape is, and the machine that it lies in.
+/// The box of Tofu units that a shape occupies, and the shape of the machine.
 fn tofu(units: &str, shape: &Shape) -> Result<(TofuBox, Shape), CliError> {
     let linked = shape.node_dim().unwrap_or(shape.n_dims());
     let sizes: Option<[u32; 3]> = shape.sizes()[..linked].try_into().ok();

@@ -1,4 +1,4 @@
-//! What schedules put on the wires where blocks have different sizes.
+//! Traffic of schedules whose blocks have different sizes.
 
 use std::cell::RefCell;
 
@@ -7,30 +7,29 @@ use hopbine_torus::geometry::{Topology, Vertex};
 use hopbine_torus::plan::{Flow, LaneHeader, Message, Run, Traffic, weighed};
 use hopbine_torus::{Collective, LaneId, Position, Rank, StepId};
 
-/// What positions of different sizes weigh, as multiples of n: the bytes of all blocks, or the
-/// mean of what ranks give in an alltoall.
+/// Weights of positions with different sizes, as multiples of n: the bytes of all blocks, or in an alltoall the mean
+/// of the bytes that ranks send.
 pub struct Volumes {
-    /// By lane, what the positions before each one weigh; empty for pairs.
+    /// By lane, the total weight of the positions before each position; empty for pairs.
     before: Vec<Vec<f64>>,
-    /// By lane, for pairs.
+    /// The state of each lane, for pairs only.
     passing: Vec<RefCell<Passing>>,
-    /// The least that the busiest rank must send, whatever the algorithm.
+    /// Lower bound, for any algorithm, of what the busiest rank sends.
     pub minimum: f64,
 }
 
-/// Which block each rank holds at each position while the steps of a lane are executed.
+/// Weights of the blocks at each rank's positions while the steps of a lane are executed.
 struct Passing {
     n_positions: usize,
-    /// By rank, then by position.
+    /// The weights, by rank and then by position.
     now: Vec<f32>,
-    /// What the current step writes, by rank and position.
+    /// Writes of the current step: index and weight.
     coming: Vec<(usize, f32)>,
     step: StepId,
 }
 
 impl Volumes {
-    /// Of blocks with so many elements: `size(from, to)`, where `to` means nothing unless blocks
-    /// are for one rank.
+    /// Weights for blocks with `size(from, to)` elements. `to` matters only if each block is for one rank.
     pub fn new(flow: &dyn Flow, size: impl Fn(u32, u32) -> usize) -> Self {
         let (n, collective) = (flow.n_ranks(), flow.collective());
         let size = |from, to| size(from, to) as f64;
@@ -77,14 +76,14 @@ impl Volumes {
                 let others = (0..sizes.len()).filter(|&rank| rank != root);
                 others.map(|rank| sizes[rank]).fold(0.0, f64::max) / total
             }
-            // Every block goes to, or comes from, all others, whoever passes it on.
+            // Every block goes to, or comes from, all other ranks, whichever rank forwards it.
             _ => collective.minimal_volume(n),
         };
         let before = flow.lanes().iter().map(before).collect();
         Volumes { before, passing: vec![], minimum }
     }
 
-    /// What a schedule puts on the wires.
+    /// The traffic of a schedule.
     pub fn traffic(
         &self,
         flow: &dyn Flow,
@@ -104,7 +103,7 @@ impl Volumes {
 }
 
 impl Passing {
-    /// What a message of a step carries, all of whose messages read the state before it.
+    /// The weight of a message. All messages of a step read the state before the step.
     fn pass(&mut self, step: StepId, message: &Message<'_>) -> f64 {
         if step != self.step {
             self.coming.drain(..).for_each(|(at, weight)| self.now[at] = weight);

@@ -1,8 +1,8 @@
 //! The uTofu functions as a table of pointers.
 //!
-//! All of hopbine calls uTofu through an [`Api`]: which library is behind it (Fujitsu's, found at
-//! run time, or the emulated device) is decided once, where the `Api` is made. This file must not
-//! know how to find a library (`load.rs`) nor what the functions mean (`handles`).
+//! All of hopbine calls uTofu through an [`Api`]. The code that makes the `Api` selects the library behind it once:
+//! Fujitsu's, found at run time, or the emulated device. `load.rs` finds libraries; `handles` gives the functions
+//! their meaning.
 
 use core::ffi::c_void;
 use core::mem::transmute;
@@ -13,7 +13,7 @@ macro_rules! table {
     (required { $($req:ident)* } optional { $($opt:ident)* }) => {
         /// One pointer per uTofu function, under the function's own name.
         ///
-        /// What a function demands and returns is documented at its type in [`utofu_sys`].
+        /// The type of each function in [`utofu_sys`] documents its arguments and results.
         #[derive(Debug)]
         pub struct Functions {
             $(
@@ -27,11 +27,11 @@ macro_rules! table {
         }
 
         impl Functions {
-            /// Fills the table by asking `find` for each symbol; the names of required symbols
-            /// that it does not know are the error.
+            /// Fills the table by asking `find` for each symbol. The error lists the required symbols that `find`
+            /// does not know.
             ///
             /// # Safety
-            /// What `find` returns for a name must be the address of a function of that name's type.
+            /// The address that `find` returns for a name must be that of a function of that name's type.
             pub(crate) unsafe fn from_symbols(
                 mut find: impl FnMut(&str) -> Option<NonNull<c_void>>,
             ) -> Result<Functions, Vec<&'static str>> {
@@ -47,8 +47,8 @@ macro_rules! table {
                 }
                 Ok(Functions {
                     $(
-                        // SAFETY: the caller vouches that the address is a function of this type;
-                        // on every platform with dlsym both kinds of pointer have one representation.
+                        // SAFETY: the caller vouches that the address is a function of this type; on every platform
+                        // with dlsym, data and function pointers have one representation.
                         $req: unsafe {
                             transmute::<NonNull<c_void>, utofu_sys::$req>(
                                 $req.expect("nothing is missing"),
@@ -56,7 +56,7 @@ macro_rules! table {
                         },
                     )*
                     $(
-                        // SAFETY: as above; None is the null pointer of an optional function.
+                        // SAFETY: as for the required functions; None is the null pointer of an optional function.
                         $opt: unsafe {
                             transmute::<Option<NonNull<c_void>>, Option<utofu_sys::$opt>>(
                                 find(stringify!($opt)),
@@ -87,13 +87,13 @@ impl Api {
         Api { functions, origin }
     }
 
-    /// Where the functions come from: the library's name or path, or `emulated device`.
+    /// Source of the functions: the library's name or path, or `emulated device`.
     #[must_use]
     pub fn origin(&self) -> &'static str {
         self.origin
     }
 
-    /// Whether both call the same functions.
+    /// Whether `self` and `other` call the same functions.
     #[must_use]
     pub fn is_same(&self, other: &Api) -> bool {
         core::ptr::eq(self.functions, other.functions)

@@ -1,4 +1,4 @@
-//! What a library and its TNIs can do, as plain values.
+//! Capabilities of a library and its TNIs, as plain values.
 
 use core::ffi::c_int;
 use core::fmt;
@@ -19,7 +19,7 @@ pub type Coords = [u8; 6];
 pub struct Version {
     /// Programs of different major versions are not compatible.
     pub major: c_int,
-    /// Grows with additions.
+    /// Grows with additions that stay compatible.
     pub minor: c_int,
 }
 
@@ -35,14 +35,14 @@ impl fmt::Display for Version {
     }
 }
 
-/// The signature that both functions listing TNIs have.
+/// Common signature of the two functions that list TNIs.
 type ListTnis = unsafe extern "C" fn(*mut *mut utofu_tni_id_t, *mut usize) -> c_int;
 
 impl Api {
     /// The TNIs usable for one-sided communication.
     ///
     /// # Errors
-    /// What the library returns, `OUT_OF_MEMORY` for instance.
+    /// The library's code, `OUT_OF_MEMORY` for instance.
     pub fn onesided_tnis(&self) -> Result<Vec<Tni>, UtofuError> {
         list_tnis(self, "utofu_get_onesided_tnis", self.utofu_get_onesided_tnis)
     }
@@ -50,7 +50,7 @@ impl Api {
     /// The TNIs usable for barrier communication.
     ///
     /// # Errors
-    /// What the library returns, `OUT_OF_MEMORY` for instance.
+    /// The library's code, `OUT_OF_MEMORY` for instance.
     pub fn barrier_tnis(&self) -> Result<Vec<Tni>, UtofuError> {
         list_tnis(self, "utofu_get_barrier_tnis", self.utofu_get_barrier_tnis)
     }
@@ -102,7 +102,7 @@ impl Api {
     /// Coordinates of the calling process's node.
     ///
     /// # Errors
-    /// What the library returns where it does not know the node.
+    /// The library's code if it does not know the node.
     pub fn my_coords(&self) -> Result<Coords, UtofuError> {
         self.ask("utofu_query_my_coords", |coords: &mut Coords| {
             // SAFETY: the array has the six elements that are written.
@@ -118,9 +118,9 @@ fn list_tnis(api: &Api, call: &'static str, list: ListTnis) -> Result<Vec<Tni>, 
     if ids.is_null() {
         return Ok(Vec::new());
     }
-    // SAFETY: on success ids points to n elements of the caller's own.
+    // SAFETY: on success ids points to n elements, which belong to the caller.
     let tnis = unsafe { core::slice::from_raw_parts(ids, n) }.to_vec();
-    // SAFETY: the interface hands over memory from malloc, used no more from here on.
+    // SAFETY: the list comes from malloc and belongs to the caller; nothing uses it from here on.
     unsafe { libc::free(ids.cast()) };
     Ok(tnis)
 }

@@ -1,10 +1,10 @@
-//! The emulated device as the library behind the table.
+//! The emulated device as a source of the function table.
 
 use utofu_emu::c as device;
 
 use crate::{Api, Functions};
 
-/// The table with the functions of the device, which has them all.
+/// Makes the table of the device's functions; the device implements the optional ones, too.
 macro_rules! functions_of_device {
     (required { $($req:ident)* } optional { $($opt:ident)* }) => {
         Functions { $($req: device::$req,)* $($opt: Some(device::$opt),)* }
@@ -12,7 +12,7 @@ macro_rules! functions_of_device {
 }
 
 impl Api {
-    /// The device in software.
+    /// The Tofu device in software.
     ///
     /// A thread acts as the rank of the job that it has entered (`utofu_emu::Job`), otherwise as the
     /// process's rank in the job that the environment describes.

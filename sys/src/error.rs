@@ -1,7 +1,7 @@
 //! Return codes of uTofu as typed errors.
 //!
-//! Every code of the interface has a name and a meaning here; a number that no header lists is kept
-//! as it came. The functions that poll say what a code means *for an operation in flight*.
+//! Every code of the interface has a name and a meaning here. A number that no header lists is kept unchanged. The
+//! errors of the polling functions state what a code means *for an operation in flight*.
 
 use core::ffi::{c_char, c_int};
 use std::ffi::CStr;
@@ -13,15 +13,15 @@ use crate::Api;
 
 /// A uTofu function returned something other than success.
 ///
-/// Two errors are equal if function and code are: the library's own text does not count.
+/// Two errors are equal if function and code are equal; the library's text is not compared.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{call}: {}", self.reason())]
 pub struct UtofuError {
     /// The function that failed.
     pub call: &'static str,
-    /// What it returned.
+    /// The function's return code.
     pub code: c_int,
-    /// What the library said about it, if it said anything.
+    /// The library's text about the error, if it has one.
     text: Option<Arc<str>>,
 }
 
@@ -33,18 +33,18 @@ impl PartialEq for UtofuError {
 
 impl Eq for UtofuError {}
 
-/// Room for the library's text: four times what the interface asks for, since it does not say
-/// how long the text is.
+/// Size in bytes of the buffer for the library's text: four times the 1 KiB that the interface asks for, since the
+/// function takes no buffer size.
 const TEXT: usize = 4096;
 
 impl Api {
-    /// Success, or the error that `code` is, with the library's own text about it.
+    /// Returns `Ok` for success, else the error for `code` with the library's text.
     #[inline]
     pub(crate) fn check(&self, call: &'static str, code: c_int) -> Result<(), UtofuError> {
         if code == UTOFU_SUCCESS { Ok(()) } else { Err(self.error(call, code)) }
     }
 
-    /// What a function writes to the place that it is given, if it succeeds.
+    /// Returns the value that a function writes through a pointer, if the function succeeds.
     pub(crate) fn ask<T: Default>(
         &self,
         call: &'static str,
@@ -56,17 +56,17 @@ impl Api {
         Ok(answer)
     }
 
-    /// The error that this thread's last call returned. Later calls change the library's text.
+    /// The error of this thread's last call. Later calls overwrite the library's text.
     #[cold]
     pub(crate) fn error(&self, call: &'static str, code: c_int) -> UtofuError {
         let text = self.utofu_get_last_error.and_then(|get| {
             let mut text = [0u8; TEXT];
-            // SAFETY: there is more room than the interface asks for.
+            // SAFETY: the buffer is larger than the interface asks for.
             unsafe { get(text.as_mut_ptr().cast_const().cast::<c_char>()) };
-            // A library that writes no end is cut off.
+            // Ends the text if the library has written no terminator.
             text[TEXT - 1] = 0;
             let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();
-            // Some libraries name the function; the error does that itself.
+            // Some libraries put the function's name first; the error names it already.
             let text = text.trim().trim_start_matches(call).trim_start_matches([':', ' ']);
             (!text.is_empty()).then(|| Arc::from(text))
         });
@@ -75,27 +75,27 @@ impl Api {
 }
 
 impl UtofuError {
-    /// An error that this crate's callers find themselves, without a text of the library's.
+    /// An error that this crate or its callers detect themselves, without a text of the library.
     #[must_use]
     pub fn new(call: &'static str, code: c_int) -> UtofuError {
         UtofuError { call, code, text: None }
     }
 
-    /// What went wrong, for a message that names the function itself: name and number of the
-    /// code, and the library's text or else the code's meaning.
+    /// The reason for a message that names the function itself: name and number of the code, and the library's text,
+    /// or the code's meaning if there is no text.
     #[must_use]
     pub fn reason(&self) -> String {
         let what = self.text.as_deref().unwrap_or_else(|| self.meaning());
         format!("{} ({}): {what}", self.name(), self.code)
     }
 
-    /// The header's name of the code.
+    /// The code's name in the header.
     #[must_use]
     pub fn name(&self) -> &'static str {
         row(self.code).map_or("unknown return code", |r| r.1)
     }
 
-    /// What the code says, in a few words.
+    /// The code's meaning, in a few words.
     #[must_use]
     pub fn meaning(&self) -> &'static str {
         row(self.code)
@@ -170,7 +170,7 @@ codes! {
 mod tests {
     use super::*;
 
-    /// The header is the list to be complete against.
+    /// The table has every code of the header.
     #[test]
     fn every_code_of_the_header_has_a_name_and_a_meaning() {
         let header = include_str!("../include/utofu.h");
@@ -206,7 +206,7 @@ mod tests {
         assert!(api.check("f", 1).is_err());
     }
 
-    /// The library's own text is part of the message, and the call's name stands in it once.
+    /// The message contains the library's text, and the function's name only once.
     #[test]
     fn the_librarys_own_text_reaches_the_user() {
         let text = Api::emulated().onesided_caps(77).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Names of end points and of memory, as they travel between ranks.
+//! Identifiers of VCQs and of registered memory, as ranks exchange them.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -7,7 +7,7 @@ use utofu_sys::*;
 
 use crate::{Api, Coords, Tni, UtofuError};
 
-/// What a VCQ id says about the VCQ: everything but the path.
+/// The parts of a VCQ id that identify the VCQ: all except the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VcqInfo {
     /// The node.
@@ -16,14 +16,14 @@ pub struct VcqInfo {
     pub tni: Tni,
     /// The control queue.
     pub cq: u16,
-    /// The place within the control queue; 8 + component id for VCQs that have one.
+    /// Index within the control queue; 8 + component id for VCQs with a component id.
     pub extra: u16,
 }
 
-/// System-wide name of a VCQ.
+/// System-wide identifier of a VCQ.
 ///
-/// The number also carries the path of packets sent to it, so two different numbers may name the
-/// same VCQ. Comparing and hashing therefore look at [`VcqInfo`] only.
+/// The number also carries the path of packets to the VCQ, so two different numbers may name the same VCQ. Therefore
+/// only [`VcqInfo`] is compared and hashed.
 #[derive(Clone, Copy)]
 pub struct VcqId {
     raw: utofu_vcq_id_t,
@@ -31,7 +31,7 @@ pub struct VcqId {
 }
 
 impl VcqId {
-    /// The id behind a number that another rank has sent.
+    /// Decodes a number that another rank has sent.
     ///
     /// # Errors
     /// `INVALID_VCQ_ID` if the number does not name a VCQ.
@@ -51,7 +51,7 @@ impl VcqId {
         Ok(VcqId { raw, info })
     }
 
-    /// Computes the id of a VCQ with a component id; nothing needs to exist there.
+    /// Computes the id of a VCQ with a component id; the VCQ need not exist.
     ///
     /// # Errors
     /// `INVALID_TNI_ID`, `INVALID_CQ_ID`, `INVALID_CMP_ID`, `INVALID_COORDS`.
@@ -69,13 +69,13 @@ impl VcqId {
         VcqId::from_raw(api, raw)
     }
 
-    /// The id as a number, to send to others or to post with.
+    /// The id as a number, to send to other ranks or to post with.
     #[must_use]
     pub fn raw(&self) -> utofu_vcq_id_t {
         self.raw
     }
 
-    /// Node, TNI, CQ and place.
+    /// Node, TNI, CQ and index within the CQ.
     #[must_use]
     pub fn info(&self) -> VcqInfo {
         self.info
@@ -146,25 +146,25 @@ impl fmt::Display for VcqId {
     }
 }
 
-/// System-wide address of registered memory. Its arithmetic counts bytes.
+/// System-wide address of registered memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Stadd(pub utofu_stadd_t);
 
 impl Stadd {
-    /// The address `bytes` further on; wraps as the number does.
+    /// The address `bytes` further on; wraps around modulo 2^64.
     #[must_use]
     pub const fn add(self, bytes: u64) -> Stadd {
         Stadd(self.0.wrapping_add(bytes))
     }
 
-    /// The address `bytes` further back; wraps as the number does.
+    /// The address `bytes` further back; wraps around modulo 2^64.
     #[must_use]
     pub const fn sub(self, bytes: u64) -> Stadd {
         Stadd(self.0.wrapping_sub(bytes))
     }
 
-    /// How many bytes this lies behind `base`; None if it lies before it.
+    /// Offset from `base` in bytes; None if this address lies before `base`.
     #[must_use]
     pub const fn offset_from(self, base: Stadd) -> Option<u64> {
         self.0.checked_sub(base.0)
@@ -185,7 +185,7 @@ impl fmt::Display for Stadd {
     }
 }
 
-/// The caller's value for an operation: its completion gives it back.
+/// The caller's value for an operation; the operation's completion returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cookie(pub usize);
 

@@ -1,12 +1,12 @@
 //! The uTofu API as a run-time function table, and safe handles on top of it.
 //!
-//! uTofu is the user-level interface to the Tofu interconnect (Fujitsu, "Development Studio uTofu
-//! User's Guide"). This crate is the only one that calls it: [`Api`] is the table of its functions,
-//! filled from Fujitsu's library ([`Api::vendor`], opened at run time) or from the emulated device (feature `emu`:
-//! [`Api::emulated`]); [`handles`] owns what the functions give out.
+//! uTofu is the user-level interface to the Tofu interconnect (Fujitsu, "Development Studio uTofu User's Guide"). No
+//! other crate calls uTofu. [`Api`] is the table of its functions, filled from Fujitsu's library ([`Api::vendor`],
+//! opened at run time) or from the emulated device (feature `emu`: [`Api::emulated`]). [`handles`] owns the queues,
+//! registrations and gates that the functions allocate.
 //!
-//! This wing must not know of collectives, schedules or buffers of users: it moves bytes between
-//! addresses that it is given, and says what happened.
+//! This crate depends on no collective, schedule or user buffer: it moves bytes between addresses that its callers
+//! pass, and reports the outcome.
 
 mod api;
 mod caps;

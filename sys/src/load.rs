@@ -10,11 +10,11 @@ use libloading::Library;
 
 use crate::{Api, Functions, Version};
 
-/// What is tried without `HOPBINE_UTOFU_LIB`: first wherever the dynamic linker looks, then the
-/// place where compute nodes of Fugaku have it (the one that UCX's build for uTofu probes).
+/// Candidates without `HOPBINE_UTOFU_LIB`: the dynamic linker's search path, then the library's place on compute
+/// nodes of Fugaku (the one that UCX's build for uTofu probes).
 const PLACES: [&str; 2] = ["libtofucom.so", "/lib64/libtofucom.so"];
 
-/// Why there is no vendor library to work with.
+/// Why no vendor library can be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LoadError {
     /// No candidate could be opened.
@@ -32,17 +32,17 @@ pub enum LoadError {
     MissingSymbols {
         /// The library.
         library: String,
-        /// Names of the functions it lacks.
+        /// Names of the missing functions.
         missing: Vec<&'static str>,
     },
-    /// The library speaks another major version of the interface.
+    /// The library implements another major version of the interface, or an older minor version.
     #[error(
         "{library} implements uTofu {found}, but this program needs {wanted} or a later minor version"
     )]
     WrongVersion {
         /// The library.
         library: String,
-        /// Its version of the interface.
+        /// Version of the interface that the library implements.
         found: Version,
         /// The version of the header that this crate was built from.
         wanted: Version,
@@ -55,17 +55,17 @@ fn attempts(tried: &[(String, String)]) -> String {
 }
 
 impl Api {
-    /// Opens Fujitsu's library. The outcome of the first call is kept: the library stays loaded for
-    /// the life of the process, since its threads and memory cannot be taken back.
+    /// Opens Fujitsu's library. Later calls return the outcome of the first one. The library stays loaded for the
+    /// life of the process, since its threads and memory cannot be reclaimed.
     ///
     /// # Errors
-    /// [`LoadError`] lists what was tried or what the library lacks.
+    /// [`LoadError`] lists the candidates that failed, or what the library lacks.
     pub fn vendor() -> Result<Api, LoadError> {
         static VENDOR: OnceLock<Result<Api, LoadError>> = OnceLock::new();
         VENDOR.get_or_init(|| load(candidates(std::env::var_os(UTOFU_LIB.name)))).clone()
     }
 
-    /// Opens the uTofu library at `path`, whoever made it.
+    /// Opens the uTofu library at `path`, of any vendor.
     ///
     /// # Errors
     /// As [`Api::vendor`].
@@ -85,11 +85,11 @@ fn load(candidates: Vec<OsString>) -> Result<Api, LoadError> {
     let mut tried = Vec::new();
     for candidate in candidates {
         let name = candidate.to_string_lossy().into_owned();
-        // SAFETY: opening runs the library's initialisers. It is the library that the user or the
-        // system installed as uTofu; there is no way to use it without running them.
+        // SAFETY: opening runs the library's initialisers. The user or the system installed this library as uTofu,
+        // and it cannot be used without running them.
         match unsafe { Library::new(&candidate) } {
             Ok(library) => return take(library, name),
-            // What the dynamic linker said is the source; the error itself only names the call.
+            // The dynamic linker's message is the error's source; the error itself only names the call.
             Err(e) => {
                 let reason = e.source().map_or_else(|| e.to_string(), ToString::to_string);
                 tried.push((name, reason));
@@ -105,8 +105,8 @@ fn take(library: Library, name: String) -> Result<Api, LoadError> {
         let address = unsafe { library.get::<*mut core::ffi::c_void>(symbol.as_bytes()) };
         address.ok().and_then(|s| NonNull::new(*s))
     };
-    // SAFETY: a library that exports uTofu's names is taken to define them with uTofu's types;
-    // the version is checked below before anything else is called.
+    // SAFETY: a library that exports uTofu's names is assumed to define them with uTofu's types; the version is
+    // checked below before any other function is called.
     let functions = match unsafe { Functions::from_symbols(find) } {
         Ok(f) => f,
         Err(missing) => {
@@ -120,7 +120,7 @@ fn take(library: Library, name: String) -> Result<Api, LoadError> {
     if found.major != wanted.major || found.minor < wanted.minor {
         return Err(LoadError::WrongVersion { library: name, found, wanted });
     }
-    // Its functions are reachable from now on, so it must never be closed.
+    // The table keeps the library's addresses, so the library must never be closed.
     std::mem::forget(library);
     Ok(Api::new(Box::leak(Box::new(functions)), name.leak()))
 }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_library_without_the_functions_is_named_with_them() {
-        // The C library certainly is one, and is always there.
+        // libc is always present and lacks all functions of uTofu.
         let Err(LoadError::MissingSymbols { library, missing }) = Api::open("libc.so.6") else {
             panic!("libc must lack uTofu's functions");
         };

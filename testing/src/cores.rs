@@ -1,26 +1,26 @@
-//! A core of its own for a test.
+//! Binds a test to one core.
 //!
-//! Ranks are more than cores in most tests, and wait by yielding. Two worlds that share two cores
-//! take twice the time that they take with a core each.
+//! Most tests have more ranks than the machine has cores, and waiting ranks yield. Two worlds that share two cores
+//! take twice as long as with one core each.
 
 use std::mem::{size_of, zeroed};
 use std::sync::Mutex;
 
-/// How many tests of this program are bound to each core.
+/// Number of tests of this program that are bound to each core.
 static BOUND: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// Until this is dropped, its thread and the threads and processes that are started meanwhile are
-/// on one core.
+/// Until this is dropped, its thread, and the threads and processes that are started in the meantime, run on one
+/// core.
 pub struct OneCore {
     core: usize,
     before: libc::cpu_set_t,
 }
 
-/// Binds this thread to the core that fewest tests are bound to. For tests of what ranks compute:
-/// ranks of tests about what happens at once need to run at once.
+/// Binds this thread to the core with the fewest bound tests. For tests of the results that ranks compute; tests of
+/// concurrent behaviour need ranks that run at the same time.
 pub fn one_core() -> OneCore {
     let before = allowed();
-    // SAFETY: `CPU_ISSET` looks at a set of this size.
+    // SAFETY: `CPU_ISSET` reads a set of this size.
     let is_allowed = |core: &usize| unsafe { libc::CPU_ISSET(*core, &before) };
     let mut bound = BOUND.lock().unwrap();
     bound.resize(libc::CPU_SETSIZE as usize, 0);
@@ -46,7 +46,7 @@ impl Drop for OneCore {
 
 /// The cores that this thread may run on.
 fn allowed() -> libc::cpu_set_t {
-    // SAFETY: a set of cores is plain data, of which the kernel fills as much as it is told.
+    // SAFETY: a set of cores is plain data, and the kernel writes at most the stated size.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), 0);
@@ -55,6 +55,6 @@ fn allowed() -> libc::cpu_set_t {
 }
 
 fn bind(cores: &libc::cpu_set_t) {
-    // SAFETY: the set is of the size that is given. Calls that fail change nothing but the time.
+    // SAFETY: the set has the stated size. If the call fails, only the test's duration changes.
     unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cores) };
 }

@@ -1,8 +1,8 @@
-//! System calls that a process is not to have: as on a kernel or under a policy without them.
+//! Forbids system calls to a process, to test kernels and policies without them.
 
 use std::io;
 
-/// Refuses `userfaultfd` with EPERM, to this process and those that it starts, for ever.
+/// Refuses `userfaultfd` with EPERM, to this process and the processes that it starts, irrevocably.
 ///
 /// Allocates nothing, so that it may be called between `fork` and `exec`.
 ///
@@ -13,8 +13,8 @@ pub fn userfaultfd() -> io::Result<()> {
     forbid(libc::SYS_userfaultfd as u32, ALWAYS, 0)
 }
 
-/// Refuses `mprotect` where it would make memory executable, as
-/// [`userfaultfd`](fn@userfaultfd) is refused: functions cannot be changed any more.
+/// Refuses `mprotect` calls that would make memory executable, with the scope of [`userfaultfd`](fn@userfaultfd).
+/// Functions can then no longer be patched.
 ///
 /// # Errors
 /// If the system has no seccomp filters.
@@ -22,7 +22,7 @@ pub fn changed_code() -> io::Result<()> {
     forbid(libc::SYS_mprotect as u32, libc::BPF_JSET | libc::BPF_K, libc::PROT_EXEC as u32)
 }
 
-/// Refuses a system call where its third argument is as `condition` says of `value`.
+/// Refuses a system call if its third argument compares to `value` as `condition` says (a BPF jump condition).
 fn forbid(number: u32, condition: u32, value: u32) -> io::Result<()> {
     let step = |code: u32, [yes, no]: [u8; 2], k: u32| libc::sock_filter {
         code: code as u16,
@@ -31,8 +31,8 @@ fn forbid(number: u32, condition: u32, value: u32) -> io::Result<()> {
         k,
     };
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // Of `struct seccomp_data`: the number, and the lower half of the third argument. Tests make no calls of other
-    // architectures.
+    // Offsets in `struct seccomp_data`: 0 is the call's number, 32 the lower half of the third argument. Tests make
+    // no calls of other architectures.
     let load = |at: u32| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, [0, 0], at);
     let mut steps = [
         load(0),
@@ -43,7 +43,7 @@ fn forbid(number: u32, condition: u32, value: u32) -> io::Result<()> {
         step(libc::BPF_RET | libc::BPF_K, [0, 0], libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
-    // SAFETY: constants, and a program that outlives the call; the kernel copies it.
+    // SAFETY: the arguments are constants, and a program that outlives the call; the kernel copies it.
     unsafe {
         let one: libc::c_ulong = 1;
         let zero: libc::c_ulong = 0;

@@ -1,17 +1,17 @@
-//! Huge pages (hugetlbfs), of which a machine has as many as its administrator sets aside.
+//! Huge pages (hugetlbfs). The administrator of a machine decides how many it has.
 
 use std::ptr::null_mut;
 
-/// Two huge pages of 2 MiB, zeroed, unmapped when dropped.
+/// Two zeroed huge pages of 2 MiB each, unmapped when dropped.
 #[derive(Debug)]
 pub struct HugePages(*mut u8);
 
 impl HugePages {
-    /// How many bytes they have.
+    /// Size of the two pages in bytes.
     pub const BYTES: usize = 4 << 20;
 
-    /// At an address of the kernel's choice, mostly that of those dropped last. Where none can be had the caller is
-    /// [`skip`](super::skip)ped.
+    /// Maps the pages at an address of the kernel's choice, mostly the address of the pages dropped last. If the
+    /// machine has no free huge pages, [`skip`](super::skip)s the calling test.
     #[track_caller]
     pub fn map() -> Option<HugePages> {
         let flags =
@@ -32,12 +32,12 @@ impl HugePages {
     }
 }
 
-/// Why a test that wants huge pages is skipped.
+/// Why a test that needs huge pages is skipped.
 pub const NONE: &str = "no huge pages are set aside (vm.nr_overcommit_hugepages)";
 
 impl Drop for HugePages {
     fn drop(&mut self) {
-        // SAFETY: mapped above and unmapped once; pointers into it are its users' care.
+        // SAFETY: the pages were mapped by `map` and are unmapped once; users must not keep pointers to them.
         assert_eq!(unsafe { libc::munmap(self.0.cast(), Self::BYTES) }, 0);
     }
 }

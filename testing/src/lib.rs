@@ -1,6 +1,6 @@
-//! What the tests of all packages share: [`skip`] counts a test that this machine cannot do,
-//! [`processes`] starts programs and [`ranks`] threads that cannot hang their test, [`cores`] binds a test
-//! to one core, [`forbidden`] takes system calls from it, and [`huge`] has huge pages.
+//! Helpers that the tests of all packages share: [`skip`] counts a test that this machine cannot run, [`processes`]
+//! starts programs and [`ranks`] threads that cannot hang their test, [`cores`] binds a test to one core,
+//! [`forbidden`] forbids system calls, and [`huge`] maps huge pages.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -14,14 +14,14 @@ pub mod huge;
 pub mod processes;
 pub mod ranks;
 
-/// Names the file to which [`skip`] appends. `test.sh` sets it and prints the file at its end.
+/// Environment variable with the file to which [`skip`] appends. `test.sh` sets it and prints the file at its end.
 pub const SKIPPED: &str = "HOPBINE_TEST_SKIPPED";
 
-/// Says why this machine cannot do the calling test, which then returns. Appends one line to the file
-/// that [`SKIPPED`] names.
+/// Reports why this machine cannot run the calling test; the test must then return. Appends one line to the file that
+/// [`SKIPPED`] names.
 ///
 /// # Panics
-/// If `CI=true`: there no test may be skipped.
+/// If `CI=true`, where no test may be skipped.
 #[track_caller]
 pub fn skip(reason: impl Display) {
     let place = Location::caller();
@@ -37,7 +37,7 @@ fn record(line: &str, in_ci: bool, file: Option<&Path>) {
     eprintln!("SKIPPED: {line}");
     if let Some(path) = file {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        // One write, so that lines of several processes stay whole.
+        // One write, so that lines of concurrent processes do not mix.
         let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
         written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }

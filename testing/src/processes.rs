@@ -1,4 +1,4 @@
-//! Processes whose output is read from the start and that end with their test at the latest.
+//! Processes whose output is read from the start, and which end with their test at the latest.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The longest that [`wait`] waits: much longer than any test takes on a machine that is busy.
+/// Timeout of [`wait`]: much longer than any test takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(180);
 
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How a process ended, and all that it wrote.
+/// Exit status and complete output of a process.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// Exit status of the process.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// Text that the process wrote to standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Text that the process wrote to standard error.
     pub stderr: String,
 }
 
@@ -30,7 +30,7 @@ impl Ended {
     }
 }
 
-/// What one pipe has brought so far, and the thread that reads it.
+/// The bytes read from one pipe so far, and the thread that reads it.
 #[derive(Debug)]
 struct Reader {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -38,7 +38,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads at once: a process that fills a pipe would block.
+    /// Starts to read at once: a process that fills its pipe would block.
     fn start(mut pipe: impl Read + Send + 'static) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&bytes);
@@ -90,13 +90,13 @@ impl Process {
     /// If the system refuses the signal.
     pub fn signal(&mut self, signal: i32) {
         if !self.has_ended() {
-            // SAFETY: no memory is involved. The process has not been reaped, so the number is its own.
+            // SAFETY: no memory is involved. The process has not been reaped, so the id is still its own.
             let code = unsafe { libc::kill(self.id() as libc::pid_t, signal) };
             assert_eq!(code, 0, "signal {signal}");
         }
     }
 
-    /// Kills the process, which may have ended.
+    /// Kills the process, also if it has already ended.
     pub fn kill(&mut self) {
         self.child.kill().expect("is our child");
     }
@@ -105,17 +105,17 @@ impl Process {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
-        // The state follows the name, which may hold anything but ends with the last parenthesis.
+        // The state follows the name, which may contain any character and ends with the last parenthesis.
         stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
     }
 
-    /// What the process has written to standard output so far.
+    /// Text that the process has written to standard output so far.
     #[must_use]
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// What the process has written to standard error so far.
+    /// Text that the process has written to standard error so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.stderr.text()
@@ -128,7 +128,7 @@ impl Process {
 
     fn ended(mut self) -> Ended {
         let status = self.child.wait().expect("is our child");
-        // Who was started by the process and outlives it may keep the pipes open.
+        // Children of the process that outlive it may keep the pipes open.
         let end = Instant::now() + Duration::from_secs(5);
         let readers = [&self.stdout, &self.stderr];
         while readers.iter().any(|reader| !reader.thread.is_finished()) && Instant::now() < end {
@@ -148,7 +148,7 @@ impl Drop for Process {
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// If it does not within [`DEADLINE`].
+/// If `condition` does not hold within [`DEADLINE`].
 #[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
@@ -158,11 +158,11 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for the end of all processes.
+/// Waits until all processes have ended.
 ///
 /// # Panics
-/// If one has not ended within [`DEADLINE`]. Then all are killed; the panic's message has what each
-/// wrote.
+/// If a process has not ended within [`DEADLINE`]. Then all processes are killed, and the panic's message contains
+/// the output of each.
 #[must_use]
 pub fn wait(processes: Vec<Process>) -> Vec<Ended> {
     wait_within(DEADLINE, processes)
@@ -200,9 +200,9 @@ pub fn run(command: &mut Command) -> Ended {
     wait(vec![Process::start(command)]).remove(0)
 }
 
-/// [`Command::output`] that cannot hang.
+/// A [`Command::output`] that cannot hang.
 pub trait OutputInTime {
-    /// Runs the command to its end, without standard input; what it writes is text.
+    /// Runs the command to its end, without standard input. Bytes of its output that are not UTF-8 are replaced.
     ///
     /// # Panics
     /// As [`run`].

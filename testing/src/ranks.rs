@@ -1,4 +1,4 @@
-//! The ranks of a job: threads or processes, with a deadline.
+//! Runs the ranks of a job, as threads or processes, with a deadline.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,13 +9,14 @@ use std::thread;
 
 use crate::processes::{DEADLINE, Ended, Process};
 
-/// Runs `body` as every rank, each in a thread of its own, with what is the rank's; returns what they return.
+/// Runs `body` once for each of `seats`, with the rank's number and its seat, each in a thread of its own; returns
+/// the results by rank.
 ///
-/// Threads cannot be ended from outside. If a rank has not returned within [`DEADLINE`], the process ends with
-/// a message that names it.
+/// Threads cannot be ended from outside. If ranks have not returned within [`DEADLINE`], the process aborts with a
+/// message that names them.
 ///
 /// # Panics
-/// With the panic of a rank.
+/// With the panic of the first rank that panicked.
 pub fn ranks<S: Send, R: Send>(
     seats: impl IntoIterator<Item = S>,
     body: impl Fn(usize, S) -> R + Sync,
@@ -54,8 +55,8 @@ pub fn ranks<S: Send, R: Send>(
     })
 }
 
-/// Starts `n` ranks that meet at the file `meeting`: what `program` returns for each rank, with the variables by
-/// which hopbine finds its place, unless `program` has set them.
+/// Starts `n` ranks that meet at the file `meeting`. `program` returns the command of each rank; `start` adds the
+/// variables that define rank, size and rendezvous, unless `program` has set them.
 pub fn start(n: usize, meeting: &Path, program: impl Fn(usize) -> Command) -> Vec<Process> {
     let ranks = (0..n).map(|rank| {
         let mut command = program(rank);
@@ -74,10 +75,11 @@ pub fn start(n: usize, meeting: &Path, program: impl Fn(usize) -> Command) -> Ve
     ranks.collect()
 }
 
-/// That all ranks have ended well.
+/// Asserts that all ranks have ended successfully.
 ///
 /// # Panics
-/// With what all those wrote that have not: a rank often fails only since another has.
+/// If a rank has not. The message contains the output of all failed ranks: a rank often fails only because another
+/// one has failed.
 #[track_caller]
 pub fn assert_all_well(what: &str, ended: &[Ended]) {
     let failed = ended.iter().enumerate().filter(|(_, each)| !each.status.success());

@@ -1,22 +1,22 @@
-//! A root that is far ahead of the other ranks.
+//! Tests with a root that runs far ahead of the other ranks.
 
 use std::time::Duration;
 
 use hopbine::reduce::Op;
 use hopbine::{CallOptions, Communicator};
 
-/// How long the other ranks stay behind, while they look at what comes.
+/// How long the other ranks stay behind. They poll during this time.
 const BEHIND: Duration = Duration::from_millis(200);
 
-/// The root makes `calls` broadcasts, one after the other, while the others wait for each other first.
-/// Nobody keeps more than it may of what has come too early.
+/// The root makes `calls` broadcasts, one after the other, while the other ranks first wait for each other. No rank
+/// stores more unexpected messages than its bound allows.
 pub fn far_ahead(comm: &Communicator, calls: u64) {
     let plain = comm.with(CallOptions::new().algorithm("knomial-tree"));
     let others = comm.split(Some(u32::from(comm.rank() == 0)), 0).unwrap().unwrap();
     if comm.rank() == 1 {
         std::thread::sleep(BEHIND);
     }
-    // The root is alone and does not wait.
+    // The root's part of the split has one rank, so the root does not wait.
     let mut sum = [0];
     others
         .with(CallOptions::new().algorithm("direct"))
@@ -30,14 +30,14 @@ pub fn far_ahead(comm: &Communicator, calls: u64) {
     }
     let bytes = comm.unexpected();
     assert!(bytes.most() <= bytes.bound(), "{bytes:?}");
-    // Much has come while the others stayed behind.
+    // Some rank has stored many unexpected bytes while the other ranks stayed behind.
     let mut most = [0];
     comm.allreduce(&[bytes.most() as u64], &mut most, Op::Max).unwrap();
     assert!(most[0] > 1000, "{most:?}");
 }
 
-/// The root starts more broadcasts of one communicator than there is room for, and then one of another,
-/// for which the others wait first.
+/// The root starts more broadcasts on one communicator than receivers have room for, and then one broadcast on a
+/// second communicator. The other ranks wait for the broadcast on the second communicator first.
 pub fn ahead_in_another(comm: &Communicator, calls: usize) {
     let algorithm = CallOptions::new().algorithm("knomial-tree");
     let (second, comm) = (comm.duplicate().unwrap().with(algorithm.clone()), comm.with(algorithm));

@@ -1,4 +1,4 @@
-//! Collectives called on emulated ranks, compared with the reference.
+//! Collectives called on ranks that are threads, compared with the reference.
 
 use hopbine::reduce::Op;
 use hopbine::torus::geometry::Shape;
@@ -7,14 +7,14 @@ use hopbine::{CallOptions, Communicator, Drive, EmulationConfig, Error, Wire, em
 
 use super::reference::{Case, expected, inputs};
 
-/// A torus of ranks that are threads, driven in one way. Their wire is the emulated device, or
-/// what [`BACKEND`](super::processes::BACKEND) says; what they keep of early messages, what
-/// `HOPBINE_UNEXPECTED_BYTES` says.
+/// A torus of ranks that are threads, driven by `drive`. Their wire is the emulated device, or shared memory if
+/// [`BACKEND`](super::processes::BACKEND) is `shm`. `HOPBINE_UNEXPECTED_BYTES`, if set, bounds their unexpected
+/// messages.
 pub fn config(sizes: &[u32], drive: Drive) -> EmulationConfig {
     config_on(Shape::torus(sizes).unwrap(), drive)
 }
 
-/// The same on any shape.
+/// As [`config`], on any shape.
 pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
     let wire = match super::processes::backend().as_str() {
         "shm" => Wire::Memory,
@@ -30,7 +30,7 @@ pub fn config_on(shape: Shape, drive: Drive) -> EmulationConfig {
     config
 }
 
-/// Calls a collective on u64 sums and returns what this rank has received.
+/// Calls a collective on u64 sums and returns the rank's receive buffer.
 pub fn call(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
     call_on(comm, case, &inputs(case, comm.rank()))
 }
@@ -60,7 +60,7 @@ pub fn call_on(comm: &Communicator, case: &Case, send: &[u64]) -> Result<Vec<u64
     Ok(recv)
 }
 
-/// As `call`, but with input and output in one buffer where the collective has such a form.
+/// As `call`, but with input and output in one buffer if the collective has an in-place form.
 pub fn call_in_place(comm: &Communicator, case: &Case) -> Result<Vec<u64>, Error> {
     call_in_place_on(comm, case, &inputs(case, comm.rank()))
 }
@@ -101,7 +101,7 @@ pub fn call_in_place_on(comm: &Communicator, case: &Case, send: &[u64]) -> Resul
     Ok(buffer)
 }
 
-/// Calls a collective out of place and in place, and compares what this rank receives.
+/// Calls a collective out of place and in place, and compares the rank's results with the reference.
 pub fn check(comm: &Communicator, case: &Case, what: &str) {
     let want = expected(case, comm.rank(), u64::wrapping_add);
     let got = call(comm, case).unwrap_or_else(|error| panic!("{what} {case:?}: {error}"));
@@ -110,8 +110,8 @@ pub fn check(comm: &Communicator, case: &Case, what: &str) {
     assert!(got == want, "{what} {case:?} in place: rank {} is wrong", comm.rank());
 }
 
-/// Runs every algorithm that serves a shape, with each of the lengths; ports, roots and segment
-/// sizes change from one to the next.
+/// Runs every algorithm that supports the shape with each of the lengths. Ports, root and segment size vary with the
+/// index of the length.
 pub fn every_algorithm(sizes: &[u32], drive: Drive, lengths: &[usize]) {
     every_algorithm_on(&Shape::torus(sizes).unwrap(), drive, lengths);
 }
@@ -125,7 +125,7 @@ pub fn every_algorithm_on(shape: &Shape, drive: Drive, lengths: &[usize]) {
     });
 }
 
-/// As [`every_algorithm`], but each with one of the lengths only, the next one for the next.
+/// As [`every_algorithm`], but runs each algorithm with only one of the lengths, taken in turn.
 pub fn every_algorithm_once(shape: &Shape, drive: Drive, lengths: &[usize]) {
     on_every_algorithm(shape, drive, |comm, number, algorithm| {
         one_call(comm, algorithm, lengths, number % lengths.len());
@@ -137,12 +137,12 @@ fn on_every_algorithm(
     drive: Drive,
     run: impl Fn(&Communicator, usize, &Algorithm) + Sync,
 ) {
-    // An alias makes the same plans.
+    // An alias makes the same plans as its algorithm.
     let all = registry::all().into_iter().filter(|one| one.alias_of.is_none()).enumerate();
     let algorithms: Vec<(usize, Algorithm)> =
         all.filter(|(_, algorithm)| algorithm.serves(shape).is_ok()).collect();
-    // Ranks keep the programs that they have run, with their memory, and all ranks are here: the
-    // more of them, the fewer algorithms for each world.
+    // Ranks keep the programs that they have run, with their memory, and this process holds all ranks. So the more
+    // ranks there are, the fewer algorithms each world runs.
     for algorithms in algorithms.chunks((256 / shape.n_ranks() as usize).max(1)) {
         emulate(&config_on(shape.clone(), drive), |comm| {
             algorithms.iter().for_each(|(number, algorithm)| run(comm, *number, algorithm));
@@ -151,7 +151,7 @@ fn on_every_algorithm(
     }
 }
 
-/// A call with the length of this index, and ports, root and segment size by it.
+/// Makes one call: `index` selects the length, the ports, the root and the segment size.
 fn one_call(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize], index: usize) {
     let (collective, n_ranks) = (algorithm.collective, comm.size());
     let root = if collective.is_rooted() { index as u32 % n_ranks } else { 0 };
@@ -163,7 +163,7 @@ fn one_call(comm: &Communicator, algorithm: &Algorithm, lengths: &[usize], index
     check(&comm.with(options), &case, &algorithm.name);
 }
 
-/// An allreduce by default, compared.
+/// Makes an allreduce with default options and compares the result.
 pub fn checked(comm: &Communicator, count: usize) {
     let case = Case { collective: Collective::Allreduce, n_ranks: comm.size(), count, root: 0 };
     check(comm, &case, "default");

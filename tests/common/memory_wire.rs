@@ -1,8 +1,7 @@
-//! A wire in memory, stricter than any real one: a send finishes only when its receive has
-//! been posted, and events come in random order and late, or are left out where a post does the
-//! last thing that was missing. What cannot deadlock here cannot
-//! deadlock over an endpoint that buffers. Where a receive allows it, messages are shown as
-//! views: some of which last, others not.
+//! A wire in memory, stricter than any real wire. A send finishes only when its receive has been posted. Events come
+//! late and in random order; an event is omitted if the post itself completes the message and returns `Done`. A
+//! program that cannot deadlock here cannot deadlock over an endpoint that buffers. If a receive allows it, some
+//! messages are delivered as views, which end with the next poll.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,14 +21,14 @@ type PostedRecv = (Slot, WireRegion, Arrival);
 
 #[derive(Default)]
 struct Net {
-    /// Those that have not met.
+    /// Posted sends without their receives.
     sends: BTreeMap<Key, PostedSend>,
     recvs: BTreeMap<Key, PostedRecv>,
     events: BTreeMap<End, Vec<Event>>,
     n_views: u64,
 }
 
-/// All ranks' wires.
+/// The wires of all ranks.
 #[derive(Clone, Default)]
 pub struct MemoryWire(Arc<Mutex<Net>>);
 
@@ -39,7 +38,7 @@ impl MemoryWire {
         MemoryEndpoint { wire: self.clone(), rank, port, rng, shown: Vec::new() }
     }
 
-    /// The operations that something is posted for that has not met, by context and number.
+    /// The operations (context and number) with a send or receive that has not been matched.
     pub fn operations(&self) -> Vec<(u64, u32)> {
         let net = self.0.lock().unwrap();
         let of = |(.., tag): &Key| (tag.context, tag.operation);
@@ -49,7 +48,7 @@ impl MemoryWire {
         found
     }
 
-    /// True if every message has met its receive.
+    /// Whether every message has been matched with its receive.
     pub fn is_empty(&self) -> bool {
         let net = self.0.lock().unwrap();
         net.sends.is_empty() && net.recvs.is_empty()
@@ -57,7 +56,7 @@ impl MemoryWire {
 }
 
 impl Net {
-    /// A message has met its receive.
+    /// Moves a message whose send and receive are both posted, and queues both events.
     fn met(
         &mut self,
         key: Key,
@@ -68,16 +67,16 @@ impl Net {
         assert_eq!(source.len, target.len, "{from} -> {to}: both sides cut messages alike");
         let (sender, receiver) = ((from, port), (to, port));
         self.n_views += 1;
-        // Some of those that may be anywhere are shown, in a copy.
+        // Every second message that may be delivered anywhere is delivered as a view of a copy.
         let event = if arrival == Arrival::Anywhere && self.n_views.is_multiple_of(2) {
-            // SAFETY: posted, so the engine keeps it valid and leaves it alone.
+            // SAFETY: the memory is posted, so the engine keeps it valid and does not write to it.
             let data = unsafe { std::slice::from_raw_parts(source.ptr, source.len) };
             let copy = Box::leak(Box::<[u8]>::from(data));
             let view = View { ptr: copy.as_ptr(), len: copy.len() };
             Event::Viewed(received, view)
         } else {
             if source.len > 0 {
-                // SAFETY: both are posted, so the engine keeps them valid and leaves them alone.
+                // SAFETY: both buffers are posted, so the engine keeps them valid and does not access them.
                 unsafe { target.ptr.copy_from_nonoverlapping(source.ptr, source.len) };
             }
             Event::Received(received)
@@ -87,10 +86,10 @@ impl Net {
     }
 }
 
-/// Overwrites and frees the copies that were shown until now.
+/// Overwrites and frees the copies behind the views that have ended.
 fn end_views(shown: &mut Vec<View>) {
     for view in shown.drain(..) {
-        // SAFETY: leaked by `met` for this view alone, which has ended.
+        // SAFETY: `met` leaked the copy for this view alone, and the view has ended.
         let mut copy = unsafe {
             Box::from_raw(std::ptr::slice_from_raw_parts_mut(view.ptr.cast_mut(), view.len))
         };
@@ -98,7 +97,7 @@ fn end_views(shown: &mut Vec<View>) {
     }
 }
 
-/// The answer to a post: sometimes in place of its event.
+/// Returns the answer to a post: sometimes `Done` in place of a queued event.
 fn answer(net: &mut Net, end: End, event: Event, rng: &mut SmallRng) -> Posted {
     let events = net.events.entry(end).or_default();
     match events.last() {
@@ -115,7 +114,7 @@ pub struct MemoryEndpoint {
     rank: u32,
     port: usize,
     rng: SmallRng,
-    /// Copies that end with the next poll.
+    /// Views that end with the next poll.
     shown: Vec<View>,
 }
 

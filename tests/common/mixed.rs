@@ -1,5 +1,5 @@
-//! Many small collectives of all kinds back to back, each compared with the reference, and once
-//! more when others have been received after it.
+//! Many small collectives of all kinds back to back. Each result is compared with the reference at once, and again
+//! after later results have been received.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use super::calls::{call_in_place_on, call_on};
 use super::reference::{Case, expected, inputs};
 use super::skew::Skew;
 
-/// Elements of a vector or block: short of, at and past what travels inside a descriptor.
+/// Largest number of elements of a vector or block: lengths below, at and above the size that a descriptor can carry.
 const MOST_ELEMENTS: usize = 64;
-/// Different calls in turn: more than a few, few enough that programs are mostly reused.
+/// Number of different calls in the pool: more than a few, but few enough that most calls reuse a program.
 const POOL: usize = 60;
-/// Calls after which some of the pool are replaced.
+/// Number of calls after which half of the pool is replaced.
 const RENEWED_EVERY: usize = 500;
-/// Results that are looked at again later, when others have been received.
+/// Number of results that are kept and compared again after later results have been received.
 const KEPT: usize = 16;
 
-/// A call that all ranks make.
+/// A call that all ranks make identically.
 #[derive(Clone, Debug)]
 struct Planned {
     case: Case,
-    /// `None`: whatever the library chooses, which may be the barrier gates.
+    /// `None`: the library chooses, possibly the barrier gates.
     algorithm: Option<String>,
     ports: Option<u32>,
     segment_bytes: Option<u64>,
@@ -58,12 +58,12 @@ impl Planned {
         options
     }
 
-    /// What tells the data of this round from that of any other.
+    /// Value that distinguishes the data of this round from those of other rounds.
     fn salt(round: usize) -> u64 {
         (round as u64 + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
 
-    /// Makes the call; what came, and what had to come.
+    /// Makes the call; returns the received and the expected elements.
     fn perform(&self, comm: &Communicator, round: usize) -> [Vec<u64>; 2] {
         let comm = comm.with(self.options());
         let (rank, salt) = (comm.rank(), Self::salt(round));
@@ -78,10 +78,10 @@ impl Planned {
         };
         let got =
             got.unwrap_or_else(|error| panic!("round {round}, rank {rank}, {self:?}: {error}"));
-        // Every rank's input has the salt, and so a sum has it as often as there are ranks.
+        // Every rank's input contains the salt, so a sum contains it once per rank.
         let add = |a: u64, b: u64| a.wrapping_add(b).wrapping_add(salt);
         let want = expected(&self.case, rank, add);
-        // Of an exscan rank 0 gets nothing, not even salt.
+        // Rank 0 receives nothing in an exscan, so its buffer has no salt.
         let is_untouched = self.case.collective == Collective::Exscan && rank == 0;
         [got, if is_untouched { want } else { salted(want) }]
     }
@@ -92,18 +92,18 @@ impl Planned {
 pub struct Mixed {
     pub calls: usize,
     pub seed: u64,
-    /// The longest pause between two calls; zero: none.
+    /// The longest pause between two calls; zero for no pauses.
     pub longest_pause: Duration,
-    /// Number of the first call: the data of calls with different numbers differ.
+    /// Number of the first call. Calls with different numbers have different data.
     pub first: usize,
 }
 
 impl Mixed {
-    /// Makes the calls of one rank.
+    /// Makes the calls of this rank.
     pub fn run(&self, comm: &Communicator) {
         let algorithms: Vec<Algorithm> =
             registry::all().into_iter().filter(|a| a.serves(comm.shape()).is_ok()).collect();
-        // The same on all ranks; the pauses are not.
+        // All ranks draw the same calls; their pauses differ.
         let rng = &mut SmallRng::seed_from_u64(self.seed);
         let mut skew = Skew::new(self.seed, comm.rank(), self.longest_pause);
         let draw =
@@ -151,8 +151,8 @@ impl Mixed {
     }
 }
 
-/// Delays of up to some microseconds, some wires slow and some far, some so unsteady that
-/// messages overtake each other.
+/// Random latencies of up to some microseconds. Some seeds give slow links, some long ones, and some enough jitter
+/// that messages overtake each other.
 pub fn latency(seed: u64) -> Latency {
     let mut rng = SmallRng::seed_from_u64(seed);
     Latency {

@@ -1,4 +1,4 @@
-//! What several test files need: inputs, an independent reference, and a wire in memory.
+//! Helpers of several test files: inputs, an independent reference, and a wire in memory.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
@@ -12,7 +12,7 @@ pub mod processes;
 pub mod reference;
 pub mod skew;
 
-/// Does `work` for every item, four at a time: for ranks that mostly wait.
+/// Does `work` for every item, four items at a time; meant for ranks that mostly wait.
 pub fn four_at_a_time<T: Send>(
     items: impl IntoIterator<Item = T, IntoIter: Send>,
     work: impl Fn(T) + Sync,

@@ -1,25 +1,25 @@
 //! Ranks as processes: the test program runs itself once for each rank.
 //!
-//! A test calls [`ranks`] with the name of a scenario. The `scenarios` test of each file does
-//! nothing otherwise; in such a process the one that knows the name runs that scenario.
+//! A test calls [`ranks`] with the name of a scenario. Each test file has a `scenarios` test, which does nothing in
+//! an ordinary test run. In a process started by [`ranks`], it runs the scenario if its file defines that name.
 
 use std::process::Command;
 
 use hopbine_testing::processes::{Ended, Process, wait};
 use hopbine_testing::ranks::{assert_all_well, start as start_ranks};
 
-/// The backend of tests that do not say, `emu` if unset.
+/// Environment variable with the backend of tests that select none; `emu` if unset.
 pub const BACKEND: &str = "HOPBINE_TEST_BACKEND";
 
-/// What [`BACKEND`] says.
+/// Value of [`BACKEND`].
 pub fn backend() -> String {
     std::env::var(BACKEND).unwrap_or_else(|_| "emu".to_owned())
 }
 
-/// Names the scenario to a child.
+/// Environment variable with the name of the scenario that a child runs.
 const SCENARIO: &str = "HOPBINE_TEST_SCENARIO";
 
-/// Starts `n` ranks, each running `scenario` with the further variables `env`.
+/// Starts `n` ranks, each running `scenario` with the additional variables `env`.
 pub fn start(n: usize, scenario: &str, env: &[(&str, &str)]) -> (tempfile::TempDir, Vec<Process>) {
     let dir = tempfile::tempdir().expect("a directory for the rendezvous");
     let children = start_ranks(n, &dir.path().join("rendezvous"), |_| {
@@ -34,13 +34,13 @@ pub fn start(n: usize, scenario: &str, env: &[(&str, &str)]) -> (tempfile::TempD
     (dir, children)
 }
 
-/// Runs `scenario` on `n` ranks and panics unless all of them end well.
+/// Runs `scenario` on `n` ranks and panics unless all of them end successfully.
 pub fn ranks(n: usize, scenario: &str, env: &[(&str, &str)]) -> Vec<Ended> {
     let (_dir, processes) = start(n, scenario, env);
     all_well(scenario, processes)
 }
 
-/// Waits for all ranks of `scenario` and panics unless all of them end well.
+/// Waits for all ranks of `scenario` and panics unless all of them end successfully.
 pub fn all_well(scenario: &str, processes: Vec<Process>) -> Vec<Ended> {
     let ended = wait(processes);
     assert_all_well(scenario, &ended);
@@ -51,15 +51,14 @@ pub fn all_well(scenario: &str, processes: Vec<Process>) -> Vec<Ended> {
     ended
 }
 
-/// What a rank says when its scenario has ended.
+/// Line that a rank prints when its scenario has ended.
 const DONE: &str = "scenario done";
 
-/// In a child, runs the scenario that `find` returns for its name; nothing if that is another
-/// file's.
+/// In a child, runs the scenario that `find` returns for its name; does nothing if another file defines the name.
 pub fn run_scenario(find: impl Fn(&str) -> Option<fn()>) {
     let Ok(name) = std::env::var(SCENARIO) else { return };
     let Some(scenario) = find(&name) else { return };
-    // The test harness has begun a line.
+    // The test harness has printed the start of a line.
     println!();
     scenario();
     println!("{DONE}");

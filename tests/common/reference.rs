@@ -1,4 +1,4 @@
-//! What collectives must do, computed without any of the library's code.
+//! Expected results of collectives, computed without any code of the library.
 
 use hopbine_torus::collectives::Collective;
 
@@ -13,7 +13,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Elements of the send buffer of `rank`; bcast has none (its buffer is the receive buffer).
+    /// Elements of the send buffer of `rank`; 0 for bcast, whose only buffer is the receive buffer.
     pub fn send_len(&self, rank: u32) -> usize {
         let p = self.n_ranks as usize;
         match self.collective {
@@ -53,7 +53,7 @@ pub fn inputs(case: &Case, rank: u32) -> Vec<u64> {
     (0..len).map(|index| input(rank, index)).collect()
 }
 
-/// What `rank` must receive; reductions combine with `combine`, in rank order.
+/// The elements that `rank` must receive; reductions apply `combine` in rank order.
 pub fn expected(case: &Case, rank: u32, combine: impl Fn(u64, u64) -> u64) -> Vec<u64> {
     let count = case.count;
     let ranks = 0..case.n_ranks;
@@ -75,7 +75,7 @@ pub fn expected(case: &Case, rank: u32, combine: impl Fn(u64, u64) -> u64) -> Ve
         }
         Collective::Scan | Collective::Exscan => {
             let end = rank + u32::from(case.collective == Collective::Scan);
-            // Rank 0 gets nothing of an exscan.
+            // Rank 0 receives nothing in an exscan.
             let of = |index| (0..end).map(|from| input(from, index)).reduce(&combine);
             (0..count).map(|index| of(index).unwrap_or(u64::MAX)).collect()
         }

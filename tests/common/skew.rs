@@ -1,28 +1,28 @@
-//! Ranks that do not keep in step: random pauses between calls, from a seed.
+//! Ranks out of step: random pauses between calls, from a seed.
 
 use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// The pauses of one rank. A rank also has a mood, which lasts for a while: in a slow one its
-/// pauses are more frequent, so that the others get far ahead of it and it of them in turn.
+/// The pauses of one rank. A rank alternates between slow and fast periods of random length. In a slow period its
+/// pauses are more frequent, so that the other ranks get far ahead of it; in turn it gets ahead of slow ranks.
 pub struct Skew {
     rng: SmallRng,
     longest: Duration,
-    /// Calls until the mood changes.
+    /// Calls until the period ends.
     calls_left: u32,
     is_slow: bool,
 }
 
 impl Skew {
-    /// Pauses of at most `longest`; zero means none at all.
+    /// Pauses of at most `longest`; zero for no pauses.
     pub fn new(seed: u64, rank: u32, longest: Duration) -> Self {
         let rng = SmallRng::seed_from_u64(seed.rotate_left(32) ^ u64::from(rank));
         Skew { rng, longest, calls_left: 0, is_slow: false }
     }
 
-    /// Sleeps, spins, yields or goes on at once.
+    /// Sleeps, spins, yields or continues at once.
     pub fn pause(&mut self) {
         if self.longest.is_zero() {
             return;

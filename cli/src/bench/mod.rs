@@ -19,7 +19,7 @@ use crate::report::{Report, RowsArg};
 use crate::run::show_rate;
 use sides::{Side, Sides};
 
-/// The compiler of an MPI, if nothing is said.
+/// Default compiler command of the MPI.
 const MPICC: &str = "mpicc";
 
 /// Time collectives on this host, in turn with an MPI where one is there
@@ -112,7 +112,7 @@ enum Show {
     Ratio,
 }
 
-/// All times of a side at a size, sorted.
+/// Times in microseconds of a side, for one collective and size; sorted after the last round.
 #[derive(Clone, Debug, Default)]
 struct Times(Vec<f64>);
 
@@ -126,7 +126,7 @@ impl Times {
     }
 }
 
-/// What was measured: by collective (in the order asked for), bytes and side.
+/// The measured times, by collective (index in the arguments), bytes and side.
 type Measured = BTreeMap<(usize, u64, usize), Times>;
 
 /// Runs the subcommand.

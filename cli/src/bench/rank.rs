@@ -1,4 +1,5 @@
-//! A rank of `hopbine bench`: times collectives as `collectives.c` beside this does with an MPI library.
+//! A rank of `hopbine bench`: times collectives of hopbine as `collectives.c` in this directory times those of an
+//! MPI.
 
 use std::time::Instant;
 
@@ -49,7 +50,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
         sent: Vec::new(),
         received: Vec::new(),
     };
-    // Written, as C's malloc and memset leave it: pages of their own for every rank.
+    // Written, as by the C program's memset: zeroed memory that is never written has no pages of its own.
     bench.into.iter_mut().for_each(|number| *number = 0.0);
     let budget = args.budget * 1e-3;
     for what in args.collectives.split(',') {
@@ -64,11 +65,11 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
 
 struct Bench<'a> {
     comm: &'a Communicator,
-    /// The same, with the choices of the arguments.
+    /// The communicator with the options of the arguments.
     by: Communicator,
     out: Vec<f64>,
     into: Vec<f64>,
-    /// Of alltoallv: by rank, bytes sent and received.
+    /// For alltoallv: bytes sent to and received from each rank.
     sent: Vec<u64>,
     received: Vec<u64>,
 }
@@ -77,8 +78,8 @@ fn is_vector(what: &str) -> bool {
     what.starts_with("alltoallv")
 }
 
-/// Bytes that one rank has for another: up to twice the mean alike; 1000 of 1000 + p - 1 parts for
-/// the next rank; four times the mean for one in four.
+/// Bytes that rank `from` sends to rank `to`. Uniform: random, up to twice the mean. Skewed: 1000 of 1000 + p - 1
+/// parts go to the next rank, one part to every other rank. Sparse: four times the mean for one rank in four, else 0.
 fn block(what: &str, bytes: u64, [from, to, n_ranks]: [u64; 3]) -> u64 {
     let hash = (from + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (to + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
-//! What is compared: the library itself, by what it chooses or by an algorithm, its C interface, an MPI, and that with
-//! hopbine preloaded.
+//! The sides of a comparison: the library with its choice of algorithm or a named algorithm, its C interface, an MPI,
+//! and the MPI with hopbine preloaded.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use tempfile::TempDir;
 use super::Args;
 use crate::error::CliError;
 
-/// Times an MPI's collectives: what `hopbine bench-rank` does with hopbine.
+/// The C program that times an MPI's collectives, as `hopbine bench-rank` times those of hopbine.
 const PROGRAM: &str = include_str!("collectives.c");
-/// Puts hopbine's C interface under that.
+/// The header that maps the MPI calls of that program to hopbine's C interface.
 const INTERFACE: &str = include_str!("interface.h");
 
-/// One of what is compared.
+/// One side of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The library, by an algorithm if one is named.
+    /// The library, with a named algorithm or its own choice.
     Hopbine(Option<String>),
-    /// The program by the library's C interface, where it has been compiled.
+    /// The C program, compiled with the library's C interface, at this path.
     Interface(PathBuf),
-    /// The MPI.
+    /// The C program with the MPI.
     Mpi,
-    /// The MPI's program with this library preloaded.
+    /// The C program with the MPI and this library preloaded.
     Preload(PathBuf),
 }
 
 impl Side {
-    /// For people and files.
+    /// The side's name in tables and files.
     pub fn name(&self) -> String {
         match self {
             Side::Hopbine(None) => "hopbine".to_owned(),
@@ -42,15 +42,15 @@ impl Side {
     }
 }
 
-/// An MPI, and the program for it.
+/// An MPI, and the C program compiled for it.
 pub struct Mpi {
-    /// Its name, as its launcher says it.
+    /// The MPI's name, as its launcher prints it.
     pub about: String,
     launcher: Vec<String>,
     directory: TempDir,
 }
 
-/// A time of one side.
+/// One measured time of a side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Time {
     pub collective: String,
@@ -58,21 +58,21 @@ pub struct Time {
     pub us: f64,
 }
 
-/// What a benchmark compares.
+/// The sides to compare.
 pub struct Sides {
     pub all: Vec<Side>,
-    /// If there is one, and it is wanted.
+    /// The MPI, if one is requested and available.
     pub mpi: Option<Mpi>,
-    /// The program by the C interface is there as long as this.
+    /// Directory of the C program for the C interface; deleted when this is dropped.
     pub directory: Option<TempDir>,
-    /// Remarks on what is left out.
+    /// Remarks on sides that are left out.
     pub notes: Vec<String>,
 }
 
-/// The sides that are asked for, as far as they are there.
+/// Returns the requested sides that are available.
 ///
 /// # Errors
-/// [`CliError::Bench`] if the MPI or the C compiler that was asked for does not compile the program.
+/// [`CliError::Bench`] if a requested MPI or C compiler does not compile the program.
 pub fn sides(args: &Args) -> Result<Sides, CliError> {
     let mut notes = Vec::new();
     let mut sides = vec![Side::Hopbine(None)];
@@ -83,7 +83,7 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
         "none" => None,
         mpicc => match Mpi::find(mpicc, args) {
             Ok(mpi) => Some(mpi),
-            // It was not asked for.
+            // The default MPI was not requested explicitly.
             Err(CliError::Bench(reason)) if mpicc == super::MPICC => {
                 notes.push(format!("No comparison with an MPI: {reason}."));
                 None
@@ -105,19 +105,20 @@ pub fn sides(args: &Args) -> Result<Sides, CliError> {
     Ok(Sides { all: sides, mpi, notes, directory })
 }
 
-/// The library to preload that was installed with this command, as the script beside it says: it knows LIBDIR.
+/// The library to preload that was installed with this command. The script `hopbine-preload` prints its path, since
+/// only the script knows LIBDIR.
 fn installed() -> Option<PathBuf> {
     let script = std::env::current_exe().ok()?.with_file_name("hopbine-preload");
     let said = output(Command::new(script).arg("--path")).ok()?;
     Some(PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end()))
 }
 
-/// The program by the C interface of the library that was installed with this command.
+/// Compiles the program for the C interface of the library that was installed with this command.
 fn in_c(cc: &str) -> Result<TempDir, CliError> {
     let prefix = std::env::current_exe().ok();
     let prefix = prefix.as_deref().and_then(|command| command.parent()?.parent());
     let prefix = prefix.unwrap_or(Path::new("/"));
-    // Distributions have a directory for each architecture in lib.
+    // Distributions have a subdirectory of lib for each architecture.
     let lib = prefix.join("lib");
     let below = std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut places = std::iter::once(lib.clone()).chain(below);
@@ -137,7 +138,7 @@ fn in_c(cc: &str) -> Result<TempDir, CliError> {
     )
 }
 
-/// Compiles the program, in a directory of its own, with these flags before and behind it.
+/// Compiles the program in a new directory, with the flags `before` and `behind` around its source.
 fn compiled(compiler: &str, before: &[String], behind: &[String]) -> Result<TempDir, CliError> {
     let directory = tempfile::tempdir().map_err(|error| {
         CliError::Bench(format!("cannot make a directory for the program: {error}"))
@@ -155,12 +156,12 @@ fn compiled(compiler: &str, before: &[String], behind: &[String]) -> Result<Temp
     Ok(directory)
 }
 
-/// Where it is then.
+/// Path of the compiled program.
 fn program(directory: &TempDir) -> PathBuf {
     directory.path().join("collectives")
 }
 
-/// What a command has said, if it ended well.
+/// Runs a command and returns its output if it succeeds.
 fn output(command: &mut Command) -> Result<Output, CliError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |why: String| CliError::Bench(format!("{name}: {why}"));
@@ -175,7 +176,7 @@ fn output(command: &mut Command) -> Result<Output, CliError> {
 }
 
 impl Mpi {
-    /// Compiles the program.
+    /// Compiles the program for the MPI.
     fn find(mpicc: &str, args: &Args) -> Result<Self, CliError> {
         let directory = compiled(mpicc, &[], &[])?;
         let mut launcher: Vec<String> =
@@ -183,7 +184,7 @@ impl Mpi {
         let program = launcher.first().cloned().unwrap_or_default();
         let said = output(Command::new(&program).arg("--version"))?;
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        // Only where nothing is said.
+        // Adds default options only if the user gave none.
         if launcher.len() == 1 {
             launcher.extend(flags(&said, args.ranks).into_iter().map(str::to_owned));
         }
@@ -192,7 +193,7 @@ impl Mpi {
     }
 }
 
-/// What the launcher needs for ranks on this host: Open MPI refuses more of them than cores, and root.
+/// Options of Open MPI's launcher for ranks on this host: it refuses more ranks than cores, and to run as root.
 fn flags(version: &str, ranks: u32) -> Vec<&'static str> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if !(version.contains("Open MPI") || version.contains("OpenRTE")) {
@@ -244,7 +245,7 @@ pub fn run(
             let mut command = Command::new(&mpi.launcher[0]);
             command.args(&mpi.launcher[1..]).args(["-n", &ranks]);
             if let Side::Preload(library) = side {
-                // Of the ranks, not of the launcher.
+                // Sets the variable for the ranks, not for the launcher.
                 command.args(["env", &format!("LD_PRELOAD={}", absolute(library).display())]);
             }
             command.arg(program(&mpi.directory)).args(&what);
@@ -260,7 +261,7 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// `collective bytes microseconds`.
+/// Parses a line `collective bytes microseconds`.
 fn time(line: &str) -> Option<Time> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [collective, bytes, us] = words[..] else { return None };

@@ -1,4 +1,4 @@
-//! The fit of a machine's parameters to measured times.
+//! Fits a machine's parameters to measured times.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,27 @@ use hopbine_torus::sim::{Machine, Origin, Parameter, QUANTITIES, Quantity};
 use crate::measured::cases::{Case, predicted};
 use crate::progress::Bar;
 
-/// The error of a good prediction, of the logarithm: larger ones pull with a force that does not grow.
+/// Error of a good prediction, as a difference of logarithms. The influence of an error on the fit grows only up to it.
 const SCALE: f64 = 0.08;
-/// The standard deviation of the logarithm of a parameter that nothing is known of.
+/// Prior standard deviation of the logarithm of a parameter without a source.
 const UNKNOWN: f64 = 4.0;
-/// A parameter that the times leave with a larger standard error of the logarithm is not determined by them.
+/// The times determine a parameter only if the standard error of its logarithm is at most this.
 const DETERMINED: f64 = 0.5;
-/// Steps of the fit at most.
+/// Maximum number of steps of the fit.
 const MOST_STEPS: usize = 12;
 
-/// A quantity of the model after the fit.
+/// A quantity of the model with its fitted value.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub quantity: Quantity,
     pub value: f64,
-    /// The standard error of its logarithm, if it was fitted.
+    /// The standard error of the logarithm of the value; None if the quantity was not fitted.
     pub error: Option<f64>,
-    /// Where the value is from.
+    /// Source of the value.
     pub source: String,
 }
 
-/// A machine whose parameters are fitted.
+/// A machine with fitted parameters.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     pub machine: Machine,
@@ -37,7 +37,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// What was found of a parameter.
+    /// The fitted quantity that a parameter belongs to.
     pub fn found(&self, parameter: &Parameter) -> Option<&Found> {
         let name = (parameter.section, parameter.name);
         self.found.iter().find(|found| found.quantity.names.contains(&name))
@@ -45,7 +45,7 @@ impl Calibration {
 }
 
 impl Found {
-    /// Where the value is from, and how well it is known.
+    /// Source and accuracy of the value.
     pub fn remark(&self) -> String {
         match self.error {
             Some(error) => format!("{}, standard error {:.0} %", self.source, 100.0 * error),
@@ -54,10 +54,10 @@ impl Found {
     }
 }
 
-/// How often the model is asked at most, for the progress bar.
+/// Upper bound of the evaluations of the model, for the progress bar.
 pub fn most_evaluations() -> u64 {
     let n = QUANTITIES.iter().filter(|quantity| is_fitted(quantity)).count() as u64;
-    // Twice: steps, every parameter alone, and the curvature in the end.
+    // Two fits, each with steps, every parameter alone, and the curvature at the end.
     2 * (MOST_STEPS as u64 * (11 + 2 * n) + 4 * n + 1 + 2 * n + 1)
 }
 
@@ -65,8 +65,8 @@ fn is_fitted(quantity: &Quantity) -> bool {
     !matches!(quantity.origin, Origin::Fixed(_))
 }
 
-/// Fits the parameters of a machine, from its own on, to measured times: all of them; and if the times do not
-/// determine some, these have the values of their sources, and the others are fitted again.
+/// Fits the parameters of `start` to measured times. Parameters that the times do not determine are reset to the
+/// values of their sources, and the others are fitted a second time.
 ///
 /// # Errors
 /// [`FitError`].
@@ -105,9 +105,9 @@ pub fn calibrate(cases: &[&Case], start: &Machine, bar: &Bar) -> Result<Calibrat
 /// A fit of some quantities.
 struct Fit<'a> {
     cases: &'a [&'a Case],
-    /// Has the values of all others.
+    /// Holds the values of all quantities that are not fitted.
     machine: Machine,
-    /// By number.
+    /// Indices of the fitted quantities in `QUANTITIES`.
     fitted: Vec<usize>,
     problem: Problem,
     bar: &'a Bar,
@@ -129,14 +129,14 @@ impl<'a> Fit<'a> {
         Ok(Fit { cases, machine, fitted, problem, bar })
     }
 
-    /// Begins with the values that the machine has.
+    /// Runs the fit, starting from the values of the machine.
     fn run(&self) -> Result<Fitted, FitError> {
         let start: Vec<f64> =
             self.fitted.iter().map(|&k| QUANTITIES[k].value(&self.machine)).collect();
         self.problem.fit(&|values| self.times(values), &start, MOST_STEPS)
     }
 
-    /// The machine with other values.
+    /// The machine with these values of the fitted quantities.
     fn machine(&self, values: &[f64]) -> Machine {
         let mut machine = self.machine.clone();
         for (&k, &value) in self.fitted.iter().zip(values) {
@@ -151,8 +151,8 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Weights: an algorithm counts as the root of the number of its times does. Times of an algorithm on a shape
-/// with as many ports err together.
+/// Observations with weights. The total weight of an algorithm is the square root of the number of its times. Times
+/// of one algorithm on one shape with one number of ports form a group, since their errors are correlated.
 fn observations(cases: &[&Case]) -> Vec<Observation> {
     let families: Vec<_> =
         cases.iter().map(|case| (case.row.collective, &case.row.algorithm)).collect();

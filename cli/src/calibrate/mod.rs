@@ -69,7 +69,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// What is left of the errors, of a collective, an algorithm and a shape, or of all.
+/// Residual errors of one algorithm of a collective on one shape, or of all measured times.
 struct Residual {
     collective: String,
     family: String,
@@ -185,7 +185,7 @@ fn of_residuals(residuals: &[Residual]) -> Report {
     }
 }
 
-/// Four digits.
+/// The value with four significant digits.
 fn significant(value: f64) -> String {
     let before = value.abs().log10().floor() as i32 + 1;
     decimal(value, (4 - before).clamp(0, 6) as usize)

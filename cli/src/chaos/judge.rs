@@ -1,4 +1,4 @@
-//! Whether a run has gone as it should.
+//! Decides whether a run was correct.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use super::memory::OfRank;
 use super::scenario::{Injected, Kind, Scenario};
 use crate::run::{Reference, verify};
 
-/// What is wrong with a run; empty if nothing is.
+/// Descriptions of the faults of a run; empty if the run was correct.
 pub type Wrong = Vec<String>;
 
-/// The most of it that is worth saying.
+/// Maximum number of faults that are reported.
 const MOST: usize = 12;
 
-/// Judges a run.
+/// Checks a run.
 pub fn judge(scenario: &Scenario, run: &Result<Simulation<OfRank>, Error>) -> Wrong {
     let run = match run {
         Ok(run) => run,
@@ -49,10 +49,10 @@ pub fn judge(scenario: &Scenario, run: &Result<Simulation<OfRank>, Error>) -> Wr
     wrong
 }
 
-/// Results that are not what their collective should give.
+/// Results that differ from the reference.
 fn wrong_results(run: &Simulation<OfRank>) -> Wrong {
     let mut wrong = Vec::new();
-    // The ranks of a call expect the same.
+    // All ranks of a call share one reference.
     let mut references: HashMap<(usize, u64, u32), Reference> = HashMap::new();
     let living = (0..).zip(&run.results).filter(|(rank, _)| !run.dead.contains(rank));
     for (_, of_rank) in living {
@@ -68,7 +68,7 @@ fn wrong_results(run: &Simulation<OfRank>) -> Wrong {
     wrong
 }
 
-/// Whether a rank may fail so.
+/// Whether the injected fault permits this error on this rank.
 fn is_expected(
     scenario: &Scenario,
     run: &Simulation<OfRank>,
@@ -83,7 +83,7 @@ fn is_expected(
     };
     match kind {
         Kind::Kill => run.dead.contains(&victim) && names(error, victim, false),
-        // Others may have given up meanwhile; then it learns of that, whoever says so.
+        // Other ranks may have given up in the meantime; the victim then learns of this from any of them.
         Kind::Stop | Kind::Late => {
             let gives_up = scenario.on_timeout == hopbine::OnTimeout::Fail;
             gives_up && (rank == victim || names(error, victim, false))
@@ -95,18 +95,19 @@ fn is_expected(
                 }
                 _ => Fault::Unreachable,
             };
-            // A call that fails alone names whoever it got something from that depends on the difference.
+            // If a call fails alone, the error names the rank from which the failing rank received data that depend
+            // on the difference.
             let is_alone = scenario.spares && found == Fault::Elsewhere && step == of_fault;
-            // Barrier gates do not say which rank differs.
+            // Barrier gates do not report which rank differs.
             let is_at_gates = matches!(error, Error::GatesMismatch { .. }) && step >= of_fault;
-            // Any rank of a circle may be named.
+            // In a circle of waits, the error may name any of its ranks.
             names(error, victim, true) || is_alone || is_at_gates || found == Fault::Circle
         }
         Kind::Memory => rank == victim || names(error, victim, false),
     }
 }
 
-/// Whether an error says that a rank is the cause, or, if that is enough, that it has found the cause.
+/// Whether an error names the victim as the cause or, if `or_by`, as the rank that found the cause.
 fn names(error: &Error, victim: u32, or_by: bool) -> bool {
     match error {
         Error::Lost { blame, .. } | Error::Timeout { cause: Some(blame), .. } => {
@@ -118,7 +119,7 @@ fn names(error: &Error, victim: u32, or_by: bool) -> bool {
     }
 }
 
-/// Whether the call that differs does so in its operator only.
+/// Whether the call that differs has another operator, not another collective.
 fn is_of_operators(scenario: &Scenario) -> bool {
     let Some(call) = differing(scenario) else { return false };
     call.collective.is_reduction() && !call.dtype.is_complex()
@@ -130,7 +131,7 @@ fn differing(scenario: &Scenario) -> Option<&super::scenario::OneCall> {
     step.calls.first()
 }
 
-/// Whether a call with another operator went unnoticed, although its ranks exchange data.
+/// Whether no rank has detected a call with another operator, although its ranks exchange data.
 fn is_missed(scenario: &Scenario, run: &Simulation<OfRank>) -> bool {
     let Some(call) = differing(scenario) else { return false };
     let n_ranks = scenario.shape.n_ranks();

@@ -1,4 +1,4 @@
-//! The memory of a rank's calls, which its program unmaps when they are over, sooner or later.
+//! The memory of a rank's calls. The program unmaps it at some time after the calls are over.
 
 use hopbine::{Error, Mapping, Simulated};
 use hopbine_meet::fnv;
@@ -7,7 +7,7 @@ use rand::Rng;
 use super::scenario::Random;
 use crate::run::Case;
 
-/// A call that is over, with its result.
+/// A completed call with its result.
 pub struct Done {
     pub case: Case,
     /// The rank in the call's communicator.
@@ -16,28 +16,28 @@ pub struct Done {
     pub memory: Memory,
 }
 
-/// What has come of a rank.
+/// Results and failures of one rank.
 #[derive(Default)]
 pub struct OfRank {
     pub done: Vec<Done>,
-    /// In which step it failed, and how.
+    /// Failures, each with its step.
     pub failures: Vec<(usize, Error)>,
-    /// Buffers of calls that have failed.
+    /// Buffers of failed calls.
     pub left: Vec<Memory>,
 }
 
-/// Words that hold the elements of a call, aligned for every type.
+/// Buffers of a call, as words so that they are aligned for every type.
 pub struct Buffers {
     pub send: Mapping,
     pub recv: Mapping,
-    /// Of both, when the call was over.
+    /// Hash of both buffers when the call was over.
     hash: u64,
 }
 
-/// The memory of a call that is over.
+/// The memory of a completed or failed call.
 pub enum Memory {
     Kept(Buffers),
-    /// Its program has unmapped it; the receive buffer held this.
+    /// The program has unmapped the memory. Contains the former contents of the receive buffer.
     Unmapped(Vec<u64>),
 }
 
@@ -51,7 +51,7 @@ impl Buffers {
         self.send.iter().chain(&*self.recv).fold(fnv::START, mix)
     }
 
-    /// The call is over: nobody may touch them from now on.
+    /// Marks the end of the call: from now on nothing may access the buffers.
     pub fn over(mut self, sim: &Simulated) -> Memory {
         self.hash = self.hash_now();
         sim.forbid(&self.send);
@@ -68,7 +68,7 @@ impl Memory {
         }
     }
 
-    /// The program unmaps it, and looks at it once more.
+    /// Unmaps the memory, after checking it once more.
     fn unmap(&mut self, sim: &Simulated) {
         let Memory::Kept(Buffers { recv, .. }) = self else { return };
         let held = recv.to_vec();
@@ -83,7 +83,7 @@ impl Memory {
 }
 
 impl Done {
-    /// The result's bytes.
+    /// The bytes of the result.
     pub fn result(&self) -> &[u8] {
         let size = self.case.data.dtype.size_bytes();
         let [_, at] = self.case.starts(self.rank);
@@ -96,13 +96,13 @@ impl Done {
 }
 
 impl OfRank {
-    /// Whether all buffers are as they were when their calls were over.
+    /// Whether all buffers are unchanged since their calls were over.
     pub fn is_untouched(&self) -> bool {
         let done = self.done.iter().map(|done| &done.memory);
         done.chain(&self.left).all(Memory::is_untouched)
     }
 
-    /// The program unmaps some of the buffers of calls that are over.
+    /// Unmaps the buffers of some completed calls: each with probability `often` / 16.
     pub fn unmap_some(&mut self, often: u32, sim: &Simulated, rng: &mut Random) {
         let done = self.done.iter_mut().map(|done| &mut done.memory);
         for memory in done.chain(&mut self.left) {

@@ -1,4 +1,4 @@
-//! `hopbine chaos`: random calls on a simulated wire, with random faults, seed after seed.
+//! `hopbine chaos`: random calls on a simulated wire with random faults, one run per seed.
 
 mod judge;
 mod memory;
@@ -140,20 +140,20 @@ impl FromStr for Faults {
     }
 }
 
-/// A seed that has failed.
+/// A failed seed.
 struct Failed {
     seed: u64,
     wrong: Wrong,
 }
 
-/// What the runs have done, all together.
+/// Totals over all runs.
 #[derive(Default)]
 struct Sums {
     runs: AtomicU64,
     calls: AtomicU64,
     steps: AtomicU64,
     faults: AtomicU64,
-    /// Of all traces, in no order.
+    /// Combination of the hashes of all traces, independent of their order.
     trace: AtomicU64,
 }
 
@@ -225,14 +225,14 @@ fn found(failed: &Mutex<Vec<Failed>>) -> MutexGuard<'_, Vec<Failed>> {
     failed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The runs under way, and since when.
+/// The runs in progress, with their start times.
 #[derive(Default)]
 struct UnderWay {
     seeds: Mutex<Vec<(u64, Instant)>>,
     is_over: AtomicBool,
 }
 
-/// After so long a run goes round in a circle without the wire's clock, which would end it.
+/// Timeout of a run, in real time: a run that loops without advancing the wire's clock never reaches its own timeout.
 const LONGEST_RUN: Duration = Duration::from_secs(120);
 
 impl UnderWay {
@@ -248,9 +248,9 @@ impl UnderWay {
         self.list().retain(|(of, _)| *of != seed);
     }
 
-    /// Ends the process if a run never ends.
+    /// Ends the process if a run exceeds [`LONGEST_RUN`].
     fn watch(&self) {
-        // Relaxed: seen a little later.
+        // Relaxed: a late observation does no harm.
         while !self.is_over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(20));
             let stuck =
@@ -265,7 +265,7 @@ impl UnderWay {
 
 type Run = Result<Simulation<OfRank>, hopbine::Error>;
 
-/// Runs a scenario, and judges it.
+/// Runs a scenario and checks it.
 fn one(scenario: &Scenario, keeps_story: bool) -> (Run, Wrong) {
     let mut config = SimulationConfig::new(scenario.shape.clone(), scenario.wire_seed);
     config.wire = scenario.wire;

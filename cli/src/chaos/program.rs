@@ -1,4 +1,4 @@
-//! What one rank of a run does.
+//! The program of one rank in a run.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,17 +17,18 @@ use super::memory::{Buffers, Done, OfRank};
 use super::scenario::{Injected, Kind, OneCall, Part, Random, Scenario, Step, Way};
 use crate::run::{Case, Data, Lists};
 
-/// Buffers of calls that are over are unmapped so often, of 16, between steps, and while other calls are under way.
+/// Probabilities, in sixteenths, that a buffer of a completed call is unmapped: between steps, and while other calls
+/// are in progress.
 const UNMAPS: [u32; 2] = [4, 8];
 
-/// What receive buffers hold before a call.
+/// Initial contents of receive buffers.
 const STALE: u8 = 0xa5;
 
-/// Algorithms that serve a shape, as they are looked for again and again.
+/// Cache of the algorithms that support a shape.
 #[derive(Default)]
 pub struct Served(RefCell<HashMap<OnShape, Vec<Arc<str>>>>);
 
-/// A collective, and a shape as it is written.
+/// A collective, and a shape as text.
 type OnShape = (Collective, String);
 
 impl Served {
@@ -51,7 +52,7 @@ struct Made {
     buffers: Buffers,
     lists: Lists,
     comm: Communicator,
-    /// Other ranks make another one.
+    /// This rank makes another call than the other ranks.
     differs: bool,
 }
 
@@ -79,7 +80,7 @@ impl Made {
         let size = spec.dtype.size_bytes();
         let words = |elements: usize| sim.map((elements * size).div_ceil(8).max(1));
         let send = words(case.input_len(rank));
-        // An exscan has no result on rank 0, but a buffer; a rank that makes another call may get more.
+        // In an exscan rank 0 has a buffer but no result. A rank that makes another call may receive more.
         let most = case.result_len(rank).max(if case.is_vector() { case.count } else { 0 });
         let is_only = case.has_one_buffer(rank);
         let recv = words(if is_only { most.max(case.input_len(rank)) } else { most });
@@ -102,7 +103,7 @@ impl Made {
         made
     }
 
-    /// The call is over: nobody may touch its buffers from now on.
+    /// Ends the call: from now on nothing may access its buffers.
     fn end(self, sim: &Simulated, outcome: &Result<(), Error>, of_rank: &mut OfRank) {
         let Made { case, rank, step, buffers, differs, .. } = self;
         let memory = buffers.over(sim);
@@ -112,7 +113,7 @@ impl Made {
         }
     }
 
-    /// Puts the input where it belongs.
+    /// Writes the input to the buffer that the call reads.
     fn fill(&mut self) {
         let Made { case, rank, buffers, .. } = self;
         let size = case.data.dtype.size_bytes();
@@ -125,12 +126,12 @@ impl Made {
         case.data.fill(*rank, &mut input[at * size..][..case.input_len(*rank) * size]);
     }
 
-    /// The call, and the communicator that it is made on.
+    /// The call and its communicator.
     fn call(&mut self) -> (&Communicator, Call<'_>) {
         let Made { case, rank, buffers, lists, comm, .. } = self;
         let is_only = case.has_one_buffer(*rank);
         let (own, only) = (buffers.send.as_ptr().cast(), buffers.recv.as_mut_ptr().cast::<u8>());
-        // What a call in place is not given it must not need.
+        // A call in place gets a null pointer for the buffer that it must not need.
         let (send, recv) = match case.collective {
             Collective::Scatter if is_only => (only.cast_const(), ptr::null_mut()),
             _ if is_only => (ptr::null(), only),
@@ -155,7 +156,7 @@ impl Made {
     }
 }
 
-/// One rank's way through a scenario.
+/// Runs a scenario on one rank.
 pub fn program(
     scenario: &Scenario,
     served: &Served,
@@ -203,7 +204,7 @@ pub fn program(
         of_rank.unmap_some(UNMAPS[0], sim, &mut of_memory);
         if let Err(error) = outcome {
             sim.note(format!("step {at} fails: {error}"));
-            // Unless the call has failed alone, all later ones are refused.
+            // After a failure that is not limited to its call, all later calls are refused.
             let is_over = matches!(error, Error::Poisoned(_) | Error::Closed);
             of_rank.failures.push((*at, error));
             if is_over {
@@ -240,7 +241,7 @@ fn of_step(
 ) -> Vec<Made> {
     let make = |(index, spec): (usize, &OneCall)| {
         let mut spec = spec.clone();
-        // The first of its calls is another one.
+        // Only the first call of the step differs.
         let is_other = differs && index == 0;
         if is_other {
             spec = other(&spec, scenario.wire);
@@ -250,12 +251,12 @@ fn of_step(
     step.calls.iter().enumerate().map(make).collect()
 }
 
-/// Another call, which differs from this one whatever the signatures of the two are.
+/// A call that does not match `spec`, whatever their signatures.
 fn other(spec: &OneCall, wire: SimulatedWire) -> OneCall {
     let mut other = spec.clone();
     let ops = match wire {
         SimulatedWire::Messages => [Op::Min, Op::Max],
-        // To barrier gates minimum and maximum are one operation.
+        // Barrier gates execute minimum and maximum as the same operation.
         SimulatedWire::Utofu => [Op::Sum, Op::Max],
     };
     match spec.collective.is_reduction() && !spec.dtype.is_complex() {
@@ -271,7 +272,7 @@ fn other(spec: &OneCall, wire: SimulatedWire) -> OneCall {
     other
 }
 
-/// Makes a call, and makes it again while memory cannot be registered for it: nothing has happened then.
+/// Makes a call, and repeats it while registration of its memory is refused: a refused call has no effect.
 fn with_memory<R>(sim: &Simulated, call: impl Fn() -> Result<R, Error>) -> Result<R, Error> {
     loop {
         match call() {
@@ -285,17 +286,17 @@ fn blocking(all: &mut Vec<Made>, sim: &Simulated, of_rank: &mut OfRank) -> Resul
     let mut failure = Ok(());
     for mut made in std::mem::take(all) {
         let (comm, call) = made.call();
-        // SAFETY: the buffers have the lengths of the case, and are this call's until it returns.
+        // SAFETY: the buffers have the lengths of the case, and only this call uses them until it returns.
         let outcome = with_memory(sim, || unsafe { comm.call(&call) });
         made.end(sim, &outcome, of_rank);
-        // It may have failed alone.
+        // The call may have failed alone, so the later calls are made as well.
         failure = failure.and(outcome);
     }
     failure
 }
 
-/// Starts all calls, and waits for them. What has ended well is taken out of the list, and its memory may go while
-/// others are under way.
+/// Starts all calls and waits for them. Calls that succeed are removed from the list, and their memory may be
+/// unmapped while other calls are in progress.
 fn requests(
     all: &mut Vec<Made>,
     sim: &Simulated,
@@ -308,14 +309,13 @@ fn requests(
     for (at, made) in made_calls.iter_mut().enumerate() {
         let made = made.as_mut().expect("not taken yet");
         let (comm, call) = made.call();
-        // SAFETY: the buffers have the lengths of the case, and are this call's until it has been waited
-        // for, below.
+        // SAFETY: the buffers have the lengths of the case, and only this call uses them until the wait below.
         match with_memory(sim, || unsafe { comm.started(&call) }) {
             Ok(started) => running.push((at, started)),
             Err(error) => failure = failure.and(Err(error)),
         }
     }
-    // In an order of this rank's own.
+    // Each rank waits in its own random order.
     running.shuffle(rng);
     for (at, started) in running {
         let by_tests = rng.random_range(0..20);
@@ -362,7 +362,7 @@ fn persistent(
     failure
 }
 
-/// Waits for the end, at first by so many tests.
+/// Waits for the end, after up to `by_tests` tests.
 fn wait_started(mut started: Started, by_tests: u32) -> Result<(), Error> {
     let _ = (0..by_tests).any(|_| started.test());
     started.wait()

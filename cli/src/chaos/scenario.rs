@@ -1,4 +1,4 @@
-//! What all ranks do in a run of chaos, drawn from its seed.
+//! The calls and faults of a run of chaos, drawn from its seed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::counts::CountsArg;
 
-/// A generator whose numbers are the same on every machine.
+/// A random generator with the same numbers on every machine.
 pub type Random = Xoshiro256PlusPlus;
 
 /// What may happen to one rank of a run.
@@ -32,77 +32,77 @@ pub enum Kind {
     Memory,
 }
 
-/// What happens to one rank.
+/// A fault of one rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Injected {
     pub kind: Kind,
     pub victim: u32,
-    /// In which step.
+    /// The step in which the fault happens.
     pub step: usize,
-    /// So long after its start.
+    /// Time from the start of the step to the fault.
     pub after: Duration,
-    /// For how long it is stopped or late.
+    /// Duration of a stop or of a delay.
     pub lasts: Duration,
 }
 
-/// Communicators beside the world's.
+/// Communicators besides the world's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All ranks again.
+    /// A duplicate of the world.
     Duplicate,
-    /// The ranks with the same place in all dimensions but this one.
+    /// The ranks that differ only in their coordinate of this dimension.
     Line(usize),
-    /// Even ranks, and odd ones.
+    /// A split into even and odd ranks.
     Parity,
 }
 
-/// How the calls of a step are made.
+/// How a step makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Blocking,
-    /// All are started, and then waited for in an order of each rank's own, by tests or waits.
+    /// All calls are started. Each rank then waits for them in its own order, by tests or waits.
     Requests,
-    /// Each is started so many times.
+    /// Each call is a persistent one, started this many times.
     Persistent(u32),
 }
 
 /// One call.
 #[derive(Clone, Debug)]
 pub struct OneCall {
-    /// 0 is the world's communicator, 1 the first part.
+    /// Index of the communicator: 0 is the world, 1 the first of the parts.
     pub comm: usize,
     pub collective: Collective,
     pub dtype: Dtype,
     pub op: Op,
-    /// Modulo the size of the communicator.
+    /// Taken modulo the size of the communicator.
     pub root: u32,
     pub count: usize,
     pub counts: Option<CountsArg>,
     pub only_root_knows: bool,
     pub in_place: bool,
-    /// Picks one of the algorithms that serve the shape; by default the library chooses.
+    /// Selects one of the algorithms that support the shape; None leaves the choice to the library.
     pub algorithm: Option<u32>,
     pub ports: Option<u32>,
     pub segment: Option<u64>,
     pub data_seed: u64,
 }
 
-/// Some calls.
+/// A group of calls.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub way: Way,
     pub calls: Vec<OneCall>,
 }
 
-/// Limits to what is drawn, for runs that are to be repeated with less.
+/// Limits of what is drawn, to repeat a run with less.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     pub shape: Option<Shape>,
-    /// The steps that are done; all if not given.
+    /// The steps to make; None for all.
     pub only: Option<Vec<usize>>,
-    /// Elements of a vector or block at most.
+    /// Maximum number of elements of a vector or block.
     pub most_elements: Option<usize>,
-    /// The seed of the wire, if it is another one.
+    /// The seed of the wire, if it differs from the run's seed.
     pub wire_seed: Option<u64>,
     pub faults: Vec<Kind>,
     pub wire: SimulatedWire,
@@ -114,7 +114,7 @@ impl Limits {
     }
 }
 
-/// See the module documentation.
+/// A run as drawn from its seed: shape, communicators, steps, fault and settings.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub seed: u64,
@@ -123,18 +123,18 @@ pub struct Scenario {
     pub shape: Shape,
     pub ports: u32,
     pub parts: Vec<Part>,
-    /// With their numbers.
+    /// The steps with their numbers.
     pub steps: Vec<(usize, Step)>,
     pub fault: Option<Injected>,
     pub on_timeout: OnTimeout,
     pub timeout: Duration,
-    /// Calls that differ fail alone.
+    /// A call that differs between ranks fails alone instead of failing the world.
     pub spares: bool,
-    /// What a port keeps of messages that come before their receives.
+    /// Bound of the unexpected messages that a port stores, in bytes.
     pub unexpected_bytes: usize,
 }
 
-/// Small shapes, odd ones, primes and rectangles, from the smallest on.
+/// Small shapes, from the smallest on, among them odd ones, primes and rectangles.
 pub const SHAPES: [&str; 16] = [
     "1", "2", "3", "4", "2x2", "5", "3x2", "7", "2x2x2", "8m", "3x3", "5x2", "4x3m", "2x2+2",
     "3x2x2", "4x4",
@@ -143,17 +143,17 @@ pub const SHAPES: [&str; 16] = [
 /// Lengths of vectors and blocks, in elements.
 const COUNTS: [usize; 12] = [0, 1, 2, 3, 5, 8, 17, 40, 130, 300, 1000, 3000];
 
-/// Segments of a vector: more messages take longer than anybody waits.
+/// Maximum number of segments of a vector, which bounds the duration of a run.
 const MOST_SEGMENTS: u64 = 24;
 
-/// On so few ranks at most, a call may have a crowd of messages under way from one rank to another: so many, each of
-/// so many bytes, which only some of the simulated wires send eagerly.
+/// On at most `MOST_CROWDED` ranks, a call may have `CROWD` messages of `CROWDED_BYTES` bytes in flight from one rank
+/// to another. Only some of the simulated wires send messages of this length eagerly.
 const MOST_CROWDED: u32 = 4;
 const CROWD: usize = 160;
 const CROWDED_BYTES: usize = 2304;
 
-/// Chooses the seeds that draw [`Later`]. Those that `cli/tests/command/chaos.rs` names are not among them: they make
-/// the runs that were wrong once.
+/// Chooses the seeds that draw [`Later`]. The value leaves out the seeds named in `cli/tests/command/chaos.rs`, so
+/// that these still make the runs that once failed.
 const LATER: u64 = 0x6c61_7465_8b2d;
 
 const TYPES: [Dtype; 6] =
@@ -182,7 +182,7 @@ impl Scenario {
         let n_steps = rng.random_range(3..=9);
         let steps: Vec<(usize, Step)> = (0..n_steps)
             .map(|at| {
-                // Each step by itself, so that others can be left out.
+                // Each step has a generator of its own, so that omitting a step does not change the others.
                 let mut rng = Random::seed_from_u64(seed.wrapping_mul(64) + at as u64);
                 let mut step = step(&mut rng, parts.len() + 1, limits);
                 later.change(at, &mut step, limits.most());
@@ -203,8 +203,8 @@ impl Scenario {
             }),
             _ => None,
         };
-        // Where several communicators are in use, a circle of waits is no proof that calls differ: whoever
-        // only warns waits on.
+        // With several communicators in use, a circle of waits does not prove that calls differ, and a rank that only
+        // warns would wait for ever.
         let is_open = !parts.is_empty() && fault.is_some_and(|fault| fault.kind == Kind::Mismatch);
         let warns = rng.random_bool(0.5) && !is_open;
         Scenario {
@@ -231,7 +231,7 @@ fn step(rng: &mut Random, n_comms: usize, limits: &Limits) -> Step {
         _ => Way::Persistent(rng.random_range(1..=3)),
     };
     let n_calls = match way {
-        // Now and then more than may be under way at once.
+        // Sometimes more calls than can be in progress at once.
         Way::Requests if rng.random_bool(0.02) => rng.random_range(60..=140),
         Way::Requests => rng.random_range(1..=6),
         _ => rng.random_range(1..=2),
@@ -251,7 +251,7 @@ fn one_call(rng: &mut Random, n_comms: usize, most: usize, way: Way) -> OneCall 
     let counts = (has_blocks && rng.random_bool(0.3)).then(|| one(rng, &counts));
     let is_rooted = matches!(collective, Collective::Gather | Collective::Scatter);
     let only_root_knows = counts.is_some() && is_rooted && rng.random();
-    // A persistent reduction of an empty vector has nothing to repeat.
+    // A persistent reduction of an empty vector has no operation to repeat.
     let least = usize::from(matches!(way, Way::Persistent(_)));
     let mut call = OneCall {
         comm: rng.random_range(0..n_comms),
@@ -273,8 +273,8 @@ fn one_call(rng: &mut Random, n_comms: usize, most: usize, way: Way) -> OneCall 
     call
 }
 
-/// How often calls are of kinds that were added later. They have generators of their own: with numbers of the others all
-/// seeds would make other runs.
+/// Probabilities of kinds of calls that were added later. They use separate generators, since drawing their numbers
+/// from the other generators would change the runs of all seeds.
 #[derive(Clone, Copy, Debug)]
 struct Later {
     seed: u64,

@@ -1,4 +1,4 @@
-//! Makes a run that fails smaller, as long as it fails.
+//! Reduces a failing run to a smaller run that still fails.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use super::one;
 use super::scenario::{Limits, SHAPES, Scenario};
 use crate::progress;
 
-/// Runs at most.
+/// Maximum number of runs.
 const MOST_RUNS: u64 = 600;
-/// With less to do, the wire goes another way: so many of them are tried.
+/// Wire seeds that are tried for each smaller run: with fewer calls, the same seed gives another order of events.
 const WIRES: u64 = 12;
 
-/// Shows the smallest run found that is wrong: the command that repeats it, and its story.
+/// Prints the smallest failing run found: the command that repeats it, and its events.
 pub fn shrink(seed: u64, limits: &Limits) {
     let mut search = Search {
         seed,
@@ -45,7 +45,7 @@ struct Search {
 }
 
 impl Search {
-    /// The limits, with a wire on which the run fails.
+    /// Returns the limits with a wire seed for which the run fails.
     fn fails(&mut self, limits: &Limits) -> Option<Limits> {
         let own = limits.wire_seed.unwrap_or(self.seed);
         for wire_seed in (own..).take(WIRES as usize) {
@@ -59,7 +59,7 @@ impl Search {
         None
     }
 
-    /// Limits that allow less.
+    /// Stricter limits, each a candidate for a smaller run.
     fn candidates(&self, limits: &Limits) -> Vec<Limits> {
         let scenario = Scenario::draw(self.seed, limits);
         let mut smaller = Vec::new();

@@ -1,4 +1,4 @@
-//! Runs the checker and the traffic count on a schedule, or on all ranks' plans.
+//! Runs the checker and counts the traffic of a schedule, or of all ranks' plans.
 
 use hopbine_torus::bounds::{LeastTraffic, Links};
 use hopbine_torus::collectives::Payload;
@@ -12,23 +12,23 @@ use crate::counts::CountsArg;
 use crate::progress::Bar;
 use crate::volumes::Volumes;
 
-/// Elements of the largest block: enough that the distributions give different sizes.
+/// Elements of the largest block: enough for the distributions to give different sizes.
 const LARGEST: usize = 1 << 20;
 
-/// The result for one algorithm with one number of ports, over all roots asked for.
+/// The result for one algorithm with one number of ports, over all requested roots.
 #[derive(Debug)]
 pub struct Verdict {
-    /// The largest figures of all roots; `None` if the plans do not belong together.
+    /// The maximum of each figure over all roots; `None` if the plans are inconsistent.
     pub traffic: Option<Traffic>,
-    /// The least that the busiest rank must send, whatever the algorithm, as a multiple of n.
+    /// Lower bound, for any algorithm, of the bytes that the busiest rank sends, as a multiple of n.
     pub minimum: Option<f64>,
-    /// The least that the most loaded link must carry of blocks of one size, in the same unit.
+    /// Lower bound of the load of the most loaded link for equal blocks, as a multiple of n.
     pub least_load: Option<f64>,
-    /// What is wrong, with the root at which it shows.
+    /// The violations, each with the root of its plans.
     pub violations: Vec<(Rank, Violation)>,
 }
 
-/// Judges a schedule for each of the roots.
+/// Checks a schedule for each of the roots.
 pub fn schedule(
     schedule: &Schedule,
     roots: &[Rank],
@@ -45,7 +45,7 @@ pub fn schedule(
     verdicts.into_iter().reduce(merge).expect("there is at least one root")
 }
 
-/// Judges plans that come from anywhere.
+/// Checks plans from any source.
 pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar: &Bar) -> Verdict {
     match Listed::new(plans) {
         Ok(listed) => flow(&listed, shape, map, expect, None, bar),
@@ -62,7 +62,7 @@ pub fn plans(plans: Vec<Plan>, shape: &Shape, map: &RankMap, expect: Expect, bar
     }
 }
 
-/// The cores share the proof's units of work; the traffic count is one more unit.
+/// Checks a flow. The cores share the checker's units of work; the traffic count is one more unit.
 fn flow(
     flow: &dyn Flow,
     shape: &Shape,
@@ -117,7 +117,7 @@ fn merge(a: Verdict, b: Verdict) -> Verdict {
     Verdict { traffic, minimum, least_load, violations }
 }
 
-/// The larger of each figure.
+/// The larger value of each figure.
 fn larger(a: Traffic, b: Traffic) -> Traffic {
     let busier = if b.max_link_load > a.max_link_load { &b } else { &a };
     Traffic {
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn blocks_that_pass_count_where_they_pass() {
-        // From rank 1 to rank 0 of four: 6 elements; everybody else gives 2 in all.
+        // Rank 1 sends 6 elements to rank 0; every other rank sends 2 in total.
         let list = [0, 1, 1, 0, 6, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0];
         let counts = CountsArg::Listed(Box::leak(Box::new(list)));
         let shape: Shape = "4".parse().unwrap();
@@ -187,14 +187,14 @@ mod tests {
         };
         assert_eq!(sent("pairwise"), 6.0);
         assert_eq!(sent("bruck:4"), 6.0);
-        // Steps of distances 1 and 2: the long block goes through rank 2, who has 2 of its own.
+        // Distances 1 and 2: the long block passes through rank 2, which sends 2 elements of its own.
         assert_eq!(sent("bruck:2"), 8.0);
     }
 
     #[test]
     fn a_violation_keeps_its_lane() {
         let (schedule, mut set) = bine();
-        // Lane 2 of rank 3 forgets to send in step 1.
+        // Lane 2 of rank 3 does not send in step 1.
         set[3].lanes[2].steps[1].sends.clear();
         let verdict = judged(&schedule, set, Expect::default());
         assert!(!verdict.violations.is_empty());

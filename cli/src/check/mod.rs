@@ -1,4 +1,4 @@
-//! `hopbine check`: proves all ranks' plans and says what they put on the links.
+//! `hopbine check`: proves the plans of all ranks and counts the bytes that they send over links.
 
 pub mod judge;
 mod rows;

@@ -1,4 +1,4 @@
-//! How verdicts are shown.
+//! The table of verdicts.
 
 use hopbine_torus::geometry::Topology;
 use hopbine_torus::plan::Traffic;
@@ -15,15 +15,15 @@ pub struct CheckRow {
     pub collective: Collective,
     /// Name of the algorithm, or of the file of a schedule or of plans.
     pub algorithm: String,
-    /// Ports used.
+    /// Number of ports.
     pub ports: usize,
-    /// The roots judged, as asked for.
+    /// The roots that were checked, as requested.
     pub root: String,
-    /// What was found.
+    /// The result.
     pub verdict: Verdict,
 }
 
-/// The table of all rows; `n_listed` violations of each are told below it.
+/// The table of all rows. Up to `n_listed` violations of each row are listed below it.
 pub fn report(shape: &Shape, rows: &[CheckRow], mut notes: Vec<String>, n_listed: usize) -> Report {
     let collective = rows.first().map(|row| row.collective);
     let is_rooted = collective.is_some_and(Collective::is_rooted);
@@ -108,7 +108,7 @@ pub fn report(shape: &Shape, rows: &[CheckRow], mut notes: Vec<String>, n_listed
 }
 
 fn row_cells(shape: &Shape, row: &CheckRow, is_rooted: bool) -> Vec<Cell> {
-    // A barrier's messages are empty: only their number says something.
+    // The messages of a barrier are empty, so only their number is meaningful.
     let has_data = row.collective != Collective::Barrier;
     let traffic = row.verdict.traffic.as_ref();
     let count = |figure: fn(&Traffic) -> u64| match traffic {

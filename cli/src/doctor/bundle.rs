@@ -1,4 +1,4 @@
-//! The archive to send to whoever helps.
+//! The archive to attach to a problem report.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::error::CliError;
 use crate::output::OutputArg;
 use crate::report::{Format, Report, RowsArg};
 
-/// Variables of the environment that have to do with a job; others are nobody's business.
+/// Prefixes of environment variables that concern a job; other variables are private and left out.
 const VARIABLES: [&str; 5] = ["HOPBINE_", "OMP_", "PJM_", "FLIB_", "XOS_"];
 
-/// Writes it, whole or not at all.
+/// Writes the archive, completely or not at all.
 ///
 /// # Errors
 /// [`CliError::Write`].

@@ -1,26 +1,26 @@
-//! What is found, and what follows from it.
+//! The findings of the checks, with advice.
 
 use hopbine::{CacheMode, FreeQueues, GatesInfo, Info, Reading};
 use hopbine_meet::variables::ALL;
 
 use crate::info::in_groups;
 
-/// What is found about one thing.
+/// The result of one check.
 pub struct Finding {
     pub what: &'static str,
     pub verdict: Verdict,
     pub found: String,
-    /// What to do; empty if there is nothing to do.
+    /// What to do; empty if nothing.
     pub advice: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// As it should be.
+    /// No problem.
     Well,
-    /// Calls work, and could be faster.
+    /// Calls work, but could be faster.
     Slow,
-    /// Calls fail, or do not do what was asked for.
+    /// Calls fail, or do not do what was requested.
     Wrong,
 }
 
@@ -46,7 +46,7 @@ pub fn wrong(what: &'static str, found: impl Into<String>, advice: impl Into<Str
     Finding { what, verdict: Verdict::Wrong, found: found.into(), advice: advice.into() }
 }
 
-/// What the world of this job says of itself.
+/// Findings about the world of this job.
 pub fn of_world(info: &Info) -> Vec<Finding> {
     vec![device(info), ranks(info), gates(info), registrations(info), reading(info), threads(info)]
 }
@@ -73,7 +73,7 @@ fn device(info: &Info) -> Finding {
     }
 }
 
-/// What is left of a device's queues when rank 0 has its ports; nothing where there are no such.
+/// The queues that are free after rank 0 has created its ports; None on wires without such queues.
 pub fn queues(free: &[FreeQueues], ports: u32) -> Option<Finding> {
     let least = free.iter().map(|of_tni| of_tni.vcqs).min()?;
     let each = free
@@ -166,7 +166,7 @@ fn threads(info: &Info) -> Finding {
     }
 }
 
-/// Variables that hopbine does not have: without this, a typing error has no effect and no message.
+/// Reports `HOPBINE_` variables that do not exist: a misspelt name would otherwise have no effect and no message.
 pub fn of_variables() -> Vec<Finding> {
     let mut names: Vec<String> = std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())

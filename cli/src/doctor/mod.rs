@@ -1,4 +1,4 @@
-//! `hopbine doctor`: one page on a job: device, kernel, pages, cores, places, and a verified allreduce.
+//! `hopbine doctor`: one page about a job: device, kernel, pages, cores, placement, and a verified allreduce.
 
 mod bundle;
 mod findings;

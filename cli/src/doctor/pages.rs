@@ -1,9 +1,9 @@
-//! The kernel's pages: what registrations are multiples of, and whether there are large ones.
+//! The kernel's page sizes: registrations cover whole pages, and large pages make them cheaper.
 
 use super::findings::{Finding, slow, well};
 use crate::host::meminfo;
 
-/// Of this host.
+/// Findings about the pages of this host.
 pub fn findings() -> Vec<Finding> {
     let base = rustix::param::page_size();
     let transparent = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
@@ -24,7 +24,7 @@ pub fn findings() -> Vec<Finding> {
         transparent.as_deref().unwrap_or("unknown")
     );
     let mut all = vec![well("pages", found)];
-    // Fujitsu's library for large pages: without it each registration pins more, smaller pages.
+    // Fujitsu's library for large pages; without it each registration pins more and smaller pages.
     let of_fujitsu = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .find(|(name, value)| name == "XOS_MMM_L_HPAGE_TYPE" && value == "none");

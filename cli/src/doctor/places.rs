@@ -1,4 +1,4 @@
-//! Where the ranks are: whether neighbours in the job's torus are neighbours on Tofu.
+//! Placement of the ranks: checks that neighbours in the job's torus are neighbours on Tofu.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use hopbine::{Info, World};
 use super::findings::{Finding, slow, well, wrong};
 use crate::error::CliError;
 
-/// Units of Fugaku along x, y, z: on an axis that a job has whole, the last is a neighbour of the first.
+/// Sizes of Fugaku along x, y and z. If a job has all nodes of an axis, the axis wraps.
 const FUGAKU: [u8; 3] = [24, 23, 24];
 
-/// The nodes of all ranks, by their coordinates in the job's torus.
+/// The nodes of all ranks, by the ranks' coordinates in the job's torus.
 pub struct Places {
     shape: Shape,
     nodes: HashMap<Coord, TofuCoord>,
@@ -21,10 +21,10 @@ pub struct Places {
 }
 
 impl Places {
-    /// Asks all ranks.
+    /// Gathers the nodes of all ranks.
     ///
     /// # Errors
-    /// Those of an allgather.
+    /// The errors of an allgather.
     pub fn of_all(world: &World) -> Result<Self, CliError> {
         const NUMBERS: usize = MAX_DIMS + 6;
         let (comm, info) = (world.communicator(), world.info());
@@ -44,7 +44,7 @@ impl Places {
         Ok(Places { nodes: nodes.collect(), shape, n_ranks: all.len() / NUMBERS })
     }
 
-    /// Whether each rank has a place of its own, and neighbours are one hop apart.
+    /// Checks that all ranks have different coordinates and that neighbours are one hop apart.
     pub fn findings(&self, info: &Info) -> Vec<Finding> {
         let Places { shape, nodes, n_ranks } = self;
         let what = "torus";
@@ -83,12 +83,12 @@ impl Places {
         }
     }
 
-    /// Places that are one further along a dimension with links, the first behind the last where it wraps.
+    /// Neighbours of a coordinate in the positive direction of each dimension with links, including the wrap-around.
     fn next(&self, coord: Coord) -> impl Iterator<Item = Coord> {
         let along = |(dim, axis): (usize, &hopbine::torus::geometry::Axis)| {
             let mut next = coord.as_slice().to_vec();
             next[dim] += 1;
-            // On a ring of two, that is the same link again.
+            // On a ring of two nodes, the wrap-around is the same link as the first one.
             let wraps = axis.link == AxisLink::Torus && axis.size > 2;
             if next[dim] == axis.size {
                 next[dim] = 0;
@@ -100,7 +100,7 @@ impl Places {
     }
 }
 
-/// Hops between two nodes; an axis that is as long as Fugaku's is a ring.
+/// Hops between two nodes. An axis as long as Fugaku's is a ring.
 fn distance(p: TofuCoord, q: TofuCoord) -> u32 {
     let around = |k: usize| {
         let apart = p[k].abs_diff(q[k]);
@@ -127,7 +127,7 @@ mod tests {
         let shape: Shape = "3x2x4m".parse().unwrap();
         let places = Places { nodes: HashMap::new(), n_ranks: 0, shape: shape.clone() };
         let n: usize = shape.vertices().map(|v| places.next(shape.coord(v)).count()).sum();
-        // 3 on each of 8 rings of three, 1 on each of 12 of two, 3 on each of 6 lines of four.
+        // 3 links on each of 8 rings of three, 1 on each of 12 rings of two, 3 on each of 6 lines of four.
         assert_eq!(n, 3 * 8 + 12 + 3 * 6);
     }
 }

@@ -1,4 +1,4 @@
-//! A verified allreduce of three sizes, as `hopbine run` makes it, and the model's judgement of its times.
+//! A verified allreduce of three sizes, made by `hopbine run`, and an assessment of its times by the model.
 
 use std::path::PathBuf;
 
@@ -9,24 +9,24 @@ use super::findings::{Finding, well, wrong};
 use crate::error::{CliError, Outcome};
 use crate::{Cli, Command, run, validate};
 
-/// One rank alone tries it with emulated ones.
+/// Shape of the emulated torus that a job of one rank uses.
 const EMULATED: &str = "2x2";
 
-/// What came of it.
+/// Results of the allreduces.
 pub struct Trial {
     outcome: Outcome,
-    /// The rows, as CSV.
+    /// The rows of `hopbine run`, as CSV.
     pub timings: String,
-    /// What `hopbine validate` says of them, if they are times of Tofu.
+    /// The output of `hopbine validate`, if the times are from Tofu.
     pub judgement: Option<String>,
     is_emulated: bool,
 }
 
 impl Trial {
-    /// Makes the calls on the ranks of a world.
+    /// Makes the calls on the ranks of a world, or on an emulated torus if the world has one rank.
     ///
     /// # Errors
-    /// Those of the calls.
+    /// The errors of the calls.
     pub fn run(world: World) -> Result<(Self, World), CliError> {
         let directory = tempfile::tempdir().map_err(CliError::Output)?;
         let file = |name: &str| directory.path().join(name);
@@ -58,7 +58,7 @@ impl Trial {
         Ok((Trial { outcome, timings, judgement, is_emulated }, world))
     }
 
-    /// A line for each size.
+    /// One finding for each size.
     pub fn findings(&self) -> Vec<Finding> {
         let what = "allreduce";
         let mut reader = csv::Reader::from_reader(self.timings.as_bytes());
@@ -113,7 +113,7 @@ impl Trial {
     }
 }
 
-/// A line of the command, with its output in a file.
+/// Parses a command line of `hopbine` whose output goes to a file.
 fn command(line: &str, output: PathBuf) -> Result<Command, CliError> {
     let words = line.split_whitespace().map(Into::into);
     let output: [std::ffi::OsString; 2] = ["-o".into(), output.into()];

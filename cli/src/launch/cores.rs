@@ -1,4 +1,4 @@
-//! Which cores the ranks may run on.
+//! Binding of ranks to cores.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub enum BindTo {
     None,
 }
 
-/// The cores that this process may use, divided among ranks.
+/// The cores that this process may use, divided among the ranks.
 #[derive(Debug)]
 pub(super) struct Shares {
     cores: Vec<usize>,
@@ -22,7 +22,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// `None` if there are fewer cores than ranks, or if the system does not say which there are.
+    /// `None` if there are fewer cores than ranks, or if the system does not list the cores.
     pub(super) fn of_job(ranks: u32) -> Option<Self> {
         let cores = core_affinity::get_core_ids()?.into_iter().map(|core| core.id);
         Shares::new(cores.filter(|&core| core < CpuSet::MAX_CPU).collect(), ranks)
@@ -37,13 +37,13 @@ impl Shares {
         &self.cores[rank as usize * self.per_rank..][..self.per_rank]
     }
 
-    /// What binds a rank in its process, between fork and exec. A rank that the system does not bind
-    /// runs wherever it is put.
+    /// A function that binds a rank to its cores, to be called in the rank's process between fork and exec. If the
+    /// system refuses, the rank stays unbound.
     pub(super) fn binder(&self, rank: u32) -> impl FnMut() -> io::Result<()> + use<> {
         let mut set = CpuSet::new();
         self.of(rank).iter().for_each(|&core| set.set(core));
         move || {
-            // The call may be made between fork and exec.
+            // sched_setaffinity is safe between fork and exec.
             let _ = sched_setaffinity(None, &set);
             Ok(())
         }

@@ -1,5 +1,5 @@
-//! The directory of a job's rendezvous. A lock says that its launcher, or its guardian, lives: what
-//! others have left is removed.
+//! The directory of a job's rendezvous. The launcher, or its guardian, holds a lock in it for as long as it lives.
+//! Directories whose lock is free were left by a killed launcher and are removed.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,10 +10,10 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use tempfile::TempDir;
 
 const PREFIX: &str = "hopbine-launch-";
-/// Held as long as somebody looks after the job.
+/// Name of the lock file.
 const LOCK: &str = "lock";
 
-/// See the module documentation. Whatever the ranks leave behind goes with it.
+/// The directory and its lock. Dropping it removes the directory with all files that ranks have left in it.
 pub(super) struct Directory {
     directory: TempDir,
     _lock: File,
@@ -21,15 +21,15 @@ pub(super) struct Directory {
 
 impl Directory {
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(super) fn new() -> io::Result<Self> {
         let place = std::env::temp_dir();
         sweep(&place);
-        // Only this user may enter it: the ranks map and remove what is in it.
+        // Only this user may access the directory, since the ranks map and remove files in it.
         let private = std::fs::Permissions::from_mode(0o700);
         let mut builder = tempfile::Builder::new();
         let directory = builder.prefix(PREFIX).permissions(private).tempdir_in(place)?;
-        // Under its name it has been locked from the start.
+        // The file gets its final name after it is locked, so that nobody sees it unlocked.
         let new = directory.path().join("lock.new");
         let lock = options().create_new(true).mode(0o600).open(&new)?;
         lock_now(&lock)?;
@@ -53,25 +53,25 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Takes the lock, unless another process has it.
+/// Takes the lock, unless another process holds it.
 fn lock_now(lock: &File) -> io::Result<()> {
     Ok(flock(lock, FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Removes what launchers of this user have left in `place` that do not live any more.
+/// Removes the directories in `place` whose launchers, of this user, do not live any more.
 fn sweep(place: &Path) {
     let Ok(entries) = std::fs::read_dir(place) else { return };
     let ours = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     for path in entries.flatten().filter(ours).map(|entry| entry.path()) {
-        // Whoever removes it holds the lock: nobody else does so at the same time.
+        // The process that removes a directory holds its lock, so no two processes remove the same one.
         if let Some(_lock) = left_behind(&path) {
-            // What cannot be removed stays for the next.
+            // A directory that cannot be removed stays for the next launcher.
             let _ = std::fs::remove_dir_all(&path);
         }
     }
 }
 
-/// The lock of a directory of this user's that nobody looks after; none of one that is being made.
+/// The lock of an abandoned directory of this user; None if it is in use or just being created.
 fn left_behind(path: &Path) -> Option<File> {
     let about = std::fs::symlink_metadata(path).ok()?;
     let user = rustix::process::geteuid().as_raw();

@@ -1,12 +1,12 @@
-//! The ranks' output, passed on line by line, so that lines of two ranks never mix.
+//! Forwards the ranks' output line by line, so that lines of two ranks never mix.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// A line longer than this is passed on in pieces.
+/// Length in bytes above which a line is forwarded in pieces.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// Copies `from` to `to` until its end, each line in one piece and with `tag` before it. Where lines have
-/// tags, a last one without an end gets one; otherwise nothing is added to what a rank writes.
+/// Copies `from` to `to` until its end, each line in one write with `tag` before it. With a tag, a last line without
+/// a newline gets one; without a tag, the rank's output is unchanged.
 ///
 /// # Errors
 /// If `to` cannot be written. A failure to read counts as the end of the input.
@@ -32,14 +32,14 @@ pub(super) fn lines(
     }
 }
 
-/// Writes to standard output at once.
+/// Writes to standard output and flushes it.
 pub(super) fn to_stdout(line: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(line)?;
     out.flush()
 }
 
-/// Writes to standard error at once.
+/// Writes to standard error, which is not buffered.
 pub(super) fn to_stderr(line: &[u8]) -> io::Result<()> {
     io::stderr().lock().write_all(line)
 }

@@ -1,7 +1,8 @@
-//! A process that outlives the launcher if that is killed, and then ends what it leaves behind: ranks
-//! behind a shell, which the system does not end with the launcher, and the directory of the job.
+//! A process that outlives a launcher that is killed, and then removes what the job leaves behind: ranks started by a
+//! shell, which the system does not kill with the launcher, and the directory of the job.
 //!
-//! What belongs to the job has its rendezvous in the environment, which no other job has.
+//! Processes of the job are recognised by the path of the rendezvous in their environment; no other job has this
+//! path.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -16,41 +17,43 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-/// Searches for processes of the job, until one finds none: those that are found may have started others.
+/// Maximum number of searches for processes of the job. The search repeats until it finds none, since the processes
+/// found may have started others.
 const SEARCHES: usize = 200;
 const BETWEEN: Duration = Duration::from_millis(5);
 
-/// Dropping it says that the launcher ends in an orderly way.
+/// The launcher's handle of the guardian. Dropping it tells the guardian that the launcher ends normally.
 pub(super) struct Guardian {
     pid: Option<Pid>,
-    /// The process waits for its end.
+    /// The launcher's end of a pipe. The guardian waits until the launcher writes to it or dies.
     launcher: File,
 }
 
 impl Guardian {
-    /// Guards the job whose processes have this rendezvous, in this directory.
+    /// Starts the guardian of the job with this rendezvous and this directory.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     ///
     /// # Safety
-    /// No other thread may exist.
+    /// No other thread may exist in this process.
     pub(super) unsafe fn start(directory: &Path, rendezvous: &Path) -> io::Result<Self> {
         let (told, launcher) = pipe_with(PipeFlags::CLOEXEC)?;
         let (mut told, launcher) = (File::from(told), File::from(launcher));
-        // SAFETY: by the caller's promise nothing is locked that the child may need.
+        // SAFETY: by the caller's promise no other thread exists, so none holds a lock that the child may need.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(launcher);
                 let_go();
-                // A byte says that the launcher needs nobody; without any it has been killed.
+                // One byte means that the launcher ends normally; the end of the pipe without a byte means that it
+                // was killed.
                 if told.read(&mut [0]).is_ok_and(|n| n == 0) {
                     end_all(rendezvous);
-                    // Nobody is left whom an error could be told.
+                    // There is nowhere to report an error.
                     let _ = std::fs::remove_dir_all(directory);
                 }
-                // SAFETY: ends this process, without what the launcher does at its end.
+                // SAFETY: ends this process without running the launcher's exit handlers.
                 unsafe { libc::_exit(0) }
             }
             pid => Ok(Guardian { pid: Pid::from_raw(pid), launcher }),
@@ -60,23 +63,23 @@ impl Guardian {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        // If it has been killed there is nothing to say.
+        // Fails if the guardian has been killed, which does not matter now.
         let _ = self.launcher.write_all(&[1]);
-        // Nor if it cannot be waited for.
+        // A guardian that cannot be waited for does not matter, either.
         let _ = waitpid(self.pid, WaitOptions::empty());
     }
 }
 
-/// In the guardian: signals to the launcher's group do not reach it, and it keeps no output open.
+/// Detaches the guardian: signals to the launcher's group do not reach it, and it keeps no output open.
 fn let_go() {
-    // What fails stays as it is.
+    // Errors leave the process as it is.
     let _ = setsid();
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(&null).and(dup2_stdout(&null)).and(dup2_stderr(&null));
     }
 }
 
-/// Kills the processes of the job with this rendezvous, wherever they have gone.
+/// Kills all processes of the job with this rendezvous, in whichever process group they are.
 pub(super) fn end_all(rendezvous: &Path) {
     let mark = [b"HOPBINE_RENDEZVOUS=", rendezvous.as_os_str().as_encoded_bytes()].concat();
     for _ in 0..SEARCHES {
@@ -91,7 +94,7 @@ pub(super) fn end_all(rendezvous: &Path) {
     }
 }
 
-/// Kills a process of this user's with this in its environment; whether there was one.
+/// Kills a process of this user if its environment contains `mark`; returns whether it did.
 fn kill_marked(process: u32, mark: &[u8]) -> bool {
     let user = geteuid().as_raw();
     let Some(number) = Pid::from_raw(process as i32) else { return false };
@@ -99,17 +102,16 @@ fn kill_marked(process: u32, mark: &[u8]) -> bool {
     if !std::fs::metadata(&place).is_ok_and(|about| about.uid() == user) {
         return false;
     }
-    // The descriptor is that of the process whose environment is read: it is none of another one which may
-    // get the number meanwhile.
+    // The pidfd refers to the process whose environment is read, not to a later process with the same id.
     let handle = pidfd_open(number, PidfdFlags::empty());
-    // That of one that has ended is empty.
+    // The environment of a process that has ended is empty.
     let environment = std::fs::read(format!("{place}/environ")).unwrap_or_default();
     if !environment.split(|&byte| byte == 0).any(|variable| variable == mark) {
         return false;
     }
     let sent = match handle {
         Ok(handle) => pidfd_send_signal(handle, Signal::KILL),
-        // Systems before Linux 5.3.
+        // Systems before Linux 5.3 have no pidfd.
         Err(_) => kill_process(number, Signal::KILL),
     };
     sent.is_ok()

@@ -1,4 +1,4 @@
-//! The processes of a job, from their start to the end of the last of them.
+//! The processes of a job, from the start of the first to the end of the last.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -25,15 +25,15 @@ use super::threads::{all_finish, thread};
 use super::{LIBRARY, Settings, VENDOR_LIBRARIES, forward, library_dir};
 use crate::error::{CliError, Outcome};
 
-/// Between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How long output of processes that the ranks have left behind is still waited for.
+/// Time to wait for the last output, which processes left behind by ranks may keep open.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// The running ranks, and the channel of events about them.
 pub(super) struct Job {
-    /// The ranks. None is reaped before the end: so the number of its process group is given to nobody
-    /// else, and what a rank has left behind can be ended, too.
+    /// The ranks. No rank is reaped before the job ends, so that the id of its process group is not reused and
+    /// processes that it has left behind can be killed.
     ranks: Vec<Child>,
     n_running: usize,
     events: Receiver<Event>,
@@ -41,10 +41,10 @@ pub(super) struct Job {
     outputs: Vec<JoinHandle<()>>,
     messages: Messages,
     grace: Duration,
-    /// The signal that ended the start, before all ranks were there.
+    /// The signal that interrupted the start of the ranks.
     interrupted: Option<libc::c_int>,
     _guardian: Guardian,
-    // Removed last, with the rendezvous in it.
+    // The directory contains the rendezvous and is removed last.
     directory: Directory,
 }
 
@@ -56,15 +56,14 @@ enum Event {
 }
 
 impl Job {
-    /// Starts all ranks, or as many as there are before a signal asks for the end; if one cannot be
-    /// started, none stays.
+    /// Starts all ranks, or those before a signal that ends the job. If a rank cannot be started, no rank remains.
     ///
     /// # Errors
-    /// [`CliError::Start`] naming the program.
+    /// [`CliError::Start`], naming the program.
     pub(super) fn start(settings: &Settings, signals: &mut Signals) -> Result<Job, CliError> {
         let directory = Directory::new()
             .map_err(|source| CliError::Write { path: std::env::temp_dir(), source })?;
-        // SAFETY: threads are started below only.
+        // SAFETY: no thread has been started yet.
         let guardian = unsafe { Guardian::start(directory.path(), &directory.rendezvous()) };
         let guardian = guardian.map_err(|error| {
             CliError::Usage(format!("cannot start the process that guards the job: {error}"))
@@ -88,7 +87,7 @@ impl Job {
             if job.interrupted.is_some() {
                 break;
             }
-            // If this fails, dropping the job ends the ranks before.
+            // If this fails, dropping the job kills the earlier ranks.
             let started = job.command(settings, rank, libraries.as_ref()).spawn();
             started
                 .and_then(|child| job.look_after(rank as usize, child, settings.tag_output))
@@ -111,9 +110,9 @@ impl Job {
             .stdin(input(rank))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own: a signal from the terminal reaches it once, through us.
+            // A separate process group: a signal from the terminal reaches the rank once, forwarded by the launcher.
             .process_group(0);
-        // What is started on one host is meant for the emulator, unless someone says otherwise.
+        // By default, ranks on one host use the emulator.
         match settings.backend {
             Some(backend) => _ = command.env(BACKEND.name, backend.name()),
             None if cfg!(feature = "emu") && BACKEND.get(&from_environment).is_none() => {
@@ -137,10 +136,10 @@ impl Job {
             command.env("LD_LIBRARY_PATH", libraries);
         }
         let launcher = std::process::id();
-        // SAFETY: the function only makes system calls that are allowed between fork and exec.
+        // SAFETY: the function only makes system calls that are safe between fork and exec.
         unsafe { command.pre_exec(move || signals::prepare_child(launcher)) };
         if let Some(shares) = &settings.shares {
-            // SAFETY: as above.
+            // SAFETY: as for `prepare_child`.
             unsafe { command.pre_exec(shares.binder(rank)) };
         }
         command
@@ -159,7 +158,7 @@ impl Job {
             let Some(mut stream) = stream else { continue };
             let (tag, sender) = (tag.clone(), self.sender.clone());
             self.outputs.push(thread(move || {
-                // The stream stays open until the loss is told: its closing may end the rank.
+                // The stream stays open until the loss is reported: closing it may end the rank.
                 if let Err(error) = forward::lines(&mut stream, &tag, writer) {
                     // The receiver is gone if the job has ended.
                     let _ = sender.send(Event::OutputLost(error));
@@ -173,13 +172,13 @@ impl Job {
         Ok(())
     }
 
-    /// Looks after the ranks until the last has ended.
+    /// Waits until the last rank has ended, and handles failures and signals in the meantime.
     ///
     /// # Errors
-    /// [`CliError::Output`] if the ranks' output cannot be written any more.
+    /// [`CliError::Output`] if the ranks' output can no longer be written.
     pub(super) fn watch(mut self, mut signals: Signals) -> Result<Outcome, CliError> {
         let sender = self.sender.clone();
-        // Ends with the process.
+        // This thread ends with the process.
         std::thread::spawn(move || {
             let mut received = signals.forever();
             received.all(|signal| sender.send(Event::Signal(signal)).is_ok())
@@ -201,8 +200,7 @@ impl Job {
                 Ok(Event::Ended(rank, status)) => {
                     self.n_running -= 1;
                     let Some((text, code)) = trouble(&status) else { continue };
-                    // A rank that the launcher has terminated, or whose output is lost, is not
-                    // reported as failed.
+                    // Ranks that the launcher has terminated, or whose output is lost, are not reported as failed.
                     if !end.terminated && lost.is_none() {
                         self.messages.say(format!("rank {rank} {text}"));
                     }
@@ -214,7 +212,7 @@ impl Job {
                 Ok(Event::Signal(signal)) => {
                     self.signal(signal);
                     if signals::is_end(signal) {
-                        // The ranks have the grace period from the first such signal on.
+                        // The grace period starts with the first such signal.
                         end.begin(self.grace);
                     }
                 }
@@ -235,7 +233,8 @@ impl Job {
             }
         }
         if end.next.is_some() {
-            // What ranks have left behind ends as they do, with time for last words if it still writes.
+            // Processes that ranks have left behind get the same signals, and time for their last output if they
+            // still have a pipe open.
             if !self.finish_output(Duration::ZERO) {
                 self.signal(libc::SIGTERM);
                 self.finish_output(LAST_WORDS);
@@ -255,75 +254,75 @@ impl Job {
 
     fn signal(&self, signal: libc::c_int) {
         for rank in &self.ranks {
-            // SAFETY: no memory is involved. The group is that of a child that is not reaped, so its
-            // number has not been given to another.
+            // SAFETY: no memory is involved. The process group belongs to a child that has not been reaped, so its id
+            // has not been reused.
             unsafe { libc::kill(-(rank.id() as libc::pid_t), signal) };
         }
     }
 
-    /// Passes on what is still in the pipes; false if some of them are still open after `wait`: a process
-    /// that a rank has left behind may hold one for ever.
+    /// Forwards the output that is still in the pipes. Returns false if a pipe is still open after `wait`: a process
+    /// that a rank has left behind may keep it open for ever.
     fn finish_output(&self, wait: Duration) -> bool {
         all_finish(&self.outputs, wait)
     }
 }
 
-/// What a rank reads: the first what the launcher does, unless that is a terminal, from which no
-/// process in the background may read; the others nothing.
+/// Standard input of a rank: rank 0 inherits the launcher's, unless it is a terminal, from which background processes
+/// may not read; the other ranks read nothing.
 fn input(rank: u32) -> Stdio {
     if rank == 0 && !io::stdin().is_terminal() { Stdio::inherit() } else { Stdio::null() }
 }
 
-/// Passes on a line.
+/// Forwards a line.
 type Writer = fn(&[u8]) -> io::Result<()>;
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // All ranks have ended here, unless something has failed.
+        // All ranks have ended by now, unless an error has occurred.
         if self.n_running > 0 {
             self.signal(libc::SIGKILL);
         }
         for rank in &mut self.ranks {
-            // Whoever cannot be waited for is not there.
+            // A child that cannot be waited for does not exist.
             let _ = rank.wait();
         }
     }
 }
 
-/// Waits for the end of a child, which stays to be reaped.
+/// Waits for the end of a child without reaping it.
 fn end_of(child: u32) -> io::Result<ExitStatus> {
     let child = Pid::from_raw(child as i32).ok_or(io::ErrorKind::NotFound)?;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let status = retry_on_intr(|| waitid(WaitId::Pid(child), options))?;
     let status = status.ok_or(io::ErrorKind::NotFound)?;
-    // As wait() gives it: the status of an exit above the number of a signal.
+    // As wait() encodes it: an exit status in the upper byte, or the number of a signal.
     let exit = status.exit_status().map(|code| code << 8);
     Ok(ExitStatus::from_raw(exit.or(status.terminating_signal()).unwrap_or_default()))
 }
 
-/// How the ranks are brought to an end.
+/// Escalation of signals that end the ranks.
 #[derive(Default)]
 struct End {
-    /// When the next, stronger signal is due.
+    /// The time of the next, stronger signal.
     next: Option<Instant>,
     terminated: bool,
 }
 
 impl End {
     fn begin(&mut self, grace: Duration) {
-        // A time that no clock shows never comes.
+        // A time beyond the clock's range never comes.
         let at = Instant::now().checked_add(grace);
         self.next = self.next.into_iter().chain(at).min();
     }
 
-    /// The signal to send now.
+    /// Returns the signal to send now, and schedules the next.
     fn escalate(&mut self) -> libc::c_int {
         self.next = Some(Instant::now() + LAST_WORDS);
         if std::mem::replace(&mut self.terminated, true) { libc::SIGKILL } else { libc::SIGTERM }
     }
 }
 
-/// What was wrong with a rank's end, and the exit status that stands for it.
+/// Description of a rank's failure, and the exit status that represents it; None for success.
 fn trouble(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
     let (text, code) = match status {
         Ok(status) if status.success() => return None,
@@ -339,7 +338,7 @@ fn trouble(status: &io::Result<ExitStatus>) -> Option<(String, u8)> {
     Some((text, u8::try_from(code).unwrap_or(1)))
 }
 
-/// What the ranks' `LD_LIBRARY_PATH` is to be, if it is to change.
+/// The value of the ranks' `LD_LIBRARY_PATH`; None to leave it unchanged.
 fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString>, CliError> {
     let library = library_dir();
     let mut path: Vec<PathBuf> = Vec::new();
@@ -351,7 +350,7 @@ fn library_path(settings: &Settings, directory: &Path) -> Result<Option<OsString
                  `cargo build --release -p utofu-emu-capi` and copy target/release/{LIBRARY} there"
             ))
         })?;
-        // A directory of its own, so that nothing else is found in it.
+        // A separate directory, so that the linker finds nothing else in it.
         let place = directory.join("lib");
         let links = || -> io::Result<()> {
             std::fs::create_dir(&place)?;

@@ -1,5 +1,5 @@
-//! The launcher's own messages on standard error. A thread writes them: a reader who has stopped keeps no rank
-//! from being ended.
+//! The launcher's own messages on standard error. A separate thread writes them, so that a blocked reader does not
+//! keep the launcher from ending the ranks.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::forward;
 use super::threads::{all_finish, thread};
 
-/// See the module documentation.
+/// Sender of messages to the thread that writes them.
 pub(super) struct Messages {
     sender: Option<Sender<String>>,
     writer: JoinHandle<()>,
@@ -20,7 +20,7 @@ impl Messages {
         let (sender, messages) = channel::<String>();
         let writer = thread(move || {
             for message in messages {
-                // There is no other place to say that nobody can read it.
+                // An error on standard error cannot be reported anywhere else.
                 let _ = forward::to_stderr(format!("hopbine launch: {message}\n").as_bytes());
             }
         })?;
@@ -28,11 +28,11 @@ impl Messages {
     }
 
     pub(super) fn say(&self, message: String) {
-        // The thread ends after the sender.
+        // The thread lives until the sender is dropped.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
     }
 
-    /// Waits for what is still to be written, but not for ever.
+    /// Waits until the remaining messages are written, at most for `wait`.
     pub(super) fn finish(&mut self, wait: Duration) {
         self.sender = None;
         all_finish(std::slice::from_ref(&self.writer), wait);

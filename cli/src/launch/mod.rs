@@ -1,4 +1,4 @@
-//! `hopbine launch`: starts the ranks of a job on this host and looks after them.
+//! `hopbine launch`: starts the ranks of a job on this host and supervises them.
 
 mod cores;
 mod directory;
@@ -86,23 +86,23 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// What ranks are given to end by themselves.
+/// Default grace period in which ranks may end by themselves.
 const GRACE_SECONDS: u64 = 5;
 
-/// What every rank gets, besides its number.
+/// Settings common to all ranks.
 #[derive(Debug)]
 struct Settings {
     ranks: u32,
-    /// `None` leaves it to the ranks.
+    /// `None`: the ranks choose.
     torus: Option<Shape>,
     backend: Option<Backend>,
     ranks_per_node: u32,
     timeout: Option<u64>,
-    /// The machine of the network model whose delays the emulated device has, in one line.
+    /// The machine of the network model whose delays the emulated device has, as a setting in one line.
     machine: Option<String>,
     slower: Option<u32>,
     grace: Duration,
-    /// `None` binds no rank.
+    /// `None`: no rank is bound.
     shares: Option<Shares>,
     tag_output: bool,
     as_vendor: bool,
@@ -119,7 +119,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     job.watch(signals)
 }
 
-/// Runs this very command as the ranks of a shape on this host.
+/// Runs this command line again, as the ranks of a shape on this host.
 ///
 /// # Errors
 /// As [`run`].
@@ -166,7 +166,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
         None => BACKEND.get(&from_environment).is_some_and(|name| name == "shm"),
     };
     let torus = match args.torus {
-        // The ranks find what the environment says; where all of them share a host, they choose.
+        // The ranks read the shape from the environment if it is set; if all ranks share a host, they choose it.
         None if is_shared || TORUS.get(&said).is_some() => None,
         Some(torus) => Some(torus),
         None => Some(
@@ -184,7 +184,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     }
     let what = format!("{ranks} ranks");
     let instead = "start fewer";
-    // Each rank is a process, which some threads of the launcher look after.
+    // Each rank is a process, served by threads of the launcher.
     host::check_threads(&what, u64::from(ranks) * (1 + THREADS_PER_RANK), instead)?;
     host::check_files(&what, OTHER_FILES + u64::from(ranks) * FILES_PER_RANK, instead)?;
     let mut command = args.command.into_iter();
@@ -216,7 +216,7 @@ fn settings(args: Args) -> Result<Settings, CliError> {
     })
 }
 
-/// A machine of the network model whose delays the emulated device can have, in one line.
+/// The setting, in one line, of a machine of the network model that the emulated device supports.
 fn device(name: &str) -> Result<String, CliError> {
     let machine = file::machine(name)?;
     machine.line().filter(|_| machine.network == NetworkKind::TofuD).ok_or_else(|| {
@@ -227,27 +227,27 @@ fn device(name: &str) -> Result<String, CliError> {
     })
 }
 
-/// What the user says of a job in the environment, if it is not empty; what a rank finds there is of the job
-/// that it is in.
+/// A variable that the user has set for the job. Within a rank, the variables describe the job of this rank, so they
+/// do not count.
 fn said(variable: &str) -> Option<String> {
     from_environment(variable).filter(|_| RANK.get(&from_environment).is_none())
 }
 
-/// Ranks on each node as the environment says, or 1.
+/// Ranks on each node according to the environment, or 1.
 fn ranks_per_node_said() -> Result<u32, CliError> {
     let said = RANKS_PER_NODE.number(&said);
     said.map(|n| n.unwrap_or(1)).map_err(|error| CliError::Usage(error.to_string()))
 }
 
-/// Threads of the launcher for each rank: for its outputs and its end.
+/// Threads of the launcher for each rank: two for its outputs and one for its end.
 const THREADS_PER_RANK: u64 = 3;
-/// Files that the launcher keeps open for each rank: the ends of its outputs.
+/// Files that the launcher keeps open for each rank: the read ends of its two outputs.
 const FILES_PER_RANK: u64 = 2;
-/// Files that are open besides.
+/// Other open files of the launcher.
 const OTHER_FILES: u64 = 50;
 
-/// The directory of the emulated C library, if it can be found: beside this program, or in the
-/// `lib` beside its directory.
+/// The directory of the emulated C library: that of this program, or the `lib` directory next to it; None if the
+/// library is not found.
 fn library_dir() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let beside = program.parent()?;
@@ -255,9 +255,9 @@ fn library_dir() -> Option<PathBuf> {
     candidates.into_iter().find(|dir| dir.join(LIBRARY).is_file())
 }
 
-/// The emulated device as a C library.
+/// The C library of the emulated device.
 const LIBRARY: &str = "libtofucom_emu.so";
-/// The vendor's libraries: uTofu's and jTofu's.
+/// Names of the vendor's libraries: uTofu's and jTofu's.
 const VENDOR_LIBRARIES: [&str; 2] = ["libtofucom.so", "libtofutop.so"];
 
 #[cfg(test)]
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(parsed("launch --torus 3mx2 a").unwrap().torus.unwrap().to_string(), "3mx2");
     }
 
-    /// A file's values come to the ranks in one line.
+    /// The ranks get the values of a file in one line.
     #[test]
     fn a_machine_is_handed_on() {
         let machine =

@@ -4,18 +4,18 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Stack of a thread that passes on a rank's output or waits for its end: there are many.
+/// Stack size in bytes of a thread that forwards a rank's output or waits for its end. Small, since there are many.
 const STACK: usize = 256 << 10;
 
-/// Starts one.
+/// Starts a thread.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(super) fn thread(f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().stack_size(STACK).spawn(f)
 }
 
-/// Whether threads end before a time is over.
+/// Waits until all threads have ended, at most for `wait`; returns whether they have.
 pub(super) fn all_finish(threads: &[JoinHandle<()>], wait: Duration) -> bool {
     let last = Instant::now() + wait;
     loop {

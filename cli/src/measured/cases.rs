@@ -10,14 +10,14 @@ use super::Row;
 use crate::error::CliError;
 use crate::progress;
 
-/// A measured time and what predicts it.
+/// A measured time, prepared for its prediction.
 pub struct Case {
     pub row: Row,
     prepared: Prepared,
 }
 
 impl Case {
-    /// What its prediction is off for.
+    /// The class of prediction errors that the time belongs to.
     pub fn class(&self) -> ErrorClass {
         let software = match (self.row.api, self.row.ports) {
             (Api::Mpi | Api::FujitsuMpi, _) => Software::Mpi,
@@ -28,7 +28,7 @@ impl Case {
     }
 }
 
-/// The times that are modelled, and why others are not.
+/// The times that the model covers, and the reasons for leaving out others.
 pub struct Cases {
     pub modelled: Vec<Case>,
     left_out: BTreeMap<String, LeftOut>,
@@ -43,10 +43,10 @@ struct LeftOut {
 }
 
 impl Cases {
-    /// Finds what predicts each time on the network of a machine.
+    /// Prepares the prediction of each time on the network of a machine.
     ///
     /// # Errors
-    /// [`CliError::Usage`] if nothing is modelled.
+    /// [`CliError::Usage`] if the model covers none of the times.
     pub fn new(rows: Vec<Row>, machine: &Machine) -> Result<Self, CliError> {
         let bar = progress::bar(rows.len() as u64, "preparing");
         let mut preparation = Preparation::new(machine);
@@ -75,12 +75,12 @@ impl Cases {
         }
     }
 
-    /// How many rows are not modelled.
+    /// Number of rows that the model does not cover.
     pub fn n_left_out(&self) -> usize {
         self.left_out.values().map(|out| out.n).sum()
     }
 
-    /// What is left out, and why.
+    /// Notes on the rows that are left out, with the reasons.
     pub fn notes(&self) -> Vec<String> {
         let note = |(why, out): (&String, &LeftOut)| {
             let LeftOut { n, first_line, families } = out;
@@ -98,10 +98,10 @@ impl Cases {
     }
 }
 
-/// Algorithms that a remark names.
+/// Maximum number of algorithms that a note names.
 const NAMED: usize = 8;
 
-/// What the model predicts, microseconds.
+/// The model's predictions in microseconds.
 pub fn predicted(cases: &[&Case], machine: &Machine) -> Vec<f64> {
     cases.par_iter().map(|case| case.prepared.time(machine) / 1e3).collect()
 }

@@ -8,21 +8,21 @@ use hopbine_torus::sim::{Api, Profile};
 use super::pico;
 use super::{Row, RowError};
 
-/// A kind of file.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// What `hopbine run --format csv` writes. Times in seconds.
+    /// The output of `hopbine run --format csv`. Times in seconds.
     Ours,
-    /// What PICO (repository HLC-Lab/pico, plot/summarize_data.py) writes. Times in nanoseconds.
+    /// The output of PICO (repository HLC-Lab/pico, plot/summarize_data.py). Times in nanoseconds.
     Pico,
-    /// One row a time, with the software named. Times in microseconds.
+    /// One row for each time, with a column that names the software. Times in microseconds.
     Plain,
 }
 
 impl Layout {
     const ALL: [Layout; 3] = [Layout::Ours, Layout::Pico, Layout::Plain];
 
-    /// The columns that it must have: shape, collective, bytes, algorithm, median; then others.
+    /// The required columns: shape, collective, bytes, algorithm, median; then others.
     pub fn needs(self) -> &'static [&'static str] {
         match self {
             Layout::Ours => &["torus", "collective", "bytes", "algorithm", "median_s", "ports"],
@@ -40,7 +40,7 @@ impl Layout {
         }
     }
 
-    /// Columns that it may have.
+    /// The optional columns.
     fn knows(self) -> &'static [&'static str] {
         match self {
             Layout::Ours => &["segment_bytes", "verified"],
@@ -49,7 +49,7 @@ impl Layout {
         }
     }
 
-    /// Microseconds of its unit of time.
+    /// The format's unit of time in microseconds.
     fn unit_us(self) -> f64 {
         match self {
             Layout::Ours => 1e6,
@@ -59,16 +59,16 @@ impl Layout {
     }
 }
 
-/// Where a file has what.
+/// Positions of the columns in a file.
 #[derive(Debug)]
 pub struct Columns {
     layout: Layout,
-    /// Name and place.
+    /// Name and index of each column.
     places: Vec<(&'static str, usize)>,
 }
 
 impl Columns {
-    /// Finds out what kind of file has such a first line.
+    /// Detects the format of a file from its header line.
     pub fn of(header: &StringRecord) -> Result<Self, RowError> {
         let place = |name: &'static str| {
             let place = header.iter().position(|found| found.trim() == name);
@@ -86,7 +86,7 @@ impl Columns {
         Err(RowError::Columns { found })
     }
 
-    /// A row; `None` if it holds no time, or one that says nothing.
+    /// Parses a row; `None` if it has no time, or a time whose result was wrong.
     pub fn row(&self, line: u64, record: &StringRecord) -> Result<Option<Row>, RowError> {
         let fields = Fields { columns: self, line, record };
         let [shape, collective, bytes, algorithm, median] =
@@ -162,7 +162,7 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// A field; empty if there is no such column.
+    /// The text of a column; empty if the file does not have the column.
     fn text(&self, column: &str) -> &'a str {
         let place = self.columns.places.iter().find(|(name, _)| *name == column);
         place.and_then(|(_, place)| self.record.get(*place)).map_or("", str::trim)
@@ -184,7 +184,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Of a type whose errors say what would be right.
+    /// A value of a type whose parse errors describe the valid values.
     fn parsed<T: FromStr<Err: std::fmt::Display>>(
         &self,
         column: &'static str,

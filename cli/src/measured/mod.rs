@@ -1,4 +1,4 @@
-//! Measured times from files: ours, PICO's, and those that the model was calibrated with.
+//! Measured times from files: those of `hopbine run`, of PICO, and those that the model was calibrated with.
 
 pub mod cases;
 mod columns;
@@ -18,24 +18,24 @@ use columns::{Columns, Layout};
 /// One measured time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its line in the file, from 1.
+    /// Line of the row in the file, from 1.
     pub line: u64,
     pub api: Api,
     pub shape: Shape,
     pub collective: Collective,
-    /// As the file calls it.
+    /// Name of the algorithm in the file.
     pub algorithm: String,
-    /// Of a rank's vector, or of all blocks.
+    /// Bytes of a rank's vector, or of all its blocks.
     pub bytes: u64,
-    /// 0 for whole messages.
+    /// Bytes of a segment; 0 for messages that are not cut.
     pub segment_bytes: u64,
     pub ports: u32,
-    /// Median, microseconds.
+    /// Median time in microseconds.
     pub us: f64,
 }
 
 impl Row {
-    /// What was measured, for the model.
+    /// The measured call, in the model's form.
     pub fn timed(&self) -> Timed<'_> {
         Timed {
             api: self.api,
@@ -57,10 +57,10 @@ impl Row {
     }
 }
 
-/// What is wrong in a file of measured times.
+/// An error in a file of measured times.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
-    /// Other columns than any known file has.
+    /// The columns match no known format.
     #[error(
         "line 1: the columns are {found}; they must be those of `hopbine run --format csv` ({ours}), of \
          PICO's aggregated_results_summary.csv ({pico}), or {plain}",
@@ -69,56 +69,56 @@ pub enum RowError {
         plain = Layout::Plain.needs().join(", "),
     )]
     Columns {
-        /// The columns that are there.
+        /// The columns of the file.
         found: String,
     },
-    /// A line that is no row.
+    /// A line with a wrong number of fields.
     #[error("line {line} has {found} fields; line 1 has {expected} columns")]
     Fields {
         /// The line.
         line: u64,
-        /// Fields that are there.
+        /// Number of fields in the line.
         found: usize,
-        /// Fields that should be.
+        /// Number of columns.
         expected: usize,
     },
-    /// A text that is no CSV.
+    /// Invalid CSV.
     #[error("{0}")]
     Csv(#[from] csv::Error),
-    /// A value that does not belong there.
+    /// An invalid value.
     #[error("line {line}: `{text}` in column {column} is not {expected}")]
     Value {
         /// The line.
         line: u64,
         /// The column.
         column: &'static str,
-        /// What is there.
+        /// The value.
         text: String,
-        /// What would be right.
+        /// Description of the valid values.
         expected: &'static str,
     },
-    /// A value that does not belong there, of a kind that says itself what would be right.
+    /// An invalid value of a type whose parse errors describe the valid values.
     #[error("line {line}, column {column}: {message}")]
     Text {
         /// The line.
         line: u64,
         /// The column.
         column: &'static str,
-        /// What is wrong.
+        /// The parse error.
         message: String,
     },
-    /// Nothing was measured.
+    /// The file has no rows.
     #[error("there are no rows after line 1")]
     Empty,
 }
 
-/// A shape that was asked for and not measured.
+/// A requested shape without measured times.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no measured time for the shape {shape}; the file has {found}")]
 pub struct NoShape {
-    /// The shape.
+    /// The requested shape.
     shape: Shape,
-    /// The shapes that there are.
+    /// The shapes in the file.
     found: String,
 }
 
@@ -134,7 +134,7 @@ pub struct MeasuredArgs {
 }
 
 impl MeasuredArgs {
-    /// Their rows.
+    /// The rows of the files.
     ///
     /// # Errors
     /// As [`read`].
@@ -143,7 +143,7 @@ impl MeasuredArgs {
     }
 }
 
-/// What the cells of [`accuracy_cells`] are.
+/// The columns for [`accuracy_cells`].
 pub fn accuracy_columns() -> [Column; 4] {
     [
         Column::number("rows", "rows"),
@@ -153,23 +153,23 @@ pub fn accuracy_columns() -> [Column; 4] {
     ]
 }
 
-/// How far predictions are off, as a part of a row.
+/// Prediction errors, as cells of a row.
 pub fn accuracy_cells(accuracy: &Accuracy) -> [Cell; 4] {
     let Accuracy { n, median, p90, bias } = *accuracy;
     [Cell::count(n as u64), percent(median), percent(p90), Cell::new(bias, format!("{bias:+.3}"))]
 }
 
-/// A part of a whole.
+/// A fraction, shown in per cent.
 pub fn percent(part: f64) -> Cell {
     Cell::new(part, format!("{:.1}%", 100.0 * part))
 }
 
-/// Reads files of measured times. `shapes` says which count; all if it is empty. Rows that hold no time are
-/// passed over.
+/// Reads files of measured times and keeps the rows with these shapes, or all rows if `shapes` is empty. Skips rows
+/// without a time.
 ///
 /// # Errors
-/// [`CliError::Read`]; [`CliError::Text`] with the line of what is wrong; [`CliError::Usage`] for a shape that
-/// was not measured.
+/// [`CliError::Read`]; [`CliError::Text`] with the number of the wrong line; [`CliError::Usage`] for a shape without
+/// measured times.
 fn read(paths: &[PathBuf], shapes: &[Shape]) -> Result<Vec<Row>, CliError> {
     let mut rows = Vec::new();
     for path in paths {
@@ -195,7 +195,7 @@ fn parse(text: &str) -> Result<Vec<Row>, RowError> {
     if rows.is_empty() { Err(RowError::Empty) } else { Ok(rows) }
 }
 
-/// The line of a record, from 1. The reader's own count is of the end of the line before.
+/// The line of a record, from 1. The reader's own line number is that of the end of the previous record.
 fn line_at(text: &str, byte: usize) -> u64 {
     let rest = text[byte..].trim_start_matches(['\r', '\n']);
     1 + text[..text.len() - rest.len()].matches('\n').count() as u64
@@ -210,7 +210,7 @@ fn of_shapes(rows: Vec<Row>, shapes: &[Shape]) -> Result<Vec<Row>, NoShape> {
     Ok(rows.into_iter().filter(counts).collect())
 }
 
-/// The shapes that rows are of, each once, smaller ones first.
+/// The different shapes of the rows, smaller ones first.
 pub fn shapes_of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Shape> {
     let mut shapes: Vec<Shape> = Vec::new();
     for row in rows {

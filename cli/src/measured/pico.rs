@@ -1,9 +1,9 @@
-//! PICO's names of algorithms on Fugaku: FAMILY-ALGORITHM-LAYER-SEGMENT-PORTS of the Bine paper's code,
-//! default-NAME of Fujitsu's MPI (repository HLC-Lab/bine_trees_fugaku, bench/run_*.sh).
+//! PICO's names of algorithms on Fugaku: FAMILY-ALGORITHM-LAYER-SEGMENT-PORTS for the Bine paper's code, default-NAME
+//! for Fujitsu's MPI (repository HLC-Lab/bine_trees_fugaku, bench/run_*.sh).
 
 use hopbine_torus::sim::Api;
 
-/// What a name says.
+/// The parts of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     pub api: Api,
@@ -13,7 +13,7 @@ pub struct Name {
     pub ports: u32,
 }
 
-/// Takes a name apart; `None` if it is none.
+/// Parses a name; `None` if it is not one of PICO's.
 pub fn parse(text: &str) -> Option<Name> {
     let text = text.to_lowercase();
     if let Some(name) = text.strip_prefix("default-").filter(|name| !name.is_empty()) {
@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Option<Name> {
     let layer = parts.iter().position(|part| matches!(*part, "utofu" | "mpi"))?;
     let api = if parts[layer] == "utofu" { Api::Utofu } else { Api::Mpi };
     let (family, rest) = parts[..layer].split_first()?;
-    // Its name before the paper appeared.
+    // The family's name before the paper appeared.
     let family = if *family == "swing" { "bine" } else { family };
     let [segment, ports, direction @ ..] = &parts[layer + 1..] else { return None };
     let words = std::iter::once(&family).chain(rest).chain(direction);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Subject;
 
-/// The plan's text form with remarks that say where peers are; reads back as the same plan.
+/// The plan's text form with comments on the peers' coordinates; it parses as the same plan.
 pub fn text(subject: &Subject) -> String {
     let Subject { algorithm, schedule, plan } = subject;
     let (shape, map) = (&schedule.shape, &schedule.map);
@@ -25,7 +25,7 @@ pub fn text(subject: &Subject) -> String {
     if shape.node_dim().is_some() {
         let _ = writeln!(text, "# {}", sent(subject));
     }
-    // The text form numbers neither lanes nor steps; the remarks do.
+    // The text form numbers neither lanes nor steps; the comments do.
     let mut lanes = plan.lanes.iter().enumerate();
     let mut steps = [].iter().enumerate();
     for line in plan.to_string().lines() {
@@ -47,7 +47,7 @@ pub fn text(subject: &Subject) -> String {
     text
 }
 
-/// What the rank sends, between nodes and inside its own.
+/// A summary of the blocks that the rank sends, between nodes and within its node.
 fn sent(Subject { schedule, plan, .. }: &Subject) -> String {
     let (shape, map) = (&schedule.shape, &schedule.map);
     let [here, mut between, mut inside] = [map.vertex_of(shape, plan.rank).0, 0, 0];
@@ -61,7 +61,7 @@ fn sent(Subject { schedule, plan, .. }: &Subject) -> String {
     format!("{n_messages} messages are sent: {between} blocks to other nodes, {inside} on this one")
 }
 
-/// What a step does, in a few words.
+/// A short description of a step.
 fn remark(subject: &Subject, step: &Step) -> String {
     let place = |rank: Rank| {
         let (coord, hops) = coord_and_hops(subject, rank);

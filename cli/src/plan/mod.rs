@@ -1,4 +1,4 @@
-//! `hopbine plan`: what one rank does, as text, JSON or a picture.
+//! `hopbine plan`: the plan of one rank, as text, JSON or a picture.
 
 mod describe;
 mod svg;
@@ -63,7 +63,7 @@ enum PlanFormat {
     Schedule,
 }
 
-/// What is shown: a plan and where it comes from.
+/// A plan with the schedule that it is derived from.
 pub struct Subject {
     /// The algorithm's name.
     pub algorithm: String,

@@ -1,12 +1,12 @@
-//! Elements as raw bits, of which data and references consist.
+//! Elements as raw bits, for input data and references.
 //!
-//! Independent of the library's own arithmetic on purpose: conversions are the language's (or
-//! the `half` crate's), and what is computed here is computed in `f64` or on 64-bit integers.
+//! Deliberately independent of the library's arithmetic: conversions are those of the language (or of the `half`
+//! crate), and computations use `f64` or 64-bit integers.
 
 use half::{bf16, f16};
 use hopbine::reduce::Dtype;
 
-/// One number: an element, or one part of a complex element.
+/// One number: a real element, or one part of a complex element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// An integer of this many bytes.
@@ -21,7 +21,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The numbers that elements of a type consist of, and how many per element.
+    /// The type of the numbers in an element, and how many numbers an element has.
     pub fn of(dtype: Dtype) -> (Self, usize) {
         let int = |bytes, signed| (Number::Int { bytes, signed }, 1);
         match dtype {
@@ -65,10 +65,10 @@ impl Number {
         f64::powi(2.0, -bits)
     }
 
-    /// The raw bits of a floating-point value, rounded to this type.
+    /// Rounds a floating-point value to this type; returns its raw bits.
     ///
     /// # Panics
-    /// For integers, which have no use for it.
+    /// For integer types.
     pub fn round(self, value: f64) -> u64 {
         match self {
             Number::Int { .. } => unreachable!("only floating-point values are rounded"),
@@ -79,7 +79,7 @@ impl Number {
         }
     }
 
-    /// The value of raw floating-point bits.
+    /// The value of raw bits as `f64`.
     pub fn value(self, raw: u64) -> f64 {
         match self {
             Number::Int { .. } => self.integer(raw) as f64,
@@ -101,7 +101,7 @@ impl Number {
         }
     }
 
-    /// The raw bits that fit the type.
+    /// Truncates raw bits to the size of the type.
     pub fn truncate(self, raw: u64) -> u64 {
         match self.size() {
             8 => raw,
@@ -133,11 +133,11 @@ impl Number {
         });
     }
 
-    /// A number for people.
+    /// Formats a number.
     pub fn show(self, raw: u64) -> String {
         match self {
             Number::Int { .. } => self.integer(raw).to_string(),
-            // The shortest text that reads back as the same value of this type.
+            // Formats as the shortest text that parses as the same value of this type.
             Number::F16 => f16::from_bits(raw as u16).to_string(),
             Number::Bf16 => bf16::from_bits(raw as u16).to_string(),
             Number::F32 => format!("{:?}", f32::from_bits(raw as u32)),

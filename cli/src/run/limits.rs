@@ -1,4 +1,4 @@
-//! Emulated ranks that the machine has no threads or memory for are refused before anything starts.
+//! Refuses emulated or simulated ranks for which the machine lacks threads or memory, before anything starts.
 
 use hopbine::{Drive, EmulationConfig};
 use hopbine_torus::sizes;
@@ -10,15 +10,15 @@ use super::super::host;
 use super::ranks::Ranks;
 use super::reference::Case;
 
-/// Memory of an emulated rank and of each of its ports, as measured on 1024 ranks.
+/// Memory in bytes of an emulated rank and of each of its ports, as measured on 1024 ranks.
 const RANK_BYTES: u64 = 128 << 10;
 const PORT_BYTES: u64 = 400 << 10;
 
-/// Memory of a simulated rank and of each of its ports, as measured on 4096 ranks.
+/// Memory in bytes of a simulated rank and of each of its ports, as measured on 4096 ranks.
 const SIMULATED_RANK_BYTES: u64 = 128 << 10;
 const SIMULATED_PORT_BYTES: u64 = 48 << 10;
 
-/// Refuses more simulated ranks than there is memory for.
+/// Refuses more simulated ranks than fit in memory.
 pub(super) fn check_simulated(config: &EmulationConfig) -> Result<(), CliError> {
     let ranks = u64::from(config.shape.n_ranks());
     let ports = u64::from(config.ports.unwrap_or(DEFAULT_PORTS));
@@ -26,7 +26,7 @@ pub(super) fn check_simulated(config: &EmulationConfig) -> Result<(), CliError> 
     host::check_memory(format!("{ranks} simulated ranks"), needed, "use a smaller --torus")
 }
 
-/// Refuses more ranks than there can be threads, or memory for their ports.
+/// Refuses more ranks than the host allows threads, or than fit in memory with their ports.
 pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     #[cfg(feature = "emu")]
     {
@@ -47,9 +47,9 @@ pub(super) fn check_threads(config: &EmulationConfig) -> Result<(), CliError> {
     host::check_memory(what, ranks * (RANK_BYTES + ports * PORT_BYTES), instead)
 }
 
-/// Refuses vectors, or blocks, of so many elements that the bytes of all ranks have no number of 64 bits.
+/// Refuses numbers of elements for which the bytes of all ranks exceed 64 bits.
 pub(super) fn check_counts(counts: &[u64], n_ranks: u32, is_vector: bool) -> Result<(), CliError> {
-    // All ranks have a vector each, or up to as many blocks as there are ranks.
+    // Each rank has one vector, or up to one block for each rank.
     let n = u64::from(n_ranks);
     let of_one = if is_vector { n } else { n.saturating_mul(n) };
     match counts.iter().find(|count| count.saturating_mul(of_one) > MOST_ELEMENTS) {
@@ -63,8 +63,8 @@ pub(super) fn check_counts(counts: &[u64], n_ranks: u32, is_vector: bool) -> Res
     }
 }
 
-/// Refuses data that are more than the machine's memory: those of all ranks, or of this one if it is a
-/// process, since the others may be on other hosts.
+/// Refuses data that exceed the machine's memory: the data of all ranks, or of this rank only if ranks are processes,
+/// since other ranks may be on other hosts.
 pub(super) fn check_memory(case: &Case, ranks: &Ranks) -> Result<(), CliError> {
     let here = match &ranks.world {
         Some(world) => world.communicator().rank()..world.communicator().rank() + 1,
@@ -77,7 +77,7 @@ pub(super) fn check_memory(case: &Case, ranks: &Ranks) -> Result<(), CliError> {
     let elements: u64 = here
         .map(|rank| case.input_len(rank) as u64 + case.result_len(rank) as u64)
         .fold(0, u64::saturating_add);
-    // Staging takes up to as much as the results again.
+    // Staging takes up to as much memory as the results.
     let needed = (elements / 2).saturating_mul(3 * case.data.dtype.size_bytes() as u64);
     let what = format!("{} on {whose}", sizes::show(case.total_bytes()));
     host::check_memory(what, needed, "use smaller --bytes or a smaller --torus")

@@ -1,4 +1,4 @@
-//! One row: a collective on the emulated torus, timed and verified.
+//! Times and verifies one row: a collective on the ranks of the run.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -13,38 +13,38 @@ use super::ranks::Ranks;
 use super::reference::{Case, Reference};
 use super::verify::{Wrong, verify, verify_same};
 
-/// How long to measure.
+/// Number or duration of the measured iterations.
 #[derive(Clone, Copy, Debug)]
 pub enum Iterations {
-    /// This often.
+    /// This number of iterations.
     Fixed(u64),
-    /// Until this much time has passed, within [`ADAPTIVE`] iterations.
+    /// As many iterations as fit in this time, within the limits [`ADAPTIVE`].
     For(Duration),
 }
 
-/// Fewest and most iterations if their number is not given.
+/// Minimum and maximum number of iterations if the number is not given.
 pub const ADAPTIVE: (u64, u64) = (5, 1000);
 
-/// Iterations before the first that is timed.
+/// Number of iterations before the first timed one.
 const WARM_UP: u64 = 2;
 
-/// What buffers hold before a call: no result can be left over from the call before.
+/// Contents of receive buffers before a call, so that an earlier result cannot pass for a new one.
 const STALE: u8 = 0xa5;
 
-/// The measured times of a row, and what is wrong with its results.
+/// The measured times of a row, and its wrong results.
 #[derive(Debug)]
 pub struct Measured {
-    /// Seconds of each iteration, of the rank that took longest.
+    /// Time of each iteration in seconds, on the slowest rank.
     pub seconds: Vec<f64>,
-    /// What is wrong, by rank.
+    /// Wrong results, by rank.
     pub wrong: Vec<Wrong>,
-    /// True if worker threads drove the ports.
+    /// Whether worker threads drove the ports.
     pub has_workers: bool,
-    /// What was found out about the simulation, if it was one.
+    /// Data of the simulation, if ranks are simulated.
     pub simulated: Option<Simulated>,
 }
 
-/// A simulation, without its results.
+/// Data of a simulation, without its results.
 #[derive(Debug)]
 pub struct Simulated {
     pub trace: u64,
@@ -87,7 +87,7 @@ pub fn measure(
         }
     };
     if simulated.is_some() {
-        // The machine's time says nothing where ranks take turns.
+        // Real times of simulated ranks are meaningless, since the ranks take turns in one thread.
         ranks.iter_mut().for_each(|rank| rank.seconds.clear());
     }
     let n = ranks.iter().map(|rank| rank.seconds.len()).min().unwrap_or(0);
@@ -100,33 +100,33 @@ pub fn measure(
     })
 }
 
-/// What the ranks of a row have in common.
+/// Data that the ranks of a row share.
 struct Shared<'a> {
     reference: &'a Reference,
     options: &'a CallOptions,
     iterations: Iterations,
-    /// What ranks that are threads share.
+    /// Data that ranks share if they are threads.
     threads: Option<Threads>,
 }
 
 #[derive(Default)]
 struct Threads {
-    /// The last timed iteration, once rank 0 knows it.
+    /// Number of the last timed iteration, set by rank 0.
     last: AtomicU64,
-    /// Ranks that have entered a barrier under test, counted over all iterations.
+    /// Total number of entries into a barrier under test, over all ranks and iterations.
     entered: AtomicU64,
     /// Rank 0's result after the last iteration.
     first: OnceLock<Vec<u8>>,
 }
 
-/// What one rank has measured and found wrong.
+/// The times and wrong results of one rank.
 struct OfRank {
     seconds: Vec<f64>,
     wrong: Option<Wrong>,
     has_workers: bool,
 }
 
-/// Words that are room for so many bytes, aligned for every type.
+/// Memory for `n_bytes` bytes, as words so that it is aligned for every type.
 fn room(n_bytes: usize) -> Vec<u64> {
     vec![0; n_bytes.div_ceil(size_of::<u64>())]
 }
@@ -160,7 +160,7 @@ fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
             break;
         }
         if let Some(threads) = &shared.threads {
-            // Relaxed: a count, compared only after the barrier under test.
+            // Relaxed: a counter, compared only after the barrier under test.
             threads.entered.fetch_add(1, Ordering::Relaxed);
         }
         let before = Instant::now();
@@ -178,14 +178,14 @@ fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
         }
         iteration += 1;
     }
-    // The buffers hold stale bytes again: one more call, whose result is verified like the
-    // first one's, now that everything has been used often.
+    // The buffers contain stale bytes again: makes one more call and verifies its result like the first one, now that
+    // all of the library's state has been used often.
     call(&comm, case, &lists, send, recv)?;
     corrupt(rank, recv);
     let result = &*recv;
     let first = shared.first(world, case, result)?;
     let wrong = wrong.or_else(|| {
-        // Bits that rank 0 has too are judged there.
+        // A result with the same bits as rank 0's is verified on rank 0 only.
         match first {
             Some(first) if rank != 0 && *first == *result => None,
             Some(first) => verify(reference, rank, result)
@@ -197,8 +197,7 @@ fn on_rank(world: &Communicator, shared: &Shared<'_>) -> Result<OfRank, Error> {
 }
 
 impl Shared<'_> {
-    /// Whether rank 0 has ended the measurement before this iteration. All ranks end at the same
-    /// one.
+    /// Whether rank 0 has ended the measurement before this iteration; the same on all ranks.
     fn is_over(&self, world: &Communicator, iteration: u64, enough: bool) -> Result<bool, Error> {
         let Some(threads) = &self.threads else {
             let mut enough = [u8::from(enough)];
@@ -207,16 +206,16 @@ impl Shared<'_> {
             return Ok(enough[0] != 0);
         };
         if enough {
-            // Relaxed: the barrier below orders it before every rank's load.
+            // Relaxed: the barrier below orders the store before every rank's load.
             threads.last.fetch_min(iteration.saturating_sub(1), Ordering::Relaxed);
         }
         world.barrier()?;
-        // A rank that is late may see what rank 0 has stored for the next iteration: that
-        // names this one as the last, so it goes on as all others do.
+        // A late rank may read the value that rank 0 stores for the next iteration. That value names this iteration
+        // as the last one, so the late rank continues like all others.
         Ok(iteration > threads.last.load(Ordering::Relaxed))
     }
 
-    /// Rank 0's result, if all ranks should have the same.
+    /// Rank 0's result, if all ranks must have the same result.
     fn first<'a>(
         &'a self,
         world: &Communicator,
@@ -232,7 +231,7 @@ impl Shared<'_> {
             return Ok(Some(Cow::Owned(first)));
         };
         if world.rank() == 0 {
-            // Set once: only rank 0 does.
+            // Only rank 0 sets it, once.
             let _ = threads.first.set(result.to_vec());
         }
         world.barrier()?;
@@ -240,7 +239,7 @@ impl Shared<'_> {
     }
 }
 
-/// Gathers the results of all ranks, if they are processes.
+/// Gathers the measurements of all ranks if ranks are processes.
 fn gather(comm: &Communicator, own: OfRank) -> Result<Vec<OfRank>, Error> {
     let text = serde_json::to_vec(&(&own.seconds, &own.wrong, own.has_workers));
     let text = text.unwrap_or_default();
@@ -269,8 +268,8 @@ fn is_enough(iterations: Iterations, iteration: u64, started: Instant) -> bool {
     }
 }
 
-/// The sizes of blocks, where they differ: of those that a rank sends, and of those that it
-/// receives, if it sends or receives all.
+/// The sizes of blocks that differ: of the blocks that a rank sends, by receiver, and of the blocks that it receives,
+/// by sender; for a rank that sends or receives the blocks of all ranks.
 pub struct Lists {
     pub send: Vec<u64>,
     pub recv: Vec<u64>,
@@ -286,10 +285,10 @@ impl Lists {
     }
 }
 
-/// A collective from and to the bytes of elements.
+/// A collective on buffers of bytes.
 pub type Call = fn(&Communicator, &Case, &Lists, &[u8], &mut [u8]) -> Result<(), Error>;
 
-/// The call on elements of a type.
+/// The function that makes the call with elements of a type.
 pub fn typed(dtype: Dtype) -> Call {
     use half::{bf16, f16};
     use hopbine::reduce::Pair;
@@ -325,7 +324,7 @@ fn call<T: Datatype>(
     recv: &mut [u8],
 ) -> Result<(), Error> {
     let (send, recv) = (bytemuck::cast_slice::<u8, T>(send), bytemuck::cast_slice_mut(recv));
-    // Collectives that do not combine pass it over.
+    // Collectives without a reduction ignore the operator.
     let (op, root) = (case.data.op.unwrap_or(Op::Sum), case.root);
     let (sent, received) = (Blocks::new(&lists.send), Blocks::new(&lists.recv));
     match case.collective {
@@ -354,7 +353,7 @@ fn call<T: Datatype>(
         Collective::Alltoall => comm.alltoall(send, recv),
         Collective::Scan => comm.scan(send, recv, op),
         Collective::Exscan if recv.is_empty() => {
-            // The collective leaves rank 0's result undefined then.
+            // The result of rank 0 is undefined in an exscan: it goes to a temporary buffer.
             comm.exscan(send, &mut vec![T::zeroed(); send.len()], op)
         }
         Collective::Exscan => comm.exscan(send, recv, op),
@@ -362,7 +361,7 @@ fn call<T: Datatype>(
     }
 }
 
-/// A barrier moves no data; what it promises is that all ranks have entered it.
+/// Detects a rank that leaves a barrier before all ranks have entered it. (A barrier has no data to verify.)
 fn left_early(rank: u32, case: &Case, iteration: u64, entered: u64) -> Option<Wrong> {
     let expected = u64::from(case.data.n_ranks) * (iteration + 1);
     (entered < expected).then(|| Wrong {
@@ -374,8 +373,8 @@ fn left_early(rank: u32, case: &Case, iteration: u64, entered: u64) -> Option<Wr
     })
 }
 
-/// For tests of what happens when a result is wrong: `HOPBINE_TEST_CORRUPT=RANK:BYTE` changes
-/// a byte of a rank's result. Release builds ignore it.
+/// Fault injection for tests: `HOPBINE_TEST_CORRUPT=RANK:BYTE` changes a byte of a rank's result. Release builds
+/// ignore the variable.
 #[cfg(debug_assertions)]
 fn corrupt(rank: u32, result: &mut [u8]) {
     let Ok(text) = std::env::var("HOPBINE_TEST_CORRUPT") else { return };

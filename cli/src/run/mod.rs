@@ -137,14 +137,14 @@ enum KnownTo {
 }
 
 fn drive(text: &str) -> Result<Drive, &'static str> {
-    // The library's own error names a variable of the environment.
+    // The library's own error would name an environment variable.
     text.parse().map_err(|_| "valid are: inline, worker, workers, auto")
 }
 
-/// Time to be measured for a row if the number of iterations is not given.
+/// Measured time of a row if the number of iterations is not given.
 const BUDGET: Duration = Duration::from_millis(500);
 
-/// Wrong results that are listed one by one.
+/// Number of wrong results that are listed individually.
 const LISTED: usize = 10;
 
 /// Runs the subcommand.
@@ -158,22 +158,23 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     }
 }
 
-/// Leaves a world, and hands the outcome on.
+/// Leaves a world and returns the outcome.
 ///
 /// # Errors
-/// That of the outcome, or [`CliError::World`].
+/// The error of the outcome, or [`CliError::World`].
 pub fn leave<T>(world: World, outcome: Result<T, CliError>) -> Result<T, CliError> {
     match &outcome {
         Ok(_) => world.finish().map_err(CliError::World)?,
-        // One that leaves at once ends what others still do with its memory. That says more than how the end went.
+        // All ranks know this error and leave together, since a rank that leaves at once ends what the other ranks
+        // still do with its memory. The error of leaving, if any, says less than this error.
         Err(CliError::Agreed(_)) => drop(world.finish()),
-        // Its end would wait for the other ranks, who are to learn from this one's that it has failed.
+        // Leaving properly would wait for the other ranks, which learn of the failure only when this process ends.
         Err(_) => std::mem::forget(world),
     }
     outcome
 }
 
-/// Runs the subcommand on the ranks of a world that is there, and hands it back.
+/// Runs the subcommand on the ranks of an existing world, and returns the world.
 pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
     let args = checked(args)?;
     let mut ranks = Ranks::joined(world);
@@ -185,12 +186,12 @@ pub fn run_in(args: Args, world: World) -> Result<(Outcome, World), CliError> {
     }
 }
 
-/// The arguments, if they go together.
+/// Checks that the arguments fit together; completes them.
 fn checked(mut args: Args) -> Result<Args, CliError> {
     args.place.torus = args.numbers.shape(args.place.torus)?;
     let shape = &args.place.torus;
     args::existing_rank(args.root, shape)?;
-    // What is wrong with it all ranks say together, later.
+    // An invalid schedule is reported later, by all ranks together.
     let written = args.schedule.as_ref().and_then(|path| args::read_schedule(path).ok());
     args.ports = args.ports.or(written.map(|schedule| schedule.ports));
     if args.collective.is_reduction() && !args.op.defined_for(args.dtype) {
@@ -235,7 +236,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
         (None, Some(_)) => Iterations::Fixed(1),
         (None, None) => Iterations::For(BUDGET),
     };
-    // All of them before the first row: what cannot be run is said before anything is.
+    // Chooses for all rows before the first one runs, so that an impossible row is reported at once.
     let mut chosen = vec![];
     for case in &cases {
         for task in &tasks {
@@ -263,7 +264,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
         for (task, chosen) in tasks.iter().zip(&mut chosen) {
             let bytes = case.total_bytes();
             bar.say(&format!("{} {}", sizes::show(bytes), chosen.algorithm));
-            // The table names plans, so plans are what is run.
+            // The table lists plans, so the calls must not use barrier gates.
             let mut options = CallOptions::new().hardware(hopbine::Hardware::Never);
             options.algorithm = task.algorithm.as_deref().map(Into::into);
             options.ports = task.ports;
@@ -312,7 +313,7 @@ fn rows(args: &Args, ranks: &Ranks) -> Result<Outcome, CliError> {
     Ok(if is_well { Outcome::Well } else { Outcome::Wrong })
 }
 
-/// The sizes to run.
+/// The cases to run, one for each size.
 fn cases(args: &Args, notes: &mut Vec<String>) -> Result<Vec<Case>, CliError> {
     use Collective as C;
     let n_ranks = args.place.torus.n_ranks();

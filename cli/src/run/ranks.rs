@@ -1,4 +1,4 @@
-//! Where the ranks of a run are: threads of this process, or processes of a job.
+//! The ranks of a run: threads of this process, processes of a job, or simulated ranks.
 
 use clap::ValueEnum;
 use hopbine::{Drive, EmulationConfig, SimulatedWire, SimulationConfig, Wire, World};
@@ -11,21 +11,22 @@ use super::Args;
 use crate::args::{Backend, Place, default_ports, read_schedule};
 use crate::error::CliError;
 
-/// See the module documentation.
+/// The configuration of the ranks, and the job if this process is one of its ranks.
 pub struct Ranks {
-    /// Shape, map and ports; the threads' settings, if they are threads.
+    /// Shape, map and ports; further settings of ranks that are threads.
     pub config: EmulationConfig,
-    /// How they are simulated, if they are.
+    /// Settings of simulated ranks; None if ranks are not simulated.
     pub simulation: Option<SimulationConfig>,
-    /// The job, if this process is a rank of one.
+    /// The job's world, if this process is a rank of a job.
     pub world: Option<World>,
 }
 
-/// More ranks are simulated on a wire without moods, which is quicker.
+/// Maximum number of ranks for which the simulated wire delays posts and messages at random. With more ranks it does
+/// not ([`SimulationConfig::is_calm`]), which is faster.
 const MOST_MOODY: u32 = 256;
 
 impl Ranks {
-    /// As the environment says; see [`n_ranks_said`](hopbine::n_ranks_said).
+    /// Chooses the kind of ranks from the arguments and the environment; see [`n_ranks_said`](hopbine::n_ranks_said).
     ///
     /// # Errors
     /// [`CliError`].
@@ -75,11 +76,12 @@ impl Ranks {
     fn processes(args: &Args) -> Result<Self, CliError> {
         let world = join(&args.place, args.ports, args.drive, args.backend);
         let unread = || args.schedule.as_ref().and_then(|path| read_schedule(path).err());
-        // Without the schedule this rank knows of fewer settings than the others, which is not to the point.
+        // A rank that cannot read the schedule joins with other settings than the other ranks. Its read error is more
+        // useful than the resulting mismatch.
         world.map(Ranks::joined).map_err(|error| unread().unwrap_or(error))
     }
 
-    /// Those of a world.
+    /// The ranks of a world.
     pub fn joined(world: World) -> Self {
         let comm = world.communicator();
         let mut config = EmulationConfig::new(comm.shape().clone());
@@ -93,17 +95,17 @@ impl Ranks {
         Ranks { config, simulation: None, world: Some(world) }
     }
 
-    /// Whether this process is the one that says what comes of it.
+    /// Whether this process writes the report.
     pub fn reports(&self) -> bool {
         self.own() == 0
     }
 
-    /// The rank that this process is; 0 if all are here.
+    /// The rank of this process; 0 if all ranks are in this process.
     pub fn own(&self) -> u32 {
         self.world.as_ref().map_or(0, |world| world.communicator().rank())
     }
 
-    /// A remark on variables of the environment that have no say here: these are for ranks that are processes.
+    /// A note on variables of the environment that are ignored because only ranks that are processes read them.
     pub fn unread(&self) -> Option<String> {
         if self.world.is_some() {
             return None;
@@ -127,7 +129,7 @@ impl Ranks {
         })
     }
 
-    /// As reports name what the messages travel through.
+    /// The name of the wire in reports.
     pub fn backend(&self) -> &'static str {
         let simulated = self.simulation.as_ref().map(|simulation| simulation.wire);
         match (&self.world, simulated, self.config.wire) {
@@ -140,8 +142,7 @@ impl Ranks {
     }
 }
 
-/// The job that this process is a rank of, with what is said in place of the environment; its torus must be the
-/// place's.
+/// Joins the job of this process. The arguments override the environment; the job's torus must be that of `place`.
 ///
 /// # Errors
 /// [`CliError`].
@@ -152,7 +153,7 @@ pub fn join(
     backend: Option<Backend>,
 ) -> Result<World, CliError> {
     let shape = &place.torus;
-    // The variable has the nodes' torus; the ranks of each node are said apart.
+    // The variable contains the torus of nodes; the number of ranks on each node is a variable of its own.
     let torus = shape.without_node_axis().to_string();
     let per_node = shape.node_dim().map(|_| shape.ranks_per_node().to_string());
     let ports = ports.map(|ports| ports.to_string());

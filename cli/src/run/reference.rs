@@ -1,5 +1,5 @@
-//! What every rank must end with, computed without any of the library's arithmetic, plans or
-//! buffers: straight from the definition of the collective and the ranks' inputs.
+//! The expected results of every rank, computed from the definition of the collectives and the ranks' inputs, without
+//! the library's arithmetic, plans or buffers.
 
 use hopbine::reduce::Op;
 use hopbine_torus::Collective;
@@ -9,7 +9,7 @@ use super::data::{Data, PERIOD};
 use super::element::Number;
 use crate::counts::CountsArg;
 
-/// Fewer elements are combined sooner by one thread.
+/// Number of elements from which several threads combine elements faster than one.
 const WORTH_THREADS: usize = 4096;
 
 /// A collective with its sizes.
@@ -18,27 +18,27 @@ pub struct Case {
     pub collective: Collective,
     pub data: Data,
     pub root: u32,
-    /// Elements of the vector, or of each block; of the largest block, if they differ.
+    /// Elements of the vector or of each block; of the largest block, if blocks differ.
     pub count: usize,
-    /// How blocks differ.
+    /// Distribution of the blocks' sizes, if they differ.
     pub counts: Option<CountsArg>,
-    /// Of a gather or scatter with blocks that differ: the others know their own alone.
+    /// For a gather or scatter with different blocks: ranks other than the root know only their own block.
     pub only_root_knows: bool,
-    /// As with MPI_IN_PLACE, which only the root gives if there is one; blocks of an alltoall then have one size both
-    /// ways.
+    /// As with MPI_IN_PLACE, which only the root passes in a rooted collective. Blocks of an alltoall then have one
+    /// size in both directions.
     pub in_place: bool,
 }
 
-/// Consecutive elements of a result and where their values come from.
+/// Consecutive elements of a result with the source of their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub len: usize,
     pub source: Source,
-    /// Index of the first in the source's data.
+    /// Index of the first element in the source's data.
     pub start: usize,
 }
 
-/// Where values come from.
+/// The source of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// One rank's input.
@@ -56,7 +56,7 @@ impl Case {
         let (size, n_ranks) = (self.data.dtype.size_bytes(), self.data.n_ranks);
         let count = match self.collective {
             _ if self.is_vector() => self.count,
-            // The mean of the ranks.
+            // The mean over the ranks.
             C::Alltoall if self.counts.is_some() => {
                 (0..n_ranks).map(|rank| self.input_len(rank)).sum::<usize>() / n_ranks as usize
             }
@@ -65,8 +65,8 @@ impl Case {
         (count * size) as u64
     }
 
-    /// Elements of the block that `from` has for `to`; if it is for nobody in particular, or
-    /// everybody's, of `from`'s.
+    /// Elements of the block from rank `from` to rank `to`; for blocks that are not for a single rank, of the block
+    /// of `from`.
     pub fn block(&self, from: u32, to: u32) -> usize {
         let is_pairs = self.collective == Collective::Alltoall;
         let (from, to) =
@@ -76,7 +76,7 @@ impl Case {
         self.counts.map_or(self.count, |counts| counts.of(seed, n_ranks, self.count, from, to))
     }
 
-    /// True if ranks do not know the sizes of the blocks that they pass on.
+    /// Whether ranks do not know the sizes of the blocks that they forward.
     pub fn is_learnt(&self) -> bool {
         let is_pairs = self.collective == Collective::Alltoall;
         self.counts.is_some() && (is_pairs || self.only_root_knows)
@@ -90,12 +90,12 @@ impl Case {
         longest as u64 * self.data.dtype.size_bytes() as u64
     }
 
-    /// Elements of the blocks of the ranks below `end`.
+    /// Elements of the blocks of all ranks below `end`.
     fn blocks_below(&self, end: u32) -> usize {
         (0..end).map(|rank| self.block(rank, 0)).sum()
     }
 
-    /// Whether a rank's input and its result are in one buffer.
+    /// Whether a rank's input and result share one buffer.
     pub fn has_one_buffer(&self, rank: u32) -> bool {
         use Collective as C;
         match self.collective {
@@ -106,7 +106,7 @@ impl Case {
         }
     }
 
-    /// The first element of a rank's input and of its result, in their buffers.
+    /// Offsets, in elements, of a rank's input and result in their buffers.
     pub fn starts(&self, rank: u32) -> [usize; 2] {
         use Collective as C;
         match self.collective {
@@ -132,7 +132,7 @@ impl Case {
         }
     }
 
-    /// The definition of the collectives: what the result of a rank consists of.
+    /// The definition of the collectives: the segments of a rank's result.
     pub fn result(&self, rank: u32) -> Vec<Segment> {
         use Collective as C;
         let root = self.root;
@@ -169,13 +169,13 @@ impl Case {
         self.result(rank).iter().map(|segment| segment.len).sum()
     }
 
-    /// True if its data are a vector, or nothing, in place of blocks.
+    /// Whether the data are a vector, or none, rather than blocks.
     pub fn is_vector(&self) -> bool {
         use hopbine_torus::collectives::Payload;
         matches!(self.collective.payload(), Payload::Vector | Payload::Token)
     }
 
-    /// True if all ranks must end with the same bits.
+    /// Whether all ranks must have the same bits in the end.
     pub fn is_same_everywhere(&self) -> bool {
         matches!(self.collective, Collective::Allreduce | Collective::Bcast | Collective::Allgather)
     }
@@ -184,10 +184,10 @@ impl Case {
 /// One expected element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Want {
-    /// These raw numbers; floating-point numbers are compared as values, so that the sign
-    /// of a zero, which may depend on the order of operations, does not matter.
+    /// Exactly these numbers, as raw bits. Floating-point numbers are compared as values, so that the sign of a zero,
+    /// which may depend on the order of operations, is ignored.
     Exactly(u64, u64),
-    /// Numbers that differ from these by no more than this.
+    /// Numbers that differ from the first by at most the second.
     Near([f64; 2], [f64; 2]),
 }
 
@@ -196,12 +196,12 @@ pub struct Reference {
     pub case: Case,
     number: Number,
     per_element: usize,
-    /// The combined inputs, for one period.
+    /// The combined inputs of all ranks, for one period.
     combined: Vec<Want>,
 }
 
 impl Reference {
-    /// Computes what is expected.
+    /// Computes the expected values.
     pub fn new(case: Case) -> Self {
         let (number, per_element) = Number::of(case.data.dtype);
         let longest = if case.collective == Collective::ReduceScatter {
@@ -223,7 +223,7 @@ impl Reference {
         Reference { case, number, per_element, combined }
     }
 
-    /// The numbers that elements consist of, and how many.
+    /// The type of the numbers in an element, and how many numbers an element has.
     pub fn number(&self) -> (Number, usize) {
         (self.number, self.per_element)
     }
@@ -245,14 +245,14 @@ impl Reference {
     }
 }
 
-/// The combined element of the ranks below `end`, in rank order.
+/// Element `index` of the ranks below `end`, combined in rank order.
 fn combine(data: &Data, op: Op, end: u32, index: usize) -> Want {
     let (number, _) = Number::of(data.dtype);
     let elements = (0..end).map(|rank| data.element(rank, index));
     if let Number::Int { .. } = number {
         let combined =
             elements.map(|(raw, _)| raw).reduce(|a, b| combine_integers(number, op, a, b));
-        // A single rank's value is its own, whatever the operator.
+        // A single rank's value is unchanged, whatever the operator.
         return Want::Exactly(combined.unwrap_or(0), 0);
     }
     let values = elements.map(|(re, im)| [number.value(re), number.value(im)]);
@@ -275,7 +275,7 @@ fn combine(data: &Data, op: Op, end: u32, index: usize) -> Want {
 fn combine_integers(number: Number, op: Op, a: u64, b: u64) -> u64 {
     let (x, y) = (number.integer(a), number.integer(b));
     number.truncate(match op {
-        // The low bits of sums and products do not depend on the signs.
+        // The low bits of sums and products do not depend on signedness.
         Op::Sum => a.wrapping_add(b),
         Op::Product => a.wrapping_mul(b),
         Op::Min => {
@@ -307,7 +307,7 @@ fn combine_reals(op: Op, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
         Op::Product => [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]],
         Op::Min => [a[0].min(b[0]), 0.0],
         Op::Max => [a[0].max(b[0]), 0.0],
-        // Sum; the other operators are not defined for reals, and refused before.
+        // Sum; other operators are not defined for reals and are refused earlier.
         _ => [a[0] + b[0], a[1] + b[1]],
     }
 }
@@ -375,7 +375,7 @@ mod tests {
                     let data = data(dtype, op, n_ranks);
                     let (number, _) = Number::of(dtype);
                     for index in (0..100).step_by(2) {
-                        // Backwards, and rounded at every step as the type does.
+                        // In reverse order, rounded at every step as the type requires.
                         let round = |v: [f64; 2]| v.map(|v| number.value(number.round(v)));
                         let backwards = (0..n_ranks)
                             .rev()

@@ -1,4 +1,4 @@
-//! What a row shows.
+//! Contents of the rows of a run.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::curves::{self, Chart, Curve};
 use crate::error::CliError;
 use crate::report::Head;
 
-/// The remark on what the times are of.
+/// The note on where the times were measured.
 pub fn where_measured(ranks: &Ranks, has_workers: bool) -> String {
     let config = &ranks.config;
     let n_ranks = config.shape.n_ranks();
@@ -113,7 +113,7 @@ pub fn row(args: &Args, case: &Case, chosen: &Chosen, measured: &Measured) -> Ve
     cells
 }
 
-/// What is known before the first row.
+/// The parts of the report that precede the rows.
 pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
     let has_nodes = args.place.torus.node_dim().is_some();
     let shape = args.place.torus.to_string();
@@ -131,7 +131,7 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
         ],
         heading: heading(args),
         columns: vec![
-            // Files of rows say themselves what they are of: `hopbine validate` reads them.
+            // `hopbine validate` reads files of rows, which therefore contain their collective and torus.
             Column::hidden("collective"),
             Column::hidden("torus"),
             Column::hidden("segment_bytes"),
@@ -153,7 +153,7 @@ pub fn head(args: &Args, ranks: &Ranks, chosen: &[Chosen]) -> Head {
     }
 }
 
-/// What is run.
+/// The heading: collective, torus, type, operator and root.
 fn heading(args: &Args) -> String {
     let collective = args.collective;
     let mut heading = format!("{collective} on {}", args.place.torus);

@@ -5,18 +5,18 @@ use hopbine_torus::fit::quantile;
 /// The times of a row, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
-    /// Iterations measured.
+    /// Number of measured iterations.
     pub n: usize,
-    /// Half of the iterations took no longer.
+    /// Median time.
     pub median: f64,
-    /// A tenth of them took no longer.
+    /// 10th percentile.
     pub p10: f64,
-    /// Nine tenths of them took no longer.
+    /// 90th percentile.
     pub p90: f64,
 }
 
 impl Times {
-    /// The statistics of times in any order; `None` without any.
+    /// The statistics of times in any order; `None` if there are none.
     pub fn of(mut seconds: Vec<f64>) -> Option<Self> {
         seconds.sort_by(f64::total_cmp);
         (!seconds.is_empty()).then(|| Times {
@@ -28,7 +28,7 @@ impl Times {
     }
 }
 
-/// A duration for people: three digits and a unit.
+/// Formats a duration with three digits and a unit.
 pub fn show(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-3 => (s * 1e6, "us"),
@@ -38,7 +38,7 @@ pub fn show(seconds: f64) -> String {
     three_digits(value, unit)
 }
 
-/// Bytes per second for people: three digits and a unit.
+/// Formats bytes per second with three digits and a unit.
 pub fn show_rate(bytes_per_second: f64) -> String {
     let (value, unit) = match bytes_per_second {
         b if b < 1e3 => (b, "B/s"),

@@ -1,4 +1,4 @@
-//! What is run: algorithms and ports, named by the user or chosen by the library.
+//! The algorithms and numbers of ports to run, named by the user or chosen by the library.
 
 use std::path::Path;
 
@@ -14,31 +14,31 @@ use super::Args;
 use super::ranks::Ranks;
 use super::reference::Case;
 
-/// With more ranks than this, a row does not say how many messages its plan has;
+/// Maximum number of ranks for which a row has the number of messages of its plan.
 const MOST_COUNTED: u32 = 4096;
-/// as many where each block has a size of its own.
+/// The same limit if blocks have different sizes.
 const MOST_WEIGHED: u32 = 1024;
 
-/// A row that is to be run.
+/// An algorithm to run.
 #[derive(Clone)]
 pub(super) struct Task {
-    /// As calls name it ([`Wanted`]); `None` if the library chooses.
+    /// The algorithm's name in calls ([`Wanted`]); `None` if the library chooses.
     pub(super) algorithm: Option<String>,
     /// `None` if the library chooses.
     pub(super) ports: Option<u32>,
 }
 
-/// What a row runs, chosen by the user or by the library.
+/// The algorithm and ports of a row, chosen by the user or by the library.
 pub(super) struct Chosen {
     pub(super) algorithm: String,
     pub(super) ports: u32,
     pub(super) steps: usize,
-    /// What the plan puts on the wires, unless there are too many ranks to count it.
+    /// The traffic of the plan; `None` if there are too many ranks to count it.
     pub(super) traffic: Option<Traffic>,
 }
 
 impl Task {
-    /// Fills in what the library chooses for a case, by the library's own rule.
+    /// Resolves the task for a case, by the library's own rule for what is not given.
     pub(super) fn chosen(
         &self,
         case: &Case,
@@ -53,7 +53,7 @@ impl Task {
             let choice = tuning.choose_unknown(case.collective, shape, most);
             match choice.algorithm.is_straight() || case.collective != Collective::Alltoall {
                 true => choice,
-                // What the data take, when the ranks have learnt the sizes.
+                // The algorithm for the data, after the ranks have learnt the sizes.
                 false => tuning.choose_learnt(shape, case.longest_bytes(), most),
             }
         } else {
@@ -82,7 +82,7 @@ impl Task {
         let request =
             Request { shape: shape.clone(), map, root: Rank(args.root), ports: Some(ports) };
         let unserved = |error| args::unserved(case.collective, &algorithm.name, error, shape);
-        // All ranks have the same number of steps.
+        // The number of steps is the same on all ranks.
         let expansion = algorithm.schedule(&request).and_then(|schedule| schedule.expand());
         let expansion = expansion.map_err(unserved)?;
         let steps = expansion.lanes().iter().map(|lane| lane.n_steps).max().unwrap_or(0);
@@ -100,19 +100,19 @@ impl Task {
     }
 }
 
-/// Bytes of all data of a rank in blocks that are all as long as the average one.
+/// Bytes of all data of a rank if every block had the average length.
 fn whole_blocks(case: &Case, n_ranks: u32) -> u64 {
     let blocks = u64::from(case.collective.n_blocks(n_ranks));
     let element = case.data.dtype.size_bytes() as u64;
     case.total_bytes() / element / blocks * blocks * element
 }
 
-/// The schedule in a file, which must be the same on all ranks.
+/// Reads a schedule, which must be the same on all ranks.
 fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
     let read = args::read_schedule(path).map(|schedule| schedule.to_string());
     let Some(world) = &ranks.world else { return read };
     let comm = world.communicator();
-    // A rank that cannot read it says so before all learn of it.
+    // A rank that cannot read its file takes part with 0, so that all ranks learn of the failure.
     let own = read.as_ref().map_or(0, |text| fnv::of_bytes(text.bytes()));
     let mut all = vec![0; comm.size() as usize];
     let gathered = comm.allgather(&[own], &mut all);
@@ -128,12 +128,12 @@ fn written(path: &Path, ranks: &Ranks) -> Result<String, CliError> {
             ))),
         }
     };
-    // Others that cannot read theirs have left perhaps: this rank's own reason says more than that.
+    // If the gather failed because ranks have left, the rank's own read error is more informative.
     let checked = read.and_then(checked);
     checked.map_err(|error| if is_agreed { CliError::Agreed(Box::new(error)) } else { error })
 }
 
-/// The algorithms to run, and remarks on those that are not.
+/// The algorithms to run, and notes on those that are left out.
 pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String>), CliError> {
     let config = &ranks.config;
     let (collective, shape) = (args.collective, &args.place.torus);
@@ -156,7 +156,7 @@ pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String
             ));
         }
         "auto" => {
-            // Of any algorithm, only to see whether ports and root fit.
+            // The algorithm is discarded; this only checks that ports and root are valid for some algorithm.
             args::first_served(collective, registry::algorithms(collective), &request)?;
             return Ok((vec![Task { algorithm: None, ports: args.ports }], notes));
         }
@@ -165,7 +165,7 @@ pub(super) fn tasks(args: &Args, ranks: &Ranks) -> Result<(Vec<Task>, Vec<String
         name => args.numbers.algorithms(collective, Some(name))?,
     };
     let task = |algorithm: hopbine_torus::Algorithm| Task {
-        // A split is for so many ports.
+        // An algorithm with a split of lanes needs its number of ports.
         ports: args.ports.or(algorithm.ports()).or(ports),
         algorithm: Some(algorithm.name.into_owned()),
     };

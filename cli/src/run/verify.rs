@@ -1,22 +1,22 @@
-//! Compares what a rank has with what it should have, element by element.
+//! Compares a rank's result with the reference, element by element.
 
 use std::fmt;
 
 use super::element::Number;
 use super::reference::{Reference, Want};
 
-/// What is wrong on one rank.
+/// The wrong elements of one rank.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Wrong {
     /// The rank.
     pub rank: u32,
-    /// The first element that is wrong.
+    /// Index of the first wrong element.
     pub index: usize,
-    /// What it should be.
+    /// Its expected value.
     pub expected: String,
-    /// What it is.
+    /// Its value.
     pub found: String,
-    /// How many elements are wrong.
+    /// Number of wrong elements.
     pub n_wrong: usize,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// Checks every element of a rank's result.
+/// Checks every element of a rank's result; returns what is wrong.
 pub fn verify(reference: &Reference, rank: u32, result: &[u8]) -> Option<Wrong> {
     let (number, per_element) = reference.number();
     let mut wrong: Option<Wrong> = None;
@@ -64,7 +64,7 @@ pub fn verify(reference: &Reference, rank: u32, result: &[u8]) -> Option<Wrong> 
     wrong
 }
 
-/// Checks that a rank's result has the bits of rank 0's.
+/// Checks that a rank's result has the same bits as rank 0's.
 pub fn verify_same(reference: &Reference, rank: u32, result: &[u8], first: &[u8]) -> Option<Wrong> {
     if result == first {
         return None;
@@ -100,7 +100,7 @@ fn is_as_wanted(number: Number, want: Want, found: (u64, u64)) -> bool {
         }
         (Want::Near(values, tolerances), _) => {
             let found = [number.value(found.0), number.value(found.1)];
-            // NaN is within no tolerance.
+            // NaN compares as wrong.
             (0..2).all(|part| (found[part] - values[part]).abs() <= tolerances[part])
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         })
     }
 
-    /// A right result, made from the reference itself.
+    /// A correct result, made from the reference.
     fn right(reference: &Reference, rank: u32) -> Vec<u8> {
         let (number, per_element) = reference.number();
         let mut bytes = vec![];
@@ -177,7 +177,7 @@ mod tests {
                 assert_eq!(verify(&reference, 1, &result), None, "{collective} {dtype} {op}");
                 for index in 0..result.len() / dtype.size_bytes() {
                     let mut bad = result.clone();
-                    // The sign and a high bit, wherever the machine keeps them.
+                    // Flips the sign and a high bit in either byte order.
                     let at = index * dtype.size_bytes();
                     bad[at..at + dtype.size_bytes()].iter_mut().for_each(|byte| *byte ^= 0xc1);
                     let wrong = verify(&reference, 1, &bad).unwrap();

@@ -1,4 +1,4 @@
-//! A search on the cores of this host, within a time.
+//! Runs a search on the cores of this host within a time limit.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,27 @@ use crate::error::CliError;
 use crate::progress::{self, Bar};
 use crate::tune::Budget;
 
-/// Nodes that are looked at between two looks at the clock.
+/// Search nodes visited between two checks of the time.
 const NODES_AT_A_TIME: u64 = 100_000;
-/// The part of the time for the search itself: in the rest the best few get parts of lanes that differ.
+/// Fraction of the time for the search itself. In the rest, the lanes of the best few schedules get unequal parts.
 const SEARCHING: f64 = 0.75;
-/// The most nodes of a search: about 100 bytes each.
+/// Maximum number of nodes of a search, each about 100 bytes.
 const MOST_NODES: u64 = 8_000_000;
 
-/// What a search has found.
+/// The result of a search.
 pub struct Searched {
     pub found: Best,
-    /// The best with equal parts of lanes, if those of what was found differ.
+    /// The best schedule whose lanes have equal parts, if the parts of `found` are unequal.
     pub equal: Option<Best>,
-    /// The best row of the registry that was predicted; on all ports those that were not cannot be better.
+    /// The best of the registry's rows that were predicted. Rows on all ports that were not predicted cannot be
+    /// better.
     pub named: Option<(Schedule, Cost)>,
     pub certificate: Certificate,
     pub elapsed: Duration,
 }
 
-/// Searches until nothing better is left, or the time is over and all rows of the registry on all ports are known. Then
-/// the best few get parts of lanes that differ.
+/// Searches until no better schedule can be left, or until the time is over and all rows of the registry on all ports
+/// have been visited. Then tries unequal parts for the lanes of the best few schedules.
 ///
 /// # Errors
 /// [`CliError::Usage`] for a question without an answer.
@@ -73,7 +74,7 @@ pub fn search(
         bar.say(&format!("{:.2} us", search.best_ns() / 1e3));
         let has_room =
             searching.has_room(start, slowest) && search.certificate().visited < MOST_NODES;
-        // Nothing that is found may be worse than what has a name.
+        // The result must not be worse than any row of the registry.
         if !has_room && search.best().is_some() && !search.has_rows() {
             break;
         }
@@ -83,7 +84,7 @@ pub fn search(
     })?;
     let of_found = |found: &Best| {
         let mut splits = splits(found, question, (network, machine));
-        // The first takes a few predictions.
+        // The first split takes several predictions.
         let next = || if budget.has_room(start, 4 * slowest) { splits.next() } else { None };
         std::iter::from_fn(next).collect()
     };
@@ -99,7 +100,7 @@ pub fn search(
 /// Proves that a schedule performs its collective.
 ///
 /// # Errors
-/// [`CliError::Usage`] if it does not, which would be our fault.
+/// [`CliError::Usage`] if it does not, which is a bug in hopbine.
 pub fn prove(schedule: &Schedule) -> Result<(), CliError> {
     let bar = progress::bar(0, "proving");
     let verdict = judge::schedule(schedule, &[schedule.root], Expect::default(), None, &bar);

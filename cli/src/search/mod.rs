@@ -80,8 +80,8 @@ enum Format {
     Schedule,
 }
 
-/// The most ranks for which what was found is always proved: of an alltoall, whose proof follows a block for each pair,
-/// fewer.
+/// Maximum number of ranks for which the schedule is always proved. Lower for an alltoall, whose proof follows a block
+/// for each pair of ranks.
 fn most_proved(collective: Collective) -> u32 {
     if collective.payload() == Payload::Pairs { 512 } else { 8192 }
 }
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// What a schedule is called: its name, or `search`.
+/// The name of a schedule in the registry, or `search`.
 fn name(schedule: &Schedule) -> String {
     registry::name_of(schedule).unwrap_or_else(|| "search".to_owned())
 }

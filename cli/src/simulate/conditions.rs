@@ -1,4 +1,4 @@
-//! What is not as usual: blocks of several sizes, faults.
+//! Unusual conditions of a call: blocks of different sizes, and faults.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use super::Args;
 use crate::args;
 use crate::error::CliError;
 
-/// A fault as it is written: of what, and at which speed.
+/// A fault as given on the command line: a part of the network and its remaining speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultArg {
     part: String,
     speed: f64,
 }
 
-/// How long blocks are, as multiples of each other.
+/// Relative sizes of the blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlocksArg(Vec<f64>);
 
-/// Reads `PART=SPEED`.
+/// Parses `PART=SPEED`.
 pub fn parse_fault(text: &str) -> Result<FaultArg, String> {
     let wrong = || {
         format!(
@@ -36,7 +36,7 @@ pub fn parse_fault(text: &str) -> Result<FaultArg, String> {
     Ok(FaultArg { part: part.trim().to_owned(), speed })
 }
 
-/// How long blocks are: a list, or a file of one.
+/// Parses relative sizes of blocks: a list, or `@` and the name of a file with a list.
 pub fn parse_blocks(text: &str) -> Result<BlocksArg, String> {
     let content = match text.strip_prefix('@') {
         None => text.to_owned(),
@@ -51,10 +51,10 @@ pub fn parse_blocks(text: &str) -> Result<BlocksArg, String> {
     items.map(number).collect::<Result<_, _>>().map(BlocksArg)
 }
 
-/// The conditions of a call, on its network.
+/// The conditions of a call on its network.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a part that is not there.
+/// [`CliError::Usage`] for a part that does not exist.
 pub fn of(args: &Args, network: &Network) -> Result<Conditions, CliError> {
     let fault =
         |fault: &FaultArg| Ok(Fault { part: part(&fault.part, network)?, speed: fault.speed });

@@ -1,4 +1,4 @@
-//! Families of algorithms compared: each takes what the fastest of its schedules takes.
+//! Comparison of families of algorithms. The time of a family is that of its fastest schedule.
 
 use hopbine_torus::registry;
 
@@ -6,17 +6,17 @@ use super::predict::{Predicted, Series};
 use crate::cells::{Cell, Column, decimal};
 use crate::error::CliError;
 
-/// Times nearer to each other than this part of them are equal.
+/// Times that differ by less than this fraction count as equal.
 pub const EQUAL: f64 = 1e-3;
 
-/// A family, with the fastest of its schedules at each size.
+/// A family with its fastest schedule at each size.
 pub struct Family<'a> {
     pub name: &'a str,
     pub fastest: Vec<&'a Series>,
 }
 
 impl Family<'_> {
-    /// What a call of the size with this number takes, ns.
+    /// Time in ns of a call, by the index of its size.
     pub fn ns(&self, size: usize) -> f64 {
         self.fastest[size].ns(size)
     }
@@ -25,7 +25,7 @@ impl Family<'_> {
 /// All families of a prediction, in the order of their first schedules.
 ///
 /// # Errors
-/// [`CliError::Usage`] for calls of 0 bytes, and if there is nothing to compare.
+/// [`CliError::Usage`] for calls of 0 bytes, or if there is only one family.
 pub fn families(predicted: &Predicted) -> Result<Vec<Family<'_>>, CliError> {
     let refuse = |message: String| Err(CliError::Usage(message));
     if predicted.sizes.contains(&0) {
@@ -55,19 +55,19 @@ pub fn families(predicted: &Predicted) -> Result<Vec<Family<'_>>, CliError> {
     }
 }
 
-/// A family at a size, compared with the others.
+/// A family at one size, compared with the other families.
 pub struct Gain<'a> {
-    /// The fastest schedule of the family: its algorithm, its ports, what it takes.
+    /// The fastest schedule of the family: its algorithm, ports and time.
     pub algorithm: &'a str,
     pub ports: u32,
     pub ns: f64,
-    /// The time of the best other family over that, and its algorithm; 1 where all take as long.
+    /// The time of the best other family divided by `ns`, and its algorithm; 1 if all families take the same time.
     pub gain: f64,
     pub other: Option<&'a str>,
 }
 
 impl<'a> Gain<'a> {
-    /// Compares a family, by its number, at a size, by its number.
+    /// Compares a family at a size, both given by their indices.
     pub fn of(families: &[Family<'a>], own: usize, size: usize) -> Self {
         let fastest = families[own].fastest[size];
         let other = best_other(families, own, size);
@@ -80,7 +80,7 @@ impl<'a> Gain<'a> {
         }
     }
 
-    /// What [`Gain::cells`] are.
+    /// The columns for [`Gain::cells`].
     pub fn columns() -> [Column; 5] {
         [
             Column::text("algorithm", "algorithm"),
@@ -91,7 +91,7 @@ impl<'a> Gain<'a> {
         ]
     }
 
-    /// A part of a row.
+    /// The comparison, as cells of a row.
     pub fn cells(&self) -> [Cell; 5] {
         [
             Cell::text(self.algorithm),
@@ -103,8 +103,8 @@ impl<'a> Gain<'a> {
     }
 }
 
-/// The number of the fastest of the families at a size that do not take as long as this one, and how much
-/// longer it takes; `None` if all take as long.
+/// Among the families whose time differs from this family's, the index of the fastest and the ratio of its time to
+/// this family's; `None` if all times are equal.
 fn best_other(families: &[Family<'_>], own: usize, size: usize) -> Option<(usize, f64)> {
     let ns = families[own].ns(size);
     let others = families.iter().map(|other| other.ns(size) / ns).enumerate();
@@ -118,7 +118,7 @@ pub mod tests {
 
     use super::*;
 
-    /// Predictions of these times.
+    /// Predictions with these times.
     pub fn predicted(shape: &str, sizes: &[u64], times: &[(&str, &[f64])]) -> Predicted {
         let series = times.iter().map(|(algorithm, times)| Series {
             algorithm: (*algorithm).to_owned(),
@@ -156,7 +156,7 @@ pub mod tests {
         );
         assert_eq!([found[0].ns(0), found[0].ns(1)], [2.0, 4.0]);
         assert_eq!(found[0].fastest[0].algorithm, "bine-l");
-        // Who takes as long is no other.
+        // Families with equal times are not compared.
         let other = |own, size| {
             best_other(&found, own, size).map(|(other, gain)| (found[other].name, gain))
         };

@@ -1,4 +1,4 @@
-//! Machine files: the parameters of the network model as TOML, one value a line with its meaning.
+//! Machine files: the parameters of the network model as TOML, one commented value per line.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,17 +10,17 @@ use toml::{Spanned, de::DeValue};
 use crate::args;
 use crate::error::CliError;
 
-/// A machine that is built in, one with values that are changed, or the one that a file describes.
+/// A built-in machine, possibly with changed values, or a machine described by a file.
 ///
 /// # Errors
-/// [`CliError::Usage`], [`CliError::Text`] with the line of what is wrong, or [`CliError::Read`].
+/// [`CliError::Usage`], [`CliError::Text`] with the line of the error, or [`CliError::Read`].
 pub fn machine(name: &str) -> Result<Machine, CliError> {
     let base = name.split_once(',').map_or(name, |(base, _)| base);
     if Machine::built_in(base).is_some() {
         return name.parse().map_err(|error| CliError::Usage(format!("machine {name}: {error}")));
     }
     let path = Path::new(name);
-    // A name without a dot or a slash is rather a wrong name than a file that is not there.
+    // A name without a dot or a slash is more likely a wrong machine name than a missing file.
     if !path.exists() && !name.contains(['.', '/']) {
         return Err(CliError::Usage(format!(
             "`{name}` is neither a machine ({}) nor a file",
@@ -31,7 +31,7 @@ pub fn machine(name: &str) -> Result<Machine, CliError> {
     parse(&text).map_err(|(line, message)| CliError::text(path, format!("line {line}: {message}")))
 }
 
-/// A machine as a file that [`machine`] reads. `source` says where the value of a parameter is from.
+/// The text of a file that [`machine`] can read. `source` returns the source of a parameter's value.
 pub fn show(machine: &Machine, source: impl Fn(&Parameter) -> Option<String>) -> String {
     let mut text = format!(
         "# A machine of hopbine's network model; see docs/model.md.\n\
@@ -51,13 +51,13 @@ pub fn show(machine: &Machine, source: impl Fn(&Parameter) -> Option<String>) ->
         let Parameter { name, unit, meaning, .. } = parameter;
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
         let source = source(parameter).map_or_else(String::new, |source| format!("; {source}"));
-        // Infinity is `inf` in TOML as in Rust; whole numbers need a point.
+        // Infinity is `inf` in TOML as in Rust; `{:?}` gives whole numbers the point that TOML floats need.
         let _ = writeln!(text, "#{meaning}{unit}{source}\n{name} = {value:?}");
     }
     text
 }
 
-/// Where the values of a machine are from, if it is built in.
+/// The sources of the values of a built-in machine.
 pub fn built_in_source(machine: &Machine) -> impl Fn(&Parameter) -> Option<String> {
     let is_tofu = Machine::built_in("tofu-d").as_ref() == Some(machine);
     move |parameter| match parameter.section {

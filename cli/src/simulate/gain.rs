@@ -1,4 +1,4 @@
-//! How much faster families of algorithms are than the best of the others, by size.
+//! Speed-up of families of algorithms over the best other family, by size.
 
 use super::families::{Gain, families};
 use super::predict::Predicted;
@@ -9,7 +9,7 @@ use hopbine_torus::sizes;
 
 /// The gains of all families; see [`Gain`].
 pub struct Gains<'a> {
-    /// By family: its name, and its gain at each size.
+    /// For each family: its name, and its gain at each size.
     pub of: Vec<(&'a str, Vec<Gain<'a>>)>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Gains<'a> {
         Ok(Gains { of: (0..all.len()).map(of_family).collect() })
     }
 
-    /// A row for each size and family, the fastest of each size first.
+    /// A row for each size and family, the fastest family of each size first.
     pub fn report(&self, predicted: &Predicted) -> Report {
         let mut columns = vec![Column::number("bytes", "bytes"), Column::text("family", "family")];
         columns.extend(Gain::columns());

@@ -8,7 +8,7 @@ use super::predict::{Predicted, Series};
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
-/// A row for each size and schedule; `explains`: with what the time is spent on.
+/// A row for each size and schedule. `explains` adds the parts of the time.
 pub fn report(predicted: &Predicted, explains: bool) -> Report {
     let Predicted { collective, shape, machine, sizes: all_sizes, series: all, notes } = predicted;
     let is_barrier = *collective == Collective::Barrier;

@@ -1,5 +1,5 @@
-//! The best family of algorithms by size and shape, with its gain over the best other (after Fig. 9a of
-//! the Bine paper).
+//! The best family of algorithms by size and shape, with its gain over the best other family (after Fig. 9a of the
+//! Bine paper).
 
 use hopbine_torus::sizes;
 use serde_json::Value;
@@ -10,44 +10,44 @@ use crate::cells::{Cell, Column};
 use crate::error::CliError;
 use crate::report::Report;
 
-/// The best of a shape at a size.
+/// The best family of a shape at a size.
 pub struct Best<'a> {
-    /// Its family's number in [`Heatmap::families`].
+    /// Index of the family in [`Heatmap::families`].
     pub family: usize,
     pub gain: Gain<'a>,
 }
 
-/// A family with cells.
+/// A family that is the best in some cell.
 pub struct Named<'a> {
-    /// It stands for the family in pictures.
+    /// The letter of the family in pictures.
     pub letter: char,
     pub name: &'a str,
-    /// Families that take as long in all its cells.
+    /// Families with equal times in all its cells.
     pub equals: Vec<&'a str>,
 }
 
-/// All cells.
+/// The best families by shape and size.
 pub struct Heatmap<'a> {
-    /// Shapes in the order in which they were given, on one machine.
+    /// Predictions for the shapes on one machine, in the order given.
     pub shapes: Vec<&'a Predicted>,
-    /// Bytes, ascending.
+    /// Sizes in bytes, ascending.
     pub sizes: Vec<u64>,
-    /// Families that are the best of some cell; those of most cells first.
+    /// Families that are the best in some cell, by decreasing number of cells.
     pub families: Vec<Named<'a>>,
-    /// By shape and size.
+    /// The best family by shape and size.
     pub cells: Vec<Vec<Best<'a>>>,
 }
 
 impl<'a> Heatmap<'a> {
-    /// Finds the best of each shape at each size. Of families that take as long as each other the one
-    /// counts that is the best of most cells.
+    /// Finds the best family of each shape and size. Among families with equal times, the one that is the best in
+    /// most cells counts.
     ///
     /// # Errors
     /// As [`families`].
     pub fn of(shapes: &'a [Predicted]) -> Result<Self, CliError> {
         let sizes = shapes[0].sizes.clone();
         let all = shapes.iter().map(families).collect::<Result<Vec<_>, _>>()?;
-        // By shape and size, the numbers of the fastest.
+        // Indices of the fastest families, by shape and size.
         let fastest = |shape: &Vec<Family<'a>>, size: usize| -> Vec<usize> {
             let least = shape.iter().map(|family| family.ns(size)).fold(f64::INFINITY, f64::min);
             let is_fastest = |own: &usize| shape[*own].ns(size) <= least * (1.0 + EQUAL);
@@ -74,7 +74,7 @@ impl<'a> Heatmap<'a> {
                 fastest[shape][size].iter().min_by_key(|&&own| rank(all[shape][own].name));
             *in_order.expect("some family is the fastest")
         };
-        // Those that have cells, in order.
+        // The families that have cells, in order.
         let mut named: Vec<&str> =
             places().map(|(shape, size)| all[shape][own(shape, size)].name).collect();
         named.sort_by_key(|name| rank(name));
@@ -104,7 +104,7 @@ impl<'a> Heatmap<'a> {
         Ok(Heatmap { shapes: shapes.iter().collect(), sizes, families, cells })
     }
 
-    /// What is predicted and where, for titles.
+    /// A title: collective, machine and contents.
     pub fn title(&self) -> String {
         let first = self.shapes[0];
         format!("{} on {}: predicted best algorithm, and its gain", first.collective, first.machine)
@@ -160,13 +160,13 @@ impl<'a> Heatmap<'a> {
     }
 }
 
-/// A letter of its own for each name: its first that is not taken yet.
+/// A different letter for each name: the first of its letters that is not in use yet.
 fn letters(names: &[&str]) -> Vec<char> {
     let mut found = Vec::new();
     for name in names {
         let mut own = name.chars().map(|letter| letter.to_ascii_uppercase()).chain('A'..='Z');
         let is_free = |letter: &char| letter.is_ascii_uppercase() && !found.contains(letter);
-        // Names beyond the alphabet share a sign.
+        // If all letters are in use, the name gets `*`.
         let letter = own.find(is_free).unwrap_or('*');
         found.push(letter);
     }
@@ -203,7 +203,7 @@ mod tests {
         let families: Vec<(char, &str)> =
             map.families.iter().map(|family| (family.letter, family.name)).collect();
         assert_eq!(families, [('B', "bine"), ('U', "bucket")]);
-        // On 8 mixed is slower.
+        // On shape 8, mixed is slower than bine.
         assert!(map.families.iter().all(|family| family.equals.is_empty()));
         let cells: Vec<(usize, f64)> =
             map.cells.iter().flatten().map(|best| (best.family, best.gain.gain)).collect();

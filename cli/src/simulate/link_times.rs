@@ -1,4 +1,4 @@
-//! What each link carries in one call, and when.
+//! The messages on each link in one call, with their times.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::report::Report;
 /// A message on a link.
 pub struct Carried<'a> {
     pub message: ScoredMessage<'a>,
-    /// From when until when it leaves its sender, ns.
+    /// Start and end of its transmission by the sender, in ns.
     pub ns: [f64; 2],
 }
 
-/// A link with what it carries, in the order of time.
+/// A link with its messages, ordered by time.
 pub struct BusyLink<'a> {
     pub name: String,
     pub carried: Vec<Carried<'a>>,
 }
 
 impl BusyLink<'_> {
-    /// For each message the lowest number that no other one has that is on the link at the same time.
+    /// For each message the lowest number that no other message on the link has at the same time.
     pub fn rooms(&self) -> Vec<usize> {
         let mut until: Vec<f64> = Vec::new();
         let room = |carried: &Carried<'_>| {
@@ -38,13 +38,13 @@ impl BusyLink<'_> {
     }
 }
 
-/// All links that carry something.
+/// All links that carry messages.
 pub struct LinkTimes<'a> {
     pub links: Vec<BusyLink<'a>>,
 }
 
 impl<'a> LinkTimes<'a> {
-    /// Of a call all of whose ranks are followed, played with its times.
+    /// The links of a call for which all ranks were simulated with times.
     pub fn of(call: &'a OneCall<'_>, network: &Network) -> Self {
         let score = &call.call.score;
         let mut by_link: BTreeMap<LinkId, Vec<Carried<'_>>> = BTreeMap::new();

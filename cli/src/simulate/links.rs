@@ -1,4 +1,4 @@
-//! What each link carries in one call.
+//! The load of each link in one call.
 
 use std::collections::HashMap;
 
@@ -10,29 +10,29 @@ use super::one::OneCall;
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
-/// A link that carries something.
+/// A link that carries messages.
 pub struct LinkLoad {
     /// Its name.
     pub name: String,
-    /// The vertex that it leaves, the dimension along which it goes, and its way.
+    /// The vertex at which the link starts, its dimension, and its direction.
     pub from: Vertex,
     pub dim: usize,
     pub way: String,
-    /// Messages over it.
+    /// Number of messages on the link.
     pub n_messages: u64,
-    /// Bytes over it, as a multiple of n.
+    /// Bytes on the link, as a multiple of n.
     pub load: f64,
 }
 
-/// All links that carry something, the busiest first.
+/// All links that carry messages, the most loaded first.
 pub struct Loads {
     pub links: Vec<LinkLoad>,
-    /// The vertices that links leave.
+    /// The shape of the vertices at which links start.
     pub vertices: Shape,
 }
 
 impl Loads {
-    /// Of a call all of whose ranks are followed.
+    /// The loads of a call for which all ranks were simulated.
     pub fn of(call: &OneCall<'_>, network: &Network) -> Self {
         let score = &call.call.score;
         let mut found: HashMap<LinkId, (u64, f64)> = HashMap::new();
@@ -55,7 +55,7 @@ impl Loads {
         Loads { links: links.collect(), vertices }
     }
 
-    /// A row for each link that carries something, the busiest first.
+    /// A row for each link that carries messages, the most loaded first.
     pub fn report(&self, call: &OneCall<'_>, machine: &Machine) -> Report {
         let columns = vec![
             Column::text("link", "link"),

@@ -1,4 +1,4 @@
-//! `hopbine machine`: the parameters of a machine, as a file to change.
+//! `hopbine machine`: prints the parameters of a machine as a file that can be edited.
 
 use hopbine_torus::sim::Machine;
 

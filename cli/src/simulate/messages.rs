@@ -1,4 +1,4 @@
-//! The messages of one call with what they cross, for other simulators.
+//! The messages of one call with the resources that they cross, for other simulators.
 
 use hopbine_torus::plan::{DependsOn, Flow};
 use hopbine_torus::sim::{Machine, Network, Resource};
@@ -9,7 +9,7 @@ use super::one::OneCall;
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
-/// A row for each message; JSON has the links and interfaces, too.
+/// A row for each message; JSON also has the links and interfaces.
 pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Report {
     let columns = vec![
         Column::number("lane", "lane"),
@@ -22,7 +22,7 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
         Column::text("crosses", "crosses").wraps(),
     ];
     let score = &call.call.score;
-    // Links and interfaces that are used, in order.
+    // The links and interfaces that are used, in order.
     let mut used: Vec<u32> = score
         .messages()
         .flat_map(|message| message.crossed.iter().map(|(resource, _)| *resource))
@@ -67,7 +67,7 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
     });
     let mut about = call.about(machine);
     about.extend([
-        // To a neighbour: of further links each one's own.
+        // The latency to a neighbour; each further link adds its own.
         ("latency_ns", Value::from(machine.latency_ns)),
         ("resources", Value::from(resources)),
     ]);
@@ -84,7 +84,7 @@ pub fn report(call: &OneCall<'_>, machine: &Machine, network: &Network) -> Repor
     }
 }
 
-/// Of how many steps of the lane a rank must have received everything before it posts a step.
+/// Number of steps of the lane from which a rank must have received all messages before it posts `step`.
 fn awaits(flow: &dyn Flow, lane: LaneId, step: StepId) -> u64 {
     let carried = match flow.after(lane, step) {
         DependsOn::Nothing => 0,

@@ -1,5 +1,4 @@
-//! `hopbine simulate`: what collectives take on a machine that is not here, predicted by the network
-//! model.
+//! `hopbine simulate`: predicts the times of collectives on a machine by the network model.
 
 mod conditions;
 mod families;
@@ -159,7 +158,7 @@ enum Show {
 }
 
 impl Show {
-    /// As it is named on the command line.
+    /// The value's name on the command line.
     fn name(self) -> String {
         let value = self.to_possible_value().expect("all have names");
         value.get_name().to_owned()
@@ -167,7 +166,7 @@ impl Show {
 }
 
 impl Args {
-    /// The sizes of a collective, bytes.
+    /// The sizes of a collective in bytes.
     fn sizes(&self, collective: Collective) -> Vec<u64> {
         match collective {
             Collective::Barrier => vec![0],
@@ -175,7 +174,7 @@ impl Args {
         }
     }
 
-    /// Refuses what does not go together.
+    /// Refuses contradictory arguments.
     fn check(&self) -> Result<(), CliError> {
         let refuse = |message: &str| Err(CliError::Usage(message.to_owned()));
         if self.segment == Some(0) {
@@ -219,7 +218,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// What is shown of several schedules or sizes.
+/// The report on several schedules or sizes.
 fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Report, CliError> {
     let is_barrier = all.iter().any(|(collective, ..)| *collective == Collective::Barrier);
     if is_barrier && args.show != Show::Goodput {
@@ -252,7 +251,7 @@ fn of_sizes(args: &Args, machine: &Machine, all: Vec<Schedules>) -> Result<Repor
     })
 }
 
-/// What is shown of one call.
+/// The report on one call.
 fn of_one_call(args: &Args, machine: &Machine, schedules: &Schedules) -> Result<Report, CliError> {
     let network = predict::network(machine, &schedules.1)?;
     let call = OneCall::new(args, machine, &network, schedules)?;

@@ -11,7 +11,7 @@ use crate::cells::decimal;
 use crate::error::CliError;
 use crate::selection::Schedules;
 
-/// One call, played with the times of all ports.
+/// One call with its prediction, which may include the times of all ports.
 pub struct OneCall<'a> {
     pub collective: Collective,
     pub shape: &'a Shape,
@@ -22,10 +22,10 @@ pub struct OneCall<'a> {
 }
 
 impl<'a> OneCall<'a> {
-    /// Plays it; with one rank for all only where that is enough.
+    /// Simulates the call: one representative rank if that suffices for the report, else all ranks.
     ///
     /// # Errors
-    /// [`CliError::Usage`]: several schedules or sizes, and as [`super::predict::predict`].
+    /// [`CliError::Usage`] for several schedules or sizes, and the errors of [`super::predict::predict`].
     pub fn new(
         args: &Args,
         machine: &'a Machine,
@@ -48,7 +48,7 @@ impl<'a> OneCall<'a> {
                  --bytes 1MiB"
             )));
         };
-        // Links and receivers have names only where all ranks are followed.
+        // The names of links and receivers are only known if all ranks are simulated.
         let is_exact = args.exact || args.show != Show::Timeline || args.trace.is_some();
         let conditions = conditions::of(args, network)?;
         let call = Call::new(algorithm, schedule, (network, &conditions), args, is_exact)?;
@@ -57,7 +57,7 @@ impl<'a> OneCall<'a> {
         Ok(OneCall { collective: *collective, shape, machine: &machine.name, call, bytes, played })
     }
 
-    /// What is predicted and where; `what` is shown of it.
+    /// A title: the call and its prediction; `what` names the contents.
     pub fn title(&self, what: &str) -> String {
         let OneCall { collective, shape, machine, call, bytes, played } = self;
         let ports = match call.schedule.ports {
@@ -75,7 +75,7 @@ impl<'a> OneCall<'a> {
         )
     }
 
-    /// The same for JSON.
+    /// The call and its prediction, for JSON.
     pub fn about(&self, machine: &Machine) -> Vec<(&'static str, Value)> {
         vec![
             ("predicted", Value::from(true)),

@@ -1,4 +1,4 @@
-//! Predictions: schedules of a shape, played at every size.
+//! Predictions: the schedules of a shape, simulated at every size.
 
 use hopbine_torus::bounds::Bounds;
 use hopbine_torus::geometry::Vertex;
@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::progress::Bar;
 use crate::selection::Schedules;
 
-/// What is approximate, behind "not all".
+/// Explanation of an approximate prediction, to follow the words "not all".
 pub const APPROXIMATE: &str = "ranks do the same, and the one that is simulated has the longest route and the \
      busiest link; --exact simulates all.";
 
@@ -25,16 +25,16 @@ pub struct Series {
     pub algorithm: String,
     /// Ports of the schedule.
     pub ports: u32,
-    /// Whether the symmetry that is made use of is there.
+    /// Whether the ranks are as symmetric as the prediction assumes.
     pub is_exact: bool,
-    /// What no schedule with as many ports is faster than, for our software.
+    /// Lower bounds for any schedule with the same number of ports; None for software other than hopbine.
     pub bounds: Option<Bounds>,
-    /// By size, what a call takes.
+    /// Predicted calls, by size.
     pub played: Vec<Played>,
 }
 
 impl Series {
-    /// What the call of the size with this number takes, ns.
+    /// Time in ns of a call, by the index of its size.
     pub fn ns(&self, size: usize) -> f64 {
         self.played[size].ns
     }
@@ -45,19 +45,19 @@ pub struct Predicted {
     pub collective: Collective,
     pub shape: Shape,
     pub machine: String,
-    /// Bytes of a call.
+    /// Sizes of a call in bytes.
     pub sizes: Vec<u64>,
     pub series: Vec<Series>,
     pub notes: Vec<String>,
 }
 
 impl Predicted {
-    /// What is predicted and where, for titles.
+    /// Collective, shape and machine, for titles.
     pub fn subject(&self) -> String {
         format!("{} on {}, {}", self.collective, self.shape, self.machine)
     }
 
-    /// The same for JSON.
+    /// The subject for JSON.
     pub fn about(&self) -> Vec<(&'static str, Value)> {
         vec![
             ("predicted", Value::from(true)),
@@ -68,10 +68,10 @@ impl Predicted {
     }
 }
 
-/// Plays all schedules of a shape at all sizes.
+/// Simulates all schedules of a shape at all sizes.
 ///
 /// # Errors
-/// [`CliError::Usage`]: no place on the machine's network, or not modelled.
+/// [`CliError::Usage`] if the shape does not fit the machine's network, or if the call is not modelled.
 pub fn predict(
     args: &Args,
     machine: &Machine,
@@ -96,16 +96,16 @@ pub fn predict(
     Ok(Predicted { collective, shape, machine, sizes, series, notes })
 }
 
-/// A shape on a machine's network.
+/// Places a shape on a machine's network.
 ///
 /// # Errors
-/// [`CliError::Usage`] if it has no place there.
+/// [`CliError::Usage`] if the shape does not fit the network.
 pub fn network(machine: &Machine, shape: &Shape) -> Result<Network, CliError> {
     Network::new(machine.network, shape, machine.fold)
         .map_err(|error| CliError::Usage(error.to_string()))
 }
 
-/// Which fold is used, if the network has folds.
+/// A note on the fold in use, if the network has folds.
 pub fn fold_note(network: &Network) -> Option<String> {
     network.fold.as_ref().map(|fold| format!("Folded onto Tofu's axes as {fold}."))
 }
@@ -132,20 +132,22 @@ fn series(
     })
 }
 
-/// A schedule on a network, ready to be played.
+/// A schedule on a network, prepared for simulation.
 pub struct Call<'a> {
     pub name: &'a str,
-    /// As the software performs it.
+    /// The schedule as the software executes it.
     pub schedule: Schedule,
     pub flow: Expansion,
     pub score: Score,
 }
 
 impl<'a> Call<'a> {
-    /// With all ranks, or, if all is as usual, with one that stands for all.
+    /// Prepares the simulation of all ranks, if `is_exact` or under unusual conditions; else of one representative
+    /// rank.
     ///
     /// # Errors
-    /// [`CliError::Usage`] if there are too many messages to follow all, or the call has no such conditions.
+    /// [`CliError::Usage`] if there are too many messages to simulate all ranks, or if the call does not support the
+    /// conditions.
     pub fn new(
         name: &'a str,
         schedule: &Schedule,
@@ -164,10 +166,10 @@ impl<'a> Call<'a> {
         Ok(Call { name, schedule, flow, score })
     }
 
-    /// What a call of so many bytes takes.
+    /// Predicts the time of a call of `bytes` bytes.
     ///
     /// # Errors
-    /// [`CliError::Usage`] for what the papers' code has no counterpart of.
+    /// [`CliError::Usage`] for calls that the papers' code does not have.
     pub fn play(
         &self,
         args: &Args,
@@ -181,7 +183,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Whose software performs it, and how.
+/// The software that performs the call, with its options.
 fn profile(args: &Args) -> Profile {
     match args.profile {
         ProfileArg::Hopbine => Profile::Hopbine {

@@ -1,4 +1,4 @@
-//! What ports do in one call, and when.
+//! The activities of ports in one call, with their times.
 
 use hopbine_torus::plan::Flow;
 use hopbine_torus::sim::{Machine, Part, Span, SpanKind};
@@ -11,7 +11,7 @@ use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 use crate::trace::event::{Event, Kind};
 
-/// The name of what a port does.
+/// The name of an activity.
 fn doing(kind: SpanKind) -> &'static str {
     match kind {
         SpanKind::Busy(part) => part.name(),
@@ -20,7 +20,7 @@ fn doing(kind: SpanKind) -> &'static str {
     }
 }
 
-/// The times of all ports in the order of ranks, lanes and time.
+/// The activities of all ports, ordered by rank, lane and time.
 pub fn spans<'a>(call: &'a OneCall<'_>) -> Vec<&'a Span> {
     let mut spans: Vec<&Span> = call.played.spans.iter().collect();
     spans.sort_by(|a, b| {
@@ -29,7 +29,7 @@ pub fn spans<'a>(call: &'a OneCall<'_>) -> Vec<&'a Span> {
     spans
 }
 
-/// The same as events, with the call itself on every rank that is followed.
+/// The activities as events, with an event for the call itself on every simulated rank.
 pub fn events(call: &OneCall<'_>) -> Vec<Event> {
     let lanes = call.call.flow.lanes();
     let score = &call.call.score;
@@ -78,7 +78,7 @@ pub fn events(call: &OneCall<'_>) -> Vec<Event> {
     events
 }
 
-/// A row for each time of a port.
+/// A row for each activity of a port.
 pub fn report(call: &OneCall<'_>, machine: &Machine) -> Report {
     let columns = vec![
         Column::number("rank", "rank").only_if(call.call.score.n_agents() > 1),

@@ -1,4 +1,5 @@
-//! Events of timelines, and files of them: Chrome trace JSON, as the library and `hopbine simulate --trace` write it.
+//! Events of timelines, and their files in Chrome trace JSON, as the library and `hopbine simulate --trace` write
+//! them.
 
 use std::path::Path;
 
@@ -8,59 +9,59 @@ use crate::args;
 use crate::error::CliError;
 
 hopbine_torus::named! {
-    /// What an event is: `cat` in the file.
+    /// The kind of an event: `cat` in the file.
     pub enum Kind {
         /// A call, as its caller sees it.
         Call = "call",
-        /// An operation that is under way on a port.
+        /// An operation in progress on a port.
         Run = "run",
-        /// A message that is under way from this rank,
+        /// A message in flight from this rank.
         Send = "send",
-        /// or to it, from when it was awaited.
+        /// A message to this rank, from the posting of its receive to its arrival.
         Recv = "recv",
-        /// The port's thread posts a message,
+        /// The port's thread posts a message.
         Post = "post",
-        /// polls and finds something,
+        /// The port's thread polls and finds an event.
         Poll = "poll",
-        /// copies,
+        /// The port's thread copies.
         Copy = "copy",
-        /// reduces,
+        /// The port's thread reduces.
         Fold = "fold",
-        /// does something else,
+        /// The port's thread does other work.
         Work = "work",
-        /// or waits.
+        /// The port's thread waits.
         Wait = "wait",
     }
 }
 
 impl Kind {
-    /// Whether it takes the time of the port's thread.
+    /// Whether the event takes time of the port's thread.
     pub fn is_of_thread(self) -> bool {
         self >= Kind::Post
     }
 }
 
-/// Something that a rank did.
+/// An activity of a rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub rank: u32,
-    /// `None` for calls.
+    /// The port; `None` for calls.
     pub port: Option<u32>,
     pub kind: Kind,
     pub name: String,
-    /// From when until when, ns.
+    /// Start and end in ns.
     pub ns: [i64; 2],
-    /// What else is known: `step`, `bytes`, `to` or `from`, `message`, `op`, `by`.
+    /// Further data: `step`, `bytes`, `to` or `from`, `message`, `op`, `by`.
     pub args: Map<String, Value>,
 }
 
 impl Event {
-    /// A number of its arguments.
+    /// A numeric argument.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.args.get(name)?.as_u64()
     }
 
-    /// The event as the file has it, for a process and a thread of it.
+    /// The event in the file's format, with these process and thread ids.
     pub fn json(&self, pid: u64, tid: u64) -> Value {
         let us = |ns: i64| ns as f64 / 1e3;
         json!({
@@ -76,40 +77,41 @@ impl Event {
     }
 }
 
-/// What time a file's events have.
+/// The clock of a file's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The machine's.
+    /// The machine's clock.
     Measured,
-    /// A simulated wire's.
+    /// The clock of a simulated wire.
     Simulated,
-    /// The network model's.
+    /// The time of the network model.
     Predicted,
 }
 
 impl Clock {
-    /// Its name in files, and what is said of its events.
+    /// Each clock with its name in files and its name for people.
     const ALL: [(Clock, &'static str, &'static str); 3] = [
         (Clock::Measured, "monotonic", "measured"),
         (Clock::Simulated, "virtual", "simulated"),
         (Clock::Predicted, "predicted", "predicted"),
     ];
 
-    /// What is said of its events.
+    /// The clock's name for people.
     pub fn name(self) -> &'static str {
         Clock::ALL[self as usize].2
     }
 }
 
-/// A file of one rank, or of several with one clock.
+/// A file with the timeline of one rank, or of several ranks with one clock.
 #[derive(Clone, Debug)]
 pub struct File {
     pub clock: Clock,
-    /// Whose clock it is, of those that are measured.
+    /// The host whose clock measured the events.
     pub host: String,
-    /// When the rank came to and left rounds in which nobody leaves before all have come, ns.
+    /// Times in ns at which the rank entered and left each synchronisation round. No rank leaves a round before all
+    /// ranks have entered it.
     pub rounds: Vec<[i64; 2]>,
-    /// Records that gave way to later ones.
+    /// Number of records that later ones have overwritten.
     pub n_dropped: u64,
     pub events: Vec<Event>,
 }
@@ -122,7 +124,7 @@ impl File {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`CliError::Read`], or [`CliError::Text`] if it is no timeline of hopbine's.
+    /// [`CliError::Read`], or [`CliError::Text`] if the file is not a timeline of hopbine.
     pub fn read(path: &Path) -> Result<Self, CliError> {
         let text = args::read(path)?;
         let json: Value = serde_json::from_str(&text)
@@ -151,7 +153,7 @@ impl File {
         })
     }
 
-    /// The ranks that it is of.
+    /// The ranks with events in the file.
     pub fn ranks(&self) -> Vec<u32> {
         let mut ranks: Vec<u32> = self.events.iter().map(|event| event.rank).collect();
         ranks.sort_unstable();
@@ -174,7 +176,7 @@ fn event(json: &Value) -> Option<Event> {
     })
 }
 
-/// Text of Chrome trace JSON, an event a line.
+/// The text of a Chrome trace file, with one event per line.
 pub fn text(about: &Value, events: &[Value]) -> String {
     let lines: Vec<String> = events.iter().map(Value::to_string).collect();
     format!(
@@ -183,7 +185,7 @@ pub fn text(about: &Value, events: &[Value]) -> String {
     )
 }
 
-/// The name of a process or of a thread, and its place among others.
+/// The metadata of a process or thread: its name and its sort order.
 pub fn named(what: &str, pid: u64, tid: u64, name: &str) -> [Value; 2] {
     let of = |key: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": tid, "name": key, "args": args});
     let place = if what == "process" { pid } else { tid };
@@ -193,7 +195,7 @@ pub fn named(what: &str, pid: u64, tid: u64, name: &str) -> [Value; 2] {
     ]
 }
 
-/// A file of predicted events, for [`File::read`].
+/// A file of predicted events, which [`File::read`] can read.
 pub fn predicted(events: &[Event]) -> String {
     let about = json!({
         "hopbine": hopbine::VERSION,

@@ -1,4 +1,4 @@
-//! Runs in one file of Chrome trace JSON: a process for each rank of each run, threads for its calls and ports.
+//! Merges runs into one Chrome trace file: a process for each rank of each run, threads for its calls and ports.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::json;
 use super::event::{Event, Kind, named, text};
 use super::sources::Source;
 
-/// Numbers of threads for one port: its thread, its operations, and its messages, a group each.
+/// Thread ids of one port: a group each for its thread, its operations, and its messages.
 const OF_PORT: u64 = 3000;
 const OF_GROUP: u64 = 1000;
 
-/// The thread that an event is shown on, of those of its process, but for its room: events of one thread do not
-/// overlap.
+/// The first thread id of the group that shows an event. Overlapping events of a group are on different threads, see
+/// [`rooms`].
 fn group(event: &Event) -> u64 {
     let Some(port) = event.port else { return 0 };
     let group = match event.kind {
@@ -24,7 +24,7 @@ fn group(event: &Event) -> u64 {
     1 + u64::from(port) * OF_PORT + group * OF_GROUP
 }
 
-/// The name of a group's thread with this room.
+/// The name of a thread: its group, and its number within the group.
 fn name(event: &Event, room: u64) -> String {
     let name = match (event.port, event.kind) {
         (None, _) => "calls".to_owned(),
@@ -36,7 +36,7 @@ fn name(event: &Event, room: u64) -> String {
     if room == 0 { name } else { format!("{name} ({})", room + 1) }
 }
 
-/// For each of these times, in the order of their starts, the lowest number that no other one has that it overlaps.
+/// For each interval, in the order of starts, the lowest number that no overlapping interval has.
 pub fn rooms(times: impl Iterator<Item = [i64; 2]>) -> impl Iterator<Item = u64> {
     let mut until: Vec<i64> = Vec::new();
     times.map(move |[start, end]| {
@@ -47,7 +47,7 @@ pub fn rooms(times: impl Iterator<Item = [i64; 2]>) -> impl Iterator<Item = u64>
     })
 }
 
-/// What makes a message the same on both sides, within a run.
+/// The key by which the two sides of a message are matched within a run.
 fn message(event: &Event) -> Option<(u32, u32, u32, String, u64)> {
     let (from, to) = match event.kind {
         Kind::Send => (event.rank, event.number("to")? as u32),
@@ -58,8 +58,7 @@ fn message(event: &Event) -> Option<(u32, u32, u32, String, u64)> {
     Some((event.port?, from, to, op, event.number("message")?))
 }
 
-/// The file: the processes of a rank stand one below the other, with arrows from the sending of messages to their
-/// arrival.
+/// The merged file. The processes of a rank are adjacent. Arrows lead from the sending of a message to its arrival.
 pub fn json(sources: &[Source], notes: &[String]) -> String {
     let mut lines = Vec::new();
     let mut n_arrows = 0;
@@ -107,7 +106,7 @@ pub fn json(sources: &[Source], notes: &[String]) -> String {
                     "pid": pid, "tid": tid, "ts": ns as f64 / 1e3,
                 })
             };
-            // An arrow's end belongs to what is there at its time, and the end of that is not.
+            // An arrow ends at the event that is active at its time; an event is not active at its own end.
             let end = (end.0, end.1, end.2 - 1);
             lines.extend([arrow("s", start), arrow("f", end)]);
             n_arrows += 1;
@@ -117,7 +116,7 @@ pub fn json(sources: &[Source], notes: &[String]) -> String {
     text(&about, &lines)
 }
 
-/// Of these events, those that lie in a time, and the ranks' that are wanted.
+/// Keeps only the events within a time interval, of the ranks wanted.
 pub fn part(source: &mut Source, ns: [i64; 2], is_wanted: impl Fn(u32) -> bool) {
     let overlaps = |event: &Event| event.ns[0] < ns[1] && ns[0] < event.ns[1].max(event.ns[0] + 1);
     source.events.retain(|event| is_wanted(event.rank) && overlaps(event));
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
     use crate::trace::event::Clock;
 
-    /// The lines of this kind.
+    /// The events of this phase.
     fn all<'a>(json: &'a Value, ph: &str) -> Vec<&'a Value> {
         let events = json["traceEvents"].as_array().unwrap();
         events.iter().filter(|event| event["ph"] == ph).collect()

@@ -1,4 +1,4 @@
-//! `hopbine trace`: timelines of ranks, measured, simulated and predicted, in one file and one picture.
+//! `hopbine trace`: merges measured, simulated and predicted timelines of ranks into one file and one picture.
 
 pub mod event;
 mod merged;
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// The time that is wanted, ns.
+/// The selected time interval in ns.
 fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
     if args.call.is_none() && args.last.is_none() {
         return Ok(picture::ALWAYS);
@@ -99,13 +99,13 @@ fn window(args: &Args, sources: &[Source]) -> Result<[i64; 2], CliError> {
 }
 
 impl Args {
-    /// Whether a call has the name that is wanted.
+    /// Whether the call's name is selected.
     fn wants(&self, call: &Event) -> bool {
         self.call.as_ref().is_none_or(|name| *name == call.name)
     }
 }
 
-/// Names and sizes of calls, each once.
+/// The different names and sizes of calls.
 fn names<'a>(calls: impl Iterator<Item = &'a Event>) -> Vec<String> {
     let mut names = Vec::new();
     for call in calls {
@@ -121,7 +121,7 @@ fn names<'a>(calls: impl Iterator<Item = &'a Event>) -> Vec<String> {
     names
 }
 
-/// Calls that a title names.
+/// Maximum number of calls that a title names.
 const MOST_NAMED: usize = 4;
 
 fn title(args: &Args, sources: &[Source]) -> String {

@@ -1,4 +1,4 @@
-//! Timelines as a picture: a row for each port.
+//! Picture: timelines with a row for each port.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,16 +12,17 @@ use crate::error::CliError;
 use crate::picture::between;
 use crate::rows::{Bar, Rows, step_colour};
 
-/// Rows that fit a page.
+/// Maximum number of rows on a page.
 pub const MOST_ROWS: usize = 96;
-/// No time in particular, ns.
+/// The unlimited time interval, in ns.
 pub const ALWAYS: [i64; 2] = [i64::MIN, i64::MAX];
 const BUSY: RGBColor = RGBColor(70, 78, 88);
 
-/// Draws what ports do in a time. The upper half of a row is what the port sends, the lower what its thread does.
+/// Draws the activities of ports in a time interval. The upper half of a row shows the port's sends, the lower half
+/// the activities of its thread.
 ///
 /// # Errors
-/// [`CliError::Write`], or [`CliError::Usage`] with `fewer` if there are too many ports.
+/// [`CliError::Write`]; or [`CliError::Usage`], with the advice `fewer`, if there are too many ports.
 pub fn draw(
     title: String,
     sources: &[Source],

@@ -1,4 +1,4 @@
-//! Files put together: those of one run with one clock, and several runs beside each other.
+//! Combines files: the files of one run on one clock, and several runs aligned with each other.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use super::event::{Clock, Event, File, Kind};
 /// The ranks of one run.
 pub struct Source {
     pub clock: Clock,
-    /// In the order of time.
+    /// Events, ordered by time.
     pub events: Vec<Event>,
 }
 
-/// All runs, with what is to be said of their clocks.
+/// All runs, with notes on their clocks.
 pub struct Together {
     pub sources: Vec<Source>,
     pub notes: Vec<String>,
 }
 
-/// Puts files together: a file joins the run before it if it has its kind of clock and no rank of it. Times then
-/// begin near 0, and each later run lies so that its last call starts when the first run's last call with the same
-/// name and bytes does.
+/// Combines files. A file joins the latest run with the same kind of clock that has none of its ranks. Times of the
+/// first run start at 0. Each later run is shifted so that its last call starts together with the first run's last
+/// call of the same name and size.
 pub fn together(files: Vec<File>) -> Together {
     let mut notes = Vec::new();
     let n_dropped: u64 = files.iter().map(|file| file.n_dropped).sum();
@@ -54,7 +54,7 @@ pub fn together(files: Vec<File>) -> Together {
     Together { sources, notes }
 }
 
-/// The files of one run, with one clock.
+/// Combines the files of one run on one clock.
 fn source(files: Vec<File>, notes: &mut Vec<String>) -> Source {
     let clock = files[0].clock;
     let offsets = match clock {
@@ -71,11 +71,11 @@ fn source(files: Vec<File>, notes: &mut Vec<String>) -> Source {
     Source { clock, events }
 }
 
-/// How far the clocks of hosts are ahead of the first one's, ns. In each round nobody left before all had come: so
-/// a clock is ahead by at least the difference of the last coming here and the first leaving there, and at most by
-/// that of the first leaving here and the last coming there.
+/// How far the hosts' clocks are ahead of the first host's, in ns. No rank leaves a round before all have entered it.
+/// So a clock is ahead by at least (last entry here - first exit there) and by at most (first exit here - last entry
+/// there).
 fn offsets(files: &[File], notes: &mut Vec<String>) -> BTreeMap<String, i64> {
-    // By host and round: the last coming, the first leaving.
+    // By host and round: the last entry and the first exit.
     let mut hosts: BTreeMap<&str, Vec<[i64; 2]>> = BTreeMap::new();
     for file in files {
         let rounds = hosts.entry(&file.host).or_insert_with(|| file.rounds.clone());
@@ -120,7 +120,7 @@ impl Source {
         self.events.iter().filter(|event| event.kind == Kind::Call)
     }
 
-    /// When the first rank began the last call with this name and so many bytes, ns.
+    /// The time in ns at which the first rank started the last call with this name and size.
     fn last(&self, name: &str, bytes: Option<u64>) -> Option<i64> {
         let mut last: BTreeMap<u32, i64> = BTreeMap::new();
         for call in self.calls().filter(|call| call.name == name && call.number("bytes") == bytes) {
@@ -130,7 +130,7 @@ impl Source {
     }
 }
 
-/// By how much a run is to be shifted to lie beside the first one, and why.
+/// The shift that aligns a run with the first one, and the reason.
 fn beside(first: &Source, other: &Source) -> (i64, String) {
     for call in other.calls().rev() {
         let bytes = call.number("bytes");
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn clocks_of_hosts_are_compared_by_rounds() {
-        // Host b's clock is 1000 ahead. The second round is tighter than the first.
+        // The clock of host b is 1000 ns ahead. The second round gives a tighter interval than the first.
         let a = [[0, 900], [1000, 1100]];
         let b = [[1500, 1950], [2020, 2090]];
         let files = vec![
@@ -176,7 +176,7 @@ mod tests {
         ];
         let Together { sources, notes } = together(files);
         let starts: Vec<i64> = sources[0].events.iter().map(|event| event.ns[0]).collect();
-        // Between 2020 - 1100 and 2090 - 1000: 1005, 85 more or less.
+        // Between 2020 - 1100 and 2090 - 1000: 1005 +- 85.
         assert_eq!(starts, [0, 5]);
         assert!(notes[0].contains("1.005 us ahead") && notes[0].contains("0.085 us"), "{notes:?}");
     }

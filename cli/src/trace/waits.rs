@@ -1,4 +1,4 @@
-//! What a port's thread does between what it recorded: it waits. And how much of a message's time its post took.
+//! Completes recorded events: waits of a port's thread, and the posts within messages.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde_json::Map;
 
 use super::event::{Event, Kind};
 
-/// The events of one run, with posts and waits of its ports where they are not among them: while an operation is
-/// under way on a port, its thread waits when it does nothing else. (It may drive another port, or be without a
-/// core.)
+/// Adds posts and waits of ports to the events of one run, if it has no waits. While an operation is in progress on a
+/// port, its thread counts as waiting when it does nothing else. (In fact it may drive another port, or not run at
+/// all.)
 pub fn complete(events: &mut Vec<Event>) {
     if events.iter().any(|event| event.kind == Kind::Wait) {
         return;
@@ -51,7 +51,7 @@ fn waits_of((rank, port): (u32, u32), events: Vec<&Event>) -> Vec<Event> {
     let mut messages: Vec<&Event> =
         events.into_iter().filter(|event| matches!(event.kind, Kind::Send | Kind::Recv)).collect();
     messages.sort_by_key(|message| message.ns[1]);
-    // What has ended the wait is the first message that ends after it has begun.
+    // A wait ends with the first message that ends after the wait has begun.
     let ended_by = |start: i64| {
         let next = messages.partition_point(|message| message.ns[1] <= start);
         messages.get(next).and_then(|message| message.args.get("step"))
@@ -100,7 +100,7 @@ mod tests {
             event(Kind::Poll, [40, 42], json!({})),
             event(Kind::Recv, [20, 42], json!({"step": 3, "post_us": 0.001})),
             event(Kind::Fold, [42, 60], json!({})),
-            // Two runs at a time.
+            // Two operations in progress at a time.
             event(Kind::Run, [90, 120], json!({})),
             event(Kind::Poll, [130, 140], json!({})),
         ];

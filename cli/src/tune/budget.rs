@@ -1,25 +1,25 @@
-//! How long it may take.
+//! Time limits.
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// A time.
+/// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget(pub Duration);
 
 impl Budget {
-    /// Whether it is over, of what began then.
+    /// Whether the time since `start` exceeds the limit.
     pub fn is_over(self, start: Instant) -> bool {
         !self.has_room(start, Duration::ZERO)
     }
 
-    /// Whether what takes so long is done before it is over, of what began then.
+    /// Whether work that takes `more` ends within the limit, if the limit began at `start`.
     pub fn has_room(self, start: Instant, more: Duration) -> bool {
         start.elapsed() + more < self.0
     }
 }
 
-/// A text that is no time.
+/// A text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a time above 0; write a number and a unit, such as 90s, 10min or 1h 30min")]
 pub struct NotATime(String);

@@ -1,4 +1,4 @@
-//! Algorithms on a shape, played at some sizes.
+//! Algorithms on a shape, simulated at several sizes.
 
 use hopbine_torus::choose::Case;
 pub use hopbine_torus::search::SEGMENTS;
@@ -10,7 +10,7 @@ use crate::args::unserved;
 use crate::error::CliError;
 use crate::progress::Bar;
 
-/// An algorithm on a shape and a number of ports.
+/// An algorithm on a shape with a number of ports.
 ///
 /// # Errors
 /// [`CliError::Unserved`].
@@ -24,20 +24,20 @@ pub fn case(
     Case::new(network, shape, algorithm, ports).map_err(refused)
 }
 
-/// All of a collective on a shape, played at some sizes.
+/// All algorithms of a collective on a shape, simulated at several sizes.
 pub struct Cases<'a> {
     pub machine: &'a Machine,
-    /// By algorithm, then by ports; behind these what was found beyond the registry's rows.
+    /// The registry's algorithms, by algorithm and number of ports; then the schedules that a search has found.
     pub all: Vec<Case>,
     n_rows: usize,
-    /// Bytes of all data of a rank.
+    /// Sizes: bytes of all data of a rank.
     pub sizes: Vec<u64>,
-    /// Of each case, by size and longest message, what a call takes, ns.
+    /// Times of calls in ns, by case, size and segment length.
     pub times: Vec<Vec<[f64; SEGMENTS.len()]>>,
 }
 
 impl<'a> Cases<'a> {
-    /// Every algorithm on all these numbers of ports, at all these sizes.
+    /// Simulates every algorithm with all these numbers of ports, at all these sizes.
     ///
     /// # Errors
     /// As [`case`].
@@ -63,7 +63,8 @@ impl<'a> Cases<'a> {
         Ok(cases)
     }
 
-    /// Where one rank of a case is unlike others, and takes less than the best of the other cases, what all take.
+    /// Simulates all ranks of uneven cases at the sizes at which the simulation of one rank makes them the best;
+    /// keeps the longer time.
     fn follow_uneven(&mut self, network: &Network, shape: &Shape) -> Result<(), CliError> {
         let (uneven, even): (Vec<usize>, Vec<usize>) =
             (0..self.all.len()).partition(|&at| self.all[at].is_uneven());
@@ -93,17 +94,17 @@ impl<'a> Cases<'a> {
         Ok(())
     }
 
-    /// What a case takes with messages up to each length.
+    /// Times of a case in ns, for each segment length.
     fn of_size(&self, case: &Case, bytes: u64) -> [f64; SEGMENTS.len()] {
         let whole = case.ns(self.machine, bytes, SEGMENTS[0]);
-        // What is longer than all data cuts nothing.
+        // A segment length of at least the size of all data cuts no message.
         SEGMENTS.map(|segment| match segment {
             segment if segment == SEGMENTS[0] || segment >= bytes => whole,
             segment => case.ns(self.machine, bytes, segment),
         })
     }
 
-    /// Others beside them, with all their ranks followed.
+    /// Adds further algorithms, with all their ranks simulated.
     ///
     /// # Errors
     /// As [`case`].
@@ -134,12 +135,12 @@ impl<'a> Cases<'a> {
         self.all.extend(all);
     }
 
-    /// The case of this name on this number of ports.
+    /// Index of the case with this algorithm and number of ports.
     pub fn find(&self, name: &str, ports: u32) -> Option<usize> {
         self.all.iter().position(|case| case.algorithm.name == name && case.ports == ports)
     }
 
-    /// What a case takes at a size with messages up to a length, ns.
+    /// Time of a case in ns, at a size and with a segment length.
     pub fn ns(&self, case: usize, size: usize, segment_bytes: u64) -> f64 {
         let bytes = self.sizes[size];
         let is_same =
@@ -150,12 +151,12 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// The case that takes least on up to `ports` ports at a size, and what it takes, ns.
+    /// The fastest case on up to `ports` ports at a size, and its time in ns.
     pub fn best(&self, size: usize, ports: u32) -> (&Case, f64) {
         self.best_of(&self.all, size, ports)
     }
 
-    /// Of the registry's rows the one that does.
+    /// The fastest of the registry's cases on up to `ports` ports at a size, and its time in ns.
     pub fn best_row(&self, size: usize, ports: u32) -> (&Case, f64) {
         self.best_of(&self.all[..self.n_rows], size, ports)
     }
@@ -168,7 +169,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// At the best length of messages.
+/// The time with the best segment length.
 fn least(times: &[f64; SEGMENTS.len()]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
 }

@@ -1,4 +1,5 @@
-//! What calls take by a table, by the table before and by the best algorithm, and what they take at least; predicted.
+//! Predicted times of calls with a table, with the reference table and with the best algorithm, and their lower
+//! bounds.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,12 +17,12 @@ use crate::cells::{Cell as Entry, Column, decimal};
 use crate::error::CliError;
 use crate::report::Report;
 
-/// How much longer than the best algorithm a choice may take.
+/// A choice is near the best if its time is at most this multiple of the best time.
 const NEAR: f64 = 1.03;
-/// From this size on calls are long: bandwidth bounds them, bytes.
+/// Size in bytes from which on calls count as long: bandwidth limits them.
 const LONG: u64 = 64 << 20;
 
-/// Calls of a collective on a shape.
+/// The calls of a collective on a shape.
 pub struct Compared {
     pub collective: Collective,
     pub shape: Shape,
@@ -32,24 +33,24 @@ pub struct Compared {
 pub(super) struct Call {
     pub(super) ports: u32,
     pub(super) bytes: u64,
-    /// By the table that has been tuned, if there is one; ns, as all below.
+    /// Time with the tuned table, if there is one. This and the other times are in ns.
     new: Option<f64>,
     before: f64,
     pub(super) best: f64,
-    /// By the best row of the registry, and its name.
+    /// Time of the registry's best algorithm, and its name.
     pub(super) row: (f64, String),
-    /// What no algorithm can go below.
+    /// Lower bound of the time for any algorithm.
     bound: f64,
-    /// What the table before chooses, and what is best.
+    /// The choice of the reference table, and the best algorithm.
     pub(super) names: [String; 2],
 }
 
 impl Compared {
-    /// Calls by a table with all that serves, and by a table that has been tuned, for the numbers of ports that are
-    /// given.
+    /// Predicts calls with the tuned table, with the reference table `before` and with all algorithms, for the given
+    /// numbers of ports.
     ///
     /// # Errors
-    /// [`CliError`] if what a table chooses does not serve.
+    /// [`CliError`] if a table chooses an algorithm that does not support the shape.
     pub fn new(
         (machine, network): (&Machine, &Network),
         (collective, shape): (Collective, &Shape),
@@ -101,20 +102,20 @@ impl Compared {
     }
 }
 
-/// Ascending.
+/// Sorts values in ascending order.
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// Of all, how many in a hundred are near the best.
+/// Percentage of ratios that are near the best.
 fn near(over_best: &[f64]) -> f64 {
     let near = over_best.iter().filter(|&&ratio| ratio <= NEAR).count();
     100.0 * near as f64 / over_best.len() as f64
 }
 
-/// Two lines for each collective: the tuned table beside the one before, and both beside the best.
+/// Two lines for each collective: the tuned table compared with the reference table, and both compared with the best.
 pub fn summary(before: &str, compared: &[Compared]) -> String {
     let mut text =
         format!("Predicted time over that of table {before}, by cells (shape, ports, size):\n");
@@ -144,7 +145,7 @@ pub fn summary(before: &str, compared: &[Compared]) -> String {
     text
 }
 
-/// How far a table is from the best algorithm, and the best from what is possible: a row for each collective and shape.
+/// A row for each collective and shape: the table compared with the best algorithm, and this with its lower bound.
 pub fn report(machine: &Machine, table: &str, compared: &[Compared]) -> Report {
     let all =
         sorted(compared.iter().flat_map(|all| &all.calls).map(|call| call.before / call.best));

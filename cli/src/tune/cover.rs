@@ -1,36 +1,37 @@
-//! Which algorithm for which sizes: as few changes as can be, and everywhere near the best.
+//! Divides the sizes into intervals with one algorithm each: as few intervals as possible, and always near the best.
 
 use hopbine_torus::Shape;
 
 use super::cases::{Cases, SEGMENTS};
 
-/// How much longer than the best what is chosen may take at a size that was predicted.
+/// Maximum time of the chosen algorithm at a predicted size, as a multiple of the best time.
 const TOLERANCE: f64 = 1.02;
 
-/// What is chosen for an interval of sizes.
+/// The choice for an interval of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Above this, bytes; of 0 also none.
+    /// Lower end in bytes, exclusive; 0 includes size 0.
     pub above: u64,
-    /// Up to this, bytes; of the last without a bound.
+    /// Upper end in bytes, inclusive; None for the last interval.
     pub up_to: Option<u64>,
     pub algorithm: String,
-    /// What serves every shape, for those that go by this row and are none of its class; the same if that does.
+    /// An algorithm that supports every shape, for shapes outside the class that use this row; `algorithm` itself if
+    /// it does.
     pub everywhere: String,
     pub ports: u32,
-    /// The number of the longest message in [`SEGMENTS`].
+    /// Index of the segment length in [`SEGMENTS`].
     pub segment: usize,
 }
 
-/// A case with a longest message.
+/// A case with a segment length.
 #[derive(Clone, Copy)]
 struct Candidate {
     case: usize,
     segment: usize,
 }
 
-/// For calls on `ports` ports, what serves which sizes: from the smallest size on always the candidate that stays
-/// near the best for the most sizes, and of several the one that takes least.
+/// Chooses the intervals for calls on `ports` ports. From the smallest size on, each interval takes the candidate
+/// that stays near the best for the most sizes; among several the one with the least time.
 pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
     let (sizes, times) = (&cases.sizes, &cases.times);
     let fits = |&case: &usize| cases.all[case].ports <= ports;
@@ -43,7 +44,7 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
     let sum = |candidate: Candidate, from: usize, to: usize| -> f64 {
         (from..to).map(|size| ns(candidate, size) / best[size]).sum()
     };
-    // The candidate that takes least over some sizes; of equal ones the first.
+    // The candidate with the least time over an interval of sizes; among equal ones the first.
     let least = |of: &mut dyn Iterator<Item = Candidate>, from: usize, to: usize| {
         of.map(|candidate| (sum(candidate, from, to), candidate))
             .reduce(|least, other| if other.0 < least.0 { other } else { least })
@@ -83,12 +84,13 @@ pub fn cover(cases: &Cases<'_>, ports: u32) -> Vec<Run> {
     runs
 }
 
-/// The mean of two sizes as factors go.
+/// The geometric mean of two sizes.
 pub fn half_way(a: u64, b: u64) -> u64 {
     (u128::from(a) * u128::from(b)).isqrt() as u64
 }
 
-/// Whether it serves shapes that little serves: of prime sizes, with and without ranks on a node.
+/// Whether an algorithm supports shapes that few algorithms support: with prime sizes, with and without ranks on a
+/// node.
 fn serves_everywhere(algorithm: &hopbine_torus::Algorithm) -> bool {
     ["71x23x7", "67", "23x7+5"].iter().all(|shape| {
         let shape: Shape = shape.parse().expect("a shape");
@@ -104,7 +106,7 @@ mod tests {
     use hopbine_torus::sim::Machine;
     use hopbine_torus::{Collective, registry};
 
-    /// What is chosen is near the best at all sizes, and the intervals follow each other.
+    /// The chosen algorithm is near the best at all sizes, and the intervals are contiguous.
     #[test]
     fn runs_cover_all_sizes_near_the_best() {
         let machine = Machine::built_in("tofu-d").unwrap();

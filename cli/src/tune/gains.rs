@@ -1,4 +1,4 @@
-//! Where a search beats all rows of the registry.
+//! Calls for which a search finds a schedule that is faster than all algorithms of the registry.
 
 use hopbine_torus::sim::Machine;
 use hopbine_torus::sizes;
@@ -8,10 +8,10 @@ use super::compare::{Call, Compared};
 use crate::cells::{Cell, Column, decimal};
 use crate::report::Report;
 
-/// How much longer the best row takes where the gain is large.
+/// Ratio of times from which on a gain counts as large.
 const LARGE: f64 = 1.1;
 
-/// A row for each collective and shape: how often a search gains over 10 %, and where most.
+/// A row for each collective and shape: the number of gains over 10 %, and the largest gain.
 pub fn report(machine: &Machine, compared: &[Compared]) -> Report {
     let gain = |call: &Call| call.row.0 / call.best;
     let ratio = |value: f64| Cell::new(value, format!("{value:.2}"));

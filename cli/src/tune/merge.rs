@@ -1,4 +1,4 @@
-//! Rows of a table for one shape from those of another table, but where something else was faster.
+//! Rows of a decision table for one shape: those of a reference table, except for calls with a faster choice.
 
 use std::fmt::Write as _;
 
@@ -8,26 +8,26 @@ use hopbine_torus::{Collective, Shape, sizes};
 
 use super::cover::half_way;
 
-/// An algorithm, on how many ports, and the longest message, bytes.
+/// An algorithm, its number of ports, and the longest message in bytes.
 pub type Choice<'a> = (&'a str, u32, u64);
 
-/// A size as tables have it, such as 64KiB.
+/// Formats a size as in tables, such as 64KiB.
 pub fn short(bytes: u64) -> String {
     sizes::show(bytes).replace(" B", "").replace(' ', "")
 }
 
-/// Powers of two of sizes for which rows are asked, bytes.
+/// Largest exponent of the sizes, powers of two in bytes, for which rows are looked up.
 const POWERS: u32 = 40;
 
-/// What a table says of calls on a shape: a rule of it, or, where its model chooses by size, the rows that are chosen.
-/// Only algorithms that serve the shape are in it.
+/// The rule of a table for calls on a shape. If the table chooses by its model, the result has the rows chosen at
+/// each power of two. It contains only algorithms that support the shape.
 pub fn rule_before(before: &Tuning, collective: Collective, shape: &Shape, ports: u32) -> Rule {
     let of = Features::of(shape);
     let find = |bytes: u64| before.find((collective, Knowledge::Known), (shape, &of), bytes, ports);
     let first = find(0);
     let mut rule = first.rule.clone();
     if first.fit == Fit::Fastest {
-        // What is asked is the size of a block, where there are blocks.
+        // If the payload has blocks, `find` takes the size of a block.
         rule.is_of_block = true;
         let row = |power: u32| Row {
             line: 0,
@@ -58,8 +58,8 @@ pub fn rule_before(before: &Tuning, collective: Collective, shape: &Shape, ports
     rule
 }
 
-/// The rows of a rule for calls of these sizes, ascending; all bytes of a rank, of which the rule before may mean one
-/// of so many blocks. Between two sizes the choice changes half-way.
+/// The rows of a rule for calls of these ascending sizes, in bytes of all data of a rank; the rows of `before` may
+/// count the bytes of one of `n_blocks` blocks. Between two sizes the choice changes at their geometric mean.
 pub fn rows(before: &Rule, n_blocks: u64, sizes: &[u64], faster: &[Option<Choice<'_>>]) -> String {
     let mut text = String::new();
     let (mut at, mut above) = (0, 0);
@@ -94,7 +94,7 @@ fn line(text: &mut String, (above, up_to): (u64, Option<u64>), how: &str, segmen
     let _ = writeln!(text, "    {{ bytes = \"{above}..{up_to}\", {how}, segment = {segment} }},");
 }
 
-/// What a row says, without its sizes and messages.
+/// The contents of a row, without its sizes and segmentation.
 fn how(row: &Row) -> String {
     let names: Vec<String> =
         row.candidates.first_of.iter().map(|name| format!("\"{name}\"")).collect();
@@ -127,12 +127,12 @@ fn segment(segment: Segmentation) -> String {
 mod tests {
     use super::*;
 
-    /// Where nothing was faster, the rows say what the table before says; where something was, that.
+    /// Rows without a faster choice agree with the reference table; rows with one contain it.
     #[test]
     fn rows_are_those_before_but_where_something_is_faster() {
         let sizes = [8, 1 << 10, 64 << 10, 1 << 20, 16 << 20];
         let fast = ("bruck", 2, 64 << 10);
-        // On the second of tofu-d its model chooses.
+        // With shape 3, table tofu-d chooses by its model.
         for (name, ranks) in [("network", 4), ("memory", 4), ("tofu-d", 4), ("tofu-d", 3)] {
             let shape: Shape = ranks.to_string().parse().unwrap();
             let before = Tuning::named(name).unwrap();

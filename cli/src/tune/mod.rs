@@ -116,15 +116,16 @@ pub struct Args {
     output: OutputArg,
 }
 
-/// What a table says for a collective on a shape.
+/// The choices for a collective on a shape.
 struct Tuned {
     collective: Collective,
     shape: Shape,
-    /// By number of ports that calls have, ascending; `None` where the table behind it says what serves.
+    /// By number of ports of calls, ascending; `None` if the rows of the fallback table apply ([`behind`]).
     by_ports: Vec<(u32, Option<Vec<Run>>)>,
 }
 
-/// Messages that a rank sends in a call at most: each peer costs an endpoint 6 to 40 KiB, which the model does not see.
+/// Maximum number of messages that a rank sends in a call: each peer costs an endpoint 6 to 40 KiB, which the model
+/// ignores.
 const MOST_SENDS: usize = 1024;
 
 /// Runs the subcommand.
@@ -201,7 +202,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let name = args.name.clone().unwrap_or_else(|| machine.name.clone());
     let said = compare::summary(before, &compared) + &left_out.join("\n");
     let text = text::table(&name, &args, &machine, &tuned, &said);
-    // What is written here is read as a user's table is.
+    // Parses the new table like a user's table.
     text.parse::<Tuning>().map_err(|error| {
         CliError::Usage(format!("the new table is not valid ({error}); please report it"))
     })?;
@@ -212,12 +213,12 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// What serves where a table does not say.
+/// The fallback table for calls that a table does not cover.
 fn behind() -> &'static Tuning {
     Tuning::built_in(hopbine::Wire::Network)
 }
 
-/// The built-in table of that name, or the one in a file.
+/// The built-in table of this name, or else the table in this file.
 ///
 /// # Errors
 /// As [`read_table`].
@@ -226,15 +227,15 @@ fn named_or_read(path: &Path) -> Result<Tuning, CliError> {
     named.map_or_else(|| read_table(path), |built_in| Ok(built_in.clone()))
 }
 
-/// The decision table in a file.
+/// Reads the decision table in a file.
 ///
 /// # Errors
-/// [`CliError::Read`], or [`CliError::Text`] with the line of what is wrong.
+/// [`CliError::Read`], or [`CliError::Text`] with the line of the error.
 pub fn read_table(path: &Path) -> Result<Tuning, CliError> {
     args::read(path)?.parse().map_err(|error: TableError| CliError::text(path, error))
 }
 
-/// The sizes of a collective on a shape, bytes: at least one in each block.
+/// The sizes of a collective on a shape in bytes: at least one byte in each block.
 fn sizes(args: &Args, collective: Collective, shape: &Shape) -> Vec<u64> {
     if collective.payload() == Payload::Token {
         return vec![0];
@@ -244,7 +245,7 @@ fn sizes(args: &Args, collective: Collective, shape: &Shape) -> Vec<u64> {
     if sizes.is_empty() { vec![least] } else { sizes }
 }
 
-/// The sizes to tune for, bytes.
+/// The sizes to tune for, in bytes.
 fn all_sizes(args: &Args) -> impl Iterator<Item = u64> + use<> {
     let unsaid = if args.measure { "8..16MiB:x4" } else { "8..512MiB:x4" };
     let range = args.bytes.unwrap_or_else(|| unsaid.parse().expect("a range of sizes"));
@@ -256,7 +257,7 @@ fn collectives(args: &Args) -> Vec<Collective> {
     if args.collective.is_empty() { Collective::ALL.to_vec() } else { args.collective.clone() }
 }
 
-/// Of these numbers of ports those that there are, ascending; if none, all that there are.
+/// The wanted numbers of ports that do not exceed `most`, ascending; `most` if there are none.
 fn counts(wanted: &[u32], most: u32) -> Vec<u32> {
     let mut counts: Vec<u32> = wanted.iter().copied().filter(|&ports| ports <= most).collect();
     counts.sort_unstable();
@@ -267,7 +268,7 @@ fn counts(wanted: &[u32], most: u32) -> Vec<u32> {
     counts
 }
 
-/// What may serve a collective on a shape, with what it is predicted to take.
+/// All candidates for a collective on a shape, with their predicted times.
 fn cases<'a>(
     args: &Args,
     place: (&'a Machine, &Network),
@@ -295,7 +296,7 @@ fn candidates(collective: Collective, shape: &Shape) -> Vec<Algorithm> {
     registry::algorithms(collective).into_iter().filter(serves).collect()
 }
 
-/// Whether some rank sends more than [`MOST_SENDS`] messages: the root, or one like all others.
+/// Whether a rank sends more than [`MOST_SENDS`] messages. Checks rank 0: the root, or a rank like all others.
 fn sends_to_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     if algorithm.is_straight() {
         return true;
@@ -309,7 +310,7 @@ fn sends_to_all(algorithm: &Algorithm, shape: &Shape) -> bool {
     })
 }
 
-/// Bytes of what is longest among the messages of a run, if any is cut.
+/// The segment length of a run in bytes.
 fn segment(run: &Run) -> u64 {
     SEGMENTS[run.segment]
 }

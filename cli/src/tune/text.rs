@@ -1,4 +1,4 @@
-//! Decision tables as text.
+//! Decision tables as text, from predictions.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use hopbine_torus::{Shape, sizes};
 use super::merge::{self, short};
 use super::{Args, Run, Tuned, behind, segment};
 
-/// The whole file; `said` stands at its head.
+/// The text of a table, with the comment `said` at its head.
 pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: &str) -> String {
     let sizes: Vec<u64> = super::all_sizes(args).collect();
     let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
@@ -48,7 +48,7 @@ pub fn table(name: &str, args: &Args, machine: &Machine, tuned: &[Tuned], said: 
     text
 }
 
-/// A rule for each number of ports, or for several with the same rows.
+/// A rule for each number of ports, or for consecutive numbers with the same rows.
 fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
     let of = Features::of(shape);
     let rows_of = |(ports, runs): &(u32, Option<Vec<Run>>)| match runs {
@@ -66,7 +66,7 @@ fn rules(text: &mut String, Tuned { collective, shape, by_ports }: &Tuned) {
         let (first, rows) = &by_ports[at];
         let same = by_ports[at..].iter().take_while(|(_, other)| other == rows).count();
         let last = by_ports[at + same - 1].0;
-        // More ports than were predicted for are used as those.
+        // The last rule also covers more ports than were predicted.
         let ports = match (first, at + same == by_ports.len()) {
             (first, true) => format!("\"{first}..\""),
             (first, false) if *first == last => first.to_string(),

@@ -1,4 +1,4 @@
-//! Schedules that no row of the registry is, and that beat all rows: what a search adds to a table.
+//! Schedules outside the registry that beat all its algorithms: the additions of a search to a table.
 
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::search::{Best, Question, best_of};
@@ -10,13 +10,14 @@ use super::cases::{Cases, SEGMENTS};
 use crate::error::CliError;
 use crate::progress::Bar;
 
-/// How much longer the best row must take for something else to be worth a line that is harder to read.
+/// Required speed-up over the best row, since the text of a schedule is harder to read than a name.
 const WORTH: f64 = 1.03;
-/// Schedules that a search predicts beside the rows.
+/// Number of schedules that a search predicts in addition to the rows.
 const SEARCHED: u64 = 256;
 
-/// What beats all rows of the registry, of which `cases` are, by over 3 % at some size and on some of these numbers of
-/// ports; with the ports that it is on. A search goes by what it has done, and not by time: it finds the same again.
+/// Finds schedules that are over 3 % faster than all rows of the registry (`cases`) at some size and with some of
+/// these numbers of ports; returns them with their number of ports. The search ends after a fixed number of
+/// predictions, not after a time, so its results are reproducible.
 ///
 /// # Errors
 /// [`CliError::Usage`].
@@ -32,7 +33,7 @@ pub fn winners(
     for &ports in counts {
         let bounds = hopbine_torus::bounds::Bounds::new(collective, ports, &limits);
         for (size, &bytes) in cases.sizes.iter().enumerate() {
-            // Where the best row is as near the bound there is nothing to be found.
+            // If the best row is near the lower bound, there is nothing to gain.
             if cases.best(size, ports).1 > WORTH * bounds.call(bytes as f64).1 {
                 asked.push((ports, size));
             }
@@ -61,7 +62,7 @@ pub fn winners(
     for Best { schedule, .. } in found.into_iter().flatten() {
         let algorithm = Algorithm::of_schedule(&schedule);
         let is_its = |name: &str| name == algorithm.name;
-        // Rows on other numbers of ports are no more than that.
+        // A row of the registry with another number of ports is not a new schedule.
         let is_row = cases.all.iter().any(|case| is_its(&case.algorithm.name));
         let is_known =
             |(other, ports): &(Algorithm, u32)| is_its(&other.name) && *ports == schedule.ports;

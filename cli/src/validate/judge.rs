@@ -1,4 +1,4 @@
-//! Predictions beside measured times, and what they amount to in groups.
+//! Compares predictions with measured times, individually and in groups.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::measured::cases::Case;
 /// A measured time and its prediction.
 pub struct Judged<'a> {
     pub case: &'a Case,
-    /// Predicted, microseconds.
+    /// The predicted time in microseconds.
     pub us: f64,
     /// Whether the measured time is in the predicted interval.
     is_covered: bool,
 }
 
 impl<'a> Judged<'a> {
-    /// Judges a prediction.
+    /// Compares a prediction with its measured time.
     pub fn new(case: &'a Case, us: f64, intervals: &Intervals) -> Self {
         let [low, high] = intervals.around(case.class(), case.row.shape.n_ranks(), us);
         Judged { case, us, is_covered: (low..=high).contains(&case.row.us) }
@@ -28,17 +28,17 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Times that are judged together.
+/// A group of measured times.
 pub struct Group {
-    /// Collective, algorithm, shape and sizes; `all` where they differ.
+    /// Collective, algorithm, shape and size class; `all` for each that is not fixed.
     pub key: [String; 4],
     pub accuracy: Accuracy,
-    /// The part of the measured times that is in the predicted intervals.
+    /// Fraction of the measured times that are in the predicted intervals.
     pub coverage: f64,
     pub regrets: Option<Regrets>,
 }
 
-/// What is told apart, one after the other: of collective, algorithm, shape, sizes.
+/// The groupings: whether each fixes collective, algorithm, shape and size class.
 const LEVELS: [[bool; 4]; 6] = [
     [false, false, false, false],
     [false, false, true, false],
@@ -48,15 +48,15 @@ const LEVELS: [[bool; 4]; 6] = [
     [true, true, true, true],
 ];
 
-/// All times, and those of each shape, collective, class of sizes and algorithm; with `details` those of each
-/// algorithm by shape and class of sizes, too.
+/// The groups: all times; the times of each shape, collective, size class and algorithm; with `details` also of each
+/// algorithm by shape and size class.
 pub fn groups(judged: &[Judged<'_>], details: bool) -> Vec<Group> {
     let n_levels = LEVELS.len() - usize::from(!details);
     LEVELS[..n_levels].iter().flat_map(|level| groups_of(judged, *level)).collect()
 }
 
 fn groups_of(judged: &[Judged<'_>], level: [bool; 4]) -> Vec<Group> {
-    // In order of the collectives' names, the algorithms' names, the shapes' ranks and the sizes.
+    // Sorted by the collective's name, the algorithm's name, the shape's ranks and the size class.
     let mut groups: BTreeMap<_, Vec<&Judged<'_>>> = BTreeMap::new();
     for one in judged {
         let row = &one.case.row;
@@ -91,7 +91,7 @@ fn groups_of(judged: &[Judged<'_>], level: [bool; 4]) -> Vec<Group> {
     groups.into_iter().map(group).collect()
 }
 
-/// The regret of each cell in which there was a choice: shape, collective, bytes.
+/// The regret of each cell (shape, collective, bytes) with a choice of algorithms.
 fn regrets(judged: &[&Judged<'_>]) -> Vec<f64> {
     let mut cells: BTreeMap<_, Vec<(f64, f64)>> = BTreeMap::new();
     for one in judged {

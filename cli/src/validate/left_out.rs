@@ -1,4 +1,4 @@
-//! Predictions by parameters that were fitted without what they predict.
+//! Cross-validation: predicts each shape by parameters that are fitted to the other shapes.
 
 use hopbine_torus::Shape;
 use hopbine_torus::fit::{ErrorClass, Intervals};
@@ -11,11 +11,11 @@ use crate::measured::cases::{Case, predicted};
 use crate::measured::shapes_of;
 use crate::progress;
 
-/// What is predicted for each shape by a fit to the others, judged by intervals of the errors of these
-/// predictions on the other shapes; and intervals of the errors on all, for shapes that were not measured.
+/// Predicts each shape by a fit to the others. Each prediction is judged by intervals from the errors on the other
+/// shapes. Also returns the intervals from the errors on all shapes, for shapes that were not measured.
 ///
 /// # Errors
-/// [`CliError::Usage`] if there is one shape only, or the others are too few times to fit.
+/// [`CliError::Usage`] if there is only one shape, or if the other shapes have too few times for a fit.
 pub fn leave_out<'a>(
     cases: &[&'a Case],
     machine: &Machine,

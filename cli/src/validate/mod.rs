@@ -1,4 +1,4 @@
-//! `hopbine validate`: predictions against measured times.
+//! `hopbine validate`: compares predictions with measured times.
 
 mod judge;
 mod left_out;
@@ -68,7 +68,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     let (judged, intervals) = if args.leave_out {
         leave_out(&modelled, &machine)?
     } else {
-        // Those of the model's own calibration.
+        // The intervals of the model's own calibration.
         let intervals = tofu_d_intervals();
         let times = modelled.iter().zip(predicted(&modelled, &machine));
         (times.map(|(case, us)| Judged::new(case, us, &intervals)).collect(), intervals)
@@ -81,7 +81,7 @@ pub fn run(args: Args) -> Result<Outcome, CliError> {
     Ok(Outcome::Well)
 }
 
-/// The rows of some software.
+/// The rows measured with the software of a profile.
 fn of_profile(rows: Vec<Row>, profile: Option<ProfileArg>) -> Result<Vec<Row>, CliError> {
     let Some(profile) = profile else { return Ok(rows) };
     let is_ours = profile == ProfileArg::Hopbine;
@@ -161,7 +161,7 @@ fn report(
             ("leave_out", Value::from(leave_out)),
             ("measured", Value::from(n)),
             ("left_out", Value::from(cases.n_left_out())),
-            // Of ln(predicted / measured) over the root of log2 of the number of ranks.
+            // Bounds of ln(predicted / measured), divided by the square root of log2 of the number of ranks.
             ("intervals", ErrorClass::all().map(of_class).collect()),
         ],
         heading: format!("{}: {n} measured times", title(machine, leave_out)),
@@ -171,7 +171,7 @@ fn report(
     }
 }
 
-/// What the interval of a class means.
+/// A note on the interval of a class.
 fn remark(class: ErrorClass, intervals: &Intervals) -> String {
     let of = |ranks| {
         let [low, high] = intervals.around(class, ranks, 1.0);

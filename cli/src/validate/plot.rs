@@ -1,4 +1,4 @@
-//! Predicted against measured times, as a picture.
+//! Picture: predicted against measured times.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::picture::{
     Axis, Canvas, Drawn, FAINT, GRID, INK, Legend, axis_number, colour, log_log, log_range, picture,
 };
 
-/// As high as wide.
+/// Height of the chart in pixels, about its width.
 const CHART: i32 = 720;
-/// Between these ratios of predicted to measured times the picture is shaded.
+/// The band of ratios of predicted to measured times that is shaded.
 const NEAR: [f64; 2] = [0.8, 1.25];
 
 /// Draws a point for each time, coloured by collective, on logarithmic axes.

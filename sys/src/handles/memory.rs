@@ -1,4 +1,4 @@
-//! Memory that one-sided operations may touch.
+//! Registered memory: memory that one-sided operations may access.
 
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::Vcq;
 use super::vcq::Core;
 use crate::{Stadd, UtofuError};
 
-/// What others may do with registered memory.
+/// Access that remote VCQs have to registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Read and write it.
+    /// Remote VCQs may read and write it.
     ReadWrite,
-    /// Read it only.
+    /// Remote VCQs may only read it.
     ReadOnly,
 }
 
@@ -27,9 +27,9 @@ impl Access {
     }
 }
 
-/// Memory registered with a VCQ; taken back on drop.
+/// Memory registered with a VCQ; dropping it deregisters the memory.
 ///
-/// uTofu registers whole pages and shares a registration between ranges within them, counted. So
+/// uTofu registers whole pages. Ranges within the same pages share one registration, which is reference-counted, so
 /// two registrations of one range are both valid until each is dropped.
 #[derive(Debug)]
 pub struct Registration {
@@ -46,11 +46,10 @@ impl Vcq {
     ///
     /// # Safety
     /// Until the registration is dropped:
-    /// * the memory stays valid (not freed, not unmapped), and everyone who learns the STADD may
-    ///   read it and, with [`Access::ReadWrite`], write it at any time: no Rust reference may
-    ///   promise otherwise while a peer can act;
-    /// * the registration is dropped by the thread that drives the VCQ, or while no thread is in a
-    ///   call on it: uTofu serialises nothing on an ordinary VCQ. Keeping both in one owner does it.
+    /// * the memory stays valid (not freed, not unmapped). Every rank that knows the STADD may read it and, with
+    ///   [`Access::ReadWrite`], write it at any time, so no Rust reference may promise otherwise while a peer can act;
+    /// * the registration is dropped by the thread that drives the VCQ, or while no thread is in a call on the VCQ:
+    ///   uTofu serialises nothing on an ordinary VCQ. One owner of both the VCQ and its registrations satisfies this.
     pub unsafe fn register(
         &mut self,
         addr: *mut u8,
@@ -59,13 +58,14 @@ impl Vcq {
     ) -> Result<Registration, UtofuError> {
         let Core { api, hdl } = &*self.core;
         let stadd = api.ask("utofu_reg_mem", |stadd| {
-            // SAFETY: the handle is live, stadd a valid place, and the caller vouches for the memory.
+            // SAFETY: the handle is live, stadd is a valid place for the result, and the caller vouches for the
+            // memory.
             unsafe { (api.utofu_reg_mem)(*hdl, addr.cast(), len, access.flags(), stadd) }
         })?;
         Ok(Registration { core: Arc::clone(&self.core), stadd: Stadd(stadd), len })
     }
 
-    /// Registers memory under a steering tag, so that others can compute its STADD
+    /// Registers memory under a steering tag, so that other ranks can compute its STADD
     /// ([`crate::VcqId::stadd_of_stag`]).
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Vcq {
         stag: u32,
         access: Access,
     ) -> Result<Registration, UtofuError> {
-        // The library does not check this, and a larger tag is another component id's.
+        // The library does not check this, and a larger tag belongs to another component id.
         if stag >= self.caps().num_reserved_stags {
             return Err(UtofuError::new("utofu_reg_mem_with_stag", UTOFU_ERR_INVALID_STAG));
         }
@@ -101,17 +101,17 @@ impl Registration {
         self.stadd
     }
 
-    /// STADD of the byte at `offset`; `len()` itself, the end, is allowed.
+    /// STADD of the byte at `offset`; `offset` may be `len()`, the end of the range.
     ///
     /// # Panics
-    /// If `offset` lies behind the end: a caller's mistake that would name foreign memory.
+    /// If `offset` lies behind the end: the STADD would name memory outside the range.
     #[must_use]
     pub fn at(&self, offset: usize) -> Stadd {
         assert!(offset <= self.len, "offset {offset} in a registration of {} bytes", self.len);
         self.stadd + offset as u64
     }
 
-    /// Registered length in bytes: as asked for, not in whole pages.
+    /// Registered length in bytes: the requested length, not rounded to whole pages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -123,21 +123,21 @@ impl Registration {
         self.len == 0
     }
 
-    /// Takes the registration back and returns the result, which dropping cannot.
+    /// Deregisters the memory and returns the outcome, which `drop` cannot.
     ///
     /// # Errors
-    /// `INVALID_STADD` if the library no longer knows it.
+    /// `INVALID_STADD` if the library does not know the registration any more.
     pub fn release(self) -> Result<(), UtofuError> {
         let mut this = ManuallyDrop::new(self);
         let outcome = this.dereg();
-        // SAFETY: `this` is never used again, so the reference count is given back exactly once.
+        // SAFETY: `this` is never used again, so its reference to the core is dropped exactly once.
         unsafe { core::ptr::drop_in_place(&mut this.core) };
         outcome
     }
 
     fn dereg(&mut self) -> Result<(), UtofuError> {
-        // SAFETY: the handle is live while `core` is; the constructor's contract keeps other
-        // threads out of this VCQ now.
+        // SAFETY: the handle is live while `core` is; the contract of [`Vcq::register`] keeps other threads out of
+        // this VCQ now.
         let code = unsafe { (self.core.api.utofu_dereg_mem)(self.core.hdl, self.stadd.0, 0) };
         self.core.api.check("utofu_dereg_mem", code)
     }
@@ -145,7 +145,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Drop cannot report a failure; `release` does.
+        // `drop` cannot report a failure; `release` does.
         let _ = self.dereg();
     }
 }

@@ -1,12 +1,12 @@
-//! Owned handles: types that enforce the lifetimes and the rules of what uTofu names by numbers.
+//! Owned handles: types that enforce lifetimes and usage rules of the resources that uTofu names by numbers.
 //!
-//! * [`Vcq`] posts one-sided operations and polls their outcome; [`Registration`] is memory that
-//!   such operations may touch. A VCQ lives until its last registration is gone.
+//! * [`Vcq`] posts one-sided operations and polls their outcome; [`Registration`] is memory that these operations may
+//!   access. A VCQ lives until its last registration is dropped.
 //! * [`GateSet`] is a set of barrier gates.
 //!
-//! Nothing here waits, retries or counts credits: a full queue is the value [`PostError::Busy`],
-//! and what to do about it is the caller's policy. Posting itself is `unsafe`, because a number (a
-//! STADD) decides which memory is read and written; see [`Vcq`].
+//! This module does not wait, retry or count credits: a full queue is the value [`PostError::Busy`], and the caller
+//! decides how to react. Posting is `unsafe`, because a number (a STADD) decides which memory is read and written;
+//! see [`Vcq`].
 
 mod flags;
 mod memory;

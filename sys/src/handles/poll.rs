@@ -1,4 +1,4 @@
-//! Polling a VCQ's two queues: completions and notices.
+//! Polling a VCQ's two queues: the TCQ (completions) and the MRQ (notices).
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -7,29 +7,29 @@ use utofu_sys::*;
 use super::Vcq;
 use crate::{Cookie, Stadd, UtofuError, VcqId};
 
-/// A posted operation failed before it left (from the TCQ).
+/// A posted operation that failed before it was sent (from the TCQ).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an operation failed{}: {}", cookie.map_or(String::new(), |c| format!(" (cookie {:#x})", c.0)), error.reason())]
 pub struct CompletionError {
-    /// What the library said.
+    /// The library's error.
     pub error: UtofuError,
-    /// The operation's cookie, if the library told.
+    /// The operation's cookie, if the library returned it.
     pub cookie: Option<Cookie>,
 }
 
-/// An entry of the MRQ that is not a good notice.
+/// An entry of the MRQ that is not a valid notice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoticeError {
-    /// An operation failed on its way or at the target.
+    /// An operation failed in the network or at the target.
     #[error(
         "an operation failed{}: {}",
         peer.map_or(String::new(), |p| format!(" (peer {p})")),
         error.reason()
     )]
     Failed {
-        /// What the library said.
+        /// The library's error.
         error: UtofuError,
-        /// The other side, if the library told.
+        /// The VCQ on the other side, if the library named it.
         peer: Option<VcqId>,
     },
     /// The notice has a type that uTofu 1.0 does not list.
@@ -40,61 +40,60 @@ pub enum NoticeError {
     },
 }
 
-/// One entry of a message receive queue. `peer` is the number of the id that the VCQ on the other
-/// side queries of itself; [`VcqId::from_raw`] asks the library which VCQ that is. `edata` is the byte
-/// given to the post.
+/// One entry of the message receive queue (MRQ). `peer` is the VCQ id on the other side, as that VCQ queries it of
+/// itself; [`VcqId::from_raw`] decodes it. `edata` is the byte that the initiator passed to the post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A put of this VCQ has reached its target's memory.
     LocalPut {
         /// The target.
         peer: utofu_vcq_id_t,
-        /// The post's byte.
+        /// The byte that the post carried.
         edata: u8,
-        /// STADD behind the last byte written.
+        /// STADD just past the last byte written.
         remote_end: Stadd,
     },
-    /// Someone's put has arrived in memory here.
+    /// A put of another VCQ has arrived in this side's memory.
     RemotePut {
         /// The sender.
         peer: utofu_vcq_id_t,
-        /// The post's byte.
+        /// The byte that the post carried.
         edata: u8,
-        /// STADD (of this side's memory) behind the last byte written.
+        /// STADD (of this side's memory) just past the last byte written.
         remote_end: Stadd,
     },
-    /// A get of this VCQ has brought its data.
+    /// The data of a get of this VCQ have arrived.
     LocalGet {
         /// The target.
         peer: utofu_vcq_id_t,
-        /// The post's byte.
+        /// The byte that the post carried.
         edata: u8,
     },
-    /// Someone has fetched data from memory here.
+    /// Another VCQ has read data from this side's memory.
     RemoteGet {
         /// The reader.
         peer: utofu_vcq_id_t,
-        /// The post's byte.
+        /// The byte that the post carried.
         edata: u8,
-        /// STADD (of this side's memory) behind the last byte read.
+        /// STADD (of this side's memory) just past the last byte read.
         remote_end: Stadd,
     },
-    /// An atomic operation of this VCQ is done.
+    /// An atomic operation of this VCQ is complete.
     LocalArmw {
         /// The target.
         peer: utofu_vcq_id_t,
-        /// The post's byte.
+        /// The byte that the post carried.
         edata: u8,
         /// STADD of the word.
         remote: Stadd,
-        /// What the word held before, zero-extended.
+        /// Previous value of the word, zero-extended.
         old: u64,
     },
-    /// Someone has done an atomic operation on memory here.
+    /// Another VCQ has executed an atomic operation on this side's memory.
     RemoteArmw {
-        /// The actor.
+        /// The initiator.
         peer: utofu_vcq_id_t,
-        /// The post's byte.
+        /// The byte that the post carried.
         edata: u8,
         /// STADD (of this side's memory) of the word.
         remote: Stadd,
@@ -102,19 +101,19 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// The id of the VCQ on the other side.
+    /// VCQ id of the other side.
     #[must_use]
     pub fn peer(&self) -> utofu_vcq_id_t {
         self.mark().0
     }
 
-    /// The byte given to the post.
+    /// The byte that the post carried.
     #[must_use]
     pub fn edata(&self) -> u8 {
         self.mark().1
     }
 
-    /// What notices of all kinds say.
+    /// The fields common to notices of all kinds.
     fn mark(&self) -> (utofu_vcq_id_t, u8) {
         match *self {
             Notice::LocalPut { peer, edata, .. }
@@ -132,7 +131,7 @@ impl Notice {
             return Err(NoticeError::UnknownKind { raw: n.notice_type });
         }
         let peer = n.vcq_id;
-        // Posts take a byte, the width that the capabilities state, so this loses nothing.
+        // Posts take one byte, the width that the capabilities state, so the cast loses nothing.
         let edata = n.edata as u8;
         let remote = Stadd(n.rmt_stadd);
         Ok(match kind {
@@ -146,16 +145,15 @@ impl Notice {
     }
 }
 
-/// Stands for a cookie that the library has not written: no caller has this address by accident.
+/// Its address marks a cookie that the library has not written; no caller's cookie has this address by accident.
 static UNTOUCHED: u8 = 0;
 
-/// Stands for a VCQ id that the library has not written: no VCQ has this number.
+/// Marks a VCQ id that the library has not written; no VCQ has this number.
 const NO_PEER: u64 = u64::MAX;
 
 impl Vcq {
-    /// Takes the oldest noticed completion; None if there is none now. Also gives back the queue
-    /// entries of finished operations that asked for no notice, so it must be called now and then
-    /// in any case.
+    /// Takes the oldest completion; None if the queue is empty. Also frees the transmit queue entries of finished
+    /// operations that requested no notice, so it must be called from time to time in any case.
     ///
     /// # Errors
     /// [`CompletionError`]: the operation with that cookie was not executed.
@@ -178,17 +176,17 @@ impl Vcq {
         }
     }
 
-    /// Takes the oldest notice; None if there is none now.
+    /// Takes the oldest notice; None if the queue is empty.
     ///
     /// # Errors
-    /// [`NoticeError`]: an operation failed, or the notice makes no sense.
+    /// [`NoticeError`]: an operation failed, or the notice has an unknown type.
     pub fn poll_mrq(&mut self) -> Result<Option<Notice>, NoticeError> {
         let mut n = utofu_mrq_notice { vcq_id: NO_PEER, ..Default::default() };
         // SAFETY: the handle is live and n is a valid place for the result.
         let code = unsafe { (self.core.api.utofu_poll_mrq)(self.core.hdl, 0, &mut n) };
         match code {
             UTOFU_SUCCESS => {
-                // The library has seen the entry; the caller reads the operation's data after it.
+                // Orders the caller's reads of the operation's data after the library's read of the queue entry.
                 fence(Ordering::Acquire);
                 Notice::read(&n).map(Some)
             }

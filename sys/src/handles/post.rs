@@ -1,4 +1,4 @@
-//! Posting one-sided operations. The contract common to all is at [`Vcq`].
+//! Posting one-sided operations. [`Vcq`] states the contract common to all of them.
 
 use core::ffi::{c_int, c_ulong, c_void};
 use core::sync::atomic::{Ordering, fence};
@@ -14,40 +14,40 @@ pub enum PostError {
     /// The transmit queue has no room: poll the TCQ, then try again. Nothing was posted.
     #[error("the transmit queue is full; poll the TCQ, then post again")]
     Busy,
-    /// The operation is longer than the TNI can do in one. Nothing was posted.
+    /// The operation is longer than the TNI supports in one descriptor. Nothing was posted.
     #[error(
         "{length} bytes in one operation, but the TNI can do at most {max}; cut it into pieces"
     )]
     TooLong {
         /// Length asked for, in bytes.
         length: usize,
-        /// Most bytes possible.
+        /// Largest length possible, in bytes.
         max: usize,
     },
-    /// The library refused it.
+    /// The library refused the operation.
     #[error(transparent)]
     Refused(#[from] UtofuError),
 }
 
-/// What a put or get moves: `length` bytes between local and remote memory.
+/// The bytes that a put or get moves between local and remote memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Local bytes.
+    /// STADD of the local bytes.
     pub local: Stadd,
-    /// Remote bytes.
+    /// STADD of the remote bytes.
     pub remote: Stadd,
-    /// How many.
+    /// Length in bytes.
     pub length: usize,
 }
 
-/// An operation's byte, flags and cookie: its notices give them back.
+/// The byte, flags and cookie of an operation. Its notices return the byte, its completion the cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The byte in the MRQ notices of both sides.
     pub edata: u8,
-    /// Its notices, and how it travels.
+    /// Notices of the operation, and options of its transfer.
     pub flags: PostFlags,
-    /// Comes back from [`Vcq::poll_tcq`] if [`PostFlags::TCQ`] is set.
+    /// Returned by [`Vcq::poll_tcq`] if [`PostFlags::TCQ`] is set.
     pub cookie: Cookie,
 }
 
@@ -61,7 +61,7 @@ impl Mark {
     }
 
     pub(super) fn cookie(&self) -> *mut c_void {
-        // The library hands the cookie back and never follows it.
+        // The library returns the cookie and never dereferences it.
         core::ptr::without_provenance_mut(self.cookie.0)
     }
 }
@@ -74,19 +74,18 @@ pub(super) fn posted(api: &Api, call: &'static str, code: c_int) -> Result<(), P
     }
 }
 
-/// Checks a length, which the library itself lets overflow into neighbouring descriptor fields.
+/// Checks a length: the library lets a length that is too large overflow into neighbouring descriptor fields.
 pub(super) fn fits(length: usize, max: usize) -> Result<(), PostError> {
     if length <= max { Ok(()) } else { Err(PostError::TooLong { length, max }) }
 }
 
-/// Orders everything that this thread has read or written before a post: the device reads memory, and
-/// peers act, as soon as the operation is posted. An instruction on processors that reorder (A64FX),
-/// none on x86.
+/// Orders everything that this thread has read or written before a post: as soon as the operation is posted, the
+/// device reads memory and peers react. One instruction on processors that reorder (A64FX), none on x86.
 pub(super) fn before_post() {
     fence(Ordering::Release);
 }
 
-/// Posts by a function of the table. All take the queue first, and last what a mark says.
+/// Posts by a function of the table. All these functions take the queue first and the fields of the mark last.
 macro_rules! post {
     ($vcq:ident, $call:ident($($arg:expr),*), $mark:ident) => {{
         before_post();
@@ -98,7 +97,7 @@ macro_rules! post {
 }
 
 impl Vcq {
-    /// Writes local memory to the target's.
+    /// Writes local memory to the target's memory.
     ///
     /// # Errors
     /// [`PostError`]; in every case nothing was posted.
@@ -126,8 +125,7 @@ impl Vcq {
         }
     }
 
-    /// Writes a few bytes that travel in the descriptor. `data` may be reused at once and needs no
-    /// registration.
+    /// Writes a few bytes that the descriptor carries. `data` may be reused at once and needs no registration.
     ///
     /// # Errors
     /// [`PostError`]; in every case nothing was posted.
@@ -142,8 +140,8 @@ impl Vcq {
         mark: Mark,
     ) -> Result<(), PostError> {
         fits(data.len(), self.caps().max_piggyback_size)?;
-        // SAFETY: the handle is live; data is only read, during the call (the C prototype merely
-        // lacks the const); the caller vouches for the remote memory.
+        // SAFETY: the handle is live; data is only read, during the call (the C prototype lacks the const); the
+        // caller vouches for the remote memory.
         unsafe {
             post!(
                 self,
@@ -158,7 +156,7 @@ impl Vcq {
         }
     }
 
-    /// Writes the eight bytes of a value, in one queue entry.
+    /// Writes the eight bytes of a value; takes one queue entry.
     ///
     /// # Errors
     /// [`PostError`]; in every case nothing was posted.
@@ -176,20 +174,20 @@ impl Vcq {
         unsafe { post!(self, utofu_put_piggyback8(to.raw(), value, remote.0, 8), mark) }
     }
 
-    /// Occupies a queue entry and moves nothing. MRQ flags have no effect.
+    /// Occupies a queue entry and moves no data. MRQ flags have no effect.
     ///
     /// # Errors
     /// [`PostError::Busy`].
     pub fn nop(&mut self, flags: PostFlags, cookie: Cookie) -> Result<(), PostError> {
         let mark = Mark { edata: 0, flags, cookie };
-        // SAFETY: the handle is live, and no memory is touched.
+        // SAFETY: the handle is live, and the operation accesses no memory.
         posted(&self.core.api, "utofu_nop", unsafe {
             (self.core.api.utofu_nop)(self.core.hdl, mark.flags(), mark.cookie())
         })
     }
 }
 
-/// Makes the atomic operations, which differ in what they do with a word of the target.
+/// Makes the atomic operations, which differ in the operation on the target's word.
 macro_rules! atomics {
     ($($(#[doc = $doc:literal])+ $name:ident = $call:ident($($arg:ident: $ty:ty => $value:expr),+);)+) => {
         impl Vcq {$(
@@ -199,7 +197,8 @@ macro_rules! atomics {
             /// [`PostError`]; in every case nothing was posted.
             ///
             /// # Safety
-            /// See [`Vcq`], for the remote bytes; atomic operations of several VCQs on them are no conflict.
+            /// See [`Vcq`], for the remote bytes. Atomic operations of several VCQs on the same bytes do not
+            /// conflict.
             pub unsafe fn $name(
                 &mut self,
                 to: VcqId,
@@ -215,13 +214,12 @@ macro_rules! atomics {
 }
 
 atomics! {
-    /// Atomic operation on eight bytes of the target, aligned to eight.
+    /// Atomic operation on eight bytes of the target, aligned to eight bytes.
     armw8 = utofu_armw8(op: ArmwOp => op.code(), value: u64 => value);
-    /// Atomic operation on four bytes of the target, aligned to four.
+    /// Atomic operation on four bytes of the target, aligned to four bytes.
     armw4 = utofu_armw4(op: ArmwOp => op.code(), value: u32 => value);
-    /// Stores `new` in eight bytes of the target if they hold `old`; the local notice says what was
-    /// there.
+    /// Stores `new` in eight bytes of the target if they hold `old`; the local notice returns their previous value.
     cswap8 = utofu_cswap8(old: u64 => old, new: u64 => new);
-    /// As [`Vcq::cswap8`], on four bytes aligned to four.
+    /// As [`Vcq::cswap8`], on four bytes, aligned to four bytes.
     cswap4 = utofu_cswap4(old: u32 => old, new: u32 => new);
 }

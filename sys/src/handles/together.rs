@@ -1,66 +1,66 @@
-//! Puts that are posted together: prepared one behind the other, and handed to the queue by one
-//! call, so that a device is told once of all of them.
+//! Batched puts: their descriptors are prepared one after the other and posted by one call, so that the device is
+//! notified once for all of them.
 
 use super::post::{before_post, fits, posted};
 use super::vcq::MOST_TOGETHER;
 use super::{Mark, PostError, Transfer, Vcq};
 use crate::{Stadd, VcqId};
 
-/// Where the bytes of a put come from.
+/// Source of a put's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Registered memory.
     Registered(Stadd),
-    /// The first bytes of these, which travel in the descriptor.
+    /// The first bytes of this array, which the descriptor carries.
     Inline([u8; 32]),
-    /// Those of a value, which travel in a descriptor of one queue entry: 8 of them.
+    /// The 8 bytes of this value, in a descriptor that takes one queue entry.
     Word(u64),
 }
 
-/// A put that is posted with others.
+/// A put of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put {
     /// The target.
     pub to: VcqId,
-    /// What is put.
+    /// Source of the bytes.
     pub source: Source,
-    /// Remote bytes.
+    /// STADD of the remote bytes.
     pub remote: Stadd,
-    /// How many.
+    /// Length in bytes.
     pub length: usize,
-    /// What it carries. The cookie of the first is that of all.
+    /// Its byte, flags and cookie. The whole batch has the cookie of its first put.
     pub mark: Mark,
 }
 
 impl Vcq {
-    /// Posts up to [`MOST_TOGETHER`] puts with one call: all, or none. Each gives the notices that
-    /// it asks for. A single put is posted without being prepared.
+    /// Posts up to [`MOST_TOGETHER`] puts with one call: all or none. Each put gives the notices that it requests. A
+    /// single put is posted directly, without a prepared descriptor.
     ///
     /// # Errors
     /// [`PostError`]; in every case nothing was posted.
     ///
     /// # Panics
-    /// If there are more.
+    /// If there are more than [`MOST_TOGETHER`] puts.
     ///
     /// # Safety
-    /// See [`Vcq`], for each of them.
+    /// See [`Vcq`], for each put.
     pub unsafe fn put_together(&mut self, puts: &[Put]) -> Result<(), PostError> {
         assert!(puts.len() <= MOST_TOGETHER, "{} puts together", puts.len());
         let first = match puts {
             [] => return Ok(()),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise, passed on.
             [put] => return unsafe { self.put_alone(put) },
             [first, ..] => first,
         };
         let mut used = 0;
         for put in puts {
-            // SAFETY: the caller's promise; each descriptor before this one took its room at most.
+            // SAFETY: the caller's promise; each earlier descriptor took at most its share of the room.
             used += unsafe { self.prepare(put, used) }?;
         }
         before_post();
         let desc = self.descriptors.as_mut_ptr().cast();
-        // SAFETY: the handle is live, and `used` bytes of descriptors were prepared for it; the
-        // caller vouches for the memory on both sides.
+        // SAFETY: the handle is live, and `used` bytes of descriptors were prepared for it; the caller vouches for
+        // the memory on both sides.
         posted(&self.core.api, "utofu_post_toq", unsafe {
             (self.core.api.utofu_post_toq)(self.core.hdl, desc, used, first.mark.cookie())
         })
@@ -70,7 +70,7 @@ impl Vcq {
     /// See [`Vcq`].
     unsafe fn put_alone(&mut self, put: &Put) -> Result<(), PostError> {
         let &Put { to, remote, length, mark, .. } = put;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, passed on.
         unsafe {
             match put.source {
                 Source::Registered(local) => self.put(to, Transfer { local, remote, length }, mark),
@@ -83,22 +83,21 @@ impl Vcq {
         }
     }
 
-    /// Prepares a put `at` bytes behind the start of the descriptors; returns its descriptor's
-    /// bytes.
+    /// Prepares the descriptor of a put, `at` bytes behind the start of the descriptors; returns its size in bytes.
     ///
     /// # Safety
     /// There is room for a descriptor at `at`.
     unsafe fn prepare(&mut self, put: &Put, at: usize) -> Result<usize, PostError> {
         let &Put { to, ref source, remote, length, mark } = put;
         let mut size = 0;
-        // SAFETY: within the descriptors.
+        // SAFETY: `at` lies within the descriptors, by the caller's promise.
         let desc = unsafe { self.descriptors.as_mut_ptr().cast::<u8>().add(at).cast() };
         let (api, hdl, caps) = (self.core.api, self.core.hdl, &self.caps);
         let (edata, flags) = (mark.edata(), mark.flags());
         macro_rules! prepared {
             ($call:ident, $source:expr, $length:expr) => {
-                // SAFETY: the handle is live; there is room for the descriptor, by the caller's
-                // promise. Inline bytes are copied into it.
+                // SAFETY: the handle is live; there is room for the descriptor, by the caller's promise. Inline bytes
+                // are copied into the descriptor.
                 (stringify!($call), unsafe {
                     (api.$call)(
                         hdl,
@@ -126,7 +125,7 @@ impl Vcq {
             Source::Word(value) => prepared!(utofu_prepare_put_piggyback8, value, 8),
         };
         posted(&api, call, code)?;
-        // What it wrote has its place, whatever it says.
+        // A descriptor takes at most `max_toq_desc_size` bytes, even if the library reports more.
         Ok(size.min(caps.max_toq_desc_size))
     }
 }

@@ -1,4 +1,4 @@
-//! Barrier gates: synchronisation and small reductions done by the network.
+//! Barrier gates: synchronisation and small reductions in the network hardware.
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_uint};
@@ -9,26 +9,26 @@ use utofu_sys::*;
 
 use crate::{Api, Tni, UtofuError};
 
-/// System-wide name of a barrier gate.
+/// System-wide identifier of a barrier gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GateId(pub utofu_vbg_id_t);
 
-/// How one gate is connected; None is not connected.
+/// Connections of one gate; None means not connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GateLink {
-    /// Gate of this set that it waits for.
+    /// Gate of this set whose signal the gate waits for.
     pub from_local: Option<GateId>,
-    /// Another rank's gate that it waits for.
+    /// Gate of another rank whose signal the gate waits for.
     pub from_remote: Option<GateId>,
-    /// Gate of this set that it signals.
+    /// Gate of this set that the gate signals.
     pub to_local: Option<GateId>,
-    /// Another rank's gate that it signals.
+    /// Gate of another rank that the gate signals.
     pub to_remote: Option<GateId>,
-    /// Path coordinates a, b, c towards `to_remote`; None is the default path.
+    /// Path coordinates a, b, c towards `to_remote`; None selects the default path.
     pub path: Option<[u8; 3]>,
 }
 
-/// The elements in memory that the library may write to.
+/// Copies the elements to memory that the library may write to.
 fn copied<'a, T: Copy>(copy: &'a mut Vec<T>, data: &[T]) -> &'a mut Vec<T> {
     copy.clear();
     copy.extend_from_slice(data);
@@ -46,7 +46,7 @@ pub enum ReduceOp {
     Xor,
     /// Unsigned maximum.
     Max,
-    /// Pairs (value, location): the largest value, at ties the smallest location.
+    /// Pairs (value, location): the largest value; the smallest location among equal values.
     MaxLoc,
     /// Sum modulo 2^64.
     Sum,
@@ -64,7 +64,7 @@ impl ReduceOp {
         }
     }
 
-    /// The bit of [`BarrierCaps::reduce_ops`](crate::BarrierCaps) that says whether a TNI has it.
+    /// The bit of [`BarrierCaps::reduce_ops`](crate::BarrierCaps) that is set if a TNI supports the operator.
     pub const fn capability(self) -> u64 {
         match self {
             ReduceOp::And => UTOFU_BARRIER_CAP_REDUCE_OP_BAND,
@@ -80,49 +80,49 @@ impl ReduceOp {
 /// Why a gate operation was not started or not finished.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
-    /// An operation is in flight: poll it to its end first. Nothing was started.
+    /// An operation is in flight and must first be polled until it completes. Nothing was started.
     #[error("the gates are busy with a {0}; poll it to its end first")]
     Busy(Operation),
-    /// The poll is for another operation than the one in flight, and would crash the library.
+    /// The poll is for another operation than the one in flight; it would crash the library.
     #[error("a {polled} was polled, but {}", InFlight(*running))]
     NotRunning {
-        /// What was polled.
+        /// The operation that was polled.
         polled: Operation,
-        /// What is in flight.
+        /// The operation in flight.
         running: Option<Operation>,
     },
-    /// The TNI cannot reduce so many elements at once. Nothing was started.
+    /// The TNI cannot reduce this number of elements in one operation. Nothing was started.
     #[error("a {operation}, but the TNI can do at most {max} elements")]
     TooMany {
-        /// The operation.
+        /// The refused operation.
         operation: Operation,
-        /// Most elements possible.
+        /// Largest number of elements.
         max: usize,
     },
-    /// The result of the operation in flight does not fit; it can be polled again.
+    /// The caller's buffer is too short for the result of the operation in flight, which can be polled again.
     #[error("room for {room} elements, but a {running} is in flight")]
     ShortResult {
-        /// What is in flight.
+        /// The operation in flight.
         running: Operation,
-        /// Elements that the caller has room for.
+        /// Elements that fit in the caller's buffer.
         room: usize,
     },
     /// The ranks started different operations; the gates can be used again.
     #[error("the ranks of this gate set started different operations")]
     Mismatch,
-    /// The library refused or failed.
+    /// The library's error.
     #[error(transparent)]
     Utofu(#[from] UtofuError),
 }
 
-/// An operation of gates.
+/// An operation of a gate set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Synchronisation without data.
     Barrier,
-    /// Reduction of this many `u64`.
+    /// Reduction of this number of `u64` elements.
     Uint64(usize),
-    /// Reduction of this many `f64`.
+    /// Reduction of this number of `f64` elements.
     Double(usize),
 }
 
@@ -147,8 +147,8 @@ impl fmt::Display for InFlight {
     }
 }
 
-/// A start/end gate and its relay gates on one TNI. May move to another thread; freed on drop, unless an
-/// operation is in flight: signals of other ranks may still come, and would reach whoever has the gates next.
+/// A start/end gate and its relay gates on one TNI. May move to another thread. Dropping it frees the gates, unless
+/// an operation is in flight: signals of other ranks may still arrive and would reach the next owner of the gates.
 #[derive(Debug)]
 pub struct GateSet {
     api: Api,
@@ -156,7 +156,8 @@ pub struct GateSet {
     max_uint64: usize,
     max_double: usize,
     running: Option<Operation>,
-    /// Copies of what is reduced, since the interface may write to it; with room for the most.
+    /// Copies of the elements to reduce, since the library may write to its input; their capacity is the TNI's
+    /// maximum.
     words: Vec<u64>,
     doubles: Vec<f64>,
     not_sync: PhantomData<Cell<()>>,
@@ -166,11 +167,11 @@ impl GateSet {
     /// Allocates one start/end gate, element 0, and `n - 1` relay gates.
     ///
     /// # Errors
-    /// `INVALID_TNI_ID`, `INVALID_NUMBER` (n = 0), `FULL` (then nothing is taken).
+    /// `INVALID_TNI_ID`, `INVALID_NUMBER` (n = 0), `FULL` (then no gate is allocated).
     pub fn alloc(api: Api, tni: Tni, n: usize) -> Result<GateSet, UtofuError> {
         let caps = api.barrier_caps(tni)?;
         let mut ids = vec![UTOFU_VBG_ID_NULL; n];
-        // Sets may be in the hands of different threads, and share a TNI all the same.
+        // Different threads may own gate sets of the same TNI.
         let flags = UTOFU_VBG_FLAG_THREAD_SAFE;
         // SAFETY: ids has room for the n results.
         let code = unsafe { (api.utofu_alloc_vbg)(tni, n, flags, ids.as_mut_ptr()) };
@@ -187,17 +188,17 @@ impl GateSet {
         })
     }
 
-    /// The gates' names, to be told to the ranks they are connected with.
+    /// The gates' ids, to be sent to the ranks with connected gates.
     #[must_use]
     pub fn ids(&self) -> Vec<GateId> {
         self.ids.iter().copied().map(GateId).collect()
     }
 
-    /// Connects gate `i` as `links[i]` says, for the first `links.len()` gates. All ranks must have
-    /// connected theirs before anyone starts an operation.
+    /// Connects gate `i` according to `links[i]`, for the first `links.len()` gates. All ranks must have connected
+    /// their gates before any rank starts an operation.
     ///
     /// # Errors
-    /// `INVALID_NUMBER` if there are more links than gates; what the library returns.
+    /// `INVALID_NUMBER` if there are more links than gates; otherwise the library's code.
     pub fn connect(&mut self, links: &[GateLink]) -> Result<(), UtofuError> {
         const CALL: &str = "utofu_set_vbg";
         if links.len() > self.ids.len() {
@@ -216,7 +217,7 @@ impl GateSet {
                 dst_path_coords: l.path.unwrap_or([UTOFU_PATH_COORD_NULL; 3]),
             })
             .collect();
-        // SAFETY: settings has as many elements as are announced.
+        // SAFETY: settings has the stated number of elements.
         let code = unsafe { (self.api.utofu_set_vbg)(settings.as_mut_ptr(), settings.len()) };
         self.api.check(CALL, code)
     }
@@ -224,7 +225,7 @@ impl GateSet {
     /// Starts a barrier.
     ///
     /// # Errors
-    /// [`GateError::Busy`]; what the library returns.
+    /// [`GateError::Busy`], or the library's error.
     pub fn barrier(&mut self) -> Result<(), GateError> {
         self.free_to(Operation::Barrier, usize::MAX, 0)?;
         // SAFETY: the gate is allocated.
@@ -232,30 +233,30 @@ impl GateSet {
         self.started("utofu_barrier", code, Operation::Barrier)
     }
 
-    /// Starts a reduction of `data`, of the same length on all ranks.
+    /// Starts a reduction of `data`, whose length must be the same on all ranks.
     ///
     /// # Errors
-    /// [`GateError::Busy`], [`GateError::TooMany`]; what the library returns.
+    /// [`GateError::Busy`], [`GateError::TooMany`], or the library's error.
     pub fn reduce_u64(&mut self, op: ReduceOp, data: &[u64]) -> Result<(), GateError> {
         let what = Operation::Uint64(data.len());
         self.free_to(what, self.max_uint64, data.len())?;
         let copy = copied(&mut self.words, data);
-        // SAFETY: the gate is allocated and copy has as many elements as are announced.
+        // SAFETY: the gate is allocated and copy has the stated number of elements.
         let code = unsafe {
             (self.api.utofu_reduce_uint64)(self.ids[0], op.code(), copy.as_mut_ptr(), copy.len(), 0)
         };
         self.started("utofu_reduce_uint64", code, what)
     }
 
-    /// Starts a sum of doubles that does not depend on the order of the ranks (BFPSUM).
+    /// Starts a sum of doubles whose result does not depend on the order of the ranks (BFPSUM).
     ///
     /// # Errors
-    /// [`GateError::Busy`], [`GateError::TooMany`]; what the library returns.
+    /// [`GateError::Busy`], [`GateError::TooMany`], or the library's error.
     pub fn sum_f64(&mut self, data: &[f64]) -> Result<(), GateError> {
         let what = Operation::Double(data.len());
         self.free_to(what, self.max_double, data.len())?;
         let copy = copied(&mut self.doubles, data);
-        // SAFETY: the gate is allocated and copy has as many elements as are announced.
+        // SAFETY: the gate is allocated and copy has the stated number of elements.
         let code = unsafe {
             (self.api.utofu_reduce_double)(
                 self.ids[0],
@@ -268,22 +269,21 @@ impl GateSet {
         self.started("utofu_reduce_double", code, what)
     }
 
-    /// Whether the barrier is over.
+    /// Whether the barrier has completed.
     ///
     /// # Errors
-    /// [`GateError::NotRunning`], [`GateError::Mismatch`]; what the library returns.
+    /// [`GateError::NotRunning`], [`GateError::Mismatch`], or the library's error.
     pub fn poll_barrier(&mut self) -> Result<bool, GateError> {
         self.ready_for(Operation::Barrier)?;
-        // SAFETY: the gate is allocated and a barrier is what it is busy with.
+        // SAFETY: the gate is allocated and a barrier is in flight on it.
         let code = unsafe { (self.api.utofu_poll_barrier)(self.ids[0], 0) };
         self.finished("utofu_poll_barrier", code)
     }
 
-    /// Whether the reduction is over; writes the result to the first elements of `out` when it is.
+    /// Whether the reduction has completed; if so, writes the result to the first elements of `out`.
     ///
     /// # Errors
-    /// [`GateError::NotRunning`], [`GateError::ShortResult`],
-    /// [`GateError::Mismatch`]; what the library returns.
+    /// [`GateError::NotRunning`], [`GateError::ShortResult`], [`GateError::Mismatch`], or the library's error.
     pub fn poll_reduce_u64(&mut self, out: &mut [u64]) -> Result<bool, GateError> {
         self.ready_for(Operation::Uint64(out.len()))?;
         // SAFETY: a reduction of u64 is in flight and out has room for its elements.
@@ -291,7 +291,7 @@ impl GateSet {
         self.finished("utofu_poll_reduce_uint64", code)
     }
 
-    /// Whether the sum is over; writes the result to the first elements of `out` when it is.
+    /// Whether the sum has completed; if so, writes the result to the first elements of `out`.
     ///
     /// # Errors
     /// As [`GateSet::poll_reduce_u64`].
@@ -312,7 +312,8 @@ impl GateSet {
         Ok(())
     }
 
-    /// Whether what is in flight may be polled as `polled`, which says for how many elements there is room.
+    /// Checks that `polled` is the kind of the operation in flight and that its number of elements suffices for the
+    /// result.
     fn ready_for(&self, polled: Operation) -> Result<(), GateError> {
         use Operation::{Barrier, Double, Uint64};
         match (self.running, polled) {
@@ -349,8 +350,7 @@ impl Drop for GateSet {
         if self.running.is_some() {
             return;
         }
-        // SAFETY: these are the gates of one allocation, freed once. A failure cannot be reported
-        // from here.
+        // SAFETY: these are the gates of one allocation, freed once. A failure cannot be reported from here.
         let _ = unsafe { (self.api.utofu_free_vbg)(self.ids.as_mut_ptr(), self.ids.len()) };
     }
 }

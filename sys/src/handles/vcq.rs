@@ -1,4 +1,4 @@
-//! A virtual control queue: creation, identity and end.
+//! A virtual control queue (VCQ): creation, identity, release.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -9,10 +9,10 @@ use utofu_sys::*;
 use super::VcqFlags;
 use crate::{Api, OnesidedCaps, Tni, UtofuError, VcqId};
 
-/// Most puts that are posted together.
+/// Largest number of puts in one batch.
 pub const MOST_TOGETHER: usize = 32;
 
-/// The queue itself, shared by the [`Vcq`] and its registrations; freed with the last of them.
+/// The queue itself, shared by the [`Vcq`] and its registrations; freed when the last of them is dropped.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) api: Api,
@@ -21,32 +21,31 @@ pub(super) struct Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: the handle was created by this API and nobody else frees it. A failure cannot be
-        // reported from here and leaves nothing to be done about.
+        // SAFETY: the handle was created by this API and nothing else frees it. A failure cannot be reported from
+        // here, and no remedy exists.
         let _ = unsafe { (self.api.utofu_free_vcq)(self.hdl) };
     }
 }
 
-/// A virtual control queue: the place to post one-sided operations and to learn their outcome.
+/// A virtual control queue (VCQ): posts one-sided operations and reports their outcome.
 ///
-/// It may move to another thread but not be used from two at once: whatever touches the queues
-/// takes `&mut self`. Dropping it frees the VCQ, after its last [`super::Registration`].
+/// A VCQ may move to another thread but must not be used by two threads at once: every method that accesses the
+/// queues takes `&mut self`. Dropping it frees the VCQ after its last [`super::Registration`].
 ///
-/// # What posting promises and demands
-/// Every post returns [`super::PostError::Busy`] when the transmit queue has no room. Room comes
-/// back by [`Vcq::poll_tcq`] only, also for operations that asked for no notice.
+/// # Contract of posting
+/// Every post returns [`super::PostError::Busy`] when the transmit queue has no room. Only [`Vcq::poll_tcq`] frees
+/// room, also for operations that requested no notice.
 ///
-/// A post is `unsafe`: until the operation's last notice, the local bytes must lie in a live
-/// registration of this VCQ's CQ and the remote bytes in a live registration of the target's CQ;
-/// nobody may write bytes that are read, nor touch bytes that are written, and no Rust reference
-/// may promise otherwise.
+/// A post is `unsafe`. Until the operation's last notice, the local bytes must lie in a live registration of this
+/// VCQ's CQ and the remote bytes in a live registration of the target's CQ. During this time nobody may write bytes
+/// that the operation reads, nor access bytes that it writes, and no Rust reference may promise otherwise.
 #[derive(Debug)]
 pub struct Vcq {
     pub(super) core: Arc<Core>,
     id: VcqId,
     tni: Tni,
     pub(super) caps: OnesidedCaps,
-    /// Room for the descriptors of puts that are posted together, in words.
+    /// Buffer for the descriptors of batched puts, in words of 8 bytes.
     pub(super) descriptors: Box<[u64]>,
     not_sync: PhantomData<Cell<()>>,
 }
@@ -64,11 +63,11 @@ impl Vcq {
         Vcq::own(Core { api, hdl }, tni)
     }
 
-    /// Creates the VCQ that has this component id, whose [`VcqId`] others can compute.
+    /// Creates the VCQ with this component id; other ranks can compute its [`VcqId`].
     ///
     /// # Errors
-    /// `INVALID_TNI_ID`, `INVALID_CMP_ID`, `NOT_SUPPORTED` (with `EXCLUSIVE`), `USED` (also if a
-    /// VCQ without a component id took the place).
+    /// `INVALID_TNI_ID`, `INVALID_CMP_ID`, `NOT_SUPPORTED` (with `EXCLUSIVE`), `USED` (also if a VCQ without a
+    /// component id occupies the place).
     pub fn create_with_cmp_id(
         api: Api,
         tni: Tni,
@@ -106,13 +105,13 @@ impl Vcq {
         self.core.api
     }
 
-    /// The name under which others reach this VCQ; carries no path.
+    /// The id by which other ranks address this VCQ; carries no path.
     #[must_use]
     pub fn id(&self) -> VcqId {
         self.id
     }
 
-    /// The TNI it is on.
+    /// The TNI of this VCQ.
     #[must_use]
     pub fn tni(&self) -> Tni {
         self.tni
@@ -124,10 +123,10 @@ impl Vcq {
         &self.caps
     }
 
-    /// Posted entries that [`Vcq::poll_tcq`] has not passed yet.
+    /// Number of posted entries that [`Vcq::poll_tcq`] has not processed yet.
     ///
     /// # Errors
-    /// What the library returns.
+    /// The library's code.
     pub fn unread_tcq(&mut self) -> Result<usize, UtofuError> {
         let Core { api, hdl } = &*self.core;
         // SAFETY: the handle is live and n is a valid place for the result.

@@ -1,4 +1,4 @@
-//! From a plan to arrows: which there are, and how they run without hiding one another.
+//! Converts the exchanges of a plan to arrows that do not hide one another.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::curve::{Curve, Point};
 use super::layout::{Layout, NODE};
 use crate::plan::Subject;
 
-/// Which way data flow between the rank and a peer.
+/// Direction of the data between the rank and a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flow {
     Both,
@@ -17,7 +17,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// The name in the picture's data attributes.
+    /// Name of the direction in the picture's data attributes.
     pub fn name(self) -> &'static str {
         match self {
             Flow::Both => "both",
@@ -27,7 +27,7 @@ impl Flow {
     }
 }
 
-/// All steps in which a lane exchanges with one peer in one way.
+/// All steps in which a lane exchanges with one peer in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     pub lane: usize,
@@ -36,8 +36,8 @@ pub struct Exchange {
     pub steps: Vec<usize>,
 }
 
-/// An exchange with the curves that show it: from the rank to the peer, in several pieces
-/// where it leaves the picture on one side and returns on the other.
+/// An exchange with its curve from the rank to the peer. A curve that leaves the picture on one side and returns on
+/// the other has several pieces.
 pub struct Arrow {
     pub exchange: Exchange,
     pub pieces: Vec<Curve>,
@@ -66,14 +66,14 @@ pub fn exchanges(subject: &Subject) -> Vec<Exchange> {
         .collect()
 }
 
-/// The most exchanges with one peer.
+/// The largest number of exchanges with one peer.
 pub fn largest_bundle(exchanges: &[Exchange]) -> usize {
     let mut counts: BTreeMap<Rank, usize> = BTreeMap::new();
     exchanges.iter().for_each(|exchange| *counts.entry(exchange.peer).or_default() += 1);
     counts.into_values().max().unwrap_or(0)
 }
 
-/// Step numbers in a few characters: `0 3-5`.
+/// Formats step numbers compactly: `0 3-5`.
 pub fn step_label(steps: &[usize]) -> String {
     let runs = steps.chunk_by(|a, b| a + 1 == *b);
     let texts = runs.map(|run| match run {
@@ -85,24 +85,24 @@ pub fn step_label(steps: &[usize]) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// Largest distance between neighbouring arrows at their middles.
+/// Largest distance between the middles of neighbouring arrows.
 const LANE: f64 = 15.0;
 
-/// How far beyond the border an arrow is drawn that leaves there.
+/// Distance beyond the border at which an arrow that leaves the picture ends.
 const BEYOND: f64 = 92.0;
 
 /// The arrows of a plan.
 pub fn arrows(subject: &Subject, layout: &Layout, exchanges: Vec<Exchange>) -> Vec<Arrow> {
     let (shape, map) = (&subject.schedule.shape, &subject.schedule.map);
     let here = layout.components(map.coord_of(shape, subject.plan.rank));
-    // Bundles: all exchanges with one displacement.
+    // A bundle consists of all exchanges with the same displacement.
     let mut bundles: BTreeMap<Vec<i64>, Vec<Exchange>> = BTreeMap::new();
     for exchange in exchanges {
         let there = layout.components(map.coord_of(shape, exchange.peer));
         let by = (0..here.len()).map(|k| layout.offset(k, here[k], there[k])).collect();
         bundles.entry(by).or_default().push(exchange);
     }
-    // Short ones first: longer ones in the same direction go around them.
+    // Short bundles first: longer ones in the same direction go around them.
     let mut bundles: Vec<_> = bundles.into_iter().collect();
     bundles.sort_by_key(|(by, _)| by.iter().map(|b| b.unsigned_abs()).sum::<u64>());
     let mut reach: BTreeMap<Vec<i64>, f64> = BTreeMap::new();
@@ -132,18 +132,18 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Bulges on both sides of the chord and on it.
+/// Bulges on both sides of the chord, the middle one on it.
 fn centred(count: usize, lane: f64) -> Vec<f64> {
     (0..count).map(|i| (i as f64 - (count - 1) as f64 / 2.0) * lane).collect()
 }
 
-/// Bulges on both sides of the chord, at least `clear` away from it.
+/// Bulges on both sides of the chord, at a distance of at least `clear`.
 fn beside(count: usize, lane: f64, clear: f64) -> Vec<f64> {
     let side = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     (0..count).map(|i| side(i) * (clear + (i / 2) as f64 * lane)).collect()
 }
 
-/// The bulge with which an arrow over `hops` nodes passes beside the first of them.
+/// The bulge with which an arrow over `hops` hops passes the first node on its way.
 fn clearance(hops: u64) -> f64 {
     let t = 1.0 / hops as f64;
     ((NODE + 9.0) / (4.0 * t * (1.0 - t))).min(90.0)
@@ -158,10 +158,11 @@ fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f
         return around(exchange, layout, (start, end), &there, bulge);
     }
     let whole = Curve::bulging(start, end, bulge);
-    // Room for the arrow heads.
+    // Leaves room for the arrow heads.
     let gap = NODE + 3.0;
     let (first, last) = (whole.leaves(gap), 1.0 - whole.reversed().leaves(gap));
-    // Where the curve leaves the picture, where it returns, and by what it jumps between.
+    // For each crossing of a border: the parameters at which the curve leaves and returns, and the displacement
+    // between.
     let mut crossings: Vec<(f64, f64, Point)> = Vec::new();
     if leaves {
         for (k, axis) in layout.axes().iter().enumerate() {
@@ -170,7 +171,7 @@ fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f
                 continue;
             }
             let beyond = (BEYOND * layout.scale / layout.step(k).length()).min(0.8);
-            // The last coordinate before the border and the way out.
+            // The last coordinate before the border, and the sign of the direction outwards.
             let (last, way) = if there[k] < 0 { (0.0, -1.0) } else { (size as f64 - 1.0, 1.0) };
             let parameter = |at: f64| (at - here[k] as f64) / by[k] as f64;
             let (out, back) = (last + way * beyond, last + way * (1.0 - beyond));
@@ -193,8 +194,8 @@ fn arrow(exchange: Exchange, layout: &Layout, here: &[i64], by: &[i64], bulge: f
     Arrow { exchange, pieces }
 }
 
-/// The arrow to the neighbour on the other side of the torus: two stubs of one length,
-/// whatever the distance between neighbours, so that a bundle of them can be told apart.
+/// The arrow to the neighbour across the border: two stubs whose length does not depend on the distance between
+/// neighbours, so that the arrows of a bundle can be distinguished.
 fn around(
     exchange: Exchange,
     layout: &Layout,

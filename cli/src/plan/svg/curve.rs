@@ -1,4 +1,4 @@
-//! Points and quadratic Bézier curves: what arrows are made of.
+//! Points and quadratic Bézier curves, the elements of arrows.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -18,13 +18,13 @@ impl Point {
         self.x.hypot(self.y)
     }
 
-    /// The vector of length 1 in this direction; zero stays zero.
+    /// The unit vector in this direction; zero stays zero.
     pub fn unit(self) -> Point {
         let length = self.length();
         if length > 0.0 { self * (1.0 / length) } else { self }
     }
 
-    /// The vector turned by a quarter.
+    /// The vector rotated by a quarter turn.
     pub fn normal(self) -> Point {
         Point::new(-self.y, self.x)
     }
@@ -60,11 +60,11 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve from `start` to `end` that runs `bulge` beside their chord at its middle,
-    /// on the side of the chord's normal.
+    /// The curve from `start` to `end` whose middle is `bulge` away from the middle of the chord, in the direction of
+    /// the chord's normal.
     pub fn bulging(start: Point, end: Point, bulge: f64) -> Self {
         let chord = end - start;
-        // The curve's middle is half as far from the chord as the control point.
+        // The middle of the curve is half as far from the chord as the control point.
         let control = (start + end) * 0.5 + chord.unit().normal() * (2.0 * bulge);
         Curve { start, control, end }
     }
@@ -80,27 +80,27 @@ impl Curve {
         ((self.control - self.start) * (1.0 - t) + (self.end - self.control) * t).unit()
     }
 
-    /// The part between two parameters.
+    /// The part of the curve between two parameters.
     pub fn part(&self, from: f64, to: f64) -> Curve {
         let (start, end) = (self.at(from), self.at(to));
-        // The blossom of the curve: its control point is linear in both parameters.
+        // By the blossom of the curve, the control point of a part is linear in both parameters.
         let control = self.start * ((1.0 - from) * (1.0 - to))
             + self.control * (from * (1.0 - to) + to * (1.0 - from))
             + self.end * (from * to);
         Curve { start, control, end }
     }
 
-    /// The curve moved by a vector.
+    /// The curve translated by a vector.
     pub fn shifted(&self, by: Point) -> Curve {
         Curve { start: self.start + by, control: self.control + by, end: self.end + by }
     }
 
-    /// The curve in the other direction.
+    /// The curve with start and end exchanged.
     pub fn reversed(&self) -> Curve {
         Curve { start: self.end, control: self.control, end: self.start }
     }
 
-    /// The first parameter at which the curve is `radius` away from its start.
+    /// The first parameter at which the distance from the start reaches `radius`.
     pub fn leaves(&self, radius: f64) -> f64 {
         let steps = 200;
         (0..=steps)

@@ -1,10 +1,10 @@
-//! Where step labels stand: on their arrows, beside one another and beside the nodes.
+//! Placement of step labels: on their arrows, clear of other labels and of nodes.
 
 use super::arrows::{Arrow, step_label};
 use super::curve::Point;
 use super::layout::{Layout, NODE};
 
-/// A step label in its place.
+/// A placed step label.
 pub struct Label {
     pub text: String,
     pub lane: usize,
@@ -16,9 +16,9 @@ pub fn size(text: &str) -> (f64, f64) {
     (6.2 * text.chars().count() as f64 + 6.0, 12.6)
 }
 
-/// Finds a place for each arrow's label, as near to its middle as the others allow.
+/// Finds a place for each arrow's label, as near to the arrow's middle as other labels and nodes allow.
 ///
-/// Of an arrow that leaves the picture both ends are labelled: they are far apart.
+/// Both ends of an arrow that leaves the picture get a label, since they are far apart.
 pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
     let nodes: Vec<Point> = layout.coordinates().iter().map(|at| layout.point(at)).collect();
     let mut placed: Vec<Label> = Vec::new();
@@ -27,7 +27,7 @@ pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
         let last = arrow.pieces.len() - 1;
         for (i, piece) in arrow.pieces.iter().enumerate() {
             if i != 0 && i != last {
-                continue; // between two borders it says nothing new
+                continue; // a piece between two borders needs no label
             }
             let middle = if last > 0 && i == 0 { 0.6 } else { 0.5 };
             let candidates = (0..=40).map(|n| {
@@ -39,7 +39,7 @@ pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
                     let at = piece.at(t);
                     (at, hidden(&text, at, &placed, &nodes))
                 })
-                // The first of equals: the nearest to the middle.
+                // Of equal candidates the first, which is the nearest to the middle.
                 .min_by(|a, b| a.1.total_cmp(&b.1));
             if let Some((at, _)) = best {
                 placed.push(Label { text: text.clone(), lane: arrow.exchange.lane, at });
@@ -49,7 +49,7 @@ pub fn place(arrows: &[Arrow], layout: &Layout) -> Vec<Label> {
     placed
 }
 
-/// The area that a label at `at` would share with others and with nodes.
+/// Area of a label at `at` that overlaps other labels and nodes.
 fn hidden(text: &str, at: Point, placed: &[Label], nodes: &[Point]) -> f64 {
     let own = size(text);
     let shared = |other: Point, (width, height): (f64, f64)| {

@@ -1,5 +1,5 @@
-//! Where nodes are drawn: a ring on a circle, two dimensions as a grid, three as a stack of
-//! planes seen from the side.
+//! Positions of the nodes: one dimension on a circle, two dimensions as a grid, three as a stack of planes in oblique
+//! view.
 
 use std::f64::consts::TAU;
 
@@ -9,7 +9,7 @@ use hopbine_torus::geometry::{Axis, Coord};
 use super::curve::Point;
 use crate::error::CliError;
 
-/// Most nodes of a picture; with more, none could be told from its neighbour.
+/// Maximum number of nodes in a picture; more nodes could not be distinguished.
 pub const MAX_NODES: u32 = 600;
 
 /// Radius of a node.
@@ -17,11 +17,11 @@ pub const NODE: f64 = 15.0;
 
 /// The drawing of a shape.
 pub struct Layout {
-    /// The dimensions that are drawn: those of size above 1, as numbered in the shape.
+    /// The drawn dimensions, by their numbers in the shape: those of size above 1.
     pub dims: Vec<usize>,
     axes: Vec<Axis>,
     kind: Kind,
-    /// How much larger than usual everything but the nodes is.
+    /// Enlargement of all distances; the nodes keep their size.
     pub scale: f64,
 }
 
@@ -29,14 +29,14 @@ enum Kind {
     Circle {
         radius: f64,
     },
-    /// Node positions are sums of coordinates times these vectors, one per drawn dimension.
+    /// The position of a node is the sum of its coordinates times these vectors, one for each drawn dimension.
     Lattice {
         basis: Vec<Point>,
     },
 }
 
 impl Layout {
-    /// The layout of a shape, enlarged such that `bundle` arrows have room between neighbours.
+    /// The layout of a shape, enlarged so that `bundle` arrows fit between neighbours.
     ///
     /// # Errors
     /// [`CliError::NotDrawn`] for more than three dimensions of size above 1, a node axis, or
@@ -67,8 +67,8 @@ impl Layout {
                 basis: vec![Point::new(0.0, 132.0) * scale, Point::new(132.0, 0.0) * scale],
             },
             [_, rows, _] => {
-                // Rows of a plane go down and to the left; the slant is such that few nodes
-                // stand below one another. Planes do not overlap.
+                // Rows of a plane go down and to the left, with a slant that puts few nodes below one another. Planes
+                // do not overlap.
                 let row = Point::new(-104.0, 76.0) * scale;
                 let plane = Point::new(0.0, row.y * f64::from(rows.size - 1) + 116.0 * scale);
                 Kind::Lattice { basis: vec![plane, row, Point::new(180.0, 0.0) * scale] }
@@ -80,22 +80,22 @@ impl Layout {
         Ok(Layout { dims, axes, kind, scale })
     }
 
-    /// True if the shape is drawn as one circle.
+    /// Whether the shape is drawn as one circle.
     pub fn is_circle(&self) -> bool {
         matches!(self.kind, Kind::Circle { .. })
     }
 
-    /// The drawn dimensions' axes.
+    /// The axes of the drawn dimensions.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// The drawn components of a coordinate.
+    /// The components of a coordinate in the drawn dimensions.
     pub fn components(&self, coord: Coord) -> Vec<i64> {
         self.dims.iter().map(|&dim| i64::from(coord[dim])).collect()
     }
 
-    /// The point of a coordinate, which may lie outside the shape.
+    /// The position of a coordinate, which may lie outside the shape.
     pub fn point(&self, at: &[i64]) -> Point {
         match &self.kind {
             Kind::Circle { radius } => {
@@ -120,16 +120,16 @@ impl Layout {
         }
     }
 
-    /// The largest distance between `count` neighbouring arrows of a bundle over one hop of
-    /// a given length with which the bundles in other directions stay free.
+    /// The largest distance between `count` neighbouring arrows of a bundle over one hop of length `hop` that leaves
+    /// room for the bundles in other directions.
     pub fn widest_lane(&self, count: usize, hop: f64) -> f64 {
-        // Three dimensions leave less room around a node than two.
+        // In three dimensions each node has less room than in two.
         let share = if self.axes.len() == 3 { 0.11 } else { 0.2 };
         2.0 * share * hop.min(180.0 * self.scale) / (count.max(2) - 1) as f64
     }
 
-    /// Signed hops along the drawn dimension `k`, as drawn: the shorter way round, and of two
-    /// equal ways the one that does not leave the picture.
+    /// Signed hops along the drawn dimension `k` as drawn: the shorter way around the ring, and of two equal ways the
+    /// one that stays within the picture.
     pub fn offset(&self, k: usize, from: i64, to: i64) -> i64 {
         let axis = self.axes[k];
         let shorter = axis.offset(from as u32, to as u32);
@@ -147,7 +147,7 @@ impl Layout {
         })
     }
 
-    /// The smallest box around all nodes: its corners.
+    /// The two corners of the smallest box around all nodes.
     pub fn bounds(&self) -> (Point, Point) {
         let mut low = Point::new(f64::MAX, f64::MAX);
         let mut high = Point::new(f64::MIN, f64::MIN);

@@ -1,8 +1,7 @@
-//! The picture of a plan: the torus, the rank and its exchanges, coloured by lane and
-//! labelled by step.
+//! The picture of a plan: the torus, the rank and its exchanges, coloured by lane and labelled by step.
 //!
-//! Every exchange is one group of class `exchange` with the attributes `data-lane`,
-//! `data-peer`, `data-flow` and `data-steps`, so that programs can read the picture too.
+//! Every exchange is a group of class `exchange` with the attributes `data-lane`, `data-peer`, `data-flow` and
+//! `data-steps`, so that programs can read the picture.
 
 mod arrows;
 mod curve;
@@ -20,7 +19,7 @@ use arrows::Arrow;
 use curve::Point;
 use layout::{Layout, NODE};
 
-/// Space around the torus, within which wrap-around arrows leave.
+/// Space around the torus for wrap-around arrows.
 const MARGIN: f64 = 92.0;
 
 /// Height of the heading.
@@ -42,7 +41,7 @@ pub fn draw(subject: &Subject) -> Result<String, CliError> {
     let body_height = (high.y - low.y).max(legend.height);
     let width = (torus_width + legend.width).max(timeline.width).max(720.0);
     let height = HEADING + body_height + timeline.height;
-    // The torus stands in the middle of what the legend leaves.
+    // The torus is centred in the space left of the legend.
     let left = (width - legend.width - torus_width) / 2.0;
     let top = HEADING + (body_height - (high.y - low.y)) / 2.0;
 
@@ -72,7 +71,7 @@ pub fn draw(subject: &Subject) -> Result<String, CliError> {
     Ok(format!("{document}\n"))
 }
 
-/// The corners of the box that the torus and its arrows need.
+/// The two corners of the box around the torus and its arrows.
 fn extent(layout: &Layout, arrows: &[Arrow]) -> (Point, Point) {
     let (mut low, mut high) = layout.bounds();
     let around = if layout.is_circle() { NODE + 34.0 } else { MARGIN };

@@ -1,4 +1,4 @@
-//! The torus in SVG elements: links, nodes, arrows, labels.
+//! SVG elements of the torus: links, nodes, arrows, labels.
 
 use hopbine_torus::Rank;
 use hopbine_torus::geometry::AxisLink;
@@ -11,17 +11,17 @@ use super::labels::{self, Label};
 use super::layout::{Layout, NODE};
 use crate::plan::Subject;
 
-/// The paper.
+/// Colour of the background.
 pub const BACKGROUND: &str = "#ffffff";
-/// Text, and the rank.
+/// Colour of text and of the rank's own node.
 pub const INK: &str = "#1f2933";
-/// Text that matters less.
+/// Colour of secondary text.
 pub const FAINT_INK: &str = "#616e7c";
-/// Links.
+/// Colour of links.
 const LINK: &str = "#d5dbe1";
 
-/// One colour per lane: Okabe and Ito's set, which is told apart without seeing red or green,
-/// darkened where white text stands on it.
+/// One colour per lane: the set of Okabe and Ito, which is distinguishable with red-green colour blindness, darkened
+/// where white text is on it.
 const LANES: [&str; 6] = ["#0072b2", "#d55e00", "#008a64", "#b0508c", "#b07d00", "#15a5c9"];
 
 /// The colour of a lane.
@@ -29,7 +29,7 @@ pub fn lane_colour(lane: usize) -> &'static str {
     LANES[lane % LANES.len()]
 }
 
-/// A transformation that moves by a vector.
+/// A transformation that translates by a vector.
 pub fn translate(by: Point) -> String {
     format!("translate({:.1} {:.1})", by.x, by.y)
 }
@@ -38,18 +38,18 @@ fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// A text whose middle is at a point.
+/// A text centred at a point.
 pub fn text(content: &str, at: Point, size: f64, colour: &str) -> Text {
     Text::new(content)
         .set("x", rounded(at.x))
-        // The middle of digits and capitals is above that of the line.
+        // The middle of digits and capitals is above the middle of the line.
         .set("y", rounded(at.y + 0.36 * size))
         .set("font-size", size)
         .set("text-anchor", "middle")
         .set("fill", colour)
 }
 
-/// All links, those around the torus as short stubs beyond the border.
+/// All links; wrap-around links are short stubs beyond the border.
 pub fn links(layout: &Layout) -> Group {
     let mut group = Group::new()
         .set("class", "links")
@@ -89,7 +89,7 @@ pub fn links(layout: &Layout) -> Group {
     group
 }
 
-/// All nodes with their ranks: the rank itself, the root and the peers stand out.
+/// All nodes with their ranks; the rank itself, the root and the peers are highlighted.
 pub fn nodes(subject: &Subject, layout: &Layout) -> Group {
     let (schedule, plan) = (&subject.schedule, &subject.plan);
     let is_peer = |rank| {
@@ -118,7 +118,7 @@ pub fn nodes(subject: &Subject, layout: &Layout) -> Group {
     group
 }
 
-/// How a node looks.
+/// Style of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStyle {
     Own,
@@ -183,7 +183,7 @@ pub fn arrows(subject: &Subject, arrows: &[Arrow]) -> Group {
 
 const HEAD: f64 = 8.5;
 
-/// One piece of an arrow, with a head at its start, its end, both or neither.
+/// A piece of an arrow, with heads at its start, its end, both or neither.
 pub fn line(curve: &Curve, heads: (bool, bool), flow: Flow, colour: &str) -> Group {
     let length = (curve.end - curve.start).length().max(1.0);
     let cut = (0.7 * HEAD / length).min(0.4);
@@ -228,7 +228,7 @@ pub fn labels(labels: &[Label]) -> Group {
     })
 }
 
-/// One label: white on the lane's colour.
+/// A label: white text on the lane's colour.
 pub fn label(content: &str, at: Point, colour: &str) -> Group {
     let (width, height) = labels::size(content);
     let pill = Rectangle::new()

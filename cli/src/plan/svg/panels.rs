@@ -1,4 +1,4 @@
-//! What stands around the torus: heading, legend and the table of steps.
+//! Panels around the torus: heading, legend and the table of steps.
 
 use hopbine_torus::collectives::Action;
 use hopbine_torus::plan::Step;
@@ -10,7 +10,7 @@ use super::layout::Layout;
 use super::paint::{self, FAINT_INK, INK, NodeStyle, lane_colour};
 use crate::plan::Subject;
 
-/// A part of the picture and the space that it needs.
+/// A part of the picture with its size.
 pub struct Panel {
     pub group: Group,
     pub width: f64,
@@ -21,7 +21,7 @@ fn left_text(content: &str, at: Point, size: f64, colour: &str) -> svg::node::el
     paint::text(content, at, size, colour).set("text-anchor", "start")
 }
 
-/// What the picture shows.
+/// The heading: collective, algorithm, shape, rank and number of steps.
 pub fn heading(subject: &Subject) -> Group {
     let (schedule, plan) = (&subject.schedule, &subject.plan);
     let coord = schedule.map.coord_of(&schedule.shape, plan.rank);
@@ -42,7 +42,7 @@ pub fn heading(subject: &Subject) -> Group {
         .add(left_text(&subtitle, Point::new(32.0, 55.0), 13.0, FAINT_INK))
 }
 
-/// Rows of a sign and its meaning, from top to bottom.
+/// Rows of the legend, each a sign and its meaning, from top to bottom.
 struct Rows {
     group: Group,
     y: f64,
@@ -64,7 +64,7 @@ impl Rows {
     }
 }
 
-/// Ports by colour, and the signs used. Signs are drawn around the origin.
+/// The legend: lanes by colour, and the signs in use. Signs are drawn around the origin.
 pub fn legend(subject: &Subject, layout: &Layout, arrows: &[Arrow]) -> Panel {
     let centre = Point::new(0.0, 0.0);
     let mut rows = Rows { group: Group::new().set("class", "legend"), y: 0.0 };
@@ -116,7 +116,7 @@ pub fn legend(subject: &Subject, layout: &Layout, arrows: &[Arrow]) -> Panel {
     Panel { group: rows.group, width: 226.0, height: rows.y + 50.0 }
 }
 
-/// Which way each dimension runs.
+/// Direction of each dimension in the picture.
 fn dimension_remarks(layout: &Layout) -> Vec<String> {
     let ways: &[&str] = match (layout.is_circle(), layout.dims.len()) {
         (true, 0) => &[],
@@ -128,10 +128,10 @@ fn dimension_remarks(layout: &Layout) -> Vec<String> {
     dims.map(|(dim, way)| format!("Dimension {dim} runs {way}.")).collect()
 }
 
-/// More steps than this are not tabulated: the plan's text form lists them.
+/// Maximum number of steps in the table; for longer plans only the text form lists them.
 const MAX_TABULATED: usize = 40;
 
-/// The table of steps: a row per lane, a column per step, in each cell the peer.
+/// The table of steps: a row for each lane, a column for each step, the peer in each cell.
 pub fn timeline(subject: &Subject) -> Panel {
     let plan = &subject.plan;
     let n_steps = plan.n_steps();
@@ -191,7 +191,7 @@ pub fn timeline(subject: &Subject) -> Panel {
     Panel { group, width, height: y + 24.0 }
 }
 
-/// The peers of a step in a few characters, and whether what arrives is combined.
+/// The peers of a step in a few characters, and whether received data are combined.
 fn cell(step: &Step) -> (String, bool) {
     let reduces = !step.recvs.is_empty() && step.action == Action::Reduce;
     let content = match (&step.sends[..], &step.recvs[..]) {

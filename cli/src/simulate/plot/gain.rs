@@ -1,4 +1,4 @@
-//! Gain over the best other family against size.
+//! Picture: gain over the best other family against size.
 
 use hopbine_torus::sizes;
 use std::ops::Range;
@@ -16,17 +16,17 @@ use crate::simulate::families::{EQUAL, Gain};
 use crate::simulate::gain::Gains;
 use crate::simulate::predict::Predicted;
 
-/// Lines that can be told apart; those of families that are best by most come first.
+/// Maximum number of lines, so that they can be distinguished; families that are the best at most sizes come first.
 const MOST_LINES: usize = 8;
 
-/// A line: families that take as long as each other at every size.
+/// A line of the picture: families with equal times at every size.
 struct Line<'a> {
     names: Vec<&'a str>,
     gains: &'a [Gain<'a>],
 }
 
-/// Draws the gain of each family over the best other against size, on logarithmic axes; above 1 it is the
-/// best.
+/// Draws the gain of each family over the best other family against size, on logarithmic axes. Above 1 the family is
+/// the best.
 ///
 /// # Errors
 /// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
@@ -46,11 +46,11 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
         };
         let every = || lines.iter().flat_map(points);
         let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
-        // Room above for what is written at the peaks.
+        // Leaves room above for the labels at the peaks.
         let y = log_range(every().map(|point| point.1).chain([1.0]), 1.0 / 1.1, 1.3);
         let meaning = "time of the best other / own time";
         let mut chart = against_size(canvas, top, [x.clone(), y.clone()], meaning, false)?;
-        // Gains lie near 1, where a logarithmic axis has no numbers of its own.
+        // Gains are near 1, where a logarithmic axis has no numbers by default.
         let mut last = i32::MAX;
         for gain in ticks(&y) {
             let (left, at) = chart.backend_coord(&(x.start, gain));
@@ -91,7 +91,7 @@ pub fn draw(predicted: &Predicted, gains: &Gains<'_>, path: &Path) -> Result<(),
     })
 }
 
-/// Round numbers of a range, ascending, so that 1 is one of them.
+/// Round numbers in a range, ascending; 1 is one of them if the range contains it.
 fn ticks(range: &Range<f64>) -> Vec<f64> {
     const ROUND: [f64; 14] = [1.0, 1.1, 1.2, 1.3, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0];
     let decades = (-6..=6).map(|decade| 10f64.powi(decade));
@@ -99,7 +99,7 @@ fn ticks(range: &Range<f64>) -> Vec<f64> {
     all.filter(|gain| range.contains(gain)).collect()
 }
 
-/// The lines that are drawn: of families that are the best of some size, and the nearest of the others.
+/// The lines to draw: families that are the best at some size, then the nearest of the others.
 fn chosen<'a>(gains: &'a Gains<'a>) -> Vec<Line<'a>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     for (name, of_family) in &gains.of {

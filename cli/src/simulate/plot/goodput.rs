@@ -1,5 +1,5 @@
-//! Goodput against size, with the sizes at which another algorithm becomes the best (after Fig. 6 of the
-//! Swing paper).
+//! Picture: goodput against size, with the sizes at which the best algorithm changes (after Fig. 6 of the Swing
+//! paper).
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use crate::simulate::families::EQUAL;
 use crate::simulate::predict::{Predicted, Series};
 
 const LABEL_LINE: i32 = 16;
-/// Where the first and the last size stand, about.
+/// Approximate positions of the smallest and the largest size in pixels.
 const LEFT: i32 = MARGIN + 70;
 const RIGHT: i32 = WIDTH - 2 * MARGIN - 8;
-/// Lines that can be told apart; of more, only the best of some size are drawn.
+/// Maximum number of lines, so that they can be distinguished. If there are more, those that are the best at some
+/// size take precedence.
 const MOST_LINES: usize = 12;
 
-/// Draws goodput (bytes of a call over its time) against size, one line for each schedule, on logarithmic
-/// axes.
+/// Draws goodput (bytes of a call divided by its time) against size, one line for each schedule, on logarithmic axes.
 ///
 /// # Errors
 /// [`CliError::Write`], or [`CliError::Usage`] if there is nothing to draw.
@@ -56,14 +56,14 @@ pub fn draw(predicted: &Predicted, path: &Path) -> Result<(), CliError> {
     })
 }
 
-/// A line of the picture: schedules that take as long as each other at every size.
+/// A line of the picture: schedules with equal times at every size.
 struct Line<'a> {
     series: &'a Series,
     names: Vec<String>,
 }
 
 impl Line<'_> {
-    /// Whether a schedule takes as long.
+    /// Whether a schedule has equal times.
     fn is_like(&self, other: &Series) -> bool {
         (0..other.played.len())
             .all(|size| (self.series.ns(size) / other.ns(size) - 1.0).abs() < EQUAL)
@@ -75,7 +75,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines that are drawn: all, or those that are the best of some size, and the best of the others.
+/// The lines to draw: all, or those that are the best at some size, then the best of the others.
 fn chosen(all: &[Series]) -> Vec<Line<'_>> {
     let has_ports = all.iter().any(|series| series.ports != all[0].ports);
     let mut lines: Vec<Line<'_>> = Vec::new();
@@ -92,7 +92,7 @@ fn chosen(all: &[Series]) -> Vec<Line<'_>> {
     let n_sizes = all.first().map_or(0, |series| series.played.len());
     let best_of = |size| all.iter().map(|series| series.ns(size)).fold(f64::INFINITY, f64::min);
     let best: Vec<f64> = (0..n_sizes).map(best_of).collect();
-    // How often it is the best, and how far it is behind.
+    // Number of sizes at which the line is the best, and its total logarithmic distance from the best.
     let score = |line: &Line<'_>| {
         let over = best.iter().enumerate().map(|(size, best)| line.series.ns(size) / best);
         (over.clone().filter(|over| *over <= 1.0).count(), over.map(f64::ln).sum::<f64>())
@@ -105,14 +105,15 @@ fn chosen(all: &[Series]) -> Vec<Line<'_>> {
     lines
 }
 
-/// From which size on a line is the best.
+/// A line that is the best, and the size from which on it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reign {
     line: usize,
     from: f64,
 }
 
-/// Who is the best from which size on. Between sizes, lines are straight on logarithmic axes.
+/// The best lines with the sizes at which they become the best. Between sizes, lines are straight on logarithmic
+/// axes.
 fn reigns(lines: &[Line<'_>], sizes: &[u64]) -> Vec<Reign> {
     let ns = |line: usize, size: usize| lines[line].series.ns(size);
     let mut found: Vec<Reign> = Vec::new();
@@ -135,16 +136,16 @@ fn reigns(lines: &[Line<'_>], sizes: &[u64]) -> Vec<Reign> {
     found
 }
 
-/// Who is the best, above the sizes at which it is.
+/// A label with the best line's name, above the sizes at which it is the best.
 struct Label {
     line: usize,
-    /// Pixels from the left.
+    /// Horizontal position of its middle in pixels.
     middle: i32,
-    /// Rows upwards.
+    /// Row, counted upwards.
     row: i32,
 }
 
-/// From left to right, each label in the lowest row that has room.
+/// Places the labels from left to right, each in the lowest row with enough room.
 fn labels(lines: &[Line<'_>], reigns: &[Reign], sizes: &[u64]) -> Vec<Label> {
     let [first, last] = [sizes[0], sizes[sizes.len() - 1]].map(|bytes| (bytes as f64).ln());
     let x = |bytes: f64| {
@@ -177,12 +178,12 @@ fn chart(
     let x = log_range(every().map(|point| point.0), 1.0 / 1.2, 1.2);
     let y = log_range(every().map(|point| point.1), 1.0 / 1.2, 1.4);
     let mut chart = against_size(canvas, top, [x, y.clone()], "goodput, GB/s", true)?;
-    // The first begins with the first size.
+    // The first line is the best from the smallest size on and needs no mark.
     for reign in reigns.iter().skip(1) {
         let ends = [(reign.from, y.start), (reign.from, y.end)];
         chart.draw_series(DashedLineSeries::new(ends, 4, 4, FAINT.stroke_width(1)))?;
     }
-    // The best above the others.
+    // In reverse order, so that the best line is on top.
     for (index, line) in lines.iter().enumerate().rev() {
         let style = colour(index).filled().stroke_width(2);
         chart.draw_series(LineSeries::new(line.points(sizes), style).point_size(2))?;
@@ -209,12 +210,12 @@ mod tests {
         assert_eq!(lines[0].names, ["bine", "bine-two"]);
         let found = reigns(&lines, &sizes);
         assert_eq!(found[0], Reign { line: 0, from: 1024.0 });
-        // Behind by a factor of 2 at both sizes around it.
+        // The old line is ahead by a factor of 2 at the size before, and behind by a factor of 2 at the size after.
         assert_eq!((found[1].line, found[1].from.round()), (1, 8192.0));
         assert_eq!(found.len(), 2);
         let labels = labels(&lines, &found, &sizes);
         assert!(labels[0].middle < labels[1].middle && labels.iter().all(|label| label.row == 0));
-        // Names that do not fit beside each other stand above each other.
+        // Names that do not fit side by side are stacked.
         let many: Vec<Reign> = (0..6)
             .map(|number| Reign { line: number % 2, from: 1024.0 + f64::from(number as u32) })
             .collect();

@@ -1,4 +1,4 @@
-//! The best family by size and shape: a letter, a colour, and the gain over the best other.
+//! Picture: the best family by size and shape, as a letter and a colour, with its gain over the best other family.
 
 use hopbine_torus::sizes;
 use std::path::Path;
@@ -14,12 +14,12 @@ use crate::simulate::heatmap::{Heatmap, Named};
 
 const ROW: i32 = 24;
 const LEFT: i32 = 84;
-/// Columns that are wide enough for a letter.
+/// Maximum number of columns that are wide enough for a letter.
 const MOST_SHAPES: usize = 24;
-/// The gain from which on a cell has its family's full colour.
+/// Gain from which on a cell has the full colour of its family.
 const FULL: f64 = 2.0;
 
-/// Draws the map: shapes from left to right, sizes from below.
+/// Draws the map: shapes from left to right, sizes upwards.
 ///
 /// # Errors
 /// [`CliError::Write`], or [`CliError::Usage`] if there are too many shapes.
@@ -66,7 +66,7 @@ pub fn draw(map: &Heatmap<'_>, path: &Path) -> Result<(), CliError> {
             }
             let (y, mut style) = (top + rows + 6, label(HPos::Center, VPos::Top));
             if is_turned {
-                // Turned by three quarters, a text ends at the top.
+                // The text is rotated by 270 degrees, so its right end is at the top.
                 style = Style { turned: true, ..label(HPos::Right, VPos::Center) };
             }
             words(canvas, name, (x + width / 2, y), &style)?;

@@ -1,4 +1,4 @@
-//! What links carry: a panel for each way, a cell for each vertex that the links leave.
+//! Picture: the loads of links, a panel for each direction with a cell for each vertex at which links start.
 
 use std::path::Path;
 
@@ -15,19 +15,20 @@ use crate::picture::{
 use crate::simulate::links::Loads;
 use crate::simulate::one::OneCall;
 
-/// Cells of a panel along each side; of more, several share one, which shows the busiest.
+/// Maximum number of cells along each side of a panel. For more vertices, several share a cell, which shows the most
+/// loaded link.
 const MOST_CELLS: usize = 96;
-/// Pixels of a cell that is told apart well.
+/// Size in pixels of a cell that is easy to distinguish.
 const LEGIBLE: i32 = 16;
 const GAP: i32 = 24;
 const NAME: i32 = 20;
-/// Panels that are legible on a page.
+/// Maximum number of panels on a page.
 const MOST_PANELS: usize = 36;
 
-/// Draws the map.
+/// Draws the loads of links.
 ///
 /// # Errors
-/// [`CliError::Write`], or [`CliError::Usage`] if nothing is sent, or there are too many ways.
+/// [`CliError::Write`], or [`CliError::Usage`] if no link carries anything or there are too many directions.
 pub fn draw(call: &OneCall<'_>, loads: &Loads, path: &Path) -> Result<(), CliError> {
     let most = loads.links.first().map_or(0.0, |link| link.load);
     if most <= 0.0 {
@@ -46,7 +47,7 @@ pub fn draw(call: &OneCall<'_>, loads: &Loads, path: &Path) -> Result<(), CliErr
         )));
     }
     let grid = Grid::new(&loads.vertices);
-    // Both directions of a dimension beside each other, and of two if they are legible there.
+    // Both directions of a dimension are side by side; if cells stay legible, two dimensions share a row of panels.
     let columns = match (ways.len(), 4 * (grid.width as i32 * LEGIBLE + GAP)) {
         (n_ways @ (1 | 2), _) => n_ways as i32,
         (_, four) if four <= WIDTH - 2 * MARGIN + GAP => 4,
@@ -97,7 +98,7 @@ pub fn draw(call: &OneCall<'_>, loads: &Loads, path: &Path) -> Result<(), CliErr
     )
 }
 
-/// From white over yellow and red to a dark violet.
+/// A scale from white over yellow and red to dark violet.
 fn shade(part: f64) -> RGBColor {
     const STOPS: [RGBColor; 4] = [
         RGBColor(243, 244, 246),
@@ -108,11 +109,11 @@ fn shade(part: f64) -> RGBColor {
     along(&STOPS, part)
 }
 
-/// How the vertices of a shape lie in a plane: its first dimensions down, the others to the right.
+/// Layout of a shape's vertices in a plane: its first dimensions go down, the others to the right.
 struct Grid {
-    /// How many dimensions go down.
+    /// Number of dimensions that go down.
     down: usize,
-    /// Cells, and the vertices that share one.
+    /// Numbers of cells, and the numbers of rows and columns of vertices that share a cell.
     width: usize,
     height: usize,
     share: [usize; 2],
@@ -125,7 +126,7 @@ impl Grid {
             dims.map(|dim| shape.size(dim) as usize).product()
         };
         let n_dims = shape.n_dims();
-        // As square as it can be, rather wide than high.
+        // As square as possible, rather wider than high.
         let down = (0..n_dims).rfind(|&down| size(0..down) <= size(down..n_dims)).unwrap_or(0);
         let [rows, columns] = [size(0..down), size(down..n_dims)];
         let share = [rows, columns].map(|cells| cells.div_ceil(MOST_CELLS));
@@ -150,7 +151,7 @@ impl Grid {
         Grid { down, width, height, share, meaning }
     }
 
-    /// The number of a vertex's cell.
+    /// Index of a vertex's cell.
     fn cell(&self, shape: &Shape, vertex: Vertex) -> usize {
         let coord = shape.coord(vertex);
         let number = |dims: std::ops::Range<usize>| {

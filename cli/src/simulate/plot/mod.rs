@@ -1,4 +1,4 @@
-//! Predictions as pictures.
+//! Pictures of predictions.
 
 pub mod gain;
 pub mod goodput;

@@ -1,4 +1,4 @@
-//! What ports do in one call, or what links carry: a row for each.
+//! Pictures: timelines of ports or links in one call, a row for each.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::trace::event::Clock;
 use crate::trace::picture::{self, ALWAYS, MOST_ROWS};
 use crate::trace::sources::Source;
 
-/// Draws what ports do.
+/// Draws the activities of ports.
 ///
 /// # Errors
 /// As [`picture::draw`].
@@ -23,10 +23,10 @@ pub fn draw(call: &OneCall<'_>, path: &Path) -> Result<(), CliError> {
     picture::draw(call.title("timeline"), &[source], ALWAYS, fewer, path)
 }
 
-/// Draws what links carry. Messages that are on a link at the same time stand one below the other.
+/// Draws the messages on links. Messages that are on a link at the same time are drawn one below the other.
 ///
 /// # Errors
-/// [`CliError::Write`], or [`CliError::Usage`] if there are too many links, or none carries anything.
+/// [`CliError::Write`], or [`CliError::Usage`] if no link carries anything or there are too many links.
 pub fn draw_links(call: &OneCall<'_>, times: &LinkTimes<'_>, path: &Path) -> Result<(), CliError> {
     let n_rows = times.links.len();
     if n_rows == 0 || n_rows > MOST_ROWS {

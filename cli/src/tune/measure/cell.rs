@@ -1,7 +1,7 @@
-//! A cell: all that may serve a call of a size, in turn, until it is clear whether something is faster than what the
-//! table before chooses.
+//! Measures one cell (a collective at one size): all candidates in turn, until it is clear whether one of them is
+//! faster than the choice of the reference table.
 //!
-//! All ranks do the same: what they decide by has been agreed on, and clocks are asked on rank 0 alone.
+//! All ranks take the same decisions: they agree on the measured times, and rank 0's clock ends a cell.
 
 use std::time::{Duration, Instant};
 
@@ -14,20 +14,20 @@ use serde::{Deserialize, Serialize};
 use super::median::Median;
 use crate::run::{self, Call, Case, Lists, Reference, verify};
 
-/// An algorithm, on how many ports and in which pieces.
+/// An algorithm with a number of ports and a segment length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     pub algorithm: String,
     pub ports: u32,
-    /// The longest message, bytes.
+    /// The longest message in bytes.
     pub segment_bytes: u64,
 }
 
-/// As [`Candidate::algorithm`] says that the library chooses.
+/// The value of [`Candidate::algorithm`] for the library's own choice.
 pub const AUTO: &str = "auto";
 
 impl Candidate {
-    /// What a call takes that names nothing: it is measured for comparison only, since no table can name it.
+    /// A call without options. It is measured for comparison only, since no table can name it.
     pub fn as_called() -> Self {
         Candidate { algorithm: AUTO.to_owned(), ports: 0, segment_bytes: u64::MAX }
     }
@@ -44,48 +44,49 @@ impl Candidate {
     }
 }
 
-/// What a candidate took.
+/// The measured times of a candidate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timed {
     pub candidate: Candidate,
-    /// Seconds of a call: of a round the median, with the slowest rank's time of each call.
+    /// Time of a call in seconds, for each round: the median of its calls, each with the time of the slowest rank.
     pub rounds: Vec<f64>,
 }
 
-/// What has been found for a call of a size.
+/// The result for a collective at one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Found {
     pub collective: String,
     pub bytes: u64,
-    /// Everything that was not slower by far at first. The first is the choice of the table before, as a plan; the second
-    /// a call that says nothing ([`Candidate::as_called`]), which may go by hardware or a flat buffer.
+    /// All candidates that were not far slower at first. The first is the choice of the reference table, as a plan.
+    /// The second is a call without options ([`Candidate::as_called`]), which may use barrier gates or a flat buffer.
     pub timed: Vec<Timed>,
-    /// The fastest, if it is faster than that: its time over the other's, measured anew.
+    /// The fastest candidate, if it is faster than the reference choice, with the ratio of the times, measured again.
     pub faster: Option<(Candidate, Median)>,
     /// Candidates with wrong results.
     pub wrong: Vec<String>,
 }
 
-/// Rounds that tell candidates apart, at most.
+/// Maximum number of rounds that select the fastest candidate.
 const ROUNDS: usize = 21;
-/// Rounds at least, however little time there is.
+/// Minimum number of rounds, however little time there is.
 const LEAST_ROUNDS: usize = 3;
-/// Rounds that compare the fastest with the choice before: of 15, the 3rd to the 13th hold the median with 99 %.
+/// Rounds that compare the fastest candidate with the reference choice: the 3rd to 13th of 15 contain the median with
+/// 99 %.
 const ANEW: usize = 15;
-/// How certain it must be that it is faster.
+/// Required confidence that the candidate is faster.
 const CONFIDENCE: f64 = 0.99;
-/// What is less is not worth a row, however certain.
+/// A ratio above this is not worth a row, at any confidence.
 const WORTH: f64 = 0.98;
-/// Time of a round for each candidate.
+/// Duration of a round for each candidate.
 const ROUND: Duration = Duration::from_millis(2);
-/// Calls before the first round, of which the median counts: one may have had to wait for a core.
+/// Calls before the first round, of which the median counts: a call may have had to wait for a core.
 const FIRST_CALLS: usize = 3;
-/// Calls of a round, at most.
+/// Maximum number of calls in a round.
 const MOST_CALLS: f64 = 100.0;
-/// What buffers hold before a call that is verified.
+/// Contents of receive buffers before a call that is verified.
 const STALE: u8 = 0xa5;
 
-/// Calls of one size.
+/// Makes and times calls of one size.
 pub struct Bench<'a> {
     world: &'a Communicator,
     case: Case,
@@ -96,7 +97,7 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// With buffers as long as the case's.
+    /// The buffers must have the lengths of the case.
     pub fn new(
         world: &'a Communicator,
         case: Case,
@@ -108,7 +109,7 @@ impl<'a> Bench<'a> {
         Bench { world, case, call: run::typed(case.data.dtype), lists, send, recv }
     }
 
-    /// Whether the result is right on all ranks.
+    /// Makes a call and verifies the result on all ranks.
     fn is_right(&mut self, comm: &Communicator, reference: &Reference) -> Result<bool, Error> {
         let rank = self.world.rank();
         self.recv.fill(STALE);
@@ -127,9 +128,9 @@ impl<'a> Bench<'a> {
         (self.call)(comm, &self.case, &self.lists, self.send, self.recv)
     }
 
-    /// The median of some calls, seconds; of each what the slowest rank took. All ranks get the same.
+    /// Median time of `n` calls in seconds, each with the time of the slowest rank. All ranks get the same value.
     fn seconds(&mut self, comm: &Communicator, n: usize) -> Result<f64, Error> {
-        // What the candidate before has left in caches is not its own.
+        // A call that is not timed, since the caches hold the data of the previous candidate.
         self.call(comm)?;
         let mut seconds = vec![0.0; n];
         for seconds in &mut seconds {
@@ -143,13 +144,13 @@ impl<'a> Bench<'a> {
         Ok(quantile(&seconds, 0.5))
     }
 
-    /// What the first calls take that find everything there, seconds, and how many make a round.
+    /// Time of the first calls after a warm-up call, in seconds, and the number of calls that make a round.
     fn pace(&mut self, comm: &Communicator) -> Result<(f64, usize), Error> {
         let once = self.seconds(comm, FIRST_CALLS)?;
         Ok((once, (ROUND.as_secs_f64() / once).clamp(1.0, MOST_CALLS) as usize))
     }
 
-    /// The time of one kind of calls over that of another, in rounds of so many calls.
+    /// Ratio of the times of two kinds of calls, measured alternately in rounds of the given numbers of calls.
     fn in_turn(&mut self, [new, before]: [(&Communicator, usize); 2]) -> Result<Median, Error> {
         let mut ratios = Vec::new();
         for round in 0..ANEW {
@@ -166,23 +167,23 @@ impl<'a> Bench<'a> {
         Ok(Median::of(&ratios, CONFIDENCE).expect("of 15 there is an interval"))
     }
 
-    /// The time of calls with some options over that with others.
+    /// Ratio of the times of calls on two communicators with different options.
     pub fn compare(&mut self, new: &Communicator, before: &Communicator) -> Result<Median, Error> {
         let [(_, n_new), (_, n_before)] = [self.pace(new)?, self.pace(before)?];
         self.in_turn([(new, n_new), (before, n_before)])
     }
 }
 
-/// Lanes that are only compared with: see [`Found::timed`].
+/// Number of lanes that are kept for comparison: see [`Found::timed`].
 const KEPT: usize = 2;
-/// Of these the one of [`Candidate::as_called`].
+/// Index of the lane of [`Candidate::as_called`].
 const AS_CALLED: usize = 1;
 
-/// Measures candidates for about so long, of which the first is the choice of the table before, and the second
+/// Measures candidates for about `time`. The first candidate must be the choice of the reference table, the second
 /// [`Candidate::as_called`].
 ///
 /// # Errors
-/// As the collectives.
+/// The errors of the collectives.
 pub fn measure(
     mut bench: Bench<'_>,
     candidates: &[Candidate],
@@ -218,14 +219,14 @@ pub fn measure(
     keep(&mut lanes, |lane| lane.once <= 3.0 * fastest);
     for round in 1..=ROUNDS {
         let n = lanes.len();
-        // Not always in the same order: what comes before leaves its traces.
+        // Rotates the order, since a candidate influences the next one, for instance through caches.
         for at in 0..n {
             let lane = &mut lanes[(at + round) % n];
             let seconds = bench.seconds(&lane.comm, lane.calls)?;
             lane.timed.rounds.push(seconds);
         }
         let fastest = fastest_plan(&lanes, Lane::median);
-        // Twice as long after a round, a tenth longer after ten: then it is not the fastest.
+        // Drops candidates that are twice as slow after one round, or a tenth slower after ten.
         let most = fastest * (1.0 + 1.0 / round as f64);
         keep(&mut lanes, |lane| lane.median() <= most);
         let is_over = start.elapsed() >= time && round >= LEAST_ROUNDS;
@@ -236,7 +237,7 @@ pub fn measure(
     let medians: Vec<f64> = lanes.iter().map(Lane::median).collect();
     let best = (KEPT..lanes.len()).min_by(|&a, &b| medians[a].total_cmp(&medians[b]));
     if let Some(best) = best.filter(|&best| medians[best] < WORTH * medians[0]) {
-        // The fastest of many was lucky, too: only what it takes from here on counts.
+        // The fastest of many candidates was also lucky, so only new measurements count.
         let ratio = bench.in_turn([best, 0].map(|at| (&lanes[at].comm, lanes[at].calls)))?;
         if ratio.high < 1.0 && ratio.value < WORTH {
             found.faster = Some((lanes[best].timed.candidate.clone(), ratio));
@@ -246,12 +247,12 @@ pub fn measure(
     Ok(found)
 }
 
-/// A candidate that is measured.
+/// A candidate under measurement.
 struct Lane {
     comm: Communicator,
-    /// Calls of a round.
+    /// Number of calls in a round.
     calls: usize,
-    /// What the first calls took that found everything there, seconds.
+    /// Time of the first calls after a warm-up call, in seconds.
     once: f64,
     timed: Timed,
 }
@@ -264,13 +265,14 @@ impl Lane {
     }
 }
 
-/// What the fastest plan takes, seconds. A call that says nothing may go by a flat buffer, which no plan is as fast as.
+/// Time of the fastest plan in seconds; excludes the call without options, which a flat buffer may make faster than
+/// any plan.
 fn fastest_plan(lanes: &[Lane], seconds: impl Fn(&Lane) -> f64) -> f64 {
     let plans = lanes.iter().enumerate().filter(|(at, _)| *at != AS_CALLED);
     plans.map(|(_, lane)| seconds(lane)).fold(f64::INFINITY, f64::min)
 }
 
-/// Keeps what is compared with, and what fulfils a condition.
+/// Keeps the lanes for comparison, and those that satisfy a condition.
 fn keep(lanes: &mut Vec<Lane>, is_kept: impl Fn(&Lane) -> bool) {
     let mut at = 0;
     lanes.retain(|lane| {
@@ -279,7 +281,7 @@ fn keep(lanes: &mut Vec<Lane>, is_kept: impl Fn(&Lane) -> bool) {
     });
 }
 
-/// What rank 0 says.
+/// Returns rank 0's decision on all ranks.
 pub fn agreed(world: &Communicator, is_so: bool) -> Result<bool, Error> {
     let mut said = [u8::from(is_so)];
     world.bcast(&mut said, 0)?;

@@ -1,9 +1,9 @@
-//! Medians, and how far they can be trusted.
+//! Medians with confidence intervals.
 
 use hopbine_torus::fit::quantile;
 use serde::{Deserialize, Serialize};
 
-/// A median with an interval that holds that of the distribution.
+/// The median of a sample, with an interval that contains the median of the distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Median {
     pub value: f64,
@@ -12,16 +12,17 @@ pub struct Median {
 }
 
 impl Median {
-    /// Of values in any order, with the narrowest interval between two order statistics, as many from either end, that
-    /// holds the median of their distribution with at least this probability, whatever the distribution is: of n
-    /// values the j-th is above the median if fewer than j are below, and how many are is binomial with 1/2
-    /// (Le Boudec 2010, Performance Evaluation of Computer and Communication Systems, theorem 2.1; Hoefler and
-    /// Belli 2015, rules 5 and 6, take the same for times of parallel programs). `None` of too few values.
+    /// The median of values in any order. The interval is the narrowest one between two order statistics, equally far
+    /// from either end, that contains the distribution's median with at least this probability, for any distribution.
+    /// The j-th of n values is above the median if fewer than j values are below it, and the number of values below
+    /// it is binomial with p = 1/2 (Le Boudec 2010, Performance Evaluation of Computer and Communication Systems,
+    /// theorem 2.1; Hoefler and Belli 2015, rules 5 and 6, use this for times of parallel programs). `None` for too
+    /// few values.
     pub fn of(values: &[f64], confidence: f64) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
-        // How likely it is that fewer than `j` values are below the median.
+        // Probability that fewer than `j` values are below the median.
         let mut fewer = 0.0;
         let mut exactly = 0.5f64.powi(n as i32);
         let mut inside = 0;
@@ -44,8 +45,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
-    /// As in the tables of Le Boudec, appendix A: for 95 % of 6 values all, of 15 the 4th to the 12th, of 30 the 10th
-    /// to the 21st; for 99 % of 15 the 3rd to the 13th.
+    /// As in the tables of Le Boudec, appendix A: for 95 %, all of 6 values, the 4th to 12th of 15, the 10th to 21st
+    /// of 30; for 99 %, the 3rd to 13th of 15.
     #[test]
     fn intervals_are_between_order_statistics() {
         let of = |n: u32, confidence: f64| {
@@ -61,7 +62,7 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0, 4.0, 9.0], 0.5), 3.0);
     }
 
-    /// Of a lopsided distribution, too, as times are.
+    /// Uses a skewed distribution, as that of times is.
     #[test]
     fn they_hold_the_median_as_often_as_they_say() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);

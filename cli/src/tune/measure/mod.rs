@@ -1,9 +1,9 @@
-//! `hopbine tune --measure`: a decision table from runs on this machine.
+//! `hopbine tune --measure`: measures a decision table on this machine.
 //!
-//! Ranks are processes: of this host, which the command starts itself; or those that `mpirun`, a batch system or
-//! `hopbine launch` has started. Each call (a collective of a size) has its share of the time. All that serves takes
-//! turns; what is slower by far drops out; and what remains the fastest is measured anew beside the choice of the
-//! table before. Only if it is faster then, with 99 % certainty, it gets a row.
+//! Ranks are processes: on this host, started by the command itself, or started by `mpirun`, a batch system or
+//! `hopbine launch`. Each call (a collective at one size) gets its share of the time. All candidates take turns, and
+//! those that are far slower are dropped. The fastest remaining candidate is measured again in turn with the choice
+//! of the reference table. It gets a row only if it is faster with 99 % confidence.
 
 mod cell;
 mod median;
@@ -33,7 +33,7 @@ use report::{compared, log};
 use staging::{Staging, staging};
 use state::State;
 
-/// The time without --budget.
+/// Default time limit.
 const BUDGET: Duration = Duration::from_secs(600);
 
 /// A call that is measured.
@@ -43,7 +43,7 @@ struct Call {
     bytes: u64,
 }
 
-/// Starts the ranks if this process is none; else measures, and rank 0 writes the table.
+/// Starts the ranks if this process is not a rank; otherwise measures, and rank 0 writes the table.
 pub fn run(args: &Args) -> Result<Outcome, CliError> {
     let [torus] = &args.torus[..] else {
         return Err(CliError::Usage("--measure needs --torus with one shape".to_owned()));
@@ -130,7 +130,7 @@ fn on_rank(args: &Args, world: &World, table: &Path) -> Result<Outcome, CliError
     Ok(outcome)
 }
 
-/// The table to begin with.
+/// The reference table.
 fn before(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
     let own = comm.tuning();
     let Some(path) = &args.against else { return Ok(own.clone()) };
@@ -146,7 +146,7 @@ fn before(args: &Args, comm: &Communicator) -> Result<Tuning, CliError> {
     Ok(before)
 }
 
-/// All that figures depend on, in words.
+/// All settings that the measurements depend on, as text.
 fn settings(world: &World, before: &Tuning, args: &Args) -> String {
     let comm = world.communicator();
     let ports: Vec<String> = args.ports.iter().map(u32::to_string).collect();
@@ -162,7 +162,7 @@ fn settings(world: &World, before: &Tuning, args: &Args) -> String {
     )
 }
 
-/// Doubles, which a reduction adds; a root is rank 0.
+/// A call on doubles; a reduction adds them, and the root is rank 0.
 fn call(comm: &Communicator, collective: Collective, bytes: u64) -> Call {
     let n_ranks = comm.size();
     let op = collective.is_reduction().then_some(Op::Sum);
@@ -181,7 +181,7 @@ fn call(comm: &Communicator, collective: Collective, bytes: u64) -> Call {
     Call { case, bytes }
 }
 
-/// What the table before chooses, what a call takes that says nothing, then all else that serves.
+/// The choice of the reference table, a call without options, then all other candidates.
 fn candidates(
     args: &Args,
     comm: &Communicator,
@@ -197,7 +197,7 @@ fn candidates(
         segment_bytes: choice.segment_bytes,
     };
     let counts = super::counts(&args.ports, comm.n_ports().min(super::max_ports(shape)));
-    // What is longer than all data cuts nothing.
+    // A segment length of at least the size of all data cuts no message.
     let longest = |segment: u64| segment == SEGMENTS[0] || segment < bytes;
     let is_same = |other: &Candidate| {
         (&other.algorithm, other.ports) == (&first.algorithm, first.ports)
@@ -221,7 +221,7 @@ fn candidates(
     [first, Candidate::as_called()].into_iter().chain(others).collect()
 }
 
-/// Makes a call ready to be measured.
+/// Allocates the buffers of a call and passes it to `measure`.
 fn with_bench<R>(
     comm: &Communicator,
     case: Case,
@@ -237,7 +237,7 @@ fn with_bench<R>(
     measure(Bench::new(comm, case, (send, recv)))
 }
 
-/// Writes the table, and says what it is beside the one before.
+/// Writes the table and its comparison with the reference table.
 fn write(
     args: &Args,
     (shape, settings): (&Shape, &str),
@@ -261,7 +261,7 @@ fn write(
         let _ = writeln!(text, "# {line}");
     }
     let end_of_head = text.len();
-    // Rules of a table that is not built in must stand here: it cannot be named.
+    // A table that is not built in cannot be referred to by name, so its rules are copied here.
     let is_named = Tuning::named(table.name()) == Some(before);
     let otherwise =
         if is_named { table.name() } else { Tuning::built_in(table.wire()).table().name() };
@@ -325,7 +325,7 @@ fn write(
         })
         .collect();
     if n_rules == 0 && stage_bytes.is_none() {
-        // A table must say something; that there is nothing to write is a result.
+        // A table must contain a rule; if there is none, the file only has comments with the result.
         text.truncate(end_of_head);
         text.push_str("#\n# No algorithm was faster than the choice of that table.\n");
     } else {

@@ -1,4 +1,4 @@
-//! What was measured, for people and as a table.
+//! Reports of the measurements: as text and as a table.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::cells::{Cell as Entry, Column};
 use crate::report::Report;
 use crate::tune::merge::short;
 
-/// What is faster than by the table before, and how sure that is.
+/// The calls that are faster than with the reference table, with confidence intervals.
 pub(super) fn compared(before: &str, state: &State) -> String {
     let mut text = format!(
         "Measured time over that of table {before}; in brackets the 99 % interval of the median, by order statistics:\n"
@@ -53,7 +53,7 @@ fn shown(Candidate { algorithm, ports, segment_bytes }: &Candidate) -> String {
     }
 }
 
-/// Everything that was measured, a row each.
+/// All measurements, one row each.
 pub(super) fn log(state: &State) -> Report {
     let rows = state.found().iter().flat_map(|found| {
         found.timed.iter().enumerate().filter(|(_, timed)| !timed.rounds.is_empty()).map(

@@ -1,5 +1,5 @@
-//! Up to which size a call does better with copies through registered memory than with its buffers registered anew,
-//! where no registration can be kept: the table's `stage_bytes`.
+//! Measures the table's `stage_bytes`, for systems on which no registration can be kept: the size up to which copies
+//! through registered memory are faster than registering the call's buffers each time.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 use super::cell::agreed;
 use super::median::Median;
 
-/// The sizes that are tried, bytes, each twice the one before.
+/// Exponents of the sizes, powers of two in bytes.
 const SIZES: std::ops::RangeInclusive<u32> = 16..=24;
 
-/// What was measured, by size: the time with copies over that with registrations.
+/// For each size in bytes, the ratio of the time with copies to the time with registrations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Staging(Vec<(u64, Median)>);
 
 impl Staging {
-    /// The size up to which the product of the ratios is least, so that one that was disturbed does not decide; 0 if
-    /// copies take longer at once, `None` if no call registered anything.
+    /// The size that minimises the product of the ratios up to it, so that no single disturbed ratio decides; 0 if
+    /// copies are slower even at the first size, `None` if no call registered memory.
     pub fn bytes(&self) -> Option<u64> {
         let (mut product, mut least) = (1.0, (1.0, self.0.first().map(|_| 0)));
         for (bytes, ratio) in &self.0 {
@@ -33,7 +33,7 @@ impl Staging {
         least.1
     }
 
-    /// For people.
+    /// The measurements as text.
     pub fn said(&self) -> String {
         let mut text = String::new();
         if !self.0.is_empty() {
@@ -52,11 +52,11 @@ impl Staging {
     }
 }
 
-/// Measures size by size until registrations are surely cheaper; `None` where registrations are kept or not needed, or if the
-/// time is over before that is known. All ranks get the same.
+/// Measures size by size until registrations are certainly cheaper. `None` if registrations are kept or not needed,
+/// or if the time ends before. All ranks get the same result.
 ///
 /// # Errors
-/// As the collectives.
+/// The errors of the collectives.
 pub fn staging(
     world: &Communicator,
     start: Instant,
@@ -68,7 +68,7 @@ pub fn staging(
     if kept != [0] {
         return Ok(None);
     }
-    // On one port a call has two registrations, for which the number is said.
+    // On one port a call needs two registrations, and `stage_bytes` is defined per two registrations.
     let plan = CallOptions::new().ports(1).hardware(Hardware::Never);
     let [copies, registers] =
         [u64::MAX, 0].map(|up_to| world.with(plan.clone().stage_bytes(up_to)));
@@ -91,7 +91,7 @@ pub fn staging(
     Ok(Some(found))
 }
 
-/// Whether the second of two calls registers memory, at some rank.
+/// Whether the second of two calls registers memory on some rank.
 fn registers_anew(
     world: &Communicator,
     mut call: impl FnMut() -> Result<(), Error>,

@@ -1,4 +1,4 @@
-//! What has been measured so far, in a file beside the table: whoever is interrupted goes on from there.
+//! Measurements so far, in a file beside the table, from which an interrupted command continues.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::args;
 use crate::error::CliError;
 use crate::output::OutputArg;
 
-/// See the module documentation. The file is replaced as a whole.
+/// The measurements and their file, which is replaced as a whole.
 pub struct State {
     path: PathBuf,
     kept: Kept,
@@ -19,17 +19,17 @@ pub struct State {
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    /// All that the figures depend on, in words.
+    /// All settings that the measurements depend on, as text.
     of: String,
     found: Vec<Found>,
     staging: Option<Staging>,
 }
 
 impl State {
-    /// Of the table in this file, as far as it has come with the same settings.
+    /// Reads the measurements for the table in this file; empty if there are none yet.
     ///
     /// # Errors
-    /// [`CliError::Read`]; [`CliError::Text`] if the file is none, or of other settings.
+    /// [`CliError::Read`]; [`CliError::Text`] if the file is invalid, or was measured with other settings.
     pub fn of(table: &Path, settings: &str) -> Result<Self, CliError> {
         let mut path = table.as_os_str().to_owned();
         path.push(".part");
@@ -59,19 +59,19 @@ impl State {
         self.of_call(collective, bytes).is_some()
     }
 
-    /// What was found for a call.
+    /// The result for a call.
     pub fn of_call(&self, collective: Collective, bytes: u64) -> Option<&Found> {
         let is_it =
             |found: &&Found| (&*found.collective, found.bytes) == (collective.name(), bytes);
         self.kept.found.iter().find(is_it)
     }
 
-    /// All that was found.
+    /// All results.
     pub fn found(&self) -> &[Found] {
         &self.kept.found
     }
 
-    /// Adds what was found, and writes the file.
+    /// Adds a result and writes the file.
     ///
     /// # Errors
     /// [`CliError::Write`].
@@ -80,12 +80,12 @@ impl State {
         self.write()
     }
 
-    /// What was measured of copies.
+    /// The measurements of copies.
     pub fn staging(&self) -> Option<&Staging> {
         self.kept.staging.as_ref()
     }
 
-    /// Adds what was measured of copies, and writes the file.
+    /// Sets the measurements of copies and writes the file.
     ///
     /// # Errors
     /// [`CliError::Write`].
@@ -99,9 +99,9 @@ impl State {
         OutputArg::to(&self.path).write(&text)
     }
 
-    /// Removes the file: nothing is left to be measured.
+    /// Removes the file, since all measurements are complete.
     pub fn finish(self) {
-        // If it stays, the next run has nothing to do.
+        // If the file remains, the next command finds all measurements in it.
         let _ = std::fs::remove_file(self.path);
     }
 }
