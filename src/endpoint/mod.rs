@@ -129,6 +129,9 @@ pub enum Arrival {
     InRegion,
     /// In the region of the receive, or where a [`View`] says.
     Anywhere,
+    /// In the region of the receive, better not in this core's caches: no task of the call reads it, and the call's
+    /// data do not fit into the caches.
+    PastCaches,
 }
 
 /// A received message that is not in the region of its receive. The poster of the receive may read it here until the

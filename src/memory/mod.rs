@@ -42,6 +42,7 @@ mod pages;
 mod regions;
 mod span;
 mod stats;
+pub(crate) mod stores;
 mod trust;
 mod uffd;
 

@@ -1,14 +1,11 @@
 //! Domains of cores that share a cache or a local memory. Fetching a line from a core of another domain takes
 //! longer.
 
-use std::fs;
 use std::path::Path;
 
-use super::config::core_list;
+use super::caches::{LISTED, shared_cache};
 use super::groups::Groups;
 
-/// Where the kernel lists the caches of each core.
-const LISTED: &str = "/sys/devices/system/cpu";
 /// Marks a domain that is not known.
 const UNKNOWN: u64 = u64::MAX;
 
@@ -41,19 +38,6 @@ impl Domains {
         let words = u128::from_le_bytes(bytes.try_into().ok()?);
         Some(Domains { cache: words as u64, memory: (words >> 64) as u64 })
     }
-}
-
-/// The first core of the last-level cache that all of `cores` share; `None` if they share none.
-fn shared_cache(listed: &Path, cores: &[usize]) -> Option<u64> {
-    let caches = fs::read_dir(listed.join(format!("cpu{}/cache", cores.first()?))).ok()?;
-    let of_cache = |cache: fs::DirEntry| {
-        let text = |name| fs::read_to_string(cache.path().join(name)).ok();
-        let level: u32 = text("level")?.trim().parse().ok()?;
-        Some((level, core_list(&text("shared_cpu_list")?)?))
-    };
-    let (_, sharers) = caches.flatten().filter_map(of_cache).max_by_key(|&(level, _)| level)?;
-    let first = *sharers.iter().min()?;
-    cores.iter().all(|core| sharers.contains(core)).then_some(first as u64)
 }
 
 /// The group of each rank as the user sets it: `each` consecutive ranks form one. `None` if `each` is 0, or if there
@@ -118,29 +102,6 @@ mod tests {
         assert_eq!(said_groups(48, 0), None);
         assert_eq!(said_groups(48, 48), None);
         assert_eq!(groups(&[]), None);
-    }
-
-    #[test]
-    fn domains_are_what_all_cores_of_a_rank_share() {
-        let dir = std::env::temp_dir().join(format!("hopbine-domains-{}", std::process::id()));
-        for (core, index, level, shared) in [
-            (0, 0, "1", "0"),
-            (0, 3, "3", "0-1"),
-            (1, 3, "3", "0-1\n"),
-            (2, 2, "2", "2,7"),
-            (3, 1, "x", "3"),
-        ] {
-            let cache = dir.join(format!("cpu{core}/cache/index{index}"));
-            fs::create_dir_all(&cache).unwrap();
-            fs::write(cache.join("level"), level).unwrap();
-            fs::write(cache.join("shared_cpu_list"), shared).unwrap();
-        }
-        let found: Vec<_> = (0..5).map(|core| shared_cache(&dir, &[core])).collect();
-        let of = |cores: &[usize]| shared_cache(&dir, cores);
-        let several = [of(&[0, 1]), of(&[1, 2]), of(&[3]), of(&[])];
-        fs::remove_dir_all(&dir).unwrap();
-        assert_eq!(found, [Some(0), Some(0), Some(2), None, None]);
-        assert_eq!(several, [Some(0), None, None, None]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use hopbine_torus::choose::Wire;
 
 use super::around::{Around, Asked, Source};
 use super::backend::{Backend, Layout, Near, Opened};
+use super::caches::cache_bytes;
 use super::card::{Card, Common};
 use super::choice;
 use super::config::{self, DEFAULT_TIMEOUT};
@@ -260,7 +261,9 @@ impl World {
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
         let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred);
-        let of_world = of_world.gate_sum(gate_sum);
+        let ranks_here = n_ranks.div_ceil(around.n_hosts) as usize;
+        let cache_bytes = cache_bytes(&available, ranks_here);
+        let of_world = of_world.gate_sum(gate_sum).cache_bytes(cache_bytes);
         let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
         let in_memory = match near {
             _ if wire == Wire::Memory => n_ranks - 1,

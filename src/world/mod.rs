@@ -3,6 +3,7 @@
 
 mod around;
 mod backend;
+mod caches;
 mod card;
 mod choice;
 mod config;

@@ -177,7 +177,10 @@ impl Inner {
         let in_place = key.in_place;
         let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged };
         let program = compile(plan, &geometry);
-        let program = program.map_err(|failure| self.failure(failure))?;
+        let mut program = program.map_err(|failure| self.failure(failure))?;
+        // As much as half of the caches is for the library's own slots, and for the user.
+        let fits = |cache_bytes: u64| program.user_bytes() <= cache_bytes / 2;
+        program.past_caches = !self.of_world.cache_bytes.is_none_or(fits);
         let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
         // If no transfer is cut, the length of segments does not matter.
         let segment_bytes = segment_bytes.filter(|_| !meets);

@@ -34,6 +34,8 @@ pub(crate) struct RankOfWorld {
     pub(crate) tuning: Tuning,
     /// Whether sums of floats may be rounded as barrier gates do.
     pub(crate) gate_sum: bool,
+    /// Bytes of the last level of caches that this rank can expect for itself, if they are known.
+    pub(crate) cache_bytes: Option<u64>,
     /// Algorithms that the user prefers to those of the table.
     pub(crate) preferred: Preferred,
     /// Expansions that ranks of this process share, if there are several.
@@ -69,10 +71,16 @@ impl RankOfWorld {
             cache,
             tuning,
             gate_sum,
+            cache_bytes: None,
             preferred,
             expansions,
             serials,
         }
+    }
+
+    /// Sets the bytes of the last level of caches that this rank can expect for itself.
+    pub(crate) fn cache_bytes(self, cache_bytes: Option<u64>) -> Self {
+        RankOfWorld { cache_bytes, ..self }
     }
 
     /// Sets whether sums of floats may be rounded as barrier gates round them.

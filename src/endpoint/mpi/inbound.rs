@@ -114,7 +114,7 @@ impl State {
             self.keep(index, of, start, unsafe { std::slice::from_raw_parts(data, part) });
             return Ok(());
         };
-        let in_region = !is_last || start > 0 || posted.arrival == Arrival::InRegion;
+        let in_region = !is_last || start > 0 || posted.arrival != Arrival::Anywhere;
         if fits && in_region && part > 0 {
             // SAFETY: as above; the region has the message's length, within which the part lies.
             unsafe { data.copy_to_nonoverlapping(posted.region.ptr.add(start), part) };

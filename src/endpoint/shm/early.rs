@@ -5,8 +5,9 @@
 use super::descriptor::{Descriptor, Early, EarlyPiece, Kind, Piece, Rendezvous};
 use super::layout::SLOT_BYTES;
 use super::state::{EarlyRecv, Goal, RendezvousRecv};
-use super::{EAGER_BYTES, ShmEndpoint, copy};
-use crate::endpoint::{WireError, WireRegion};
+use super::{EAGER_BYTES, ShmEndpoint};
+use crate::endpoint::{Arrival, WireError, WireRegion};
+use crate::memory::stores::copy;
 
 /// Messages with early bytes after which a peer may choose again between pieces and reading.
 const HABITUAL: u32 = 32;
@@ -128,8 +129,9 @@ impl ShmEndpoint {
                 }
                 // SAFETY: the early bytes are within the region, whose receive is posted.
                 let into = unsafe { recv.region.ptr.add(at as usize) };
+                let past_caches = recv.arrival == Arrival::PastCaches;
                 // SAFETY: as above; this port may read the slot until it releases it.
-                let copy = || unsafe { copy(from, into, len) };
+                let copy = || unsafe { copy(from, into, len, past_caches) };
                 self.peers[peer].costs.copying(len, copy);
             }
         }

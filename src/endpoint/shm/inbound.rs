@@ -3,11 +3,12 @@
 use crate::endpoint::matcher::{OtherCall, of_another_call};
 use crate::endpoint::{Arrival, Event, Posted as Taken, RecvPost, Slot, Tag, View, WireError};
 use crate::error::{Blame, Fault};
+use crate::memory::stores::copy;
 
+use super::ShmEndpoint;
 use super::descriptor::{Coming, Descriptor, INLINE_BYTES, Kind, Rendezvous, Said, Staged, Via};
 use super::peer::{Body, Peer, Unexpected, kept_bytes};
 use super::state::Goal;
-use super::{ShmEndpoint, copy};
 
 impl ShmEndpoint {
     /// Records that this rank takes part in a call.
@@ -96,7 +97,7 @@ impl ShmEndpoint {
             Via::Line | Via::Ring => {
                 // SAFETY: the receive is posted, so its region is valid and used by no other code; the payload has
                 // the same length.
-                unsafe { copy(payload, posted.region.ptr, len) };
+                unsafe { copy(payload, posted.region.ptr, len, false) };
                 self.events.push(Event::Received(posted.slot));
             }
         }
@@ -140,12 +141,12 @@ impl ShmEndpoint {
             Body::Inline(bytes) => {
                 // SAFETY: the region is valid for writes by the caller's promise. It has the message's length, which
                 // fits into a line.
-                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
+                unsafe { copy(bytes.as_ptr(), region.ptr, region.len, false) };
                 return Ok(Taken::Done);
             }
             Body::Copied(bytes) => {
                 // SAFETY: as above.
-                unsafe { copy(bytes.as_ptr(), region.ptr, region.len) };
+                unsafe { copy(bytes.as_ptr(), region.ptr, region.len, false) };
                 return Ok(Taken::Done);
             }
         }
@@ -205,9 +206,10 @@ impl ShmEndpoint {
             self.due_views.push((peer, at));
             return;
         }
+        let past_caches = arrival == Arrival::PastCaches;
         // SAFETY: the receive is posted, so its region is valid and used by no other code; this port may read the
         // slot until it releases it.
-        let copy = || unsafe { copy(ptr, region.ptr, region.len) };
+        let copy = || unsafe { copy(ptr, region.ptr, region.len, past_caches) };
         self.peers[peer].costs.copying(region.len, copy);
         self.release(peer, at);
         self.events.push(Event::Received(slot));

@@ -166,16 +166,6 @@ pub struct ShmEndpoint {
     leave: Option<Arc<Leave>>,
 }
 
-/// Copies bytes that do not overlap.
-///
-/// # Safety
-/// As for [`std::ptr::copy_nonoverlapping`].
-#[inline]
-unsafe fn copy(from: *const u8, into: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy_nonoverlapping(from, into, len) };
-}
-
 impl ShmEndpoint {
     /// The ranks that this port reaches.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> {

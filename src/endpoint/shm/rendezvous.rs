@@ -6,14 +6,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::endpoint::{Event, RecvPost, SendPost, WireError};
+use crate::endpoint::{Arrival, Event, RecvPost, SendPost, WireError};
+use crate::memory::stores::copy;
 
 use super::descriptor::{Descriptor, Kind, Piece, Rendezvous, Staged};
 use super::layout::SLOT_BYTES;
 use super::peer::Peer;
 use super::staging::readers;
 use super::state::{CicoRecv, CicoSend, Goal, RendezvousRecv, RendezvousSend};
-use super::{EAGER_BYTES, ShmEndpoint, copy};
+use super::{EAGER_BYTES, ShmEndpoint};
 
 /// Bytes of one read. The limit keeps other messages from waiting longer than a few milliseconds. (2 MiB in one call
 /// take 3 to 5 % less time than in four.) Messages to be folded are shorter.
@@ -210,11 +211,12 @@ impl ShmEndpoint {
         // SAFETY: within the region, as checked; the receive is posted.
         let into = unsafe { rendezvous.recv.region.ptr.add(at as usize) };
         rendezvous.done += len;
-        let RecvPost { slot, region, .. } = rendezvous.recv;
+        let RecvPost { slot, region, arrival, .. } = rendezvous.recv;
         let is_whole = rendezvous.done == region.len;
         let (all, since) = (region.len.saturating_mul(*incoming), *since);
+        let past_caches = arrival == Arrival::PastCaches;
         // SAFETY: as above; the source stays valid until this port gives it back.
-        let copy = || unsafe { copy(from, into, len) };
+        let copy = || unsafe { copy(from, into, len, past_caches) };
         self.peers[peer].costs.copying(len, copy);
         if is_whole {
             self.cico_recvs.remove(number);

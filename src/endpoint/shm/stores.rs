@@ -8,6 +8,7 @@
 //! cores.
 
 use super::copy_costs::{Cost, timed};
+use crate::memory::stores::{CAN_STREAM, stream};
 
 /// The shortest copy with non-temporal stores: a processor hides the latency of fewer lines.
 const LEAST_BYTES: usize = 4096;
@@ -89,40 +90,6 @@ impl Stores {
             false => copy(),
         }
     }
-}
-
-/// Whether this processor has non-temporal stores that were measured. On Arm they are a hint, which was not measured.
-const CAN_STREAM: bool = cfg!(target_arch = "x86_64");
-
-/// Copies with non-temporal stores.
-///
-/// # Safety
-/// As for [`std::ptr::copy_nonoverlapping`].
-#[cfg(target_arch = "x86_64")]
-unsafe fn stream(from: *const u8, into: *mut u8, len: usize) {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-    const LINE: usize = 64;
-    let head = into.align_offset(LINE).min(len);
-    let end = head + (len - head) / LINE * LINE;
-    // SAFETY: within the bytes that the caller promises; whole lines at multiples of a line. The fence orders the
-    // non-temporal stores before all later stores, as Rust's memory model assumes.
-    unsafe {
-        std::ptr::copy_nonoverlapping(from, into, head);
-        for line in (head..end).step_by(LINE) {
-            let part = |i: usize| _mm_loadu_si128(from.add(line + 16 * i).cast::<__m128i>());
-            let parts = [part(0), part(1), part(2), part(3)];
-            for (i, part) in parts.into_iter().enumerate() {
-                _mm_stream_si128(into.add(line + 16 * i).cast::<__m128i>(), part);
-            }
-        }
-        std::ptr::copy_nonoverlapping(from.add(end), into.add(end), len - end);
-        _mm_sfence();
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn stream(_: *const u8, _: *mut u8, _: usize) {
-    unreachable!("this processor does not stream")
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ fn program(plan: &CheckedPlan, geometry: &Geometry, home: Home) -> Result<Progra
         staged_bytes: 0,
         work_bytes,
         n_flags: common.n_flags,
+        past_caches: false,
         call: 0,
     })
 }

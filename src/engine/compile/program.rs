@@ -40,6 +40,12 @@ impl Region {
     pub(crate) fn range(self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.len
     }
+
+    /// Whether the regions have a byte in common.
+    pub(crate) fn meets(self, other: Region) -> bool {
+        let ends = (self.range().end, other.range().end);
+        self.buffer == other.buffer && self.offset < ends.1 && other.offset < ends.0
+    }
 }
 
 /// Consecutive entries of one of a program's lists.
@@ -161,8 +167,8 @@ pub struct PortProgram {
     pub recv_window: u32,
     /// Most receives of one step, all of which must be possible at a time.
     pub step_window: u32,
-    /// For each receive, the only local task that reads its message, if the message may be in a view; `u32::MAX`
-    /// otherwise, and for other tasks.
+    /// For each receive, the only local task that reads its message, if the message may be in a view. Otherwise
+    /// [`RESULT`](super::readers::RESULT) for results that no task reads, and no task (`u32::MAX`).
     pub readers: Box<[u32]>,
     /// For each task, its flag, or [`NO_FLAG`] if no task of another port waits for it. Empty if no task has a flag.
     pub tells: Box<[u32]>,
@@ -200,6 +206,9 @@ pub struct Program {
     pub work_bytes: u64,
     /// Number of flags of tasks that other ports wait for.
     pub n_flags: u32,
+    /// Whether results that no task reads are stored past the caches. The compiler sets false; code that knows the
+    /// caches sets the value.
+    pub past_caches: bool,
     /// Signature of the call on the wire; see [`Tag::call`](crate::endpoint::Tag). The compiler sets 0; code that
     /// knows the call sets the value.
     pub call: u16,
@@ -225,6 +234,12 @@ impl Program {
     pub(crate) fn copied_bytes(&self) -> u64 {
         let moves = self.ports.iter().flat_map(|port| &port.moves).chain(&self.closing);
         moves.map(|copy| copy.from.len).sum()
+    }
+
+    /// Bytes of the user's buffers that the program reads or writes.
+    pub fn user_bytes(&self) -> u64 {
+        let end = |buffer| self.ports.iter().map(move |port| port.needs[buffer as usize]).max();
+        end(Buffer::Send).unwrap_or(0) + end(Buffer::Recv).unwrap_or(0)
     }
 
     /// Bytes of memory that an operation needs besides the user's buffers.

@@ -1,12 +1,23 @@
 //! Selects the messages that may be read in the wire's memory (a view): only one local task reads the message, and
-//! its region is in staging, or is where that task stores its result.
+//! its region is in staging, or is where that task stores its result. And selects what is a part of the result that
+//! no task reads.
+
+use crate::endpoint::Arrival;
 
 use super::program::{Buffer, Fold, PortProgram, Region, Task};
 
-/// For each receive, the only local task that reads its message, if that may be in a view; [`NOBODY`] otherwise, and
-/// for other tasks.
+/// For each receive, the only local task that reads its message, if that may be in a view. For each receive and copy
+/// into the user's output that no task reads: [`RESULT`]. For all other tasks: [`NOBODY`].
 pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     let reader = |(index, task): (usize, &Task)| match *task {
+        Task::Recv { into, .. } if is_result(code, index as u32, into) => RESULT,
+        Task::Copy(span) => {
+            let mut moves = code.moves[span.range()].iter();
+            match moves.all(|copy| is_result(code, index as u32, copy.into)) {
+                true => RESULT,
+                false => NOBODY,
+            }
+        }
         // A task of another port reads the message in its region.
         Task::Recv { into, .. } if into.len > 0 && code.flag(index as u32).is_none() => {
             let reader = only_reader(code, index as u32, into);
@@ -20,6 +31,18 @@ pub(crate) fn readers(code: &PortProgram) -> Box<[u32]> {
     code.tasks.iter().enumerate().map(reader).collect()
 }
 
+impl PortProgram {
+    /// Where the bytes may go that a receive or a copy writes; `past_caches`: as [`Program`](super::program::Program)
+    /// says.
+    pub(crate) fn arrival(&self, task: u32, past_caches: bool) -> Arrival {
+        match self.readers[task as usize] {
+            RESULT if past_caches => Arrival::PastCaches,
+            NOBODY | RESULT => Arrival::InRegion,
+            _ => Arrival::Anywhere,
+        }
+    }
+}
+
 /// Whether the task only combines the contents of `region` with something else, in place.
 fn replaces(code: &PortProgram, task: Task, region: Region) -> bool {
     let Task::Fold(span) = task else { return false };
@@ -29,37 +52,35 @@ fn replaces(code: &PortProgram, task: Task, region: Region) -> bool {
 /// No task.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
+/// No task: the bytes are a part of the result that the program does not read.
+pub(crate) const RESULT: u32 = u32::MAX - 1;
+
+/// Whether `region`, which the task writes, is in the user's output, and no later task reads any of it.
+fn is_result(code: &PortProgram, task: u32, region: Region) -> bool {
+    if region.buffer != Buffer::Recv || code.flag(task).is_some() {
+        return false;
+    }
+    let mut is_read = false;
+    for &next in code.successors(task) {
+        for_each_read(code, code.tasks[next as usize], |read| is_read |= read.meets(region));
+    }
+    !is_read
+}
+
 /// The only reader of the region after the receive, which is its last writer, so that readers directly wait for it.
 fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
     let mut reader = NOBODY;
     for &next in code.successors(recv) {
+        let task = code.tasks[next as usize];
         let mut reads = false;
         let mut crosses = false;
-        let mut note = |region: Region| {
-            let (start, end) = (region.offset, region.offset + region.len);
-            let meets =
-                region.buffer == into.buffer && start < into.offset + into.len && into.offset < end;
+        for_each_read(code, task, |region| {
+            let meets = region.meets(into);
+            let (of_region, of_into) = (region.range(), into.range());
             reads |= meets;
-            crosses |= meets && (start < into.offset || end > into.offset + into.len);
-        };
-        match code.tasks[next as usize] {
-            Task::Send { from, .. } => {
-                note(from);
-                crosses |= reads;
-            }
-            // A later message to the same place.
-            Task::Recv { .. } => {}
-            Task::Copy(span) => {
-                code.moves[span.range()].iter().for_each(|copy| note(copy.from));
-            }
-            Task::Fold(span) => {
-                for fold in &code.folds[span.range()] {
-                    let operands = &code.operands[fold.operands.range()];
-                    let own = fold.own_at.map(|_| fold.into);
-                    operands.iter().copied().chain(own).for_each(&mut note);
-                }
-            }
-        }
+            crosses |= meets && (of_region.start < of_into.start || of_region.end > of_into.end);
+        });
+        crosses |= reads && matches!(task, Task::Send { .. });
         if reads {
             if reader != NOBODY || crosses {
                 return NOBODY;
@@ -68,4 +89,64 @@ fn only_reader(code: &PortProgram, recv: u32, into: Region) -> u32 {
         }
     }
     reader
+}
+
+/// Calls `note` with each region that the task reads.
+fn for_each_read(code: &PortProgram, task: Task, mut note: impl FnMut(Region)) {
+    match task {
+        Task::Send { from, .. } => note(from),
+        Task::Recv { .. } => {}
+        Task::Copy(span) => code.moves[span.range()].iter().for_each(|copy| note(copy.from)),
+        Task::Fold(span) => {
+            for fold in &code.folds[span.range()] {
+                let operands = &code.operands[fold.operands.range()];
+                let own = fold.own_at.map(|_| fold.into);
+                operands.iter().copied().chain(own).for_each(&mut note);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::compile::program::{ListRange, Move};
+
+    #[test]
+    fn results_are_what_no_task_reads() {
+        let region = |buffer, offset| Region { buffer, offset, len: 8 };
+        let recv = |into| Task::Recv { from: 1, message: 0, into };
+        let own = Move { from: region(Buffer::Send, 0), into: region(Buffer::Recv, 16) };
+        let mut code = PortProgram {
+            tasks: [
+                recv(region(Buffer::Recv, 0)),
+                Task::Send { to: 2, message: 1, from: region(Buffer::Recv, 4) },
+                recv(region(Buffer::Recv, 8)),
+                Task::Copy(ListRange { start: 0, len: 1 }),
+                recv(region(Buffer::Work, 0)),
+            ]
+            .into(),
+            // The send reads a part of what the first task and the third receive.
+            successor_start: [0, 1, 1, 2, 2, 2].into(),
+            successors: [1, 1].into(),
+            moves: [own].into(),
+            ..PortProgram::default()
+        };
+        let arrivals = |code: &mut PortProgram, past_caches| -> Vec<Arrival> {
+            code.readers = readers(code);
+            (0..5).map(|task| code.arrival(task, past_caches)).collect()
+        };
+        use Arrival::{InRegion, PastCaches};
+        let all = [InRegion; 5];
+        assert_eq!(arrivals(&mut code, false), all);
+        assert_eq!(arrivals(&mut code, true), [InRegion, InRegion, InRegion, PastCaches, InRegion]);
+        code.tasks[1] = Task::Send { to: 2, message: 1, from: region(Buffer::Recv, 0) };
+        assert_eq!(
+            arrivals(&mut code, true),
+            [InRegion, InRegion, PastCaches, PastCaches, InRegion]
+        );
+        // A task of another port may read it.
+        code.tells = [7, u32::MAX, 8, u32::MAX, u32::MAX].into();
+        assert_eq!(arrivals(&mut code, true), [InRegion, InRegion, InRegion, PastCaches, InRegion]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The memory of a run: its buffers, and received messages in the wire's memory (views).
 
 use crate::endpoint::{View, WireRegion};
+use crate::memory::stores;
 use crate::reduce::{Operand, Reducer};
 
 use crate::engine::compile::program::{Buffer, Fold, Move, Region};
@@ -100,13 +101,14 @@ impl Memories {
         }
     }
 
-    pub(crate) fn copy(&self, Move { from, into }: Move) {
+    pub(crate) fn copy(&self, Move { from, into }: Move, past_caches: bool) {
         debug_assert!(from.len == into.len);
         // SAFETY: both regions lie within memory that is valid by `start`'s contract, or in a valid view. The task's
         // hazards keep writers from `from`, and other tasks from `into`. The regions do not overlap by `Move`'s
         // contract.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.source(from), self.ptr(into), into.len as usize);
+            let (from, to, len) = (self.source(from), self.ptr(into), into.len as usize);
+            stores::copy(from, to, len, past_caches);
         }
     }
 

@@ -18,7 +18,7 @@ use super::crossings::Crossings;
 use super::memories::{Memories, Memory};
 use super::progress::Progress;
 use crate::engine::compile::program::{Buffer, PortProgram, Program, Task};
-use crate::engine::compile::readers::NOBODY;
+use crate::engine::compile::readers::RESULT;
 
 /// Bytes that local tasks of a run write before its port polls again.
 const WORK_BYTES: u64 = 64 * 1024;
@@ -71,7 +71,7 @@ impl PortRun {
         let code = &program.ports[port.index()];
         assert!(code.folds.is_empty() || reducer.is_some(), "a program with folds needs a reducer");
         let most_operands = code.folds.iter().map(|fold| fold.operands.len).max().unwrap_or(0);
-        let viewable = code.readers.iter().filter(|&&reader| reader != NOBODY).count();
+        let viewable = code.readers.iter().filter(|&&reader| reader < RESULT).count();
         let most_views = viewable.min(code.recv_window as usize);
         PortRun {
             reducer,
@@ -270,10 +270,7 @@ impl PortRun {
                 let tag = Tag { context, operation, message: message | late, call };
                 let region = memories.wire(into);
                 let slot = Slot { run, task };
-                let arrival = match code.readers[task as usize] {
-                    NOBODY => Arrival::InRegion,
-                    _ => Arrival::Anywhere,
-                };
+                let arrival = code.arrival(task, program.past_caches);
                 // SAFETY: as for sends; the hazards keep every other task from the region.
                 let taken =
                     unsafe { endpoint.post_recv(from, RecvPost { slot, tag, region, arrival }) };
@@ -313,8 +310,9 @@ impl PortRun {
         let mut bytes = 0;
         let kind = match code.tasks[task as usize] {
             Task::Copy(span) => {
+                let arrival = code.arrival(task, self.program.past_caches);
                 for &copy in &code.moves[span.range()] {
-                    self.memories.copy(copy);
+                    self.memories.copy(copy, arrival == Arrival::PastCaches);
                     bytes += copy.into.len;
                 }
                 Kind::Copy
@@ -341,7 +339,8 @@ impl PortRun {
 
     /// Performs the closing copies, once, when the runs of all ports have finished.
     pub fn close(&self) {
-        self.program.closing.iter().for_each(|&copy| self.memories.copy(copy));
+        let Program { closing, past_caches, .. } = &*self.program;
+        closing.iter().for_each(|&copy| self.memories.copy(copy, *past_caches));
     }
 
     /// Copies messages in views that have not been read yet to their regions, before the next poll.

@@ -288,6 +288,7 @@ mod tests {
             staged_bytes: 0,
             work_bytes: work,
             n_flags: 0,
+            past_caches: false,
             call: 0,
         }
     }

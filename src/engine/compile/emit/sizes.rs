@@ -52,6 +52,7 @@ pub fn compile_sizes(plan: &Plan) -> Program {
         staged_bytes: 0,
         work_bytes,
         n_flags: 0,
+        past_caches: false,
         call: 0,
     }
 }
