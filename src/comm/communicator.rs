@@ -99,9 +99,9 @@ impl Communicator {
     }
 
     fn drain(&self) -> Result<(), Error> {
-        let RankOfWorld { engine, small, in_places, .. } = &*self.inner.of_world;
+        let RankOfWorld { engine, small, close_lock, .. } = &*self.inner.of_world;
         engine.check().inspect_err(|error| engine.fail(error))?;
-        let alone = in_places.write().unwrap_or_else(PoisonError::into_inner);
+        let alone = close_lock.write().unwrap_or_else(PoisonError::into_inner);
         match small {
             Ok(small) => small.between_calls(&mut || engine.refuse()),
             Err(_) => engine.refuse(),

@@ -186,7 +186,7 @@ impl World<'_> {
         });
         let n_ports = self.n_ports as usize;
         let own_cores = self.cores.own_cores;
-        let layout = Layout { n_ports, shape, map, place: 0, own_cores, near: None };
+        let layout = Layout { n_ports, shape, map, place: 0, own_cores, node_memory: None };
         let opened = match self.emulation {
             Some(emulation) => emulation.device(cache).open(exchange, &layout),
             None => Shm::from_env()?.open(exchange, &layout),
@@ -208,7 +208,7 @@ impl World<'_> {
             engine,
             self.tuning.clone(),
             opened.small,
-            opened.places,
+            opened.small_pool,
             opened.cache,
             self.config.preferred.clone(),
         )

@@ -13,7 +13,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// [`BootstrapError`].
-pub(super) fn differ(
+pub(super) fn first_difference(
     exchange: &mut dyn Exchange,
     table: &DecisionTable,
     path: &str,
@@ -92,7 +92,9 @@ mod tests {
             let errors = ranks(group, |rank, mut exchange| {
                 let own = if rank == 2 { &mine } else { text };
                 let tuning: Tuning = own.parse().unwrap();
-                differ(&mut exchange, tuning.table(), &format!("table-{rank}")).unwrap().to_string()
+                first_difference(&mut exchange, tuning.table(), &format!("table-{rank}"))
+                    .unwrap()
+                    .to_string()
             });
             let expected = format!(
                 "rank 2: decision table table-2, line {line}: from here on rank 0 has something else (table-0, \

@@ -85,9 +85,9 @@ impl Communicator {
         let small = if short.is_by_hardware { Some(self.small_collectives().ok()?) } else { None };
         // SAFETY: the caller's promise; `move_to` has checked the buffers. The hardware never hands back blocks of
         // one size.
-        Some(self.make(call, || unsafe {
+        Some(self.with_trace(call, || unsafe {
             match small {
-                Some(small) => self.by_hardware(small, call).map(drop),
+                Some(small) => self.perform_by_hardware(small, call).map(drop),
                 None => self.run_by_plan(call, memory),
             }
         }))

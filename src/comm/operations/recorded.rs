@@ -35,14 +35,14 @@ impl Communicator {
     /// inlined.
     #[cold]
     #[inline(never)]
-    pub(super) fn recorded(
+    pub(super) fn trace_call(
         &self,
         tracer: &Tracer,
         call: &Call,
-        make: impl FnOnce() -> Result<(), Error>,
+        perform: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (start, operation) = (tracer.now(), self.inner.next_operation());
-        let outcome = make();
+        let outcome = perform();
         let context = self.inner.context();
         let options = std::ptr::from_ref(&*self.options).addr();
         let (collective, bytes) = (call.collective, call.bytes());
@@ -57,7 +57,7 @@ impl Communicator {
 impl Inner {
     /// The current time in ticks, if a timeline is recorded: the start of a call.
     #[inline]
-    pub(crate) fn begun(&self) -> Option<u64> {
+    pub(crate) fn start_ticks(&self) -> Option<u64> {
         self.of_world.engine.tracer().map(Tracer::now)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::members::Members;
 use super::rank::RankOfWorld;
 use super::small::{Requests, SmallCollectives};
-use super::turns::{Turn, Turns};
+use super::ticket_lock::{Ticket, TicketLock};
 use crate::endpoint::Tag;
 use crate::engine::{Advance, Advanced};
 use crate::planted::{self, Planted};
@@ -18,7 +18,7 @@ pub(crate) struct Inner {
     pub(crate) small: OnceLock<Result<Box<dyn SmallCollectives>, String>>,
     /// Distinguishes the communicator's messages from those of all others.
     context: u64,
-    operations: Turns,
+    operations: TicketLock,
 }
 
 impl Advance for Inner {
@@ -29,7 +29,7 @@ impl Advance for Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.of_world.give_context(self.context);
+        self.of_world.release_context(self.context);
     }
 }
 
@@ -68,14 +68,14 @@ impl Inner {
     }
 
     /// Reserves the next `n` operations. Returns the context and the number of the first one, which must be started
-    /// before the turn is dropped: ranks must start operations in the same order, and so must the threads of a rank,
+    /// before the ticket is dropped: ranks must start operations in the same order, and so must the threads of a rank,
     /// since one thread may take its numbers before another and start later.
     #[inline]
-    pub(crate) fn next_operations(&self, n: u32) -> (Turn<'_>, (u64, u32)) {
+    pub(crate) fn next_operations(&self, n: u32) -> (Ticket<'_>, (u64, u32)) {
         // Numbers are used again after 2^24 operations, long after the first ones have left the wire.
-        let turn = self.operations.wait(n);
+        let ticket = self.operations.acquire(n);
         let modulus = if planted::is(Planted::NumbersWrap) { 16 } else { Tag::OPERATIONS };
-        let number = turn.first() % modulus;
-        (turn, (self.context, number))
+        let number = ticket.first() % modulus;
+        (ticket, (self.context, number))
     }
 }

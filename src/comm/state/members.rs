@@ -9,7 +9,7 @@ use hopbine_torus::geometry::{Axis, AxisLink, RankMap, Shape, Vertex};
 
 use crate::comm::call::Caller;
 use crate::comm::programs::cache::Cache;
-use crate::comm::programs::kept::Kept;
+use crate::comm::programs::idle_budget::IdleBudget;
 use hopbine_torus::geometry::near_cubic;
 
 /// The ranks of a communicator on their torus, and the programs that have been compiled for them. Duplicates of the
@@ -45,11 +45,11 @@ impl Members {
         caller: Caller,
         ranks: Option<Box<[Rank]>>,
         segment_bytes: Option<u64>,
-        kept: &Arc<Kept>,
+        budget: &Arc<IdleBudget>,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&shape, &map).hash(&mut hasher);
-        let (fingerprint, programs) = (hasher.finish(), Cache::new(kept));
+        let (fingerprint, programs) = (hasher.finish(), Cache::new(budget));
         let features = Features::of(&shape);
         Members { shape, features, map, fingerprint, caller, ranks, segment_bytes, programs }
     }
@@ -61,7 +61,7 @@ impl Members {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
         let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
         let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
-        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.kept)
+        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.budget)
     }
 
     /// A member as a rank of the world.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, RwLock};
 
-use super::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use super::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
 use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
 use crate::comm::choice::tuning::Tuning;
@@ -23,13 +23,13 @@ pub(crate) struct RankOfWorld {
     pub(crate) engine: Engine,
     /// The hardware for small collectives of the world's communicator, or why there is none.
     pub(crate) small: Result<Box<dyn SmallCollectives>, String>,
-    /// Places for small collectives of further communicators, if there are any.
-    pub(crate) places: Option<Box<dyn SmallPlaces>>,
-    /// Calls in such places hold it for reading. The end of the world, which refuses all further calls, holds it for
+    /// Slots for small collectives of further communicators, if there are any.
+    pub(crate) small_pool: Option<Box<dyn SmallCollectivesPool>>,
+    /// Calls in such slots hold it for reading. The end of the world, which refuses all further calls, holds it for
     /// writing.
-    pub(crate) in_places: RwLock<()>,
+    pub(crate) close_lock: RwLock<()>,
     /// The statistics of the registration cache, if there is one.
-    pub(crate) cache: Option<CacheFigures>,
+    pub(crate) cache: Option<CacheStatsFn>,
     /// The decision table for calls that name no algorithm.
     pub(crate) tuning: Tuning,
     /// Whether sums of floats may be rounded as barrier gates do.
@@ -52,20 +52,20 @@ impl RankOfWorld {
         engine: Engine,
         tuning: Tuning,
         small: Result<Box<dyn SmallCollectives>, String>,
-        places: Option<Box<dyn SmallPlaces>>,
-        cache: Option<CacheFigures>,
+        small_pool: Option<Box<dyn SmallCollectivesPool>>,
+        cache: Option<CacheStatsFn>,
         preferred: Preferred,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
         let serials = Mutex::new(serials);
-        let in_places = RwLock::default();
+        let close_lock = RwLock::default();
         let (expansions, gate_sum) = (None, false);
         RankOfWorld {
             engine,
             small,
-            places,
-            in_places,
+            small_pool,
+            close_lock,
             cache,
             tuning,
             gate_sum,
@@ -104,14 +104,14 @@ impl RankOfWorld {
     }
 
     /// Gives a number back.
-    pub(crate) fn give_serial(&self, serial: u32) {
+    pub(crate) fn release_serial(&self, serial: u32) {
         lock(&self.serials).used.remove(&serial);
     }
 
     /// Notes that the communicator with this context has ended on this rank.
-    pub(crate) fn give_context(&self, context: u64) {
+    pub(crate) fn release_context(&self, context: u64) {
         if context >> SERIAL_BITS == u64::from(self.engine.rank()) {
-            self.give_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
+            self.release_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::sync::lock;
 
 /// If the budget is exceeded, this part of it is freed in addition, since the search for operations to drop takes
 /// time.
-const GOING_PART: u64 = 8;
+const EVICTION_MARGIN: u64 = 8;
 
 /// Idle operations that a communicator keeps.
-pub(crate) trait Idle: Send + Sync {
+pub(crate) trait IdleOperations: Send + Sync {
     /// Removes the operations that `stays` rejects, and returns them.
     #[expect(clippy::vec_box, reason = "as they are kept")]
     fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
@@ -21,15 +21,15 @@ pub(crate) trait Idle: Send + Sync {
 
 /// The caches of all communicators of a rank.
 #[derive(Default)]
-pub(crate) struct Kept {
-    caches: Mutex<Vec<Weak<dyn Idle>>>,
+pub(crate) struct IdleBudget {
+    caches: Mutex<Vec<Weak<dyn IdleOperations>>>,
     /// Operations made so far: the clock of uses.
     clock: AtomicU64,
 }
 
-impl Kept {
+impl IdleBudget {
     /// Adds the cache of another communicator.
-    pub(crate) fn add(&self, cache: &Arc<dyn Idle>) {
+    pub(crate) fn add(&self, cache: &Arc<dyn IdleOperations>) {
         let caches = &mut *lock(&self.caches);
         caches.retain(|cache| cache.strong_count() > 0);
         caches.push(Arc::downgrade(cache));
@@ -46,14 +46,14 @@ impl Kept {
     pub(crate) fn make_room(&self, engine: &Engine, bytes: u64) {
         self.clock.fetch_add(1, Ordering::Relaxed);
         if engine.operation_bytes().saturating_add(bytes) > KEPT_BYTES {
-            self.let_go(KEPT_BYTES.saturating_sub(bytes));
+            self.evict(KEPT_BYTES.saturating_sub(bytes));
         }
     }
 
     /// Drops idle operations until they have at most `most_bytes` bytes.
     #[cold]
-    fn let_go(&self, most_bytes: u64) {
-        let caches: Vec<Arc<dyn Idle>> =
+    fn evict(&self, most_bytes: u64) {
+        let caches: Vec<Arc<dyn IdleOperations>> =
             lock(&self.caches).iter().filter_map(Weak::upgrade).collect();
         let mut idle = Vec::new();
         for cache in &caches {
@@ -67,7 +67,7 @@ impl Kept {
             return;
         }
         idle.sort_unstable();
-        let wanted = most_bytes - most_bytes / GOING_PART;
+        let wanted = most_bytes - most_bytes / EVICTION_MARGIN;
         let mut going = idle.into_iter().take_while(|(_, of_one)| {
             let goes = bytes > wanted;
             bytes -= if goes { *of_one } else { 0 };
