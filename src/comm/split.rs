@@ -13,12 +13,12 @@ use super::call::options::{CallOptions, Hardware};
 use super::communicator::Communicator;
 use super::state::inner::Inner;
 use super::state::members::Members;
-use super::state::rank::{RankOfWorld, context};
+use super::state::world_state::{WorldState, context};
 use crate::error::Error;
 
 /// A number for a context and a slot for small collectives. Dropping it gives back what has not been used.
 struct ContextReservation<'a> {
-    of_world: &'a RankOfWorld,
+    world: &'a WorldState,
     /// `None` if none is left, or if it has been used or was not needed.
     number: Option<u32>,
     slot: Option<u32>,
@@ -33,16 +33,16 @@ struct AgreedContext {
 
 impl<'a> ContextReservation<'a> {
     /// Takes a number and a slot for a communicator whose first member may be this rank.
-    fn take(of_world: &'a RankOfWorld) -> Self {
-        let slot = of_world.small_pool.as_ref().and_then(|pool| pool.take());
-        ContextReservation { of_world, number: of_world.take_serial(), slot }
+    fn take(world: &'a WorldState) -> Self {
+        let slot = world.small_pool.as_ref().and_then(|pool| pool.take());
+        ContextReservation { world, number: world.take_serial(), slot }
     }
 
     /// As [`take`](ContextReservation::take) on the first member; takes nothing on the others.
-    fn take_if(is_first: bool, of_world: &'a RankOfWorld) -> Self {
+    fn take_if(is_first: bool, world: &'a WorldState) -> Self {
         match is_first {
-            true => ContextReservation::take(of_world),
-            false => ContextReservation { of_world, number: None, slot: None },
+            true => ContextReservation::take(world),
+            false => ContextReservation { world, number: None, slot: None },
         }
     }
 
@@ -75,9 +75,9 @@ impl<'a> ContextReservation<'a> {
 impl Drop for ContextReservation<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            self.of_world.release_serial(number);
+            self.world.release_serial(number);
         }
-        if let (Some(pool), Some(slot)) = (&self.of_world.small_pool, self.slot) {
+        if let (Some(pool), Some(slot)) = (&self.world.small_pool, self.slot) {
             pool.give_back(slot);
         }
     }
@@ -125,7 +125,7 @@ impl Communicator {
         let plain = self.with(CallOptions::default());
         let members = &self.inner.members;
         let is_first = self.rank() == 0;
-        let mut reservation = ContextReservation::take_if(is_first, &self.inner.of_world);
+        let mut reservation = ContextReservation::take_if(is_first, &self.inner.world);
         let mut encoded = [reservation.encoded()];
         plain.bcast(&mut encoded, 0)?;
         self.new_communicator(reservation.commit(encoded[0], is_first)?, members.clone())
@@ -155,7 +155,7 @@ impl Communicator {
         keeps: impl Fn(usize) -> bool,
     ) -> Result<Option<Communicator>, Error> {
         let plain = self.with(CallOptions::default());
-        let mut reservation = ContextReservation::take(&self.inner.of_world);
+        let mut reservation = ContextReservation::take(&self.inner.world);
         let colour_word = colour.map_or(0, |colour| u64::from(colour) + 1);
         let mine = [colour_word, key as u64, reservation.encoded(), stamp];
         let mut all = vec![0; mine.len() * self.size() as usize];
@@ -180,7 +180,7 @@ impl Communicator {
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
         let agreed = reservation.commit(all[ranks[0] as usize][2], own == 0)?;
-        let members = self.inner.members.some(&ranks, own, keeps);
+        let members = self.inner.members.subset(&ranks, own, keeps);
         self.new_communicator(agreed, Arc::new(members)).map(Some)
     }
 
@@ -276,13 +276,13 @@ impl Communicator {
         if sorted.last().is_some_and(|&last| last >= self.size()) {
             return Err(refused("there is no such rank"));
         }
-        let mut reservation = ContextReservation::take_if(own == 0, &self.inner.of_world);
+        let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world);
         let agreed = reservation.commit(agree(reservation.encoded()), own == 0)?;
         let members = &self.inner.members;
         // A communicator of the same ranks shares the programs.
         let is_all = ranks.iter().copied().eq(0..self.size());
         let members =
-            if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
+            if is_all { members.clone() } else { Arc::new(members.subset(ranks, own, |_| false)) };
         self.new_communicator(agreed, members)
     }
 
@@ -296,19 +296,19 @@ impl Communicator {
         members: Arc<Members>,
     ) -> Result<Communicator, Error> {
         let AgreedContext { number, slot } = agreed;
-        let of_world = self.inner.of_world.clone();
+        let world = self.inner.world.clone();
         let context = context(members.world_rank(0), number);
-        let inner = Arc::new(Inner::new(of_world.clone(), members.clone(), context));
+        let inner = Arc::new(Inner::new(world.clone(), members.clone(), context));
         let made = Communicator { inner, options: self.options.clone() };
         let plain = made.with(CallOptions::new().hardware(Hardware::Never));
         let mut allgather = |mine: &[u64]| {
             let mut all = vec![0; mine.len() * members.caller.n_ranks as usize];
             plain.allgather(mine, &mut all).map(|()| all)
         };
-        let small = match (&of_world.small_pool, slot) {
+        let small = match (&world.small_pool, slot) {
             (Some(pool), Some(slot)) => pool.open(slot, &members, &mut allgather)?,
             (Some(_), None) => Err("all are in use by other communicators".to_owned()),
-            (None, _) => Err(match &of_world.small {
+            (None, _) => Err(match &world.small {
                 Ok(_) => "only the world's communicator has them".to_owned(),
                 Err(reason) => reason.clone(),
             }),

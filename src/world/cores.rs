@@ -12,8 +12,8 @@ pub(super) fn available_cores() -> Vec<usize> {
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// The input of [`assign_cores`]: the rank's ports, the cores that it may share with other ranks, and the program's use of
-/// them.
+/// The input of [`assign_cores`]: the rank's ports, the cores that it may share with other ranks, and the program's
+/// use of them.
 #[derive(Clone, Debug)]
 pub(super) struct PinningInput<'a> {
     pub(super) drive: Drive,
@@ -117,7 +117,7 @@ fn cores_beside(part: &[usize], input: &PinningInput<'_>, n_workers: usize) -> V
         1 => spread(&free, None, n).unwrap_or_default(),
         _ => free[free.len() - n..].to_vec(),
     };
-    groups.deal(&used, &free, n_workers).into_iter().flat_map(of_group).collect()
+    groups.distribute_workers(&used, &free, n_workers).into_iter().flat_map(of_group).collect()
 }
 
 fn counted(n: usize, what: &str) -> String {

@@ -33,8 +33,8 @@ use super::threads;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
-use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
 use crate::comm::state::small::GatesInfo;
+use crate::comm::state::world_state::{MOST_RANKS, WorldState};
 use crate::endpoint::shm::Reading;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
@@ -127,9 +127,10 @@ impl World {
         self.session.as_deref()
     }
 
-    fn join(get: Lookup<'_>, by: Bootstrap) -> Result<World, Error> {
-        let session = if let Bootstrap::Mpi(session) = &by { Some(session.clone()) } else { None };
-        let joined = World::join_this_rank(get, by).and_then(World::joined_by_all);
+    fn join(get: Lookup<'_>, bootstrap: Bootstrap) -> Result<World, Error> {
+        let session =
+            if let Bootstrap::Mpi(session) = &bootstrap { Some(session.clone()) } else { None };
+        let joined = World::join_this_rank(get, bootstrap).and_then(World::joined_by_all);
         let joined = joined.and_then(World::with_clocks_compared);
         if let (Err(error), Some(session)) = (&joined, session) {
             let timeout = timeout(get).ok().flatten();
@@ -139,7 +140,7 @@ impl World {
     }
 
     /// Joins the world on this rank; another rank may fail to join.
-    fn join_this_rank(get: Lookup<'_>, by: Bootstrap) -> Result<World, Error> {
+    fn join_this_rank(get: Lookup<'_>, bootstrap: Bootstrap) -> Result<World, Error> {
         let timeout = timeout(get)?.unwrap_or(DEFAULT_TIMEOUT);
         let drive = config::drive(get)?;
         let on_timeout = config::on_timeout(get)?;
@@ -156,7 +157,7 @@ impl World {
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
         let shm = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;
-        let (mut exchange, session) = match by {
+        let (mut exchange, session) = match bootstrap {
             Bootstrap::Environment => (connect_ranks(get, timeout)?, None),
             Bootstrap::Exchange(exchange) => (exchange, None),
             Bootstrap::Mpi(session) => (session.exchange(timeout), Some(session)),
@@ -265,9 +266,9 @@ impl World {
         };
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
-        let of_world = RankOfWorld::new(engine, tuning, small, small_pool, cache, preferred);
-        let of_world = of_world.gate_sum(gate_sum);
-        let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
+        let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred);
+        let world = world.gate_sum(gate_sum);
+        let comm = Communicator::world(world, Members::world(rank, shape, map, None));
         let in_memory = match node_memory {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,
@@ -291,8 +292,7 @@ impl World {
     /// none does.
     fn with_clocks_compared(self) -> Result<World, Error> {
         let comm = self.communicator();
-        if let Some(tracer) = comm.inner.of_world.engine.tracer().filter(|_| self.facts.n_hosts > 1)
-        {
+        if let Some(tracer) = comm.inner.world.engine.tracer().filter(|_| self.facts.n_hosts > 1) {
             tracer.compare(|| comm.barrier())?;
         }
         Ok(self)

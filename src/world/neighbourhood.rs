@@ -1,7 +1,7 @@
 //! What a rank keeps of the start-up records of all ranks: where the nodes are, and which ranks are near.
 //!
-//! The start-up records of 158,976 ranks take most of the memory that start-up may use, so they are freed before the map is
-//! made and the device is opened.
+//! The start-up records of 158,976 ranks take most of the memory that start-up may use, so they are freed before the
+//! map is made and the device is opened.
 
 use hopbine_meet::Exchange;
 #[cfg(feature = "internals")]

@@ -21,8 +21,8 @@ use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::members::Members;
-use crate::comm::state::rank::RankOfWorld;
 use crate::comm::state::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
+use crate::comm::state::world_state::WorldState;
 use crate::endpoint::Endpoint;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
@@ -252,7 +252,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
     // No rank runs any more, so memory that peers may have written to can be freed.
     wire.end(is_well);
     for comm in comms.iter().filter_map(OnceCell::get) {
-        comm.inner.of_world.engine.all_have_ended();
+        comm.inner.world.engine.all_have_ended();
     }
     let kept = ranks.iter().zip(&comms).filter_map(|(rank, comm)| too_much_kept(rank, comm.get()?));
     let kept: Vec<String> = kept.collect();
@@ -315,11 +315,10 @@ impl Opening<'_> {
         let engine =
             Engine::new(rank.number(), shape.n_ranks(), endpoints, config, Arc::default())?;
         let tuning = self.tuning.clone();
-        let of_world =
-            RankOfWorld::new(engine, tuning, small, small_pool, cache, preferred.clone())
-                .sharing(self.expansions.clone());
+        let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred.clone())
+            .sharing(self.expansions.clone());
         let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
-        Ok(Communicator::world(of_world, members))
+        Ok(Communicator::world(world, members))
     }
 
     /// The ports of a rank, the figures of its registration cache, and the collectives that its hardware performs.

@@ -36,11 +36,11 @@ pub(super) fn first_difference(
     }
     let (line, _) = mark(first as usize);
     let all = exchange.allgather(&[&pair([line.into(), 0])[..], path.as_bytes()].concat())?;
-    let said = |rank: usize| {
+    let path_and_line = |rank: usize| {
         let path = all[rank].get(WORDS..).unwrap_or_default();
         (String::from_utf8_lossy(path).into_owned(), number(&all, rank, 0) as u32)
     };
-    let ((table, line), (theirs, their_line)) = (said(other), said(0));
+    let ((table, line), (theirs, their_line)) = (path_and_line(other), path_and_line(0));
     let problem = TableProblem::Differs { rank: 0, table: theirs, line: their_line };
     Ok(Error::Tuning { rank: Some(other as Rank), table, source: Box::new(problem.at(line)) })
 }

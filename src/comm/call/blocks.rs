@@ -42,7 +42,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Checks that no two blocks share elements.
-    pub(crate) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
+    pub(crate) fn check_disjoint(&self, collective: Collective) -> Result<(), Error> {
         let Some(starts) = self.displacements else { return Ok(()) };
         let ends = |rank: usize| starts[rank].saturating_add(self.counts[rank]);
         if (1..starts.len()).all(|rank| ends(rank - 1) <= starts[rank]) {

@@ -68,7 +68,7 @@ impl Communicator {
     fn why_not_gates(&self, call: &Call, reason: NotByHardware<'_>) -> Option<String> {
         let is_kind = matches!(call.collective, Collective::Barrier | Collective::Allreduce);
         let is_network = self.tuning().table().wire() == Wire::Network;
-        if !(is_kind && is_network && self.inner.of_world.small.is_ok()) {
+        if !(is_kind && is_network && self.inner.world.small.is_ok()) {
             return None;
         }
         Some(match reason {
@@ -101,7 +101,7 @@ impl Communicator {
 impl Inner {
     /// What performs a call without a plan, and why.
     pub(crate) fn explained_small(&self) -> Explanation {
-        let (by, why) = match self.of_world.tuning.table().wire() {
+        let (by, why) = match self.world.tuning.table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
             Wire::Network => ("gates", "the network's barrier gates perform it"),
         };

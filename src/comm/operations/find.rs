@@ -28,12 +28,12 @@ use crate::sync::lock;
 impl Inner {
     /// Frees memory of idle operations, if necessary, before an operation of this program is made.
     pub(crate) fn make_room(&self, program: &Program) {
-        self.members.programs.budget.make_room(&self.of_world.engine, program.memory_bytes());
+        self.members.programs.budget.make_room(&self.world.engine, program.memory_bytes());
     }
 
     /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
     pub(crate) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
-        self.of_world.preferred.serving(key.collective, &self.members.shape)
+        self.world.preferred.serving(key.collective, &self.members.shape)
     }
 
     /// The choice for a call that names no algorithm: that of the user, or else that of the library.
@@ -52,7 +52,7 @@ impl Inner {
     pub(crate) fn wanted(&self, key: &Key) -> Result<Option<Wanted>, Error> {
         let Some(text) = &key.options.algorithm else { return Ok(None) };
         let Members { shape, map, caller, .. } = &*self.members;
-        let n_ports = self.of_world.engine.n_ports() as u32;
+        let n_ports = self.world.engine.n_ports() as u32;
         let all = u64::from(key.collective.n_blocks(shape.n_ranks()));
         let root = map.vertex_of(shape, hopbine_torus::Rank(key.root)).0;
         let bytes = key.bytes().map(|bytes| bytes.saturating_mul(all));
@@ -90,10 +90,10 @@ impl Inner {
 
     /// The decision table's row for a call on all ports.
     fn table_row_for(&self, collective: Collective, knowledge: Knowledge, bytes: u64) -> Found<'_> {
-        let Inner { of_world, members, .. } = self;
+        let Inner { world, members, .. } = self;
         let shape = (&members.shape, &members.features);
-        let n_ports = of_world.engine.n_ports() as u32;
-        of_world.tuning.find((collective, knowledge), shape, bytes, n_ports)
+        let n_ports = world.engine.n_ports() as u32;
+        world.tuning.find((collective, knowledge), shape, bytes, n_ports)
     }
 
     fn library_choice(&self, key: &Key) -> Choice {
@@ -116,10 +116,10 @@ impl Inner {
 
     /// Compiles a call.
     pub(super) fn compile(&self, key: &Key) -> Result<Compiled, Error> {
-        let Inner { of_world, members, .. } = self;
+        let Inner { world, members, .. } = self;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
-        let n_ports = of_world.engine.n_ports() as u32;
+        let n_ports = world.engine.n_ports() as u32;
         let wanted = self.wanted(key)?;
         let is_written = wanted.as_ref().is_some_and(|wanted| wanted.is_written);
         let Choice { algorithm, ports, segment_bytes } = self.final_choice(key, wanted);
@@ -171,7 +171,7 @@ impl Inner {
         let DataPlan { algorithm, ports, segment_bytes, plan } = data;
         let segment_bytes = Some(*segment_bytes);
         // Buffers that stay registered are not copied.
-        let staged = self.of_world.engine.staged(key.options.stage_bytes);
+        let staged = self.world.engine.staged(key.options.stage_bytes);
         let staged = staged.filter(|_| !key.options.held);
         let in_place = key.in_place;
         let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged };
@@ -233,7 +233,7 @@ impl Inner {
             }
             Ok::<_, Error>(expansion)
         };
-        let expansion = match &self.of_world.expansions {
+        let expansion = match &self.world.expansions {
             None => Arc::new(expand()?),
             Some(shared) => shared.get(self.members.fingerprint, &key, expand)?,
         };
@@ -269,9 +269,9 @@ fn send_sizes(sizes: &Sizes) -> Box<[u64]> {
 /// The signature of a call ([`Tag::call`](crate::endpoint::Tag)): the same on ranks that make the same call, in
 /// place or not. It depends on the sizes that all ranks know.
 ///
-/// The upper byte is a hash of everything that determines the messages, and of the sizes unless `whole_messages`. The lower
-/// byte depends on the whole call. It differs between calls with equal messages and sizes if their operators or
-/// types differ. Other different calls have the same signature once in 65,536, or once in 256 if their messages
+/// The upper byte is a hash of everything that determines the messages, and of the sizes unless `whole_messages`.
+/// The lower byte depends on the whole call. It differs between calls with equal messages and sizes if their operators
+/// or types differ. Other different calls have the same signature once in 65,536, or once in 256 if their messages
 /// match.
 fn call_signature(key: &Key, settings: &impl Hash, whole_messages: bool) -> u16 {
     let Key { collective, count, dtype, op, root, form, .. } = key;

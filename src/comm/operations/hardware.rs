@@ -68,7 +68,7 @@ impl Communicator {
             Hardware::Auto => false,
             Hardware::Always => true,
         };
-        let any_rounding = always || self.options.gate_sum || self.inner.of_world.gate_sum;
+        let any_rounding = always || self.options.gate_sum || self.inner.world.gate_sum;
         let small = self.small_collectives().map_err(NotByHardware::Absent)?;
         small.serves(call, Terms { always, any_rounding }).map_err(NotByHardware::Refused)?;
         Ok(small)
@@ -85,7 +85,7 @@ impl Communicator {
         small: &dyn SmallCollectives,
         call: &Call,
     ) -> Result<bool, Error> {
-        let (engine, caller) = (&self.inner.of_world.engine, self.caller());
+        let (engine, caller) = (&self.inner.world.engine, self.caller());
         let _open = self.inner.keep_open();
         let mut waiter = self.inner.hardware_waiter();
         // SAFETY: the caller's promise.
@@ -107,7 +107,7 @@ impl Inner {
     /// world's communicator, where [`between_calls`](SmallCollectives::between_calls) ensures that.
     #[inline]
     pub(super) fn keep_open(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        let close_lock = &self.of_world.close_lock;
+        let close_lock = &self.world.close_lock;
         (!self.is_world()).then(|| close_lock.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -163,13 +163,13 @@ pub(super) struct HardwareWaiter<'a> {
 
 impl Waiter for HardwareWaiter<'_> {
     fn may_start(&mut self) -> Result<u32, Error> {
-        self.inner.of_world.engine.check()?;
+        self.inner.world.engine.check()?;
         Ok(self.next_operation)
     }
 
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
         let awaited = awaited.map(|rank| self.inner.world_rank(rank));
-        let watch = self.watch.get_or_insert_with(|| self.inner.of_world.engine.at_gates());
+        let watch = self.watch.get_or_insert_with(|| self.inner.world.engine.at_gates());
         watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }

@@ -58,7 +58,7 @@ impl Inner {
     /// The current time in ticks, if a timeline is recorded: the start of a call.
     #[inline]
     pub(crate) fn start_ticks(&self) -> Option<u64> {
-        self.of_world.engine.tracer().map(Tracer::now)
+        self.world.engine.tracer().map(Tracer::now)
     }
 
     /// Records a call that was started at `start` and whose end its owner has seen; `first` is the context and the
@@ -72,7 +72,7 @@ impl Inner {
         first: (u64, u32),
         by: impl FnOnce() -> Result<Explanation, Error>,
     ) {
-        let Some(tracer) = self.of_world.engine.tracer() else { return };
+        let Some(tracer) = self.world.engine.tracer() else { return };
         let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
         let options = std::ptr::from_ref(&*key.options).addr();
         let (collective, context) = (key.collective, first.0);

@@ -1,7 +1,7 @@
 //! Calls, and the operations that perform them.
 //!
-//! A call consists of one operation or, if ranks exchange sizes first ([`super::size_exchange`]), of several, one after
-//! the other: its *stages*.
+//! A call consists of one operation or, if ranks exchange sizes first ([`super::size_exchange`]), of several, one
+//! after the other: its *stages*.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Communicator {
         call: &Call,
         perform: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match self.inner.of_world.engine.tracer() {
+        match self.inner.world.engine.tracer() {
             None => perform(),
             Some(tracer) => self.trace_call(tracer, call, perform),
         }
@@ -87,7 +87,7 @@ impl Communicator {
         call: &Call,
         memory: [UserMemory; 2],
     ) -> Result<(), Error> {
-        self.inner.of_world.engine.check()?;
+        self.inner.world.engine.check()?;
         let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
         // SAFETY: the caller's promise.
         unsafe { prepared.run(memory, !self.options.register_anew) }
@@ -101,7 +101,7 @@ impl Communicator {
         options: &Arc<CallOptions>,
     ) -> Result<(Prepared, [UserMemory; 2]), Error> {
         let memory = call.check(self.caller())?;
-        self.inner.of_world.engine.check()?;
+        self.inner.world.engine.check()?;
         let ready = self.inner.ready(call, options)?;
         Ok((Prepared::new(self.inner.clone(), ready), memory))
     }
@@ -156,7 +156,7 @@ impl Inner {
         };
         let Compiled { program, reducer, after_sizes } = compiled;
         self.make_room(&program);
-        let operation = self.of_world.engine.prepare(program, reducer)?;
+        let operation = self.world.engine.prepare(program, reducer)?;
         let size_exchange = after_sizes.map(|after_sizes| Box::new(SizeExchange::new(after_sizes)));
         Ok(Box::new(Ready::new(key, operation, size_exchange)))
     }
@@ -216,8 +216,8 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
         let n_stages = self.n_stages();
         let (mut numbers, mut stage) = (None, 0);
         loop {
-            let (inner, ready) = self.at(stage);
-            let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
+            let (inner, ready) = self.stage(stage);
+            let (engine, memory) = (&inner.world.engine, ready.memory(memory));
             let Ready { operation, keys, watch, .. } = &mut *ready;
             // SAFETY: the buffers stay valid until the keys have been released, here.
             let registered = unsafe { engine.register(operation, memory, keep, keys) };
@@ -250,7 +250,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
 
     /// The communicator, and the operation of a stage.
     #[inline]
-    pub(crate) fn at(&mut self, stage: usize) -> (&Inner, &mut Ready) {
+    pub(crate) fn stage(&mut self, stage: usize) -> (&Inner, &mut Ready) {
         let Some(ready) = self.ready.as_deref_mut() else { unreachable!("taken in drop only") };
         (&self.inner, ready.stage(stage))
     }
@@ -264,7 +264,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
 
     /// Whether something has failed.
     pub(crate) fn has_failed(&self) -> bool {
-        self.inner.of_world.engine.has_failed()
+        self.inner.world.engine.has_failed()
     }
 }
 

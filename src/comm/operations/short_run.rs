@@ -66,7 +66,7 @@ impl ShortRun {
         options: &Arc<CallOptions>,
     ) -> Result<Option<Self>, Error> {
         let call = call.without_blocks();
-        if inner.of_world.engine.tracer().is_some() {
+        if inner.world.engine.tracer().is_some() {
             let kept = KeptCall::new(call, options, Procedure::Nonblocking);
             let mut run = ShortRun::new(inner, Some(kept));
             run.start()?;
@@ -106,7 +106,7 @@ impl ShortRun {
     /// Watches over a test that has found the call waiting. Returns whether the call is over.
     #[cold]
     fn watch_test(&mut self, number: u64, awaited: Option<Rank>) -> Result<bool, Error> {
-        let engine = &self.inner.of_world.engine;
+        let engine = &self.inner.world.engine;
         let watch = self.watch.get_or_insert_default();
         if awaited != self.awaited {
             // The call has received what it awaited before.
@@ -122,7 +122,7 @@ impl ShortRun {
     #[cold]
     fn wait_long(&mut self, number: u64, mut awaited: Option<Rank>) -> Result<(), Error> {
         let inner = self.inner.clone();
-        let mut watch = inner.of_world.engine.at_gates();
+        let mut watch = inner.world.engine.at_gates();
         loop {
             if let Err(error) = watch.idle(awaited) {
                 return self.give_up(number, error);
@@ -138,12 +138,12 @@ impl ShortRun {
     fn give_up(&mut self, number: u64, error: Error) -> Result<(), Error> {
         let inner = self.inner.clone();
         loop {
-            match requests(&inner).poll(number, false, inner.of_world.engine.has_failed()) {
-                CallStatus::Waits(_) if inner.of_world.engine.has_failed() => {
+            match requests(&inner).poll(number, false, inner.world.engine.has_failed()) {
+                CallStatus::Waits(_) if inner.world.engine.has_failed() => {
                     // A blocking call of another thread is about to fail, too.
                     std::thread::yield_now();
                 }
-                CallStatus::Waits(_) => inner.of_world.engine.fail(&error),
+                CallStatus::Waits(_) => inner.world.engine.fail(&error),
                 CallStatus::Ended => return self.note_end(Ok(())),
                 CallStatus::Failed(error) => return self.note_end(Err(error)),
                 CallStatus::GivenUp => return self.note_end(Err(error)),
@@ -155,7 +155,7 @@ impl ShortRun {
     #[inline]
     fn poll(&mut self, number: u64, spins: bool) -> Result<Wait, Error> {
         let inner = &*self.inner;
-        let engine = &inner.of_world.engine;
+        let engine = &inner.world.engine;
         match requests(inner).poll(number, spins, engine.has_failed()) {
             CallStatus::Ended if self.kept.is_none() && self.watch.is_none() => {
                 self.state = State::Idle;
@@ -185,7 +185,7 @@ impl ShortRun {
         (self.state, self.n_tests) = (State::Idle, 0);
         let inner = &*self.inner;
         if let Some(watch) = &mut self.watch {
-            inner.of_world.engine.end_watch(watch);
+            inner.world.engine.end_watch(watch);
         }
         if let Some(kept) = &mut self.kept
             && let Some((start, operation)) = kept.started.take()
@@ -224,14 +224,14 @@ impl Run for ShortRun {
         }
     }
 
-    fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
+    fn test(&mut self, advances_others: bool) -> Result<bool, Error> {
         let number = match self.state {
             State::UnderWay(number) => number,
             State::Idle => return Ok(true),
             State::Ended => return self.note_end(Ok(true)),
         };
-        if moves_on && !self.has_ended() {
-            self.inner.of_world.engine.move_others_on();
+        if advances_others && !self.has_ended() {
+            self.inner.world.engine.move_others_on();
         }
         match self.poll(number, false)? {
             Wait::Ended => Ok(true),
@@ -264,7 +264,7 @@ impl Run for ShortRun {
     }
 
     fn has_failed(&self) -> bool {
-        self.inner.of_world.engine.has_failed()
+        self.inner.world.engine.has_failed()
     }
 }
 
@@ -294,7 +294,7 @@ unsafe fn start_call(inner: &Arc<Inner>, call: &Call<'static>) -> Result<Option<
         StartStatus::UnderWay { number, needs_hook } => {
             if needs_hook {
                 let hooked: Weak<Inner> = Arc::downgrade(inner);
-                inner.of_world.engine.advances(hooked as Weak<dyn Advance>);
+                inner.world.engine.advances(hooked as Weak<dyn Advance>);
             }
             Ok(Some(number))
         }

@@ -42,7 +42,7 @@ impl Inner {
             size_exchange.last = None;
             let next = self.prepare_data(&ready.key, &size_exchange.after_sizes, found.clone());
             // Other ranks have reached this stage and wait for this rank.
-            let next = next.inspect_err(|error| self.of_world.engine.fail(error))?;
+            let next = next.inspect_err(|error| self.world.engine.fail(error))?;
             size_exchange.last = Some((found, next));
         }
         Ok(true)
@@ -78,7 +78,7 @@ impl Inner {
         }
         let program = self.data_program(key, &after_sizes.data, sizes, elem_bytes)?;
         self.make_room(&program);
-        let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
+        let operation = self.world.engine.prepare(Arc::new(program), None)?;
         Ok(Box::new(Ready::new(key.clone(), operation, None)))
     }
 

@@ -54,8 +54,8 @@ impl Stages {
     /// A call on this memory, not started.
     ///
     /// # Safety
-    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with [`RegistrationLifetime::Held`] the
-    /// memory must stay valid until the value has been dropped.
+    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with
+    /// [`RegistrationLifetime::Held`] the memory must stay valid until the value has been dropped.
     pub(super) unsafe fn new(
         prepared: Prepared,
         memory: [UserMemory; 2],
@@ -75,7 +75,7 @@ impl Stages {
 
     /// Registers the memory of the current stage, unless it is registered.
     pub(super) fn register(&mut self) -> Result<(), Error> {
-        let (inner, ready) = self.prepared.at(self.stage);
+        let (inner, ready) = self.prepared.stage(self.stage);
         if !ready.keys.is_released() {
             return Ok(());
         }
@@ -84,14 +84,14 @@ impl Stages {
         let Ready { operation, keys, .. } = ready;
         // SAFETY: the buffers stay valid until the operation is done or the value is dropped; the keys are released
         // before anybody learns of that.
-        unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
+        unsafe { inner.world.engine.register(operation, memory, keep, keys) }
     }
 
     /// Starts the current stage, whose memory is registered. Once the first stage is started, the call is under way.
     fn start_stage(&mut self) -> Result<(), Error> {
         let (stage, n_stages) = (self.stage, self.prepared.n_stages());
-        let (inner, ready) = self.prepared.at(stage);
-        let (engine, memory) = (&inner.of_world.engine, ready.memory(self.memory));
+        let (inner, ready) = self.prepared.stage(stage);
+        let (engine, memory) = (&inner.world.engine, ready.memory(self.memory));
         let Ready { operation, keys, watch, .. } = ready;
         watch.begin();
         let (ticket, numbers) = inner.numbers(self.active, n_stages);
@@ -109,15 +109,15 @@ impl Stages {
     }
 
     fn release(&mut self) {
-        let (inner, ready) = self.prepared.at(self.stage);
-        inner.of_world.engine.release(&mut ready.keys);
+        let (inner, ready) = self.prepared.stage(self.stage);
+        inner.world.engine.release(&mut ready.keys);
     }
 
     /// Waits for the current stage, and starts the next one. True if none follows.
     fn finish_stage(&mut self, numbers: OperationNumbers) -> Result<bool, Error> {
         let (stage, holds) = (self.stage, self.registration == RegistrationLifetime::Held);
-        let (inner, ready) = self.prepared.at(stage);
-        let engine = &inner.of_world.engine;
+        let (inner, ready) = self.prepared.stage(stage);
+        let engine = &inner.world.engine;
         let outcome = match planted::is(Planted::StageEarly) && ready.size_exchange.is_some() {
             true => Ok(()),
             false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
@@ -133,7 +133,7 @@ impl Stages {
         self.stage += 1;
         let started = self.register().and_then(|()| self.start_stage());
         // Other ranks have reached this stage and wait for this rank.
-        started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
+        started.inspect_err(|error| self.prepared.inner.world.engine.fail(error))?;
         Ok(false)
     }
 
@@ -147,7 +147,7 @@ impl Stages {
 
     /// Whether the current stage is done and another one follows.
     fn is_next_due(&mut self) -> bool {
-        let (_, ready) = self.prepared.at(self.stage);
+        let (_, ready) = self.prepared.stage(self.stage);
         ready.size_exchange.is_some() && ready.operation.is_done()
     }
 
@@ -170,7 +170,7 @@ impl Stages {
             RegistrationLifetime::Held => Procedure::Persistent,
             _ => Procedure::Nonblocking,
         };
-        let (inner, ready) = self.prepared.at(0);
+        let (inner, ready) = self.prepared.stage(0);
         let by = || inner.explained(&ready.key);
         inner.record_started(&ready.key, procedure, start, numbers.of(0), by);
     }
@@ -199,14 +199,14 @@ impl Run for Stages {
         self.prepared.has_failed()
     }
 
-    fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
+    fn test(&mut self, advances_others: bool) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
             let id = numbers.of(self.stage);
-            let (inner, Ready { operation, watch, .. }) = self.prepared.at(self.stage);
-            let engine = &inner.of_world.engine;
+            let (inner, Ready { operation, watch, .. }) = self.prepared.stage(self.stage);
+            let engine = &inner.world.engine;
             if self.failure.is_none() {
-                if moves_on {
+                if advances_others {
                     engine.move_on(operation);
                 }
                 if !engine.look(operation, id, watch) {

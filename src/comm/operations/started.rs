@@ -72,7 +72,7 @@ impl Communicator {
         let call = &call.normalized(self.caller());
         if self.requests_for(call)?.is_some() {
             call.check(self.caller())?;
-            self.inner.of_world.engine.check()?;
+            self.inner.world.engine.check()?;
             // SAFETY: the caller's promise, and `check` as in `launch`.
             let run = unsafe { ShortRun::repeated(&self.inner, call, &self.options) };
             return Ok(Running::Short(run));
@@ -107,7 +107,7 @@ impl Running {
         let inner = stages.inner().clone();
         let stages = Arc::new(Mutex::new(stages));
         let advance: Arc<dyn Advance> = stages.clone();
-        inner.of_world.engine.advances(Arc::downgrade(&advance));
+        inner.world.engine.advances(Arc::downgrade(&advance));
         Running::Several(stages)
     }
 

@@ -186,10 +186,10 @@ impl Cache {
 }
 
 impl IdleOperations for Cache {
-    fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
+    fn retain(&self, keep: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
         let mut gone = Vec::new();
         for entry in &mut lock(&self.programs).entries {
-            gone.extend(entry.idle.extract_if(.., |ready| !stays(ready)));
+            gone.extend(entry.idle.extract_if(.., |ready| !keep(ready)));
         }
         gone
     }

@@ -14,9 +14,9 @@ const EVICTION_MARGIN: u64 = 8;
 
 /// Idle operations that a communicator keeps.
 pub(crate) trait IdleOperations: Send + Sync {
-    /// Removes the operations that `stays` rejects, and returns them.
+    /// Removes the operations that `keep` rejects, and returns them.
     #[expect(clippy::vec_box, reason = "as they are kept")]
-    fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
+    fn retain(&self, keep: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
 }
 
 /// The caches of all communicators of a rank.
@@ -124,7 +124,7 @@ mod tests {
         emulate(&EmulationConfig::new(Shape::torus(&[4]).unwrap()), |comm| {
             let part = || comm.split(Some(0), comm.rank().into()).unwrap().unwrap();
             let parts = [part(), part(), part()];
-            let engine = &comm.inner.of_world.engine;
+            let engine = &comm.inner.world.engine;
             let (first, often) = (touch(comm, COUNT), touch(comm, COUNT + 1));
             let each = engine.operation_bytes() / 2;
             assert!(each > COUNT / 4, "{each} bytes for each operation");

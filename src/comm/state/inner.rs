@@ -3,16 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use super::members::Members;
-use super::rank::RankOfWorld;
 use super::small::{Requests, SmallCollectives};
 use super::ticket_lock::{Ticket, TicketLock};
+use super::world_state::WorldState;
 use crate::endpoint::Tag;
 use crate::engine::{Advance, Advanced};
 use crate::planted::{self, Planted};
 
 /// See the module documentation.
 pub(crate) struct Inner {
-    pub(crate) of_world: Arc<RankOfWorld>,
+    pub(crate) world: Arc<WorldState>,
     pub(crate) members: Arc<Members>,
     /// The hardware for small collectives, or why there is none; unset on the world's communicator.
     pub(crate) small: OnceLock<Result<Box<dyn SmallCollectives>, String>>,
@@ -29,14 +29,14 @@ impl Advance for Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.of_world.release_context(self.context);
+        self.world.release_context(self.context);
     }
 }
 
 impl Inner {
-    pub(crate) fn new(of_world: Arc<RankOfWorld>, members: Arc<Members>, context: u64) -> Self {
+    pub(crate) fn new(world: Arc<WorldState>, members: Arc<Members>, context: u64) -> Self {
         let (small, operations) = Default::default();
-        Inner { of_world, members, small, context, operations }
+        Inner { world, members, small, context, operations }
     }
 
     /// Whether this is the world's first communicator.
@@ -47,7 +47,7 @@ impl Inner {
     /// The hardware for the communicator's small collectives, or why there is none.
     #[inline]
     pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
-        let small = self.small.get().unwrap_or(&self.of_world.small);
+        let small = self.small.get().unwrap_or(&self.world.small);
         small.as_deref().map_err(String::as_str)
     }
 

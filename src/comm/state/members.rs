@@ -57,9 +57,9 @@ impl Members {
     /// Some ranks of `self`, in this order, with the calling rank at `rank`. If they fill a box of the torus they
     /// keep its shape, in which a dimension wraps only if it is whole; otherwise they are laid out as near a cube as
     /// their number allows. A dimension in which they do not differ stays if `keeps` accepts it.
-    pub(crate) fn some(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn subset(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
-        let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
+        let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_cubic_box(caller.n_ranks));
         let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
         Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.budget)
     }
@@ -119,7 +119,7 @@ impl Members {
     }
 }
 
-fn near_box(n_ranks: u32) -> (Shape, RankMap) {
+fn near_cubic_box(n_ranks: u32) -> (Shape, RankMap) {
     let shape = Shape::torus(&near_cubic(n_ranks)).expect("sizes whose product is a u32");
     (shape, RankMap::ColumnMajor)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
 
-use super::queue::{StartedCalls, StartedStatus};
+use super::started_calls::{StartedCalls, StartedStatus};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -168,7 +168,7 @@ impl SharedFlatBuffer {
                 Contribution::Missing => {
                     // The rank may itself wait for a call that was started here.
                     if !flat.started.is_empty() {
-                        self.move_on(flat);
+                        self.advance_calls(flat);
                     }
                     if let Err(error) = waiter.idle(Some(rank)) {
                         // A contribution may arrive during the diagnosis: then there is no failure.

@@ -3,9 +3,9 @@
 mod flat_buffer;
 mod grouped;
 mod pairs;
-mod queue;
 mod regular;
 mod started;
+mod started_calls;
 mod vectors;
 
 use hopbine_meet::Exchange;

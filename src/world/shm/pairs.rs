@@ -23,8 +23,8 @@ const TOO_LONG: u32 = u32::MAX;
 const WORD: usize = size_of::<u32>();
 /// The most calls that skip the flat buffer before it is tried again.
 const MOST_SKIPPED: u64 = 64;
-/// Shift in `calls_to_skip`: the upper half has the number of calls to skip after the next failure, the lower half that
-/// of the calls still to skip.
+/// Shift in `calls_to_skip`: the upper half has the number of calls to skip after the next failure, the lower half
+/// that of the calls still to skip.
 const NEXT_SKIP_SHIFT: u32 = 32;
 
 impl SharedFlatBuffer {

@@ -32,8 +32,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, TryLockError};
 
 use super::flat_buffer::{Flat, MOST_RANKS, MOST_READ, SharedFlatBuffer};
-use super::queue::{StartedCall, StartedCalls};
 use super::regular::block_bytes;
+use super::started_calls::{StartedCall, StartedCalls};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -50,7 +50,7 @@ impl SharedFlatBuffer {
     /// The rank that is waited for.
     #[cold]
     pub(super) fn is_free_behind(&self, flat: &mut Flat, call: Entered) -> Result<(), usize> {
-        self.move_on(flat);
+        self.advance_calls(flat);
         let Flat { buffer, started } = flat;
         if started.n_contributed < started.calls.len() {
             return Err(started.awaited);
@@ -60,7 +60,7 @@ impl SharedFlatBuffer {
     }
 
     /// Advances the started calls as far as possible.
-    pub(super) fn move_on(&self, flat: &mut Flat) {
+    pub(super) fn advance_calls(&self, flat: &mut Flat) {
         while self.contribute_next(flat) | self.end_next(flat) {
             // Relaxed: only a hint that there is something to look at.
             self.status.has_moved.store(true, Ordering::Relaxed);
@@ -232,7 +232,7 @@ impl Requests for SharedFlatBuffer {
         let entered = self.enter(flat, call, block_bytes(call), waiter)?;
         flat.buffer.read_later();
         flat.started.calls.push_back(StartedCall { call: *call, entered, next: 0 });
-        self.move_on(flat);
+        self.advance_calls(flat);
         let started = &flat.started;
         if started.is_empty() && !self.status.has_failures.load(Ordering::Relaxed) {
             return Ok(StartStatus::Ended);
@@ -258,7 +258,7 @@ impl Requests for SharedFlatBuffer {
         let Some(mut flat) = self.try_lock() else { return CallStatus::Waits(None) };
         let spins = if spins { self.spins } else { 0 };
         for n_polls in 0.. {
-            self.move_on(&mut flat);
+            self.advance_calls(&mut flat);
             if self.has_ended(number) {
                 return self.outcome(&mut flat, number);
             }
@@ -278,7 +278,7 @@ impl Requests for SharedFlatBuffer {
         if self.status.are_under_way.load(Ordering::Relaxed)
             && let Some(mut flat) = self.try_lock()
         {
-            self.move_on(&mut flat);
+            self.advance_calls(&mut flat);
         }
         if self.status.has_moved.load(Ordering::Relaxed) {
             self.status.has_moved.store(false, Ordering::Relaxed);

@@ -70,7 +70,7 @@ impl Chain {
         self.set.connect(&links).map_err(|error| error.to_string())
     }
 
-    fn gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
+    fn into_gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
         let Chain { set, caps, tni, .. } = self;
         Gates {
             chain: Mutex::new((set, History::default())),
@@ -115,7 +115,8 @@ fn of_world(
     let arrangement = Arrangement::of(shape);
     let connections = connections(arrangement, (shape, map), exchange.rank() as u32);
     let tnis = api.barrier_tnis().map_err(|error| error.to_string());
-    let mut mine = tnis.and_then(|tnis| Chain::take(api, from(&tnis, place).take(1), connections));
+    let mut mine =
+        tnis.and_then(|tnis| Chain::take(api, tnis_from(&tnis, place).take(1), connections));
     let own_names = mine.as_ref().map(|chain| chain.names().flat_map(u64::to_le_bytes).collect());
     let own_names: Result<Vec<u8>, _> = own_names.map_err(|reason: &String| reason.clone());
     let all = match exchange.agree(own_names.as_deref().map_err(Clone::clone)).map_err(lost)? {
@@ -133,7 +134,7 @@ fn of_world(
     if let Err(refusal) = exchange.agree(connected.map(|()| [].as_slice())).map_err(lost)? {
         return Ok(Err(refusal.to_string()));
     }
-    Ok(mine.map(|chain| chain.gates(arrangement, shape.n_ranks(), None)))
+    Ok(mine.map(|chain| chain.into_gates(arrangement, shape.n_ranks(), None)))
 }
 
 /// The gates that are left for further communicators.
@@ -170,7 +171,7 @@ impl SmallCollectivesPool for GatePool {
         let connections = connections(arrangement, (shape, map), caller.rank);
         let tnis = self.api.barrier_tnis().map_err(|error| error.to_string());
         let mut mine =
-            tnis.and_then(|tnis| Chain::take(self.api, from(&tnis, self.place), connections));
+            tnis.and_then(|tnis| Chain::take(self.api, tnis_from(&tnis, self.place), connections));
         let mut names = vec![NONE; most];
         let given = mine.iter().flat_map(Chain::names);
         names.iter_mut().zip(given).for_each(|(name, given)| *name = given);
@@ -192,7 +193,8 @@ impl SmallCollectivesPool for GatePool {
             return Ok(Err(format!("rank {rank} could not connect its gates{own}")));
         }
         let next = (caller.rank as usize + 1) % n_ranks;
-        Ok(mine.map(|chain| Box::new(chain.gates(arrangement, caller.n_ranks, Some(next))) as _))
+        Ok(mine
+            .map(|chain| Box::new(chain.into_gates(arrangement, caller.n_ranks, Some(next))) as _))
     }
 }
 
@@ -202,7 +204,7 @@ fn in_brackets(reason: Option<String>) -> String {
 }
 
 /// All TNIs, from this rank's own on.
-fn from(tnis: &[Tni], place: usize) -> impl Iterator<Item = Tni> {
+fn tnis_from(tnis: &[Tni], place: usize) -> impl Iterator<Item = Tni> {
     tnis.iter().copied().cycle().skip(place % tnis.len().max(1)).take(tnis.len())
 }
 

@@ -19,7 +19,7 @@ const SERIAL_BITS: u32 = 20;
 pub(crate) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
 
 /// See the module documentation.
-pub(crate) struct RankOfWorld {
+pub(crate) struct WorldState {
     pub(crate) engine: Engine,
     /// The hardware for small collectives of the world's communicator, or why there is none.
     pub(crate) small: Result<Box<dyn SmallCollectives>, String>,
@@ -47,7 +47,7 @@ struct Serials {
     used: HashSet<u32>,
 }
 
-impl RankOfWorld {
+impl WorldState {
     pub(crate) fn new(
         engine: Engine,
         tuning: Tuning,
@@ -61,7 +61,7 @@ impl RankOfWorld {
         let serials = Mutex::new(serials);
         let close_lock = RwLock::default();
         let (expansions, gate_sum) = (None, false);
-        RankOfWorld {
+        WorldState {
             engine,
             small,
             small_pool,
@@ -77,12 +77,12 @@ impl RankOfWorld {
 
     /// Sets whether sums of floats may be rounded as barrier gates round them.
     pub(crate) fn gate_sum(self, gate_sum: bool) -> Self {
-        RankOfWorld { gate_sum, ..self }
+        WorldState { gate_sum, ..self }
     }
 
     /// Sets the expansions that this rank shares with others of its process.
     pub(crate) fn sharing(self, expansions: Arc<Expansions>) -> Self {
-        RankOfWorld { expansions: Some(expansions), ..self }
+        WorldState { expansions: Some(expansions), ..self }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if 2^20 exist. The caller must give
