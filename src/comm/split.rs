@@ -142,12 +142,12 @@ impl Communicator {
     /// [`Error::Group`] if there are a million communicators already; else those of
     /// [`allgather`](Communicator::allgather).
     pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Communicator>, Error> {
-        self.divide(colour, key, 0, |_| false)
+        self.split_checked(colour, key, 0, |_| false)
     }
 
     /// As [`split`](Communicator::split). Ranks of a colour must give the same `stamp`. A dimension in which they do
     /// not differ stays in their shape if `keeps` accepts it.
-    fn divide(
+    fn split_checked(
         &self,
         colour: Option<u32>,
         key: i64,
@@ -209,7 +209,7 @@ impl Communicator {
         let mut hasher = DefaultHasher::new();
         ranks.hash(&mut hasher);
         let key = place.map_or(0, |place| place as i64);
-        let made = self.divide(colour, key, hasher.finish(), |_| false)?;
+        let made = self.split_checked(colour, key, hasher.finish(), |_| false)?;
         if let Some(reason) = wrong {
             return refused(reason);
         }
@@ -248,7 +248,8 @@ impl Communicator {
         };
         let colour = number(&mut (0..n_dims).filter(|dim| !dims.contains(dim)));
         let key = number(&mut (0..n_dims).rev().filter(|dim| dims.contains(dim)));
-        let made = self.divide(Some(colour as u32), key as i64, 0, |dim| dims.contains(&dim))?;
+        let made =
+            self.split_checked(Some(colour as u32), key as i64, 0, |dim| dims.contains(&dim))?;
         made.ok_or_else(|| unreachable!("a colour was given"))
     }
 

@@ -12,7 +12,7 @@ use hopbine_meet::variables::{
 use hopbine_torus::choose::Wire;
 
 use super::backend::{Backend, Layout, NodeMemory, Opened};
-use super::choice;
+use super::backend_choice;
 use super::config::{self, DEFAULT_TIMEOUT};
 use super::cores::{
     Pinning, PinningInput, assign_cores, available_cores, cores_hash, current_core,
@@ -26,7 +26,7 @@ use super::mpi::{self, Session};
 use super::neighbourhood::{Neighbourhood, PlacementSources, Source};
 use super::startup_record::{CommonSettings, StartupRecord};
 
-use super::place::Placement;
+use super::placement::Placement;
 use super::registrations::parse_cache;
 use super::shm::Shm;
 use super::threads;
@@ -165,7 +165,7 @@ impl World {
         exchange.set_timeout(timeout);
         let name = BACKEND.get(get);
         let (backend, tried) =
-            choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
+            backend_choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
         let tuning = config::tuning_for(wanted_table.as_ref(), backend.tuning())?;
         let drive = backend.drive(drive).map_err(|valid| {
             let found = DRIVE.get(get).unwrap_or_default();

@@ -5,7 +5,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::config::read_text;
-use super::place::by_host;
+use super::placement::by_host;
 use crate::error::Error;
 use hopbine_meet::variables::{Lookup, PORTS, RANK_MAP, TORUS};
 use hopbine_torus::choose::Wire;

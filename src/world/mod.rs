@@ -2,7 +2,7 @@
 //! of simulated ranks.
 
 mod backend;
-mod choice;
+mod backend_choice;
 mod config;
 mod cores;
 mod domains;
@@ -11,8 +11,6 @@ mod fujitsu;
 mod groups;
 mod info;
 mod init;
-#[cfg(feature = "mpi")]
-mod joined;
 mod launcher;
 mod layout;
 #[cfg(feature = "mpi")]
@@ -22,7 +20,9 @@ mod mpi;
 mod mpi;
 mod neighbourhood;
 mod node_memory;
-mod place;
+#[cfg(feature = "mpi")]
+mod over_mpi;
+mod placement;
 mod registrations;
 mod shm;
 #[cfg(feature = "sim")]
@@ -39,11 +39,11 @@ pub use config::{Drive, EmulationConfig, OnTimeout};
 pub use emulate::emulate;
 pub use info::{Attempt, Barrier, DeviceInfo, FreeQueues, Info, Onesided};
 pub use init::{World, init, init_over};
-#[cfg(feature = "mpi")]
-pub use joined::init_mpi;
 pub use launcher::n_ranks_said;
 #[cfg(feature = "internals")]
 pub use neighbourhood::torus_of_nodes;
+#[cfg(feature = "mpi")]
+pub use over_mpi::init_mpi;
 #[cfg(feature = "sim")]
 pub use simulate::{SimulatedWire, Simulation, SimulationConfig, simulate};
 #[cfg(feature = "fuzzing")]

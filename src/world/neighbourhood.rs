@@ -8,7 +8,7 @@ use hopbine_meet::Exchange;
 use hopbine_torus::geometry::RankMap;
 use hopbine_torus::geometry::Shape;
 
-use super::place::{Placement, TorusPlace, from_hosts, from_tofu, from_torus_places};
+use super::placement::{Placement, TorusPlace, from_hosts, from_tofu, from_torus_places};
 use super::startup_record::{CommonSettings, StartupRecord, StartupRecords};
 #[cfg(feature = "internals")]
 use crate::comm::choice::tuning::Tuning;

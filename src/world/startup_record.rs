@@ -5,7 +5,7 @@ use hopbine_torus::choose::DecisionTable;
 use hopbine_torus::geometry::Vertex;
 
 use super::launcher::meeting_error;
-use super::place::TorusPlace;
+use super::placement::TorusPlace;
 use super::tables;
 use crate::Rank;
 use crate::endpoint::{stamped, unstamped};

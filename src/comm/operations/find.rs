@@ -13,7 +13,7 @@ use hopbine_torus::{Collective, Request};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::choice::wanted::{Asked, Wanted};
-use crate::comm::programs::cache::KEPT_PLANS;
+use crate::comm::programs::cache::PLAN_LIMIT;
 use crate::comm::programs::key::{Key, PlanKey};
 use crate::comm::programs::ready::{AfterSizes, Compiled, DataPlan};
 use crate::comm::state::inner::Inner;
@@ -240,7 +240,7 @@ impl Inner {
         let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(caller.rank)));
         let plan = Arc::new(plan.map_err(|failure| self.failure(failure))?);
         let plans = &mut *lock(&programs.plans);
-        if plans.len() == KEPT_PLANS {
+        if plans.len() == PLAN_LIMIT {
             plans.remove(0);
         }
         plans.push((key, plan.clone()));

@@ -59,7 +59,7 @@ impl Communicator {
     ) -> Result<&dyn SmallCollectives, NotByHardware<'_>> {
         let always = match self.options.hardware {
             Hardware::Never => return Err(NotByHardware::Unwanted),
-            Hardware::Auto if self.options.asks_for_a_plan() => {
+            Hardware::Auto if self.options.requires_plan() => {
                 return Err(NotByHardware::Unwanted);
             }
             Hardware::Auto if self.preferred().of(call.collective).is_some() => {

@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 
 use super::idle_budget::{IdleBudget, IdleOperations};
 use super::key::{Key, PlanKey, amount};
-use super::ready::{Compiled, KEPT_PROGRAMS, Ready, is_worth_keeping};
+use super::ready::{Compiled, PROGRAM_LIMIT, Ready, is_worth_keeping};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::engine::{CheckedPlan, Program};
 use crate::sync::lock;
 
 /// Plans that are kept, to be compiled for other amounts of data.
-pub(crate) const KEPT_PLANS: usize = 16;
+pub(crate) const PLAN_LIMIT: usize = 16;
 /// Programs found without a hash.
 const RECENT: usize = 8;
 
@@ -86,7 +86,7 @@ impl Programs {
     /// Adds a program. If there are too many, it replaces the least recently used one, which is returned.
     fn add(&mut self, entry: Entry) -> Option<Entry> {
         let key = entry.key.clone();
-        let (at, gone) = if self.entries.len() < KEPT_PROGRAMS {
+        let (at, gone) = if self.entries.len() < PROGRAM_LIMIT {
             self.entries.push(entry);
             (self.entries.len() - 1, None)
         } else {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::ready::{KEPT_BYTES, Ready};
+use super::ready::{IDLE_BYTES_LIMIT, Ready};
 use crate::engine::Engine;
 use crate::sync::lock;
 
@@ -45,8 +45,8 @@ impl IdleBudget {
     /// Makes room for an operation of `bytes` bytes: drops the idle operations that exceed the budget with it.
     pub(crate) fn make_room(&self, engine: &Engine, bytes: u64) {
         self.clock.fetch_add(1, Ordering::Relaxed);
-        if engine.operation_bytes().saturating_add(bytes) > KEPT_BYTES {
-            self.evict(KEPT_BYTES.saturating_sub(bytes));
+        if engine.operation_bytes().saturating_add(bytes) > IDLE_BYTES_LIMIT {
+            self.evict(IDLE_BYTES_LIMIT.saturating_sub(bytes));
         }
     }
 
@@ -58,7 +58,7 @@ impl IdleBudget {
         let mut idle = Vec::new();
         for cache in &caches {
             cache.retain(&mut |ready: &Ready| {
-                idle.push((ready.last_used, ready.kept_bytes()));
+                idle.push((ready.last_used, ready.idle_bytes()));
                 true
             });
         }
@@ -100,7 +100,7 @@ mod tests {
     use crate::comm::call::Call;
     use crate::comm::call::options::CallOptions;
     use crate::comm::communicator::Communicator;
-    use crate::comm::programs::ready::KEPT_PROGRAMS;
+    use crate::comm::programs::ready::PROGRAM_LIMIT;
     use crate::engine::Operation;
     use crate::reduce::{Datatype, Op};
     use crate::world::{EmulationConfig, emulate};
@@ -128,16 +128,16 @@ mod tests {
             let (first, often) = (touch(comm, COUNT), touch(comm, COUNT + 1));
             let each = engine.operation_bytes() / 2;
             assert!(each > COUNT / 4, "{each} bytes for each operation");
-            let n_kept = KEPT_BYTES / each;
+            let n_kept = IDLE_BYTES_LIMIT / each;
             for at in 0..2 * n_kept {
                 let part = &parts[at as usize % parts.len()];
                 let last = touch(part, COUNT + 2 + at);
                 assert!(last.upgrade().is_some());
                 assert!(often.ptr_eq(&touch(comm, COUNT + 1)), "what is used often has gone");
                 let bytes = engine.operation_bytes();
-                assert!(bytes <= KEPT_BYTES + each / 4 * n_kept, "{bytes} bytes after {at}");
+                assert!(bytes <= IDLE_BYTES_LIMIT + each / 4 * n_kept, "{bytes} bytes after {at}");
             }
-            assert!(engine.operation_bytes() > KEPT_BYTES / 2);
+            assert!(engine.operation_bytes() > IDLE_BYTES_LIMIT / 2);
             assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
             drop(parts);
             assert!(engine.operation_bytes() <= 3 * each);
@@ -149,7 +149,7 @@ mod tests {
     fn of_too_many_programs_those_not_used_for_longest_go() {
         emulate(&EmulationConfig::new(Shape::torus(&[2]).unwrap()), |comm| {
             let (often, first) = (touch(comm, 1), touch(comm, 2));
-            for count in 3..2 * KEPT_PROGRAMS as u64 {
+            for count in 3..2 * PROGRAM_LIMIT as u64 {
                 assert!(touch(comm, count).upgrade().is_some());
                 assert!(often.ptr_eq(&touch(comm, 1)), "what is used often has gone at {count}");
             }

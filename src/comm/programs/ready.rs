@@ -13,13 +13,13 @@ use crate::reduce::Reducer;
 
 /// Bytes of working and staging memory that idle operations of a rank keep. The operation used last is kept in any
 /// case.
-pub(crate) const KEPT_BYTES: u64 = 256 << 20;
+pub(crate) const IDLE_BYTES_LIMIT: u64 = 256 << 20;
 /// Programs that a communicator keeps for calls that may come again.
-pub(crate) const KEPT_PROGRAMS: usize = 128;
+pub(crate) const PROGRAM_LIMIT: usize = 128;
 /// Bytes kept for several operations of one program at once.
-const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
+const PROGRAM_IDLE_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / 4;
 /// Bytes of working memory that the operation for the sizes learnt last may keep.
-const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
+const LEARNT_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / PROGRAM_LIMIT as u64;
 
 /// A program, and what its operations need.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl SizeExchange {
     /// Drops the operation learnt last if it has too much memory.
     pub(crate) fn shrink(&mut self) {
         let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
-        self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
+        self.last.take_if(|(_, ready)| bytes(ready) > LEARNT_BYTES_LIMIT);
     }
 }
 
@@ -121,15 +121,15 @@ impl Ready {
     }
 
     /// Bytes of working memory of this operation and of the one that follows.
-    pub(crate) fn kept_bytes(&self) -> u64 {
+    pub(crate) fn idle_bytes(&self) -> u64 {
         let own = self.operation.program().memory_bytes();
         let learnt =
             self.size_exchange.as_ref().and_then(|size_exchange| size_exchange.last.as_ref());
-        own + learnt.map_or(0, |(_, ready)| ready.kept_bytes())
+        own + learnt.map_or(0, |(_, ready)| ready.idle_bytes())
     }
 }
 
 /// Whether `n` idle operations of a program may keep their memory.
 pub(super) fn is_worth_keeping(program: &Program, n: u64) -> bool {
-    program.memory_bytes() * n <= KEPT_BYTES_OF_ONE
+    program.memory_bytes() * n <= PROGRAM_IDLE_BYTES_LIMIT
 }

@@ -44,7 +44,7 @@ pub(super) struct SharedFlatBuffer {
     /// The most contributions that a rank reads in a call in groups; 0 if there are no groups.
     pub(super) read_in_groups: u64,
     pub(super) spins: u32,
-    /// See [`pairs`](super::pairs).
+    /// See [`alltoall`](super::alltoall).
     pub(super) calls_to_skip: AtomicU64,
 }
 
@@ -373,7 +373,7 @@ impl SmallCollectives for SharedFlatBuffer {
                     self.perform_in_groups(call, caller, waiter)?
                 }
                 (Form::Regular, _) => self.perform_regular(call, caller, waiter)?,
-                (_, Collective::Alltoall) => return self.exchange_pairs(call, caller, waiter),
+                (_, Collective::Alltoall) => return self.perform_alltoallv(call, caller, waiter),
                 _ => self.perform_blocks(call, caller, waiter)?,
             }
         }

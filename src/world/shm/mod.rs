@@ -1,8 +1,8 @@
 //! Shared memory as a backend: for ranks that are all on one host.
 
+mod alltoall;
 mod flat_buffer;
 mod grouped;
-mod pairs;
 mod regular;
 mod started;
 mod started_calls;

@@ -121,7 +121,7 @@ impl SharedFlatBuffer {
                 folds: true,
                 ..everybody
             },
-            // A contribution has several blocks: see `contribute_pairs`.
+            // A contribution has several blocks: see `contribute_alltoall`.
             Collective::Alltoall => Task { len: 0, ..everybody },
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
@@ -211,7 +211,7 @@ impl SharedFlatBuffer {
     ) {
         if call.collective == Collective::Alltoall {
             // SAFETY: the caller's promise.
-            return unsafe { self.contribute_pairs(flat, entered, call) };
+            return unsafe { self.contribute_alltoall(flat, entered, call) };
         }
         // SAFETY: the caller's promise; a call without elements may have no buffer.
         let given = unsafe { slice(input(call, caller, task.len), task.len) };
@@ -238,7 +238,7 @@ impl SharedFlatBuffer {
     ) -> Result<(), Error> {
         if call.collective == Collective::Alltoall {
             // SAFETY: the caller's promise.
-            return unsafe { self.read_pairs(call, caller.rank as usize, find) };
+            return unsafe { self.read_alltoall(call, caller.rank as usize, find) };
         }
         let &Task { ref from, len, offset, part, folds, .. } = task;
         let Some(part) = part else { return Ok(()) };

@@ -61,7 +61,7 @@ impl SharedFlatBuffer {
 
     /// Advances the started calls as far as possible.
     pub(super) fn advance_calls(&self, flat: &mut Flat) {
-        while self.contribute_next(flat) | self.end_next(flat) {
+        while self.contribute_next(flat) | self.complete_next(flat) {
             // Relaxed: only a hint that there is something to look at.
             self.status.has_moved.store(true, Ordering::Relaxed);
         }
@@ -85,12 +85,12 @@ impl SharedFlatBuffer {
 
     /// Ends the first started call, if it has contributed and all contributions that it reads have arrived.
     #[inline]
-    fn end_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
+    fn complete_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
         if started.n_contributed == 0 {
             return false;
         }
         let Some(first) = started.calls.front_mut() else { return false };
-        let outcome = match self.end_started(buffer, first) {
+        let outcome = match self.complete_started(buffer, first) {
             Ok(outcome) => outcome,
             Err(rank) => {
                 started.awaited = rank;
@@ -142,7 +142,7 @@ impl SharedFlatBuffer {
     /// # Errors
     /// The first rank that has not contributed.
     #[inline]
-    fn end_started(
+    fn complete_started(
         &self,
         buffer: &mut FlatBuffer,
         started: &mut StartedCall,
@@ -186,7 +186,7 @@ impl SharedFlatBuffer {
         buffer.has_read(None);
         self.status.are_under_way.store(false, Ordering::Relaxed);
         self.status.has_failures.store(true, Ordering::Relaxed);
-        // Release: as in `end_next`.
+        // Release: as in `complete_next`.
         self.status.ended.store(buffer.call() + 1, Ordering::Release);
     }
 
@@ -245,7 +245,7 @@ impl Requests for SharedFlatBuffer {
 
     #[inline]
     fn has_ended(&self, number: u64) -> bool {
-        // Acquire: pairs with the Release in `end_next`.
+        // Acquire: pairs with the Release in `complete_next`.
         self.status.ended.load(Ordering::Acquire) > number
     }
 

@@ -6,8 +6,8 @@ use std::hash::Hasher;
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
+use super::alltoall::block_ranges;
 use super::flat_buffer::{MOST_READ, MOST_SHARED, ReadPart, SharedFlatBuffer, slice};
-use super::pairs::block_ranges;
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};

@@ -32,7 +32,7 @@ impl SharedFlatBuffer {
     ///
     /// # Safety
     /// As [`contribute`](SharedFlatBuffer::contribute).
-    pub(super) unsafe fn contribute_pairs(
+    pub(super) unsafe fn contribute_alltoall(
         &self,
         flat: &mut FlatBuffer,
         entered: Entered,
@@ -51,7 +51,7 @@ impl SharedFlatBuffer {
     ///
     /// # Safety
     /// As [`read_result`](SharedFlatBuffer::read_result).
-    pub(super) unsafe fn read_pairs(
+    pub(super) unsafe fn read_alltoall(
         &self,
         call: &Call,
         me: usize,
@@ -77,7 +77,7 @@ impl SharedFlatBuffer {
     ///
     /// # Safety
     /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
-    pub(super) unsafe fn exchange_pairs(
+    pub(super) unsafe fn perform_alltoallv(
         &self,
         call: &Call,
         caller: Caller,
