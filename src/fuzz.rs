@@ -29,7 +29,7 @@ fn status_words(bytes: &[u8]) {
 
 /// The first records that ranks exchange at start-up, in the world and in shared memory.
 fn cards(bytes: &[u8]) {
-    world::check_card(bytes);
+    world::check_startup_record(bytes);
     hostile::check_card(bytes);
 }
 

@@ -11,7 +11,7 @@ use super::choice::preferred::Preferred;
 use super::choice::tuning::Tuning;
 use super::state::inner::Inner;
 use super::state::members::Members;
-use super::state::rank::RankOfWorld;
+use super::state::world_state::WorldState;
 use crate::endpoint::UnexpectedBytes;
 use crate::engine::OnIdle;
 use crate::error::Error;
@@ -28,8 +28,8 @@ pub struct Communicator {
 
 impl Communicator {
     /// The communicator of all ranks of a world.
-    pub(crate) fn world(of_world: RankOfWorld, members: Members) -> Self {
-        Communicator::new(Inner::new(Arc::new(of_world), Arc::new(members), 0))
+    pub(crate) fn world(world: WorldState, members: Members) -> Self {
+        Communicator::new(Inner::new(Arc::new(world), Arc::new(members), 0))
     }
 
     pub(crate) fn new(inner: Inner) -> Self {
@@ -58,25 +58,25 @@ impl Communicator {
 
     /// Number of ports that operations can use.
     pub fn n_ports(&self) -> u32 {
-        self.inner.of_world.engine.n_ports() as u32
+        self.inner.world.engine.n_ports() as u32
     }
 
     /// Bytes of unexpected messages (received before their calls) that this rank keeps, for all communicators and
     /// ports.
     pub fn unexpected(&self) -> UnexpectedBytes {
-        self.inner.of_world.engine.unexpected()
+        self.inner.world.engine.unexpected()
     }
 
     /// True if operations progress while the caller computes.
     pub fn has_workers(&self) -> bool {
-        self.inner.of_world.engine.has_workers()
+        self.inner.world.engine.has_workers()
     }
 
     /// Statistics of the rank's registration cache, if it has one.
     pub fn cache_stats(&self) -> Option<CacheStats> {
-        let of_world = &self.inner.of_world;
-        let stats = of_world.cache.as_ref().and_then(|figures| figures())?;
-        Some(CacheStats { staged_bytes: of_world.engine.staged_bytes(), ..stats })
+        let world = &self.inner.world;
+        let stats = world.cache.as_ref().and_then(|figures| figures())?;
+        Some(CacheStats { staged_bytes: world.engine.staged_bytes(), ..stats })
     }
 
     /// The same communicator with other options for its calls.
@@ -94,14 +94,14 @@ impl Communicator {
     pub(crate) fn close(&self) -> Result<(), Error> {
         let outcome = self.drain();
         // Also after a failure, which the timeline shows.
-        self.inner.of_world.engine.write_timeline();
+        self.inner.world.engine.write_timeline();
         outcome
     }
 
     fn drain(&self) -> Result<(), Error> {
-        let RankOfWorld { engine, small, in_places, .. } = &*self.inner.of_world;
+        let WorldState { engine, small, close_lock, .. } = &*self.inner.world;
         engine.check().inspect_err(|error| engine.fail(error))?;
-        let alone = in_places.write().unwrap_or_else(PoisonError::into_inner);
+        let alone = close_lock.write().unwrap_or_else(PoisonError::into_inner);
         match small {
             Ok(small) => small.between_calls(&mut || engine.refuse()),
             Err(_) => engine.refuse(),
@@ -113,39 +113,39 @@ impl Communicator {
     /// Has the wires release resources that belong to other ranks. Call it after all ranks have
     /// [`close`](Communicator::close)d or failed to.
     pub(crate) fn end(&self) {
-        self.inner.of_world.engine.end();
+        self.inner.world.engine.end();
     }
 
     /// Fails all communicators of the world: this rank cannot continue.
     pub(crate) fn fail(&self, error: &Error) {
-        self.inner.of_world.engine.fail(error);
+        self.inner.world.engine.fail(error);
     }
 
     /// Advances all operations under way, of all communicators of the world: up to `most` rounds, as long as nothing
     /// has moved since this returned `seen`. The returned number differs from `seen` if anything has moved since,
     /// for example if a collective has ended.
     pub fn progress(&self, most: u32, seen: u64) -> u64 {
-        self.inner.of_world.engine.progress(most, seen)
+        self.inner.world.engine.progress(most, seen)
     }
 
     /// The decision table for calls that name no algorithm: that of `HOPBINE_TUNING`, or the built-in one.
     pub fn tuning(&self) -> &Tuning {
-        &self.inner.of_world.tuning
+        &self.inner.world.tuning
     }
 
     /// The algorithms of `HOPBINE_ALGORITHM`, which replace the library's choice.
     pub fn preferred(&self) -> &Preferred {
-        &self.inner.of_world.preferred
+        &self.inner.world.preferred
     }
 
     /// Time without progress after which a wait is too long ([`OnTimeout`](crate::engine::OnTimeout)).
     pub(crate) fn timeout(&self) -> std::time::Duration {
-        self.inner.of_world.engine.config().timeout
+        self.inner.world.engine.config().timeout
     }
 
     /// Number of this rank's waits that took longer than [`timeout`](Communicator::timeout).
     pub(crate) fn long_waits(&self) -> u64 {
-        self.inner.of_world.engine.n_long_waits()
+        self.inner.world.engine.n_long_waits()
     }
 
     pub(crate) fn caller(&self) -> Caller {
@@ -156,7 +156,7 @@ impl Communicator {
     /// progress only when they are called, such as MPI. Applies to all communicators of the world. If several
     /// functions are given, only the first one is used.
     pub fn on_idle(&self, on_idle: OnIdle) {
-        self.inner.of_world.engine.on_idle(on_idle);
+        self.inner.world.engine.on_idle(on_idle);
     }
 
     /// Makes a call fail alone if ranks give it different counts, types or operators, as MPI programs expect: these
@@ -165,6 +165,6 @@ impl Communicator {
     /// match: another collective, root or algorithm, or lengths that are segmented differently. All ranks must call
     /// this before their first collective.
     pub fn spare(&self) {
-        self.inner.of_world.engine.spare();
+        self.inner.world.engine.spare();
     }
 }

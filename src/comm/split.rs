@@ -13,71 +13,72 @@ use super::call::options::{CallOptions, Hardware};
 use super::communicator::Communicator;
 use super::state::inner::Inner;
 use super::state::members::Members;
-use super::state::rank::{RankOfWorld, context};
+use super::state::world_state::{WorldState, context};
 use crate::error::Error;
 
-/// A number for a context and a place for small collectives. Dropping it gives back what has not been used.
-struct Serial<'a> {
-    of_world: &'a RankOfWorld,
+/// A number for a context and a slot for small collectives. Dropping it gives back what has not been used.
+struct ContextReservation<'a> {
+    world: &'a WorldState,
     /// `None` if none is left, or if it has been used or was not needed.
     number: Option<u32>,
-    place: Option<u32>,
+    slot: Option<u32>,
 }
 
-/// The number and the place that the first member of a communicator has sent to the others.
+/// The number and the slot that the first member of a communicator has sent to the others.
 #[derive(Clone, Copy)]
-struct Agreed {
+struct AgreedContext {
     number: u32,
-    place: Option<u32>,
+    slot: Option<u32>,
 }
 
-impl<'a> Serial<'a> {
-    /// Takes a number and a place for a communicator whose first member may be this rank.
-    fn take(of_world: &'a RankOfWorld) -> Self {
-        let place = of_world.places.as_ref().and_then(|places| places.take());
-        Serial { of_world, number: of_world.take_serial(), place }
+impl<'a> ContextReservation<'a> {
+    /// Takes a number and a slot for a communicator whose first member may be this rank.
+    fn take(world: &'a WorldState) -> Self {
+        let slot = world.small_pool.as_ref().and_then(|pool| pool.take());
+        ContextReservation { world, number: world.take_serial(), slot }
     }
 
-    /// As [`take`](Serial::take) on the first member; takes nothing on the others.
-    fn take_if(is_first: bool, of_world: &'a RankOfWorld) -> Self {
+    /// As [`take`](ContextReservation::take) on the first member; takes nothing on the others.
+    fn take_if(is_first: bool, world: &'a WorldState) -> Self {
         match is_first {
-            true => Serial::take(of_world),
-            false => Serial { of_world, number: None, place: None },
+            true => ContextReservation::take(world),
+            false => ContextReservation { world, number: None, slot: None },
         }
     }
 
-    /// The value that other members get: the number plus 1 in the lower half, the place plus 1 in the upper half, 0
+    /// The value that other members get: the number plus 1 in the lower half, the slot plus 1 in the upper half, 0
     /// for `None`.
-    fn told(&self) -> u64 {
+    fn encoded(&self) -> u64 {
         let half = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
-        half(self.place) << 32 | half(self.number)
+        half(self.slot) << 32 | half(self.number)
     }
 
-    /// Reads the value of the first member. If this rank is that member, number and place belong to the communicator
+    /// Reads the value of the first member. If this rank is that member, number and slot belong to the communicator
     /// from now on.
     ///
     /// # Errors
     /// [`Error::Group`] if that member has no number left.
-    fn agreed(&mut self, told: u64, is_first: bool) -> Result<Agreed, Error> {
-        let (number, place) = ((told as u32).checked_sub(1), ((told >> 32) as u32).checked_sub(1));
+    fn commit(&mut self, encoded: u64, is_first: bool) -> Result<AgreedContext, Error> {
+        let (number, slot) =
+            ((encoded as u32).checked_sub(1), ((encoded >> 32) as u32).checked_sub(1));
         let number = number.ok_or_else(|| Error::Group {
             reason: "there are too many communicators; drop some that are not used any more"
                 .to_owned(),
         })?;
         if is_first {
-            (self.number, self.place) = (None, None);
+            (self.number, self.slot) = (None, None);
         }
-        Ok(Agreed { number, place })
+        Ok(AgreedContext { number, slot })
     }
 }
 
-impl Drop for Serial<'_> {
+impl Drop for ContextReservation<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            self.of_world.give_serial(number);
+            self.world.release_serial(number);
         }
-        if let (Some(places), Some(place)) = (&self.of_world.places, self.place) {
-            places.give_back(place);
+        if let (Some(pool), Some(slot)) = (&self.world.small_pool, self.slot) {
+            pool.give_back(slot);
         }
     }
 }
@@ -124,10 +125,10 @@ impl Communicator {
         let plain = self.with(CallOptions::default());
         let members = &self.inner.members;
         let is_first = self.rank() == 0;
-        let mut serial = Serial::take_if(is_first, &self.inner.of_world);
-        let mut told = [serial.told()];
-        plain.bcast(&mut told, 0)?;
-        self.another(serial.agreed(told[0], is_first)?, members.clone())
+        let mut reservation = ContextReservation::take_if(is_first, &self.inner.world);
+        let mut encoded = [reservation.encoded()];
+        plain.bcast(&mut encoded, 0)?;
+        self.new_communicator(reservation.commit(encoded[0], is_first)?, members.clone())
     }
 
     /// Makes a communicator for each colour, of the ranks that give it, in the order of their keys and, for equal
@@ -141,12 +142,12 @@ impl Communicator {
     /// [`Error::Group`] if there are a million communicators already; else those of
     /// [`allgather`](Communicator::allgather).
     pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Communicator>, Error> {
-        self.divide(colour, key, 0, |_| false)
+        self.split_checked(colour, key, 0, |_| false)
     }
 
     /// As [`split`](Communicator::split). Ranks of a colour must give the same `stamp`. A dimension in which they do
     /// not differ stays in their shape if `keeps` accepts it.
-    fn divide(
+    fn split_checked(
         &self,
         colour: Option<u32>,
         key: i64,
@@ -154,9 +155,9 @@ impl Communicator {
         keeps: impl Fn(usize) -> bool,
     ) -> Result<Option<Communicator>, Error> {
         let plain = self.with(CallOptions::default());
-        let mut serial = Serial::take(&self.inner.of_world);
-        let told = colour.map_or(0, |colour| u64::from(colour) + 1);
-        let mine = [told, key as u64, serial.told(), stamp];
+        let mut reservation = ContextReservation::take(&self.inner.world);
+        let colour_word = colour.map_or(0, |colour| u64::from(colour) + 1);
+        let mine = [colour_word, key as u64, reservation.encoded(), stamp];
         let mut all = vec![0; mine.len() * self.size() as usize];
         plain.allgather(&mine, &mut all)?;
         let (all, _) = all.as_chunks::<4>();
@@ -178,9 +179,9 @@ impl Communicator {
         }
         let own = ranks.iter().position(|&rank| rank == self.rank());
         let own = own.expect("a rank gives its own colour") as Rank;
-        let agreed = serial.agreed(all[ranks[0] as usize][2], own == 0)?;
-        let members = self.inner.members.some(&ranks, own, keeps);
-        self.another(agreed, Arc::new(members)).map(Some)
+        let agreed = reservation.commit(all[ranks[0] as usize][2], own == 0)?;
+        let members = self.inner.members.subset(&ranks, own, keeps);
+        self.new_communicator(agreed, Arc::new(members)).map(Some)
     }
 
     /// Makes a communicator of these ranks of this one, in this order. All ranks must call it, in the same order as
@@ -208,7 +209,7 @@ impl Communicator {
         let mut hasher = DefaultHasher::new();
         ranks.hash(&mut hasher);
         let key = place.map_or(0, |place| place as i64);
-        let made = self.divide(colour, key, hasher.finish(), |_| false)?;
+        let made = self.split_checked(colour, key, hasher.finish(), |_| false)?;
         if let Some(reason) = wrong {
             return refused(reason);
         }
@@ -247,7 +248,8 @@ impl Communicator {
         };
         let colour = number(&mut (0..n_dims).filter(|dim| !dims.contains(dim)));
         let key = number(&mut (0..n_dims).rev().filter(|dim| dims.contains(dim)));
-        let made = self.divide(Some(colour as u32), key as i64, 0, |dim| dims.contains(&dim))?;
+        let made =
+            self.split_checked(Some(colour as u32), key as i64, 0, |dim| dims.contains(&dim))?;
         made.ok_or_else(|| unreachable!("a colour was given"))
     }
 
@@ -275,35 +277,39 @@ impl Communicator {
         if sorted.last().is_some_and(|&last| last >= self.size()) {
             return Err(refused("there is no such rank"));
         }
-        let mut serial = Serial::take_if(own == 0, &self.inner.of_world);
-        let agreed = serial.agreed(agree(serial.told()), own == 0)?;
+        let mut reservation = ContextReservation::take_if(own == 0, &self.inner.world);
+        let agreed = reservation.commit(agree(reservation.encoded()), own == 0)?;
         let members = &self.inner.members;
         // A communicator of the same ranks shares the programs.
         let is_all = ranks.iter().copied().eq(0..self.size());
         let members =
-            if is_all { members.clone() } else { Arc::new(members.some(ranks, own, |_| false)) };
-        self.another(agreed, members)
+            if is_all { members.clone() } else { Arc::new(members.subset(ranks, own, |_| false)) };
+        self.new_communicator(agreed, members)
     }
 
     /// Makes another communicator of this world.
     ///
     /// # Errors
     /// Those of [`allgather`](Communicator::allgather).
-    fn another(&self, agreed: Agreed, members: Arc<Members>) -> Result<Communicator, Error> {
-        let Agreed { number, place } = agreed;
-        let of_world = self.inner.of_world.clone();
+    fn new_communicator(
+        &self,
+        agreed: AgreedContext,
+        members: Arc<Members>,
+    ) -> Result<Communicator, Error> {
+        let AgreedContext { number, slot } = agreed;
+        let world = self.inner.world.clone();
         let context = context(members.world_rank(0), number);
-        let inner = Arc::new(Inner::new(of_world.clone(), members.clone(), context));
+        let inner = Arc::new(Inner::new(world.clone(), members.clone(), context));
         let made = Communicator { inner, options: self.options.clone() };
         let plain = made.with(CallOptions::new().hardware(Hardware::Never));
         let mut allgather = |mine: &[u64]| {
             let mut all = vec![0; mine.len() * members.caller.n_ranks as usize];
             plain.allgather(mine, &mut all).map(|()| all)
         };
-        let small = match (&of_world.places, place) {
-            (Some(places), Some(place)) => places.open(place, &members, &mut allgather)?,
+        let small = match (&world.small_pool, slot) {
+            (Some(pool), Some(slot)) => pool.open(slot, &members, &mut allgather)?,
             (Some(_), None) => Err("all are in use by other communicators".to_owned()),
-            (None, _) => Err(match &of_world.small {
+            (None, _) => Err(match &world.small {
                 Ok(_) => "only the world's communicator has them".to_owned(),
                 Err(reason) => reason.clone(),
             }),

@@ -8,7 +8,7 @@ use super::config::Drive;
 use super::info::{DeviceInfo, FreeQueues};
 
 use crate::comm::choice::tuning::Tuning;
-use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use crate::comm::state::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
 use crate::endpoint::Endpoint;
 use crate::endpoint::shm::Reading;
 use crate::error::WireError;
@@ -74,7 +74,7 @@ pub(super) trait Backend: Send + Sync {
 
 /// Shared memory between the ranks of one node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Near {
+pub(super) struct NodeMemory {
     /// The number of the node: the same on all its ranks, and different for different nodes of one host.
     pub(super) node: u64,
     /// Whether long messages may be read from the memory of their senders.
@@ -91,7 +91,7 @@ pub(super) struct Layout<'a> {
     /// Whether each rank has a core of its own.
     pub(super) own_cores: bool,
     /// Shared memory between the ranks of this node; `None` if they communicate as ranks of different nodes do.
-    pub(super) near: Option<Near>,
+    pub(super) node_memory: Option<NodeMemory>,
 }
 
 /// A rank's open endpoints on its device.
@@ -100,10 +100,10 @@ pub(super) struct Opened {
     pub(super) endpoints: Vec<Box<dyn Endpoint>>,
     /// The hardware for small collectives, or why there is none.
     pub(super) small: Result<Box<dyn SmallCollectives>, String>,
-    /// Places for small collectives of further communicators, if there are any.
-    pub(super) places: Option<Box<dyn SmallPlaces>>,
+    /// Slots for small collectives of further communicators, if there are any.
+    pub(super) small_pool: Option<Box<dyn SmallCollectivesPool>>,
     /// The statistics of the registration cache, if there is one.
-    pub(super) cache: Option<CacheFigures>,
+    pub(super) cache: Option<CacheStatsFn>,
     /// Whether ranks of this host read each other's memory.
     pub(super) reading: Reading,
 }

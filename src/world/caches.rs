@@ -52,7 +52,7 @@ pub(super) fn shared_cache(listed: &Path, cores: &[usize]) -> Option<u64> {
 
 /// Bytes of the last level of caches for each of `n_ranks` ranks of this host that are spread evenly over its cores;
 /// `cores` are those of this rank. `None` if the kernel does not list them.
-pub(super) fn cache_bytes(cores: &[usize], n_ranks: usize) -> Option<u64> {
+pub(super) fn llc_bytes(cores: &[usize], n_ranks: usize) -> Option<u64> {
     share(Path::new(LISTED), cores, n_ranks)
 }
 

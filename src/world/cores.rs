@@ -12,10 +12,10 @@ pub(super) fn available_cores() -> Vec<usize> {
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// The input of [`seat`]: the rank's ports, the cores that it may share with other ranks, and the program's use of
-/// them.
+/// The input of [`assign_cores`]: the rank's ports, the cores that it may share with other ranks, and the program's
+/// use of them.
 #[derive(Clone, Debug)]
-pub(super) struct Seats<'a> {
+pub(super) struct PinningInput<'a> {
     pub(super) drive: Drive,
     pub(super) n_ports: usize,
     /// Cores that this process may run on.
@@ -39,7 +39,7 @@ pub(super) struct Seats<'a> {
 
 /// Which threads drive a rank, on which cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seating {
+pub(super) struct Pinning {
     /// Worker threads.
     pub(super) n_workers: usize,
     /// Whether waiting threads may keep a core busy.
@@ -64,8 +64,9 @@ pub(super) fn n_workers(drive: Drive, n_ports: usize, n_spare: usize) -> usize {
 }
 
 /// Divides the cores among the sharers. A rank's workers get the cores of its part that the program's threads leave.
-pub(super) fn seat(seats: &Seats<'_>) -> Seating {
-    let Seats { drive, n_ports, available, sharers, place, n_threads, is_preloaded, .. } = *seats;
+pub(super) fn assign_cores(input: &PinningInput<'_>) -> Pinning {
+    let PinningInput { drive, n_ports, available, sharers, place, n_threads, is_preloaded, .. } =
+        *input;
     let n_own = available.len() / sharers;
     let n_spare = n_own.saturating_sub(n_threads);
     let n_workers = match drive {
@@ -76,11 +77,11 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
     let own_cores = if n_workers == 0 { n_own > 0 } else { !is_crowded };
     let cores = if n_workers == 0 {
         Vec::new()
-    } else if !seats.wanted.is_empty() {
-        seats.wanted.iter().copied().cycle().skip(place * n_workers).take(n_workers).collect()
+    } else if !input.wanted.is_empty() {
+        input.wanted.iter().copied().cycle().skip(place * n_workers).take(n_workers).collect()
     } else if own_cores {
         let n = available.len();
-        beside(&available[place * n / sharers..(place + 1) * n / sharers], seats, n_workers)
+        cores_beside(&available[place * n / sharers..(place + 1) * n / sharers], input, n_workers)
     } else {
         Vec::new()
     };
@@ -94,14 +95,14 @@ pub(super) fn seat(seats: &Seats<'_>) -> Seating {
         }
         drive => format!("HOPBINE_DRIVE={}", drive.name()),
     };
-    let groups = seats.groups.of_cores(&cores);
-    Seating { n_workers, own_cores, cores, groups, why }
+    let groups = input.groups.of_cores(&cores);
+    Pinning { n_workers, own_cores, cores, groups, why }
 }
 
 /// Chooses cores for workers from the rank's part: cores without a thread, in the memory groups of the threads if
 /// possible.
-fn beside(part: &[usize], seats: &Seats<'_>, n_workers: usize) -> Vec<usize> {
-    let Seats { n_threads, caller, bound_to, groups, .. } = *seats;
+fn cores_beside(part: &[usize], input: &PinningInput<'_>, n_workers: usize) -> Vec<usize> {
+    let PinningInput { n_threads, caller, bound_to, groups, .. } = *input;
     let mut used: Vec<usize> =
         bound_to.iter().copied().filter(|core| part.contains(core)).collect();
     if used.is_empty() && n_threads == 1 {
@@ -116,17 +117,17 @@ fn beside(part: &[usize], seats: &Seats<'_>, n_workers: usize) -> Vec<usize> {
         1 => spread(&free, None, n).unwrap_or_default(),
         _ => free[free.len() - n..].to_vec(),
     };
-    groups.deal(&used, &free, n_workers).into_iter().flat_map(of_group).collect()
+    groups.distribute_workers(&used, &free, n_workers).into_iter().flat_map(of_group).collect()
 }
 
 fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-impl Seating {
+impl Pinning {
     /// Which threads drive the ports, on which cores, and why, in words.
     pub(super) fn driven_by(&self) -> String {
-        let Seating { n_workers, cores, groups, why, .. } = self;
+        let Pinning { n_workers, cores, groups, why, .. } = self;
         let who = match n_workers {
             0 => "the caller".to_owned(),
             &n => counted(n, "worker"),
@@ -149,7 +150,7 @@ impl Seating {
 
 /// A number that is equal on ranks exactly if they share their cores. Ranks in different containers may share cores,
 /// although their processes do not see each other.
-pub(super) fn seat_number(cores: &[usize]) -> u64 {
+pub(super) fn cores_hash(cores: &[usize]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (kernel(), cores).hash(&mut hasher);
     hasher.finish()
@@ -177,8 +178,8 @@ mod tests {
         cores
     };
 
-    fn seats(sharers: usize, place: usize) -> Seats<'static> {
-        Seats {
+    fn input(sharers: usize, place: usize) -> PinningInput<'static> {
+        PinningInput {
             drive: Drive::Auto,
             n_ports: 6,
             available: &NODE,
@@ -199,7 +200,7 @@ mod tests {
         for n_assistants in [2, 4] {
             let groups = &a64fx(n_assistants);
             let with = |n_threads, bound_to: &[usize]| {
-                seat(&Seats { n_threads, bound_to, groups, ..seats(1, 0) })
+                assign_cores(&PinningInput { n_threads, bound_to, groups, ..input(1, 0) })
             };
             let alone = with(1, &[]);
             assert_eq!((alone.groups, alone.cores.len()), (vec![4], 6));
@@ -215,21 +216,27 @@ mod tests {
             let expected = "1 worker on core 15 of memory group 4 (44 threads on 48 cores leave 4)";
             assert_eq!(told, expected);
             let (drive, n_ports) = (Drive::Workers, 4);
-            let few =
-                Seats { n_threads: 44, bound_to: &apart, groups, drive, n_ports, ..seats(1, 0) };
-            let few = seat(&few);
+            let few = PinningInput {
+                n_threads: 44,
+                bound_to: &apart,
+                groups,
+                drive,
+                n_ports,
+                ..input(1, 0)
+            };
+            let few = assign_cores(&few);
             assert_eq!(few.cores, [15, 27, 39, 51]);
             let of =
                 "4 workers on cores 15 27 39 51 of memory groups 4 5 6 7 (HOPBINE_DRIVE=workers)";
             assert_eq!(few.driven_by(), of);
             // Of a list for the whole node, the rank's cores count.
-            let second = Seats {
+            let second = PinningInput {
                 n_threads: 6,
                 bound_to: &[12, 30, 31, 32, 33, 34, 35],
                 groups,
-                ..seats(4, 1)
+                ..input(4, 1)
             };
-            assert_eq!(seat(&second).cores, [24, 25, 26, 27, 28, 29]);
+            assert_eq!(assign_cores(&second).cores, [24, 25, 26, 27, 28, 29]);
         }
     }
 
@@ -237,10 +244,10 @@ mod tests {
     fn ranks_of_a_node_get_cores_of_their_own() {
         let mut taken = vec![12];
         for place in 0..4 {
-            let seating = seat(&seats(4, place));
-            assert!(seating.own_cores);
-            assert_eq!((seating.n_workers, seating.cores.len()), (6, 6));
-            taken.extend(seating.cores);
+            let pinning = assign_cores(&input(4, place));
+            assert!(pinning.own_cores);
+            assert_eq!((pinning.n_workers, pinning.cores.len()), (6, 6));
+            taken.extend(pinning.cores);
         }
         taken.sort_unstable();
         taken.dedup();
@@ -249,21 +256,25 @@ mod tests {
 
     #[test]
     fn few_cores_mean_one_worker_or_none() {
-        let one = seat(&seats(8, 3));
+        let one = assign_cores(&input(8, 3));
         assert_eq!((one.n_workers, one.own_cores, one.cores.len()), (1, true, 1));
-        let none = seat(&seats(48, 3));
+        let none = assign_cores(&input(48, 3));
         assert_eq!((none.n_workers, none.own_cores), (0, true));
         assert_eq!(none.driven_by(), "the caller (1 thread on 1 core leave none)");
-        assert!(!seat(&seats(49, 3)).own_cores);
+        assert!(!assign_cores(&input(49, 3)).own_cores);
     }
 
     /// Four ranks of a node with a memory group of twelve cores each.
     #[test]
     fn threads_of_openmp_keep_their_cores() {
-        let with = |n_threads, drive| seat(&Seats { n_threads, drive, ..seats(4, 1) });
+        let with =
+            |n_threads, drive| assign_cores(&PinningInput { n_threads, drive, ..input(4, 1) });
         assert_eq!(with(12, Drive::Auto).n_workers, 0);
-        let beside = with(11, Drive::Auto);
-        assert_eq!(beside.driven_by(), "1 worker on core 35 (11 threads on 12 cores leave 1)");
+        let cores_beside = with(11, Drive::Auto);
+        assert_eq!(
+            cores_beside.driven_by(),
+            "1 worker on core 35 (11 threads on 12 cores leave 1)"
+        );
         assert_eq!(with(6, Drive::Auto).cores, [30, 31, 32, 33, 34, 35]);
         let crowded = with(12, Drive::Workers);
         assert_eq!((crowded.n_workers, crowded.own_cores), (6, false));
@@ -273,17 +284,18 @@ mod tests {
 
     #[test]
     fn a_program_that_knows_nothing_of_it_keeps_all_cores() {
-        let auto = Seats { is_preloaded: true, ..seats(1, 0) };
-        assert_eq!(seat(&auto).n_workers, 0);
-        assert_eq!(seat(&Seats { drive: Drive::Worker, ..auto }).n_workers, 1);
+        let auto = PinningInput { is_preloaded: true, ..input(1, 0) };
+        assert_eq!(assign_cores(&auto).n_workers, 0);
+        assert_eq!(assign_cores(&PinningInput { drive: Drive::Worker, ..auto }).n_workers, 1);
     }
 
     #[test]
     fn what_the_user_says_counts() {
         let wanted = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
-        let seating = seat(&Seats { wanted: &wanted, ..seats(2, 1) });
-        assert_eq!(seating.cores, [7, 8, 9, 10, 11, 12]);
-        let inline = seat(&Seats { drive: Drive::Inline, wanted: &wanted, ..seats(2, 1) });
+        let pinning = assign_cores(&PinningInput { wanted: &wanted, ..input(2, 1) });
+        assert_eq!(pinning.cores, [7, 8, 9, 10, 11, 12]);
+        let inline =
+            assign_cores(&PinningInput { drive: Drive::Inline, wanted: &wanted, ..input(2, 1) });
         assert!(inline.cores.is_empty());
     }
 }

@@ -20,7 +20,7 @@ use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::members::Members;
-use crate::comm::state::rank::RankOfWorld;
+use crate::comm::state::world_state::WorldState;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
@@ -32,7 +32,7 @@ const MOST_PORTS: u32 = 6;
 const KEPT_REGIONS: NonZeroU32 = NonZeroU32::new(64).expect("not zero");
 /// Limit of the ranks' waits for each other at the start and the end: practically none. A rank that panics still
 /// takes part.
-const PATIENCE: Duration = Duration::from_secs(365 * 24 * 3600);
+const NO_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Runs `f` on every rank of an emulated torus, each in a thread of its own, and returns the
 /// results in rank order.
@@ -100,14 +100,21 @@ fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Err
     };
     let failure = Arc::new(Failure::default());
     let expansions = Arc::new(Expansions::default());
-    let exchanges = LocalExchange::group(n_ranks as usize, PATIENCE);
+    let exchanges = LocalExchange::group(n_ranks as usize, NO_TIMEOUT);
     let cores = Cores::of(config, n_ranks as usize, n_ports as usize);
     let run = |rank: u32, exchange| {
         let _entered = emulation.as_ref().map(|emulation| emulation.enter(rank));
         let (tuning, cores, failure) = (&tuning, &cores, &failure);
         let emulation = emulation.as_ref();
-        let world =
-            World { config, n_ports, tuning, cores, emulation, failure, expansions: &expansions };
+        let world = EmulatedWorld {
+            config,
+            n_ports,
+            tuning,
+            cores,
+            emulation,
+            failure,
+            expansions: &expansions,
+        };
         world.run(rank, exchange, f)
     };
     let outcomes: Vec<Result<(), Error>> = std::thread::scope(|threads| {
@@ -140,7 +147,7 @@ fn on_every_rank(config: &EmulationConfig, f: RankProgram<'_>) -> Result<(), Err
 }
 
 /// What all ranks of an emulation have in common.
-struct World<'a> {
+struct EmulatedWorld<'a> {
     config: &'a EmulationConfig,
     n_ports: u32,
     tuning: &'a Tuning,
@@ -151,7 +158,7 @@ struct World<'a> {
     expansions: &'a Arc<Expansions>,
 }
 
-impl World<'_> {
+impl EmulatedWorld<'_> {
     fn run(&self, rank: u32, mut exchange: LocalExchange, f: RankProgram<'_>) -> Result<(), Error> {
         let comm = self.open(rank, &mut exchange)?;
         // Only values that `f` owned can be inconsistent after the panic.
@@ -186,7 +193,7 @@ impl World<'_> {
         });
         let n_ports = self.n_ports as usize;
         let own_cores = self.cores.own_cores;
-        let layout = Layout { n_ports, shape, map, place: 0, own_cores, near: None };
+        let layout = Layout { n_ports, shape, map, place: 0, own_cores, node_memory: None };
         let opened = match self.emulation {
             Some(emulation) => emulation.device(cache).open(exchange, &layout),
             None => Shm::from_env()?.open(exchange, &layout),
@@ -204,18 +211,18 @@ impl World<'_> {
         };
         let engine =
             Engine::new(rank, shape.n_ranks(), opened.endpoints, config, self.failure.clone())?;
-        let of_world = RankOfWorld::new(
+        let world = WorldState::new(
             engine,
             self.tuning.clone(),
             opened.small,
-            opened.places,
+            opened.small_pool,
             opened.cache,
             self.config.preferred.clone(),
         )
         .gate_sum(self.config.gate_sum)
         .sharing(self.expansions.clone());
         let members = Members::world(rank, shape.clone(), map.clone(), *segment_bytes);
-        Ok(Communicator::world(of_world, members))
+        Ok(Communicator::world(world, members))
     }
 }
 

@@ -8,14 +8,14 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::place::Logical;
+use super::placement::Logical;
 use crate::symbols::symbol;
 
 type Comm = *mut c_void;
-type Numbers1 = unsafe extern "C" fn(*mut c_int) -> c_int;
-type Numbers3 = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> c_int;
-type RankOf = unsafe extern "C" fn(Comm, *mut c_int) -> c_int;
-type CoordsOf = unsafe extern "C" fn(Comm, c_int, c_int, c_int, *mut c_int) -> c_int;
+type OneIntFn = unsafe extern "C" fn(*mut c_int) -> c_int;
+type ThreeIntsFn = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> c_int;
+type RankFn = unsafe extern "C" fn(Comm, *mut c_int) -> c_int;
+type CoordsFn = unsafe extern "C" fn(Comm, c_int, c_int, c_int, *mut c_int) -> c_int;
 
 /// `FJMPI_SUCCESS` and `MPI_SUCCESS`.
 const SUCCESS: c_int = 0;
@@ -32,12 +32,12 @@ macro_rules! function {
 /// The torus of the job, and the place of this rank's node in it; `None` without Fujitsu MPI, while that does not
 /// run, and for jobs whose nodes have no such place.
 pub(super) fn coordinates() -> Option<Logical> {
-    let get_dimension = function!(c"FJMPI_Topology_get_dimension", Numbers1);
-    let get_shape = function!(c"FJMPI_Topology_get_shape", Numbers3);
-    let get_coords = function!(c"FJMPI_Topology_get_coords", CoordsOf);
-    let is_initialized = function!(c"PMPI_Initialized", Numbers1);
-    let is_finalized = function!(c"PMPI_Finalized", Numbers1);
-    let get_rank = function!(c"PMPI_Comm_rank", RankOf);
+    let get_dimension = function!(c"FJMPI_Topology_get_dimension", OneIntFn);
+    let get_shape = function!(c"FJMPI_Topology_get_shape", ThreeIntsFn);
+    let get_coords = function!(c"FJMPI_Topology_get_coords", CoordsFn);
+    let is_initialized = function!(c"PMPI_Initialized", OneIntFn);
+    let is_finalized = function!(c"PMPI_Finalized", OneIntFn);
+    let get_rank = function!(c"PMPI_Comm_rank", RankFn);
     let world: Comm = symbol(c"ompi_mpi_comm_world")?;
     let (mut begun, mut ended, mut rank, mut n_dims) = (0, 0, 0, 0);
     let (mut sizes, mut at) = ([0 as c_int; 3], [0 as c_int; 3]);

@@ -52,7 +52,12 @@ impl Groups {
 
     /// Distributes `n` workers over the groups of the free cores, round robin: first over the groups in which the
     /// program has threads, and so its memory, as long as these have free cores.
-    pub(super) fn deal(&self, used: &[usize], free: &[usize], n: usize) -> Vec<FreeCores> {
+    pub(super) fn distribute_workers(
+        &self,
+        used: &[usize],
+        free: &[usize],
+        n: usize,
+    ) -> Vec<FreeCores> {
         let homes: Vec<_> = used.iter().map(|&core| self.of(core)).collect();
         let mut groups: BTreeMap<_, FreeCores> = BTreeMap::new();
         for &core in free {
@@ -114,7 +119,7 @@ pub(super) mod tests {
     fn workers_are_dealt_to_the_groups_of_threads_first() {
         let groups = a64fx(2);
         let dealt = |used: &[usize], free: &[usize], n| -> Vec<usize> {
-            let shares = groups.deal(used, free, n);
+            let shares = groups.distribute_workers(used, free, n);
             assert!(shares.iter().all(|(cores, n)| *n <= cores.len()));
             shares.iter().map(|(_, n)| *n).collect()
         };
@@ -123,6 +128,6 @@ pub(super) mod tests {
         assert_eq!(dealt(&[12], &[22, 23, 34, 35, 58, 59], 5), [2, 2, 1]);
         assert_eq!(dealt(&[12, 24], &[46, 47, 58, 59], 2), [1, 1]);
         assert_eq!(dealt(&[], &[12, 24], 0), [0, 0]);
-        assert_eq!(UNKNOWN.deal(&[0], &[1, 2, 3], 2), [(vec![1, 2, 3], 2)]);
+        assert_eq!(UNKNOWN.distribute_workers(&[0], &[1, 2, 3], 2), [(vec![1, 2, 3], 2)]);
     }
 }

@@ -11,29 +11,31 @@ use hopbine_meet::variables::{
 
 use hopbine_torus::choose::Wire;
 
-use super::around::{Around, Asked, Source};
-use super::backend::{Backend, Layout, Near, Opened};
-use super::caches::cache_bytes;
-use super::card::{Card, Common};
-use super::choice;
+use super::backend::{Backend, Layout, NodeMemory, Opened};
+use super::backend_choice;
+use super::caches::llc_bytes;
 use super::config::{self, DEFAULT_TIMEOUT};
-use super::cores::{Seating, Seats, available_cores, current_core, seat, seat_number};
+use super::cores::{
+    Pinning, PinningInput, assign_cores, available_cores, cores_hash, current_core,
+};
 use super::fujitsu;
 use super::groups::Groups;
 use super::info::{Attempt, FreeQueues, Info, environment};
-use super::launcher::meet;
-use super::layout::{WantedMap, lay_out, n_ports, torus};
+use super::launcher::connect_ranks;
+use super::layout::{RankMapSetting, lay_out, n_ports, torus};
 use super::mpi::{self, Session};
+use super::neighbourhood::{Neighbourhood, PlacementSources, Source};
+use super::startup_record::{CommonSettings, StartupRecord};
 
-use super::place::Placed;
+use super::placement::Placement;
 use super::registrations::parse_cache;
 use super::shm::Shm;
 use super::threads;
 use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::state::members::Members;
-use crate::comm::state::rank::{MOST_RANKS, RankOfWorld};
 use crate::comm::state::small::GatesInfo;
+use crate::comm::state::world_state::{MOST_RANKS, WorldState};
 use crate::endpoint::shm::Reading;
 use crate::engine::{Engine, EngineConfig, Failure};
 use crate::error::{Error, WireError};
@@ -48,11 +50,11 @@ pub struct World {
     pub(super) exchange: Box<dyn Exchange>,
     /// The MPI session, if the ranks are those of one.
     pub(super) session: Option<Arc<Session>>,
-    pub(super) about: About,
+    pub(super) facts: StartupFacts,
 }
 
 /// Facts and decisions of the start-up.
-pub(super) struct About {
+pub(super) struct StartupFacts {
     pub(super) backend: Box<dyn Backend>,
     /// Backends that cannot be used, each with the reason.
     pub(super) tried: Vec<(String, String)>,
@@ -62,7 +64,7 @@ pub(super) struct About {
     /// Ranks with which this one communicates through shared memory.
     pub(super) in_memory: u32,
     pub(super) reading: Reading,
-    pub(super) seating: Seating,
+    pub(super) pinning: Pinning,
     /// How long the ranks wait for each other.
     pub(super) timeout: Duration,
 }
@@ -91,8 +93,8 @@ pub(super) struct About {
 /// `HOPBINE_TIMEOUT` or, over MPI, a rank that could not start. [`Error::Layout`] and [`Error::Setting`] say what does not
 /// fit. [`Error::Startup`] says why the device cannot be set up.
 pub fn init() -> Result<World, Error> {
-    let meeting = mpi::find(&from_environment)?.map_or(Meeting::Environment, Meeting::Mpi);
-    World::join(&from_environment, meeting)
+    let bootstrap = mpi::find(&from_environment)?.map_or(Bootstrap::Environment, Bootstrap::Mpi);
+    World::join(&from_environment, bootstrap)
 }
 
 /// As [`init`], for ranks that are already connected: `exchange` gives this rank's number and the number of ranks,
@@ -101,11 +103,11 @@ pub fn init() -> Result<World, Error> {
 /// # Errors
 /// As [`init`].
 pub fn init_over(exchange: Box<dyn Exchange>) -> Result<World, Error> {
-    World::join(&from_environment, Meeting::Exchange(exchange))
+    World::join(&from_environment, Bootstrap::Exchange(exchange))
 }
 
 /// How the ranks are connected.
-enum Meeting {
+enum Bootstrap {
     /// By the environment.
     Environment,
     /// By this exchange.
@@ -118,7 +120,7 @@ impl World {
     /// Joins the world of the ranks of a session.
     #[cfg(feature = "mpi")]
     pub(super) fn of_session(session: Arc<Session>) -> Result<World, Error> {
-        World::join(&from_environment, Meeting::Mpi(session))
+        World::join(&from_environment, Bootstrap::Mpi(session))
     }
 
     #[cfg(feature = "mpi")]
@@ -126,9 +128,10 @@ impl World {
         self.session.as_deref()
     }
 
-    fn join(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
-        let session = if let Meeting::Mpi(session) = &by { Some(session.clone()) } else { None };
-        let joined = World::join_alone(get, by).and_then(World::joined_by_all);
+    fn join(get: Lookup<'_>, bootstrap: Bootstrap) -> Result<World, Error> {
+        let session =
+            if let Bootstrap::Mpi(session) = &bootstrap { Some(session.clone()) } else { None };
+        let joined = World::join_this_rank(get, bootstrap).and_then(World::joined_by_all);
         let joined = joined.and_then(World::with_clocks_compared);
         if let (Err(error), Some(session)) = (&joined, session) {
             let timeout = timeout(get).ok().flatten();
@@ -138,7 +141,7 @@ impl World {
     }
 
     /// Joins the world on this rank; another rank may fail to join.
-    fn join_alone(get: Lookup<'_>, by: Meeting) -> Result<World, Error> {
+    fn join_this_rank(get: Lookup<'_>, bootstrap: Bootstrap) -> Result<World, Error> {
         let timeout = timeout(get)?.unwrap_or(DEFAULT_TIMEOUT);
         let drive = config::drive(get)?;
         let on_timeout = config::on_timeout(get)?;
@@ -154,16 +157,16 @@ impl World {
         let cache = parse_cache(get, wanted_table.as_ref().unwrap_or(Tuning::tofu_d()))?;
         let per_node = RANKS_PER_NODE.number(get)?.unwrap_or(1);
         let per_node_said = RANKS_PER_NODE.get(get).unwrap_or_default();
-        let near = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;
-        let (mut exchange, session) = match by {
-            Meeting::Environment => (meet(get, timeout)?, None),
-            Meeting::Exchange(exchange) => (exchange, None),
-            Meeting::Mpi(session) => (session.exchange(timeout), Some(session)),
+        let shm = SHM.switch(get, true)?.then(Shm::from_env).transpose()?;
+        let (mut exchange, session) = match bootstrap {
+            Bootstrap::Environment => (connect_ranks(get, timeout)?, None),
+            Bootstrap::Exchange(exchange) => (exchange, None),
+            Bootstrap::Mpi(session) => (session.exchange(timeout), Some(session)),
         };
         exchange.set_timeout(timeout);
         let name = BACKEND.get(get);
         let (backend, tried) =
-            choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
+            backend_choice::choose(name.as_deref(), cache, session.as_ref(), exchange.as_mut())?;
         let tuning = config::tuning_for(wanted_table.as_ref(), backend.tuning())?;
         let drive = backend.drive(drive).map_err(|valid| {
             let found = DRIVE.get(get).unwrap_or_default();
@@ -180,29 +183,29 @@ impl World {
             torus(get, n_ranks, per_node).map_err(|reason| Error::Layout { rank, reason })?;
         let coords = backend.coordinates().map_err(startup)?;
         let available = available_cores();
-        let wanted_map = WantedMap::read(get);
+        let wanted_map = RankMapSetting::read(get);
         let settings = format!(
             "HOPBINE_TORUS={} HOPBINE_RANKS_PER_NODE={per_node_said} HOPBINE_PORTS={} \
              HOPBINE_RANK_MAP={} HOPBINE_SHM={} HOPBINE_SHM_GROUP={} HOPBINE_ALGORITHM={wanted} HOPBINE_GATE_SUM={} \
              HOPBINE_TRACE={} backend={}",
             TORUS.get(get).unwrap_or_default(),
             ports.map_or(String::new(), |ports| ports.to_string()),
-            wanted_map.told(),
-            if near.is_some() { "on" } else { "off" },
+            wanted_map.comparable_text(),
+            if shm.is_some() { "on" } else { "off" },
             SHM_GROUP.get(get).unwrap_or_default(),
             if gate_sum { "on" } else { "off" },
             if trace.is_some() { "on" } else { "off" },
             backend.name(),
         );
-        let logical = fujitsu::coordinates().and_then(|logical| logical.given());
-        let given = logical.as_ref().map(|(_, given)| *given);
-        let (cores, host) = (seat_number(&available), hopbine_meet::host());
+        let logical = fujitsu::coordinates().and_then(|logical| logical.torus_place());
+        let torus_place = logical.as_ref().map(|(_, place)| *place);
+        let (cores, host) = (cores_hash(&available), hopbine_meet::host());
         let table = tuning.table();
         let path = TUNING.get(get).unwrap_or_else(|| table.name().to_owned());
-        let common = Common { settings: &settings, table, path: &path };
-        let card = Card::new(cores, host, coords, given, common);
-        let is_free = per_node_said.is_empty() && matches!(wanted_map, WantedMap::Unset);
-        let asked = Asked {
+        let common = CommonSettings { settings: &settings, table, path: &path };
+        let record = StartupRecord::new(cores, host, coords, torus_place, common);
+        let is_free = per_node_said.is_empty() && matches!(wanted_map, RankMapSetting::Unset);
+        let sources = PlacementSources {
             logical: logical.as_ref().filter(|_| torus.is_none()),
             source: match torus {
                 None if backend.is_physical() => Source::TofuCoordinates,
@@ -211,15 +214,19 @@ impl World {
             },
             // If no device reports which node a rank is on, the setting decides.
             per_node: RANKS_PER_NODE.get(get).filter(|_| !backend.is_physical()).map(|_| per_node),
-            hosts: matches!(wanted_map, WantedMap::ByHost),
+            hosts: matches!(wanted_map, RankMapSetting::ByHost),
         };
-        let around = Around::meet(exchange.as_mut(), &card, common, &asked)?;
+        let neighbourhood = Neighbourhood::exchange(exchange.as_mut(), &record, common, &sources)?;
         let layout_error = |reason| Error::Layout { rank, reason };
-        let given = around.placed.map(Placed::shape_and_map).transpose().map_err(layout_error)?;
-        let (wire, hosts) = (backend.wire(), &around.hosts);
+        let given = neighbourhood
+            .placement
+            .map(Placement::shape_and_map)
+            .transpose()
+            .map_err(layout_error)?;
+        let (wire, hosts) = (backend.wire(), &neighbourhood.hosts);
         let (shape, map) = lay_out(&wanted_map, torus, given, wire, n_ranks, hosts, per_node)
             .map_err(layout_error)?;
-        let on_node = around.node.n;
+        let on_node = neighbourhood.node.n;
         let set = RANKS_PER_NODE.get(get).filter(|_| backend.is_physical());
         if let Some(found) = set.filter(|_| on_node != per_node as usize) {
             let wanted = format!(
@@ -228,12 +235,12 @@ impl World {
             return Err(RANKS_PER_NODE.wrong_here(found, wanted).into());
         }
         let n_ports = n_ports(ports, &shape, backend.n_interfaces().map_err(startup)?)?;
-        let seating = seat(&Seats {
+        let pinning = assign_cores(&PinningInput {
             drive,
             n_ports,
             available: &available,
-            sharers: around.cores.n,
-            place: around.cores.place,
+            sharers: neighbourhood.cores.n,
+            place: neighbourhood.cores.place,
             caller: current_core(),
             wanted: &wanted_cores,
             n_threads: threads::n_threads(get),
@@ -241,18 +248,18 @@ impl World {
             groups: &Groups::of_machine(),
             is_preloaded: threads::is_preloaded(),
         });
-        let own_cores = seating.own_cores;
-        let near = near
-            .filter(|_| around.several_on_a_node)
-            .map(|Shm { may_read, .. }| Near { node: around.node_number, may_read });
-        let place = around.node.place;
-        let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, near };
+        let own_cores = pinning.own_cores;
+        let node_memory = shm
+            .filter(|_| neighbourhood.several_on_a_node)
+            .map(|Shm { may_read, .. }| NodeMemory { node: neighbourhood.node_number, may_read });
+        let place = neighbourhood.node.place;
+        let layout = Layout { n_ports, shape: &shape, map: &map, place, own_cores, node_memory };
         let opened = backend.open(exchange.as_mut(), &layout).map_err(startup)?;
-        let Opened { mut endpoints, small, places, cache, reading } = opened;
+        let Opened { mut endpoints, small, small_pool, cache, reading } = opened;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(unexpected_bytes));
         let config = EngineConfig {
-            workers: seating.n_workers,
-            cores: seating.cores.clone(),
+            workers: pinning.n_workers,
+            cores: pinning.cores.clone(),
             own_cores,
             timeout,
             on_timeout,
@@ -260,36 +267,35 @@ impl World {
         };
         let engine = Engine::new(rank, n_ranks, endpoints, config, Arc::new(Failure::default()))?;
         debug_assert_eq!(n_ranks, shape.n_ranks());
-        let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred);
-        let ranks_here = n_ranks.div_ceil(around.n_hosts) as usize;
-        let cache_bytes = cache_bytes(&available, ranks_here);
-        let of_world = of_world.gate_sum(gate_sum).cache_bytes(cache_bytes);
-        let comm = Communicator::world(of_world, Members::world(rank, shape, map, None));
-        let in_memory = match near {
+        let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred);
+        let ranks_here = n_ranks.div_ceil(neighbourhood.n_hosts) as usize;
+        let llc_bytes = llc_bytes(&available, ranks_here);
+        let world = world.gate_sum(gate_sum).llc_bytes(llc_bytes);
+        let comm = Communicator::world(world, Members::world(rank, shape, map, None));
+        let in_memory = match node_memory {
             _ if wire == Wire::Memory => n_ranks - 1,
             None => 0,
-            Some(_) => around.neighbours,
+            Some(_) => neighbourhood.neighbours,
         };
-        let about = About {
+        let facts = StartupFacts {
             backend,
             tried,
             coords,
-            ranks_per_node: around.ranks_per_node,
-            n_hosts: around.n_hosts,
+            ranks_per_node: neighbourhood.ranks_per_node,
+            n_hosts: neighbourhood.n_hosts,
             in_memory,
             reading,
-            seating,
+            pinning,
             timeout,
         };
-        Ok(World { comm: Some(comm), exchange, session, about })
+        Ok(World { comm: Some(comm), exchange, session, facts })
     }
 
     /// Compares the ranks' clocks, if timelines of ranks on several hosts are recorded. All ranks record them, or
     /// none does.
     fn with_clocks_compared(self) -> Result<World, Error> {
         let comm = self.communicator();
-        if let Some(tracer) = comm.inner.of_world.engine.tracer().filter(|_| self.about.n_hosts > 1)
-        {
+        if let Some(tracer) = comm.inner.world.engine.tracer().filter(|_| self.facts.n_hosts > 1) {
             tracer.compare(|| comm.barrier())?;
         }
         Ok(self)
@@ -303,47 +309,47 @@ impl World {
 
     /// The backend's name: `tofu`, `shm`, `emu` or `mpi`.
     pub fn backend(&self) -> &'static str {
-        self.about.backend.name()
+        self.facts.backend.name()
     }
 
     /// Whether waiting threads have a core of their own, and spin.
     pub fn has_own_cores(&self) -> bool {
-        self.about.seating.own_cores
+        self.facts.pinning.own_cores
     }
 
     /// The free queues of each TNI of a Tofu device for this process. This creates all of them, one after the other,
     /// and frees them again, so no process should open ports meanwhile.
     pub fn free_queues(&self) -> Vec<FreeQueues> {
-        self.about.backend.free_queues()
+        self.facts.backend.free_queues()
     }
 
     /// Backend, device, place, cores, and the state of caches and gates.
     pub fn info(&self) -> Info {
-        let (comm, about) = (self.communicator(), &self.about);
+        let (comm, facts) = (self.communicator(), &self.facts);
         Info {
             hopbine: crate::VERSION,
-            backend: about.backend.name(),
-            device: about.backend.describe(),
-            tried: about
+            backend: facts.backend.name(),
+            device: facts.backend.describe(),
+            tried: facts
                 .tried
                 .iter()
                 .cloned()
                 .map(|(backend, reason)| Attempt { backend, reason })
                 .collect(),
-            tofu_coordinates: about.coords,
+            tofu_coordinates: facts.coords,
             rank: comm.rank(),
             size: comm.size(),
-            ranks_per_node: about.ranks_per_node,
-            hosts: about.n_hosts,
-            in_memory: about.in_memory,
-            memory_reading: about.reading.clone(),
+            ranks_per_node: facts.ranks_per_node,
+            hosts: facts.n_hosts,
+            in_memory: facts.in_memory,
+            memory_reading: facts.reading.clone(),
             torus: comm.shape().to_string(),
             coordinates: comm.coordinates().as_slice().to_vec(),
             ports: comm.n_ports(),
-            workers: about.seating.n_workers,
-            driven_by: about.seating.driven_by(),
-            worker_cores: about.seating.cores.clone(),
-            own_cores: about.seating.own_cores,
+            workers: facts.pinning.n_workers,
+            driven_by: facts.pinning.driven_by(),
+            worker_cores: facts.pinning.cores.clone(),
+            own_cores: facts.pinning.own_cores,
             timeout_seconds: comm.timeout().as_secs_f64(),
             long_waits: comm.long_waits(),
             gates: match comm.small_collectives() {

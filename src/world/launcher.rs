@@ -20,7 +20,10 @@ pub fn n_ranks_said() -> Result<u32, Error> {
 ///
 /// # Errors
 /// [`Error::Meeting`].
-pub(super) fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchange>, Error> {
+pub(super) fn connect_ranks(
+    get: Lookup<'_>,
+    timeout: Duration,
+) -> Result<Box<dyn Exchange>, Error> {
     let place = Place::find(get)
         .map_err(|error| Error::Meeting { rank: None, reason: error.to_string() })?;
     if place.size == 1
@@ -29,12 +32,12 @@ pub(super) fn meet(get: Lookup<'_>, timeout: Duration) -> Result<Box<dyn Exchang
         return Ok(Box::new(exchange));
     }
     let met = place.meet(get, ".ranks", timeout);
-    let met = met.map_err(|error| meeting(place.rank as u32, &error))?;
+    let met = met.map_err(|error| meeting_error(place.rank as u32, &error))?;
     Ok(Box::new(met))
 }
 
 /// The error of a failed exchange.
-pub(super) fn meeting(rank: u32, error: &BootstrapError) -> Error {
+pub(super) fn meeting_error(rank: u32, error: &BootstrapError) -> Error {
     let rank = (!matches!(error, BootstrapError::Missing { .. })).then_some(rank);
     Error::Meeting { rank, reason: error.to_string() }
 }

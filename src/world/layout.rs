@@ -5,7 +5,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::config::read_text;
-use super::place::by_host;
+use super::placement::by_host;
 use crate::error::Error;
 use hopbine_meet::variables::{Lookup, PORTS, RANK_MAP, TORUS};
 use hopbine_torus::choose::Wire;
@@ -37,7 +37,7 @@ pub(super) fn torus(get: Lookup<'_>, n_ranks: u32, per_node: u32) -> Result<Opti
 }
 
 /// The value of `HOPBINE_RANK_MAP`.
-pub(super) enum WantedMap {
+pub(super) enum RankMapSetting {
     Unset,
     Word(RankMap),
     /// `hosts`
@@ -46,32 +46,32 @@ pub(super) enum WantedMap {
     File(String, Result<String, String>),
 }
 
-impl WantedMap {
+impl RankMapSetting {
     pub(super) fn read(get: Lookup<'_>) -> Self {
         match RANK_MAP.get(get) {
-            None => WantedMap::Unset,
-            Some(word) if word == "column-major" => WantedMap::Word(RankMap::ColumnMajor),
-            Some(word) if word == "row-major" => WantedMap::Word(RankMap::RowMajor),
-            Some(word) if word == "hosts" => WantedMap::ByHost,
+            None => RankMapSetting::Unset,
+            Some(word) if word == "column-major" => RankMapSetting::Word(RankMap::ColumnMajor),
+            Some(word) if word == "row-major" => RankMapSetting::Word(RankMap::RowMajor),
+            Some(word) if word == "hosts" => RankMapSetting::ByHost,
             Some(path) => {
                 let text = read_text(&path, LONGEST_MAP).map_err(|error| error.to_string());
-                WantedMap::File(path, text)
+                RankMapSetting::File(path, text)
             }
         }
     }
 
     /// A text that is the same on ranks with the same map; the paths of their files may differ.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn comparable_text(&self) -> String {
         match self {
-            WantedMap::Unset => String::new(),
-            WantedMap::Word(map) => format!("{map:?}"),
-            WantedMap::ByHost => "hosts".to_owned(),
-            WantedMap::File(_, Ok(text)) => {
+            RankMapSetting::Unset => String::new(),
+            RankMapSetting::Word(map) => format!("{map:?}"),
+            RankMapSetting::ByHost => "hosts".to_owned(),
+            RankMapSetting::File(_, Ok(text)) => {
                 let mut hasher = DefaultHasher::new();
                 text.hash(&mut hasher);
                 format!("(a file of {} bytes, {:016x})", text.len(), hasher.finish())
             }
-            WantedMap::File(path, Err(error)) => format!("({path} cannot be read: {error})"),
+            RankMapSetting::File(path, Err(error)) => format!("({path} cannot be read: {error})"),
         }
     }
 }
@@ -82,7 +82,7 @@ impl WantedMap {
 /// # Errors
 /// The setting that does not fit, and why.
 pub(super) fn lay_out(
-    wanted: &WantedMap,
+    wanted: &RankMapSetting,
     torus: Option<Shape>,
     given: Option<(Shape, RankMap)>,
     wire: Wire,
@@ -109,13 +109,13 @@ pub(super) fn lay_out(
         }
     };
     let map = match wanted {
-        WantedMap::Unset => map,
-        WantedMap::Word(map) => map.clone(),
-        WantedMap::ByHost => by_host(&shape, hosts)?,
-        WantedMap::File(path, Err(error)) => {
+        RankMapSetting::Unset => map,
+        RankMapSetting::Word(map) => map.clone(),
+        RankMapSetting::ByHost => by_host(&shape, hosts)?,
+        RankMapSetting::File(path, Err(error)) => {
             return Err(format!("HOPBINE_RANK_MAP={path} cannot be read: {error}"));
         }
-        WantedMap::File(path, Ok(text)) => RankMap::parse(&shape, text)
+        RankMapSetting::File(path, Ok(text)) => RankMap::parse(&shape, text)
             .map_err(|error| format!("HOPBINE_RANK_MAP={path} for the shape {shape}: {error}"))?,
     };
     Ok((shape, map))

@@ -1,11 +1,9 @@
 //! Start-up: which device, which ranks, which torus, which cores; and worlds of threads, of MPI programs and
 //! of simulated ranks.
 
-mod around;
 mod backend;
+mod backend_choice;
 mod caches;
-mod card;
-mod choice;
 mod config;
 mod cores;
 mod domains;
@@ -14,38 +12,40 @@ mod fujitsu;
 mod groups;
 mod info;
 mod init;
-#[cfg(feature = "mpi")]
-mod joined;
 mod launcher;
 mod layout;
-mod leaving;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(not(feature = "mpi"))]
 #[path = "no_mpi.rs"]
 mod mpi;
-mod near;
-mod place;
+mod neighbourhood;
+mod node_memory;
+#[cfg(feature = "mpi")]
+mod over_mpi;
+mod placement;
 mod registrations;
 mod shm;
 #[cfg(feature = "sim")]
 mod simulate;
+mod startup_record;
 mod tables;
+mod tear_down;
 mod threads;
 mod tofu;
 
-#[cfg(feature = "internals")]
-pub use around::torus_of_nodes;
-#[cfg(feature = "fuzzing")]
-pub(crate) use card::check_card;
 #[cfg(feature = "emu")]
 pub use config::Latency;
 pub use config::{Drive, EmulationConfig, OnTimeout};
 pub use emulate::emulate;
 pub use info::{Attempt, Barrier, DeviceInfo, FreeQueues, Info, Onesided};
 pub use init::{World, init, init_over};
-#[cfg(feature = "mpi")]
-pub use joined::init_mpi;
 pub use launcher::n_ranks_said;
+#[cfg(feature = "internals")]
+pub use neighbourhood::torus_of_nodes;
+#[cfg(feature = "mpi")]
+pub use over_mpi::init_mpi;
 #[cfg(feature = "sim")]
 pub use simulate::{SimulatedWire, Simulation, SimulationConfig, simulate};
+#[cfg(feature = "fuzzing")]
+pub(crate) use startup_record::check_startup_record;

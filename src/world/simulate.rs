@@ -21,8 +21,8 @@ use crate::comm::choice::tuning::Tuning;
 use crate::comm::communicator::Communicator;
 use crate::comm::programs::expansions::Expansions;
 use crate::comm::state::members::Members;
-use crate::comm::state::rank::RankOfWorld;
-use crate::comm::state::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use crate::comm::state::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
+use crate::comm::state::world_state::WorldState;
 use crate::endpoint::Endpoint;
 use crate::endpoint::sim::{self, Entry, Meeting, Simulated};
 use crate::endpoint::unexpected::DEFAULT_LIMIT;
@@ -252,7 +252,7 @@ fn on_every_rank(config: &SimulationConfig, f: RankProgram<'_>) -> Result<Simula
     // No rank runs any more, so memory that peers may have written to can be freed.
     wire.end(is_well);
     for comm in comms.iter().filter_map(OnceCell::get) {
-        comm.inner.of_world.engine.all_have_ended();
+        comm.inner.world.engine.all_have_ended();
     }
     let kept = ranks.iter().zip(&comms).filter_map(|(rank, comm)| too_much_kept(rank, comm.get()?));
     let kept: Vec<String> = kept.collect();
@@ -283,9 +283,9 @@ fn too_much_kept(rank: &Simulated, comm: &Communicator) -> Option<String> {
 /// The result of [`Opening::device`].
 type OnDevice = (
     Vec<Box<dyn Endpoint>>,
-    Option<CacheFigures>,
+    Option<CacheStatsFn>,
     Result<Box<dyn SmallCollectives>, String>,
-    Option<Box<dyn SmallPlaces>>,
+    Option<Box<dyn SmallCollectivesPool>>,
 );
 
 /// What ranks need to start.
@@ -309,16 +309,16 @@ impl Opening<'_> {
             on_timeout: self.config.on_timeout,
             trace: self.config.trace.clone(),
         };
-        let (mut endpoints, cache, small, places) = self.device(rank)?;
+        let (mut endpoints, cache, small, small_pool) = self.device(rank)?;
         let limit = self.config.unexpected_bytes;
         endpoints.iter_mut().for_each(|endpoint| endpoint.limit_unexpected(limit));
         let engine =
             Engine::new(rank.number(), shape.n_ranks(), endpoints, config, Arc::default())?;
         let tuning = self.tuning.clone();
-        let of_world = RankOfWorld::new(engine, tuning, small, places, cache, preferred.clone())
+        let world = WorldState::new(engine, tuning, small, small_pool, cache, preferred.clone())
             .sharing(self.expansions.clone());
         let members = Members::world(rank.number(), shape.clone(), map.clone(), *segment_bytes);
-        Ok(Communicator::world(of_world, members))
+        Ok(Communicator::world(world, members))
     }
 
     /// The ports of a rank, the figures of its registration cache, and the collectives that its hardware performs.
@@ -333,14 +333,15 @@ impl Opening<'_> {
         let SimulationConfig { shape, map, .. } = self.config;
         let (exchange, n_ports) = (&mut self.meeting.of(rank), self.n_ports);
         let (ports, view) = rank.utofu_ports(exchange, n_ports).map_err(failed)?;
-        let cache = view.map(|view| Box::new(move || view.stats()) as CacheFigures);
-        let (small, places) = match rank.has_gates() {
+        let cache = view.map(|view| Box::new(move || view.stats()) as CacheStatsFn);
+        let (small, small_pool) = match rank.has_gates() {
             true => {
-                let layout = Layout { n_ports, shape, map, place: 0, own_cores: true, near: None };
+                let layout =
+                    Layout { n_ports, shape, map, place: 0, own_cores: true, node_memory: None };
                 gates_under(exchange, &layout).map_err(failed)?
             }
             false => (Err("this seed has none".to_owned()), None),
         };
-        Ok((ports, cache, small, places))
+        Ok((ports, cache, small, small_pool))
     }
 }

@@ -13,7 +13,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// [`BootstrapError`].
-pub(super) fn differ(
+pub(super) fn first_difference(
     exchange: &mut dyn Exchange,
     table: &DecisionTable,
     path: &str,
@@ -36,11 +36,11 @@ pub(super) fn differ(
     }
     let (line, _) = mark(first as usize);
     let all = exchange.allgather(&[&pair([line.into(), 0])[..], path.as_bytes()].concat())?;
-    let said = |rank: usize| {
+    let path_and_line = |rank: usize| {
         let path = all[rank].get(WORDS..).unwrap_or_default();
         (String::from_utf8_lossy(path).into_owned(), number(&all, rank, 0) as u32)
     };
-    let ((table, line), (theirs, their_line)) = (said(other), said(0));
+    let ((table, line), (theirs, their_line)) = (path_and_line(other), path_and_line(0));
     let problem = TableProblem::Differs { rank: 0, table: theirs, line: their_line };
     Ok(Error::Tuning { rank: Some(other as Rank), table, source: Box::new(problem.at(line)) })
 }
@@ -92,7 +92,9 @@ mod tests {
             let errors = ranks(group, |rank, mut exchange| {
                 let own = if rank == 2 { &mine } else { text };
                 let tuning: Tuning = own.parse().unwrap();
-                differ(&mut exchange, tuning.table(), &format!("table-{rank}")).unwrap().to_string()
+                first_difference(&mut exchange, tuning.table(), &format!("table-{rank}"))
+                    .unwrap()
+                    .to_string()
             });
             let expected = format!(
                 "rank 2: decision table table-2, line {line}: from here on rank 0 has something else (table-0, \

@@ -15,12 +15,14 @@ pub(super) fn n_threads(get: Lookup<'_>) -> usize {
         // time.
         unsafe { std::mem::transmute::<*mut std::ffi::c_void, extern "C" fn() -> c_int>(found)() }
     });
-    omp.and_then(|n| usize::try_from(n).ok()).unwrap_or_else(|| said(get)).max(1)
+    omp.and_then(|n| usize::try_from(n).ok())
+        .unwrap_or_else(|| threads_from_environment(get))
+        .max(1)
 }
 
 /// The larger of `PARALLEL` and `OMP_NUM_THREADS` (the first number, if it lists one for each level); 1 without
 /// them.
-fn said(get: Lookup<'_>) -> usize {
+fn threads_from_environment(get: Lookup<'_>) -> usize {
     let first = |name: &str| get(name)?.split(',').next()?.trim().parse().ok();
     ["OMP_NUM_THREADS", "PARALLEL"].into_iter().filter_map(first).max().unwrap_or(1)
 }
@@ -53,7 +55,7 @@ mod tests {
     #[test]
     fn the_variables_of_openmp_count() {
         let with = |name: &'static str, text: &'static str| {
-            said(&move |asked: &str| (asked == name).then(|| text.to_owned()))
+            threads_from_environment(&move |asked: &str| (asked == name).then(|| text.to_owned()))
         };
         assert_eq!(with("OMP_NUM_THREADS", "12"), 12);
         assert_eq!(with("OMP_NUM_THREADS", " 4,2"), 4);

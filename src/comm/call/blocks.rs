@@ -42,7 +42,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Checks that no two blocks share elements.
-    pub(crate) fn check_apart(&self, collective: Collective) -> Result<(), Error> {
+    pub(crate) fn check_disjoint(&self, collective: Collective) -> Result<(), Error> {
         let Some(starts) = self.displacements else { return Ok(()) };
         let ends = |rank: usize| starts[rank].saturating_add(self.counts[rank]);
         if (1..starts.len()).all(|rank| ends(rank - 1) <= starts[rank]) {
@@ -115,22 +115,22 @@ impl Form {
 
 /// An owned copy of the [`Blocks`] of one buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct KeptBlocks {
+pub(crate) struct OwnedBlocks {
     counts: Arc<[u64]>,
     displacements: Option<Arc<[u64]>>,
 }
 
-impl KeptBlocks {
+impl OwnedBlocks {
     pub(crate) fn new(blocks: Blocks<'_>) -> Self {
         let Blocks { counts, displacements } = blocks;
-        KeptBlocks { counts: counts.into(), displacements: displacements.map(Arc::from) }
+        OwnedBlocks { counts: counts.into(), displacements: displacements.map(Arc::from) }
     }
 
     pub(crate) fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    pub(crate) fn are(&self, blocks: Blocks<'_>) -> bool {
+    pub(crate) fn equals(&self, blocks: Blocks<'_>) -> bool {
         *self.counts == *blocks.counts && self.displacements.as_deref() == blocks.displacements
     }
 

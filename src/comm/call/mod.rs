@@ -155,14 +155,14 @@ impl<'a> Call<'a> {
     /// # Errors
     /// [`Error::UnevenBlocks`].
     #[inline]
-    pub(crate) fn counted(self, caller: Caller) -> Result<Self, Error> {
+    pub(crate) fn infer_count(self, caller: Caller) -> Result<Self, Error> {
         let Call { collective, send_count, recv_count, .. } = self;
         let is_regular = self.form == Form::Regular;
         let count = match collective {
             C::Allgather | C::Alltoall | C::ReduceScatter if self.in_place && is_regular => {
-                whole_blocks(collective, caller, recv_count)?
+                elements_per_block(collective, caller, recv_count)?
             }
-            C::Alltoall if is_regular => whole_blocks(collective, caller, send_count)?,
+            C::Alltoall if is_regular => elements_per_block(collective, caller, send_count)?,
             // `normalized_blocks` takes the count from the blocks.
             C::Allgather | C::Alltoall | C::ReduceScatter if self.in_place => 0,
             C::Bcast | C::ReduceScatter | C::Scatter => recv_count,
@@ -176,14 +176,16 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// [`Error::UnevenBlocks`].
-    pub(crate) fn counted_by_send(self, caller: Caller) -> Result<Self, Error> {
+    pub(crate) fn infer_count_from_send(self, caller: Caller) -> Result<Self, Error> {
         let count = match (self.collective, self.send_blocks) {
             (C::Scatter, _) => self.count,
             (C::ReduceScatter, Some(blocks)) => {
                 blocks.counts.get(caller.rank as usize).copied().unwrap_or(0)
             }
-            (C::ReduceScatter, None) => whole_blocks(self.collective, caller, self.send_count)?,
-            _ => return self.counted(caller),
+            (C::ReduceScatter, None) => {
+                elements_per_block(self.collective, caller, self.send_count)?
+            }
+            _ => return self.infer_count(caller),
         };
         Ok(Call { count, ..self })
     }
@@ -273,7 +275,7 @@ impl<'a> Call<'a> {
             }
         }
         if let Some(blocks) = self.recv_blocks {
-            blocks.check_apart(collective)?;
+            blocks.check_disjoint(collective)?;
         }
         let own = |blocks: Option<Blocks<'_>>| Some(blocks?.counts[caller.rank as usize]);
         let (sent, received) = match collective {
@@ -385,7 +387,7 @@ impl<'a> Call<'a> {
 }
 
 /// Elements per block if `len` elements are one block for each rank.
-fn whole_blocks(collective: Collective, caller: Caller, len: u64) -> Result<u64, Error> {
+fn elements_per_block(collective: Collective, caller: Caller, len: u64) -> Result<u64, Error> {
     let n_ranks = caller.n_ranks;
     if !len.is_multiple_of(u64::from(n_ranks)) {
         return Err(Error::UnevenBlocks { collective, found: len, n_ranks });

@@ -49,7 +49,7 @@ pub enum Hardware {
 
 impl CallOptions {
     /// Whether an option is set that only a plan can follow: algorithm, ports or segments.
-    pub(crate) fn asks_for_a_plan(&self) -> bool {
+    pub(crate) fn requires_plan(&self) -> bool {
         self.algorithm.is_some() || self.ports.is_some() || self.segment_bytes.is_some()
     }
 

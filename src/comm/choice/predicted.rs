@@ -13,20 +13,20 @@ const KEPT: usize = 1024;
 
 /// By call, the index of the fastest row.
 #[derive(Debug, Default)]
-pub(super) struct Predicted(Mutex<HashMap<(Collective, Shape, u64, u32), usize>>);
+pub(super) struct PredictionCache(Mutex<HashMap<(Collective, Shape, u64, u32), usize>>);
 
 /// Tables are compared without their caches.
-impl PartialEq for Predicted {
+impl PartialEq for PredictionCache {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Predicted {}
+impl Eq for PredictionCache {}
 
-impl Predicted {
+impl PredictionCache {
     /// Index of the fastest of these rows under the model.
-    pub(super) fn place(
+    pub(super) fn fastest_row(
         &self,
         rows: &[Found<'_>],
         query: &Query<'_>,

@@ -11,10 +11,10 @@ use hopbine_torus::{Collective, Shape};
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::values::{At, Keys, Lines, PORTS, SEGMENT, SIZES, whole};
+use super::values::{KeyValue, LineMap, PORTS, SEGMENT, SIZES, Section, whole};
 
 /// Looks a table up by name, for the key `otherwise`.
-pub(super) type Others<'a> = &'a dyn Fn(&str) -> Option<Arc<DecisionTable>>;
+pub(super) type TableLookup<'a> = &'a dyn Fn(&str) -> Option<Arc<DecisionTable>>;
 
 const RULES: &str = "a list of sections [[rule]]";
 const KEYS: [&str; 9] =
@@ -33,21 +33,21 @@ const WORD: &str = "a text in quotes";
 ///
 /// # Errors
 /// [`TableError`].
-pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, TableError> {
+pub(super) fn parse(text: &str, others: TableLookup<'_>) -> Result<DecisionTable, TableError> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-    let mut sections = sections(text).map(|(before, text)| (text, Lines { ends: &ends, before }));
-    let (head, lines) = sections.next().unwrap_or(("", Lines { ends: &ends, before: 0 }));
+    let mut sections = sections(text).map(|(before, text)| (text, LineMap { ends: &ends, before }));
+    let (head, lines) = sections.next().unwrap_or(("", LineMap { ends: &ends, before: 0 }));
     let tree = parsed(head, lines)?;
-    let root = Keys { table: tree.get_ref(), line: 1, lines };
+    let root = Section { table: tree.get_ref(), line: 1, lines };
     // Checked before the other keys, since another version may have other keys.
-    let version = root.needed("version", &DecisionTable::VERSION.to_string())?;
+    let version = root.required("version", &DecisionTable::VERSION.to_string())?;
     if whole(version.value) != Some(DecisionTable::VERSION) {
         let found = version.shown();
         return Err(TableProblem::Version { found, known: DecisionTable::VERSION }.at(version.line));
     }
-    root.only(&KEYS)?;
-    let name = root.needed("name", WORD)?.text(WORD)?.to_owned();
-    let wire = root.needed("wire", "\"network\" or \"memory\"")?;
+    root.refuse_others(&KEYS)?;
+    let name = root.required("name", WORD)?.text(WORD)?.to_owned();
+    let wire = root.required("wire", "\"network\" or \"memory\"")?;
     let wire = wire.one_of(&Wire::ALL.map(|wire| (wire.name(), wire)))?;
     let stage_bytes = match root.get("stage_bytes") {
         Some(at) if wire == Wire::Memory => return Err(at.wrong(NO_STAGE)),
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
         // With `nearest = false` another table is needed for shapes and ports without a rule.
         None if !is_for_others => None,
         at => {
-            let at = at.map_or_else(|| root.needed("otherwise", valid), Ok)?;
+            let at = at.map_or_else(|| root.required("otherwise", valid), Ok)?;
             let table = others(at.text(valid)?).ok_or_else(|| at.wrong(valid))?;
             Some(Otherwise { table, is_for_others })
         }
@@ -75,24 +75,24 @@ pub(super) fn parse(text: &str, others: Others<'_>) -> Result<DecisionTable, Tab
     of_section(&root, &mut classes, &mut rules)?;
     for (section, lines) in sections {
         let tree = parsed(section, lines)?;
-        let keys = Keys { table: tree.get_ref(), line: lines.at(0), lines };
-        keys.only(&["class", "rule"])?;
+        let keys = Section { table: tree.get_ref(), line: lines.at(0), lines };
+        keys.refuse_others(&["class", "rule"])?;
         of_section(&keys, &mut classes, &mut rules)?;
     }
     // A table with an `otherwise` table may have no rules, only keys that do not concern single calls.
     if rules.is_empty() && otherwise.is_none() {
-        root.needed("rule", RULES)?;
+        root.required("rule", RULES)?;
     }
     let table = DecisionTable::new(name, wire, classes, rules, otherwise)?;
     Ok(table.with_stage_bytes(stage_bytes).with_model(model))
 }
 
-fn model(at: &At<'_>) -> Result<Model, TableError> {
+fn model(at: &KeyValue<'_>) -> Result<Model, TableError> {
     let keys = at.keys(MODEL)?;
-    keys.only(&["machine", "ranks"])?;
-    let machine = keys.needed("machine", MODEL)?;
+    keys.refuse_others(&["machine", "ranks"])?;
+    let machine = keys.required("machine", MODEL)?;
     let name = machine.one_of(&Machine::NAMES.map(|name| (name, name)))?.to_owned();
-    let at = keys.needed("ranks", MODEL)?;
+    let at = keys.required("ranks", MODEL)?;
     let ranks = at.interval()?;
     if ranks.last.is_none_or(|last| last > Model::MOST_RANKS) {
         return Err(at.wrong(&format!("numbers up to {}, such as \"2..24\"", Model::MOST_RANKS)));
@@ -109,7 +109,7 @@ fn sections(text: &str) -> impl Iterator<Item = (usize, &str)> {
     [0].into_iter().chain(starts).zip(ends).map(|(start, end)| (start, &text[start..end]))
 }
 
-fn parsed<'a>(section: &'a str, lines: Lines<'_>) -> Result<Spanned<DeTable<'a>>, TableError> {
+fn parsed<'a>(section: &'a str, lines: LineMap<'_>) -> Result<Spanned<DeTable<'a>>, TableError> {
     DeTable::parse(section).map_err(|error| {
         let line = lines.at(error.span().map_or(0, |span| span.start));
         TableProblem::Syntax(error.message().to_owned()).at(line)
@@ -118,7 +118,7 @@ fn parsed<'a>(section: &'a str, lines: Lines<'_>) -> Result<Spanned<DeTable<'a>>
 
 /// Adds the classes of a section, then its rules, which may use all classes added so far.
 fn of_section(
-    keys: &Keys<'_>,
+    keys: &Section<'_>,
     classes: &mut Vec<ShapeClass>,
     rules: &mut Vec<Rule>,
 ) -> Result<(), TableError> {
@@ -138,9 +138,9 @@ fn of_section(
     Ok(())
 }
 
-fn class(name: &str, keys: &Keys<'_>) -> Result<ShapeClass, TableError> {
+fn class(name: &str, keys: &Section<'_>) -> Result<ShapeClass, TableError> {
     let features = Feature::ALL.map(Feature::name);
-    keys.only(&[&features[..], &["like"]].concat())?;
+    keys.refuse_others(&[&features[..], &["like"]].concat())?;
     let mut class = match keys.get("like") {
         None => ShapeClass::all(name),
         Some(at) => {
@@ -174,11 +174,11 @@ fn class(name: &str, keys: &Keys<'_>) -> Result<ShapeClass, TableError> {
     Ok(class)
 }
 
-fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
-    keys.only(&["collective", "sizes", "class", "ports", "bytes_of", "segment", "rows"])?;
+fn rule(keys: &Section<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
+    keys.refuse_others(&["collective", "sizes", "class", "ports", "bytes_of", "segment", "rows"])?;
     let known = Collective::ALL.map(Collective::name).join(", ");
     let valid = format!("one or a list of {known}");
-    let named = keys.needed("collective", &valid)?.one_or_list(&valid)?;
+    let named = keys.required("collective", &valid)?.one_or_list(&valid)?;
     let collectives = named.iter().map(|at| at.text(&valid)?.parse().map_err(|_| at.wrong(&valid)));
     let collectives: Vec<Collective> = collectives.collect::<Result<_, _>>()?;
     let knowledge = match keys.get("sizes") {
@@ -195,7 +195,7 @@ fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
             knowledge
         }
     };
-    let at = keys.needed("class", WORD)?;
+    let at = keys.required("class", WORD)?;
     let name = at.text(WORD)?;
     let class = classes.iter().position(|class| class.name == name).ok_or_else(|| {
         let known = classes.iter().map(|class| &*class.name).collect::<Vec<_>>().join(", ");
@@ -206,7 +206,7 @@ fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
     let is_of_block = keys.get("bytes_of").map_or(Ok(false), |at| at.one_of(&of))?;
     let segment = keys.get("segment").map(|at| at.segment()).transpose()?;
     let valid = "a list such as [{ bytes = \"0..\", algorithm = \"mixed\", ports = \"all\" }]";
-    let rows = keys.needed("rows", valid)?.list(valid)?;
+    let rows = keys.required("rows", valid)?.list(valid)?;
     let rows = rows.iter().map(|at| row(&at.keys(valid)?, segment));
     let mut rows: Vec<_> = rows.collect::<Result<_, _>>()?;
     // Every rank keeps all rows.
@@ -215,20 +215,20 @@ fn rule(keys: &Keys<'_>, classes: &[ShapeClass]) -> Result<Rule, TableError> {
     Ok(Rule { line, collectives, knowledge, class, available, is_of_block, rows })
 }
 
-fn row(keys: &Keys<'_>, segment: Option<Segmentation>) -> Result<Row, TableError> {
-    keys.only(&["bytes", "if_unfolded", "algorithm", "ports", "segment"])?;
-    let (above, up_to) = keys.needed("bytes", SIZES)?.sizes()?;
-    let name = |at: &At<'_>| at.text(ALGORITHM).map(|text| Template(text.to_owned()));
+fn row(keys: &Section<'_>, segment: Option<Segmentation>) -> Result<Row, TableError> {
+    keys.refuse_others(&["bytes", "if_unfolded", "algorithm", "ports", "segment"])?;
+    let (above, up_to) = keys.required("bytes", SIZES)?.sizes()?;
+    let name = |at: &KeyValue<'_>| at.text(ALGORITHM).map(|text| Template(text.to_owned()));
     let if_unfolded = keys.get("if_unfolded").as_ref().map(name).transpose()?;
-    let first_of = keys.needed("algorithm", ALGORITHM)?.one_or_list(ALGORITHM)?;
+    let first_of = keys.required("algorithm", ALGORITHM)?.one_or_list(ALGORITHM)?;
     let mut first_of: Vec<_> = first_of.iter().map(name).collect::<Result<_, _>>()?;
     first_of.shrink_to_fit();
     let candidates = Candidates { if_unfolded, first_of };
-    let ports = keys.needed("ports", PORTS)?.uses()?;
+    let ports = keys.required("ports", PORTS)?.uses()?;
     let segment = match (keys.get("segment"), segment) {
         (Some(at), _) => at.segment()?,
         (None, Some(segment)) => segment,
-        (None, None) => keys.needed("segment", SEGMENT)?.segment()?,
+        (None, None) => keys.required("segment", SEGMENT)?.segment()?,
     };
     Ok(Row { line: keys.line, above, up_to, candidates, ports, segment })
 }

@@ -9,7 +9,7 @@ use hopbine_torus::choose::{
 use hopbine_torus::plan::max_ports;
 use hopbine_torus::{Collective, Shape};
 
-use super::predicted::Predicted;
+use super::predicted::PredictionCache;
 use super::text::parse;
 
 /// A decision table: the algorithm of a call that does not name one, its number of ports and its longest message.
@@ -30,7 +30,7 @@ use super::text::parse;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
     table: Arc<DecisionTable>,
-    predicted: Arc<Predicted>,
+    predictions: Arc<PredictionCache>,
 }
 
 /// The built-in tables, parsed at their first use.
@@ -86,7 +86,7 @@ impl Tuning {
     }
 
     fn of(table: DecisionTable) -> Self {
-        Tuning { table: Arc::new(table), predicted: Arc::default() }
+        Tuning { table: Arc::new(table), predictions: Arc::default() }
     }
 
     /// The parsed table.
@@ -115,17 +115,17 @@ impl Tuning {
         let ports = ports.min(max_ports(shape));
         let query = Query { collective, knowledge, shape: of, bytes, ports };
         match self.table.model().filter(|_| self.table.has_model_for(&query)) {
-            Some(model) => self.predicted(&query.rounded(), model, shape),
+            Some(model) => self.predicted_row(&query.rounded(), model, shape),
             None => self.table.find(&query),
         }
     }
 
-    fn predicted(&self, query: &Query<'_>, model: &Model, shape: &Shape) -> Found<'_> {
+    fn predicted_row(&self, query: &Query<'_>, model: &Model, shape: &Shape) -> Found<'_> {
         let mut rows = self.table.nearest(query);
         if rows.is_empty() {
             return self.table.find(query);
         }
-        let fastest = self.predicted.place(&rows, query, model, shape);
+        let fastest = self.predictions.fastest_row(&rows, query, model, shape);
         rows.swap_remove(fastest)
     }
 

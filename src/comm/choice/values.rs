@@ -14,14 +14,14 @@ pub(super) const SEGMENT: &str =
 
 /// Line numbers of byte offsets in a section of a text.
 #[derive(Clone, Copy)]
-pub(super) struct Lines<'a> {
+pub(super) struct LineMap<'a> {
     /// Offset of each line's end in the whole text.
     pub(super) ends: &'a [usize],
     /// Bytes before the section.
     pub(super) before: usize,
 }
 
-impl Lines<'_> {
+impl LineMap<'_> {
     pub(super) fn at(self, place: usize) -> u32 {
         1 + self.ends.partition_point(|&end| end < self.before + place) as u32
     }
@@ -29,15 +29,15 @@ impl Lines<'_> {
 
 /// A section or an inline table.
 #[derive(Clone, Copy)]
-pub(super) struct Keys<'a> {
+pub(super) struct Section<'a> {
     pub(super) table: &'a DeTable<'a>,
     pub(super) line: u32,
-    pub(super) lines: Lines<'a>,
+    pub(super) lines: LineMap<'a>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> Section<'a> {
     /// Refuses keys that are not in `known`.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), TableError> {
+    pub(super) fn refuse_others(&self, known: &[&str]) -> Result<(), TableError> {
         let other = self.table.keys().find(|key| !known.contains(&key.get_ref().as_ref()));
         other.map_or(Ok(()), |key| {
             let (key, line) = (key.get_ref().to_string(), self.lines.at(key.span().start));
@@ -45,18 +45,22 @@ impl<'a> Keys<'a> {
         })
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, At<'a>)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, KeyValue<'a>)> {
         let lines = self.lines;
-        self.table
-            .iter()
-            .map(move |(key, value)| (key.get_ref().as_ref(), At::new(key.get_ref(), value, lines)))
+        self.table.iter().map(move |(key, value)| {
+            (key.get_ref().as_ref(), KeyValue::new(key.get_ref(), value, lines))
+        })
     }
 
-    pub(super) fn get(&self, key: &'a str) -> Option<At<'a>> {
-        Some(At::new(key, self.table.get(key)?, self.lines))
+    pub(super) fn get(&self, key: &'a str) -> Option<KeyValue<'a>> {
+        Some(KeyValue::new(key, self.table.get(key)?, self.lines))
     }
 
-    pub(super) fn needed(&self, key: &'static str, valid: &str) -> Result<At<'a>, TableError> {
+    pub(super) fn required(
+        &self,
+        key: &'static str,
+        valid: &str,
+    ) -> Result<KeyValue<'a>, TableError> {
         let missing = || TableProblem::Missing { key, valid: valid.to_owned() }.at(self.line);
         self.get(key).ok_or_else(missing)
     }
@@ -64,16 +68,16 @@ impl<'a> Keys<'a> {
 
 /// A value with its key and its line.
 #[derive(Clone, Copy)]
-pub(super) struct At<'a> {
+pub(super) struct KeyValue<'a> {
     key: &'a str,
     pub(super) value: &'a DeValue<'a>,
     pub(super) line: u32,
-    pub(super) lines: Lines<'a>,
+    pub(super) lines: LineMap<'a>,
 }
 
-impl<'a> At<'a> {
-    fn new(key: &'a str, value: &'a Spanned<DeValue<'a>>, lines: Lines<'a>) -> Self {
-        At { key, value: value.get_ref(), line: lines.at(value.span().start), lines }
+impl<'a> KeyValue<'a> {
+    fn new(key: &'a str, value: &'a Spanned<DeValue<'a>>, lines: LineMap<'a>) -> Self {
+        KeyValue { key, value: value.get_ref(), line: lines.at(value.span().start), lines }
     }
 
     pub(super) fn shown(&self) -> String {
@@ -94,20 +98,20 @@ impl<'a> At<'a> {
         self.value.as_str().ok_or_else(|| self.wrong(valid))
     }
 
-    pub(super) fn keys(&self, valid: &str) -> Result<Keys<'a>, TableError> {
+    pub(super) fn keys(&self, valid: &str) -> Result<Section<'a>, TableError> {
         let table = self.value.as_table().ok_or_else(|| self.wrong(valid))?;
-        Ok(Keys { table, line: self.line, lines: self.lines })
+        Ok(Section { table, line: self.line, lines: self.lines })
     }
 
-    pub(super) fn list(&self, valid: &str) -> Result<Vec<At<'a>>, TableError> {
+    pub(super) fn list(&self, valid: &str) -> Result<Vec<KeyValue<'a>>, TableError> {
         let list = self.value.as_array().ok_or_else(|| self.wrong(valid))?;
         if list.is_empty() {
             return Err(self.wrong(valid));
         }
-        Ok(list.iter().map(|value| At::new(self.key, value, self.lines)).collect())
+        Ok(list.iter().map(|value| KeyValue::new(self.key, value, self.lines)).collect())
     }
 
-    pub(super) fn one_or_list(&self, valid: &str) -> Result<Vec<At<'a>>, TableError> {
+    pub(super) fn one_or_list(&self, valid: &str) -> Result<Vec<KeyValue<'a>>, TableError> {
         if self.value.is_array() { self.list(valid) } else { Ok(vec![*self]) }
     }
 
@@ -154,8 +158,8 @@ impl<'a> At<'a> {
     pub(super) fn uses(&self) -> Result<Uses, TableError> {
         if self.value.is_table() {
             let keys = self.keys(PORTS)?;
-            keys.only(&["all_above"])?;
-            return Ok(Uses::AllAbove(keys.needed("all_above", PORTS)?.size(PORTS)?));
+            keys.refuse_others(&["all_above"])?;
+            return Ok(Uses::AllAbove(keys.required("all_above", PORTS)?.size(PORTS)?));
         }
         match whole(self.value) {
             Some(used @ 1..) => Ok(Uses::Only(used)),
@@ -177,9 +181,9 @@ impl<'a> At<'a> {
             };
         }
         let keys = self.keys(SEGMENT)?;
-        keys.only(&["parts", "least", "most"])?;
+        keys.refuse_others(&["parts", "least", "most"])?;
         let [parts, least, most] =
-            ["parts", "least", "most"].map(|key| keys.needed(key, SEGMENT)?.size(SEGMENT));
+            ["parts", "least", "most"].map(|key| keys.required(key, SEGMENT)?.size(SEGMENT));
         let (parts, least, most) = (parts?, least?, most?);
         if parts > 0 && (1..=most).contains(&least) {
             Ok(Segmentation::Parts { parts, least, most })

@@ -18,9 +18,9 @@ const SEARCH: &str = "search";
 /// First word of the text of a schedule.
 const SCHEDULE: &str = "schedule";
 /// Schedules that a search predicts in addition to the rows of the registry.
-const SEARCHED: u64 = 48;
+const SEARCH_BUDGET: u64 = 48;
 /// Results of searches that are kept.
-const KEPT: usize = 32;
+const KEPT_RESULTS: usize = 32;
 
 /// The properties of a call on which its algorithm depends; the same on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ pub struct Wanted {
 impl Wanted {
     /// Whether this text requests a search.
     pub fn is_search(text: &str) -> bool {
-        searches_on(text).is_some()
+        search_machine(text).is_some()
     }
 
     /// Finds the algorithm that a call names: the algorithm with this name; that of a schedule, if this is its text;
@@ -86,12 +86,12 @@ impl Wanted {
         if text.split_whitespace().next() == Some(SCHEDULE) || text.contains('\n') {
             let refused =
                 |problem| Error::Schedule { rank, collective, problem: Box::new(problem) };
-            return Wanted::written(text, asked).map_err(refused);
+            return Wanted::from_schedule(text, asked).map_err(refused);
         }
-        if let Some(machine) = searches_on(text) {
+        if let Some(machine) = search_machine(text) {
             let name = text.to_owned();
             let refused = |reason| Error::NotServed { collective, name, reason };
-            return searched(machine, asked).map_err(refused);
+            return search(machine, asked).map_err(refused);
         }
         let algorithm = registry::find(collective, text).map_err(|unknown| {
             Error::UnknownAlgorithm { collective, name: unknown.name, known: unknown.known }
@@ -101,7 +101,7 @@ impl Wanted {
         Ok(Wanted { algorithm, ports, segment_bytes: None, is_written: false })
     }
 
-    fn written(text: &str, asked: &Asked) -> Result<Self, ScheduleProblem> {
+    fn from_schedule(text: &str, asked: &Asked) -> Result<Self, ScheduleProblem> {
         let schedule: Schedule = text.parse().map_err(ScheduleProblem::Text)?;
         if schedule.collective != asked.collective {
             return Err(ScheduleProblem::Collective { found: schedule.collective });
@@ -128,7 +128,7 @@ impl Wanted {
 }
 
 /// The machine of a requested search; `None` if the text requests none.
-fn searches_on(text: &str) -> Option<&str> {
+fn search_machine(text: &str) -> Option<&str> {
     match text.split_once(':') {
         None => (text == SEARCH).then_some(Machine::NAMES[0]),
         Some((name, machine)) => (name == SEARCH).then_some(machine),
@@ -136,12 +136,12 @@ fn searches_on(text: &str) -> Option<&str> {
 }
 
 /// Results of searches by machine and call, the latest at the end.
-static FOUND: Mutex<Vec<(String, Asked, Wanted)>> = Mutex::new(Vec::new());
+static SEARCH_RESULTS: Mutex<Vec<(String, Asked, Wanted)>> = Mutex::new(Vec::new());
 
 /// The best schedule that a search finds. A search does not depend on a clock, so all ranks find the same schedule.
-fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
+fn search(machine: &str, asked: &Asked) -> Result<Wanted, String> {
     // Searches under the lock: other ranks of this process request the same search.
-    let kept = &mut *lock(&FOUND);
+    let kept = &mut *lock(&SEARCH_RESULTS);
     let is_same = |(of, call, _): &&(String, Asked, Wanted)| of == machine && call == asked;
     if let Some((.., wanted)) = kept.iter().find(is_same) {
         return Ok(wanted.clone());
@@ -162,7 +162,7 @@ fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
         bytes: bytes as f64,
         segments: SEGMENTS.to_vec(),
     };
-    let found = best_of(&question, (&network, &machine), SEARCHED);
+    let found = best_of(&question, (&network, &machine), SEARCH_BUDGET);
     let found = found.map_err(|error| error.to_string())?;
     let (found, _) = found.ok_or("no schedule was predicted exactly enough")?;
     let wanted = Wanted {
@@ -171,7 +171,7 @@ fn searched(machine: &str, asked: &Asked) -> Result<Wanted, String> {
         segment_bytes: Some(found.cost.segment_bytes),
         is_written: false,
     };
-    if kept.len() == KEPT {
+    if kept.len() == KEPT_RESULTS {
         kept.remove(0);
     }
     kept.push((name.to_owned(), asked.clone(), wanted.clone()));

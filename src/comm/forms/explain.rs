@@ -7,7 +7,7 @@ use hopbine_torus::collectives::Collective;
 
 use crate::comm::call::Call;
 use crate::comm::communicator::Communicator;
-use crate::comm::operations::hardware::Passed;
+use crate::comm::operations::hardware::NotByHardware;
 use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
 use crate::comm::state::small::{Refusal, Terms};
@@ -42,9 +42,11 @@ impl Communicator {
         let call = call.normalized(self.caller());
         let small = match self.hardware_for(&call) {
             Ok(small) => small,
-            Err(passed) => {
+            Err(reason) => {
                 let plan = self.explain_plan(&call)?;
-                let why = self.told(&call, passed).map(|passed| format!("{}; {passed}", plan.why));
+                let why = self
+                    .why_not_gates(&call, reason)
+                    .map(|reason| format!("{}; {reason}", plan.why));
                 return Ok(Explanation { why: why.unwrap_or(plan.why), ..plan });
             }
         };
@@ -63,18 +65,18 @@ impl Communicator {
 
     /// Why the world's barrier gates do not perform this call; `None` without gates, or for a collective that they
     /// never perform.
-    fn told(&self, call: &Call, passed: Passed<'_>) -> Option<String> {
+    fn why_not_gates(&self, call: &Call, reason: NotByHardware<'_>) -> Option<String> {
         let is_kind = matches!(call.collective, Collective::Barrier | Collective::Allreduce);
         let is_network = self.tuning().table().wire() == Wire::Network;
-        if !(is_kind && is_network && self.inner.of_world.small.is_ok()) {
+        if !(is_kind && is_network && self.inner.world.small.is_ok()) {
             return None;
         }
-        Some(match passed {
+        Some(match reason {
             // Omits the count: one line of a report is for many lengths.
-            Passed::Refused(Refusal::Count { most, .. }) => {
+            NotByHardware::Refused(Refusal::Count { most, .. }) => {
                 format!("not by gates, which take 1 to {most} elements")
             }
-            passed => format!("not by gates: {passed}"),
+            reason => format!("not by gates: {reason}"),
         })
     }
 
@@ -99,7 +101,7 @@ impl Communicator {
 impl Inner {
     /// What performs a call without a plan, and why.
     pub(crate) fn explained_small(&self) -> Explanation {
-        let (by, why) = match self.of_world.tuning.table().wire() {
+        let (by, why) = match self.world.tuning.table().wire() {
             Wire::Memory => ("flat buffer", "short, all ranks on one host"),
             Wire::Network => ("gates", "the network's barrier gates perform it"),
         };
@@ -122,9 +124,9 @@ impl Inner {
             }
             Some(_) => "the call names it".to_owned(),
             None if self.preferred(key).is_some() => "HOPBINE_ALGORITHM names it".to_owned(),
-            None => format!("{}, on {}", self.found(key), self.members.shape),
+            None => format!("{}, on {}", self.table_row(key), self.members.shape),
         };
-        let choice = self.decided(key, wanted);
+        let choice = self.final_choice(key, wanted);
         Ok(Explanation { by: choice.algorithm.name.to_string(), how: choice.how(), why })
     }
 }

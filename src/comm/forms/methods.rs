@@ -70,7 +70,7 @@ macro_rules! blocking {
         /// Those [of all collectives](Communicator#errors-of-all-collectives).
         pub fn $name<T: Datatype>(&self, $($argument: argument!($kind '_)),*) -> Result<(), Error> {
             let call = Call::$form(Collective::$collective, T::DTYPE)$(.$argument($argument))*;
-            self.blocking(&mut call.counted(self.caller())?)
+            self.blocking(&mut call.infer_count(self.caller())?)
         }
     };
 }
@@ -96,7 +96,7 @@ macro_rules! nonblocking {
             $($argument: argument!($kind 'scope)),*
         ) -> Result<Request<'scope, T>, Error> {
             let call = Call::$form(Collective::$collective, T::DTYPE)$(.$argument($argument))*;
-            self.start(&call.counted(self.caller())?, received!($($argument: $kind),*).into())
+            self.start(&call.infer_count(self.caller())?, received!($($argument: $kind),*).into())
         }
     };
 }
@@ -196,7 +196,7 @@ impl Communicator {
         } else {
             Call::regular(Collective::Reduce, T::DTYPE).send(buffer)
         };
-        self.blocking(&mut call.op(op).root(root).counted(self.caller())?)
+        self.blocking(&mut call.op(op).root(root).infer_count(self.caller())?)
     }
 
     blocking! {

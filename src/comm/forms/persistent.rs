@@ -79,7 +79,7 @@ impl<T: Datatype> Persistent<T> {
 
     /// A collective that sends `send` and receives into a new buffer of zeros.
     pub(super) fn of_send(comm: &Communicator, call: Call, send: Vec<T>) -> Result<Self, Error> {
-        let call = call.send(&send).counted_by_send(comm.caller())?;
+        let call = call.send(&send).infer_count_from_send(comm.caller())?;
         let (_, elements) = call.normalized(comm.caller()).needed(comm.caller());
         let recv = zeros(call.collective, elements)?;
         Persistent::new(comm, call, Some(send), recv)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::comm::communicator::Communicator;
-use crate::comm::state::rank::RankOfWorld;
+use crate::comm::state::world_state::WorldState;
 use crate::engine::{UserKeys, UserMemory};
 use crate::error::Error;
 
 /// Memory that stays registered until this is dropped; see [`Communicator::register`].
 #[must_use = "the memory is registered only as long as this lives"]
 pub struct Registered {
-    of_world: Arc<RankOfWorld>,
+    world: Arc<WorldState>,
     keys: UserKeys,
 }
 
@@ -31,18 +31,18 @@ impl Communicator {
     /// [`Error::Wire`] if the device refuses the memory, for example read-only memory; [`Error::Poisoned`] after an
     /// earlier failure.
     pub unsafe fn register(&self, ptr: *mut u8, len: u64) -> Result<Registered, Error> {
-        let of_world = self.inner.of_world.clone();
+        let world = self.inner.world.clone();
         let keys = match len {
             0 => UserKeys::default(),
             // SAFETY: the caller's promise.
-            _ => unsafe { of_world.engine.register_explicitly(UserMemory { ptr, len }) }?,
+            _ => unsafe { world.engine.register_explicitly(UserMemory { ptr, len }) }?,
         };
-        Ok(Registered { of_world, keys })
+        Ok(Registered { world, keys })
     }
 }
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.of_world.engine.release(&mut self.keys);
+        self.world.engine.release(&mut self.keys);
     }
 }

@@ -27,7 +27,7 @@ impl Short {
     /// Sets the addresses and the root. False if the addresses need a full check, or if the root is out of range or
     /// changes whether this rank is the root.
     #[inline]
-    fn move_to(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
+    fn set_buffers(&mut self, caller: Caller, root: Rank, addresses: (*const u8, *mut u8)) -> bool {
         let Caller { rank, n_ranks } = caller;
         (self.call.send, self.call.recv) = addresses;
         let is_like = root < n_ranks && (root == rank) == (self.call.root == rank);
@@ -77,17 +77,17 @@ impl Communicator {
         root: Rank,
         addresses: (*const u8, *mut u8),
     ) -> Option<Result<(), Error>> {
-        if !short.move_to(self.caller(), root, addresses) {
+        if !short.set_buffers(self.caller(), root, addresses) {
             return None;
         }
         let call = &short.call;
         let memory = short.memory();
         let small = if short.is_by_hardware { Some(self.small_collectives().ok()?) } else { None };
-        // SAFETY: the caller's promise; `move_to` has checked the buffers. The hardware never hands back blocks of
+        // SAFETY: the caller's promise; `set_buffers` has checked the buffers. The hardware never hands back blocks of
         // one size.
-        Some(self.make(call, || unsafe {
+        Some(self.with_trace(call, || unsafe {
             match small {
-                Some(small) => self.by_hardware(small, call).map(drop),
+                Some(small) => self.perform_by_hardware(small, call).map(drop),
                 None => self.run_by_plan(call, memory),
             }
         }))
@@ -105,11 +105,11 @@ impl Communicator {
         addresses: (*const u8, *mut u8),
     ) -> Option<Result<Started, Error>> {
         let is_served = short.is_started_short || self.options.hardware != Hardware::Always;
-        if !(is_served && short.move_to(self.caller(), root, addresses)) {
+        if !(is_served && short.set_buffers(self.caller(), root, addresses)) {
             return None;
         }
         if short.is_started_short {
-            // SAFETY: the caller's promise; `move_to` has checked the buffers.
+            // SAFETY: the caller's promise; `set_buffers` has checked the buffers.
             let running = unsafe { self.launch_short(&short.call) };
             return Some(running.map(Started::new));
         }
@@ -118,7 +118,7 @@ impl Communicator {
             Err(error) => return Some(Err(error)),
         };
         let prepared = Prepared::new(self.inner.clone(), ready);
-        // SAFETY: the caller's promise; `move_to` has checked the buffers.
+        // SAFETY: the caller's promise; `set_buffers` has checked the buffers.
         let running = unsafe { self.launch_prepared(prepared, short.memory()) };
         Some(running.map(Started::new))
     }

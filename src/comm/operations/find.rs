@@ -13,9 +13,9 @@ use hopbine_torus::{Collective, Request};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::choice::wanted::{Asked, Wanted};
-use crate::comm::programs::cache::KEPT_PLANS;
+use crate::comm::programs::cache::PLAN_LIMIT;
 use crate::comm::programs::key::{Key, PlanKey};
-use crate::comm::programs::ready::{Compiled, How, Then};
+use crate::comm::programs::ready::{AfterSizes, Compiled, DataPlan};
 use crate::comm::state::inner::Inner;
 use crate::comm::state::members::Members;
 use crate::engine::{
@@ -28,12 +28,12 @@ use crate::sync::lock;
 impl Inner {
     /// Frees memory of idle operations, if necessary, before an operation of this program is made.
     pub(crate) fn make_room(&self, program: &Program) {
-        self.members.programs.kept.make_room(&self.of_world.engine, program.memory_bytes());
+        self.members.programs.budget.make_room(&self.world.engine, program.memory_bytes());
     }
 
     /// The algorithm that the user prefers for all calls of this kind, if it serves this one.
     pub(crate) fn preferred(&self, key: &Key) -> Option<&Algorithm> {
-        self.of_world.preferred.serving(key.collective, &self.members.shape)
+        self.world.preferred.serving(key.collective, &self.members.shape)
     }
 
     /// The choice for a call that names no algorithm: that of the user, or else that of the library.
@@ -52,7 +52,7 @@ impl Inner {
     pub(crate) fn wanted(&self, key: &Key) -> Result<Option<Wanted>, Error> {
         let Some(text) = &key.options.algorithm else { return Ok(None) };
         let Members { shape, map, caller, .. } = &*self.members;
-        let n_ports = self.of_world.engine.n_ports() as u32;
+        let n_ports = self.world.engine.n_ports() as u32;
         let all = u64::from(key.collective.n_blocks(shape.n_ranks()));
         let root = map.vertex_of(shape, hopbine_torus::Rank(key.root)).0;
         let bytes = key.bytes().map(|bytes| bytes.saturating_mul(all));
@@ -62,7 +62,7 @@ impl Inner {
     }
 
     /// The final choice, from `wanted`, the call's options and the choice for calls that name no algorithm.
-    pub(crate) fn decided(&self, key: &Key, wanted: Option<Wanted>) -> Choice {
+    pub(crate) fn final_choice(&self, key: &Key, wanted: Option<Wanted>) -> Choice {
         let choice = self.choice(key);
         let options = &key.options;
         let segment_bytes = options.segment_bytes.or(self.members.segment_bytes);
@@ -79,40 +79,35 @@ impl Inner {
     }
 
     /// The decision table's row for a call.
-    pub(crate) fn found(&self, key: &Key) -> Found<'_> {
+    pub(crate) fn table_row(&self, key: &Key) -> Found<'_> {
         let collective = key.collective;
         let (knowledge, bytes) = match key.bytes() {
             Some(bytes) => (Knowledge::Known, bytes),
             None => (Knowledge::Unknown, 0),
         };
-        self.found_in_table(collective, knowledge, bytes)
+        self.table_row_for(collective, knowledge, bytes)
     }
 
     /// The decision table's row for a call on all ports.
-    fn found_in_table(
-        &self,
-        collective: Collective,
-        knowledge: Knowledge,
-        bytes: u64,
-    ) -> Found<'_> {
-        let Inner { of_world, members, .. } = self;
+    fn table_row_for(&self, collective: Collective, knowledge: Knowledge, bytes: u64) -> Found<'_> {
+        let Inner { world, members, .. } = self;
         let shape = (&members.shape, &members.features);
-        let n_ports = of_world.engine.n_ports() as u32;
-        of_world.tuning.find((collective, knowledge), shape, bytes, n_ports)
+        let n_ports = world.engine.n_ports() as u32;
+        world.tuning.find((collective, knowledge), shape, bytes, n_ports)
     }
 
     fn library_choice(&self, key: &Key) -> Choice {
-        self.served(key.collective, self.found(key))
+        self.row_choice(key.collective, self.table_row(key))
     }
 
     /// The choice of the decision table for an alltoall whose longest block has `longest` bytes.
     pub(super) fn learnt_choice(&self, longest: u64) -> Choice {
         let collective = Collective::Alltoall;
-        self.served(collective, self.found_in_table(collective, Knowledge::Learnt, longest))
+        self.row_choice(collective, self.table_row_for(collective, Knowledge::Learnt, longest))
     }
 
     /// The choice of a row, with the algorithm that serves the shape, which is determined once.
-    fn served(&self, collective: Collective, found: Found<'_>) -> Choice {
+    fn row_choice(&self, collective: Collective, found: Found<'_>) -> Choice {
         let Members { shape, features, programs, .. } = &*self.members;
         let find = || found.on(collective, shape, features).algorithm;
         let algorithm = programs.algorithm(collective, &found.row.candidates, find);
@@ -121,13 +116,13 @@ impl Inner {
 
     /// Compiles a call.
     pub(super) fn compile(&self, key: &Key) -> Result<Compiled, Error> {
-        let Inner { of_world, members, .. } = self;
+        let Inner { world, members, .. } = self;
         let collective = key.collective;
         let reducer = key.op.map(|op| Reducer::new(key.dtype, op)).transpose()?;
-        let n_ports = of_world.engine.n_ports() as u32;
+        let n_ports = world.engine.n_ports() as u32;
         let wanted = self.wanted(key)?;
         let is_written = wanted.as_ref().is_some_and(|wanted| wanted.is_written);
-        let Choice { algorithm, ports, segment_bytes } = self.decided(key, wanted);
+        let Choice { algorithm, ports, segment_bytes } = self.final_choice(key, wanted);
         let learns = !key.form.is_known(collective) && !algorithm.is_straight();
         if ports > n_ports {
             return Err(Error::Setting {
@@ -138,58 +133,62 @@ impl Inner {
         }
         let plan = self.plan(&algorithm, key.root, ports, is_written)?;
         let (sizes, elem_bytes) = key.sizes(members.caller)?;
-        let how = How { algorithm, ports, segment_bytes, plan };
+        let data = DataPlan { algorithm, ports, segment_bytes, plan };
         if !learns {
-            let program = Arc::new(self.data_program(key, &how, sizes, elem_bytes)?);
-            return Ok(Compiled { program, reducer, then: None });
+            let program = Arc::new(self.data_program(key, &data, sizes, elem_bytes)?);
+            return Ok(Compiled { program, reducer, after_sizes: None });
         }
         let is_chosen = collective == Collective::Alltoall
             && key.options.algorithm.is_none()
             && self.preferred(key).is_none();
-        let given = given(&sizes);
-        let sizes = match how.plan.turned_back() {
+        let send_sizes = send_sizes(&sizes);
+        let size_plan = match data.plan.turned_back() {
             Some(back) => Arc::new(back),
             None => {
-                self.plan(&how.algorithm.for_sizes(), key.root, ports, is_written)?.plan().clone()
+                self.plan(&data.algorithm.for_sizes(), key.root, ports, is_written)?.plan().clone()
             }
         };
-        let program = compile_sizes(&sizes);
-        let call = (&how.algorithm.name, ports, members.fingerprint, "sizes");
-        let program = self.called(program, call_number(key, &call, false));
-        let then = Then { how, sizes, is_chosen, given };
+        let program = compile_sizes(&size_plan);
+        let call = (&data.algorithm.name, ports, members.fingerprint, "sizes");
+        let program = self.with_signature(program, call_signature(key, &call, false));
+        let after_sizes = AfterSizes { data, size_plan, is_chosen, send_sizes };
         let reducer = Some(Reducer::new(Dtype::U64, Op::Max)?);
-        Ok(Compiled { program: Arc::new(program), reducer, then: Some(Arc::new(then)) })
+        Ok(Compiled {
+            program: Arc::new(program),
+            reducer,
+            after_sizes: Some(Arc::new(after_sizes)),
+        })
     }
 
     /// The program that moves the data of a call.
     pub(crate) fn data_program(
         &self,
         key: &Key,
-        how: &How,
+        data: &DataPlan,
         sizes: Sizes,
         elem_bytes: u64,
     ) -> Result<Program, Error> {
-        let How { algorithm, ports, segment_bytes, plan } = how;
+        let DataPlan { algorithm, ports, segment_bytes, plan } = data;
         let segment_bytes = Some(*segment_bytes);
         // Buffers that stay registered are not copied.
-        let staged = self.of_world.engine.staged(key.options.stage_bytes);
+        let staged = self.world.engine.staged(key.options.stage_bytes);
         let staged = staged.filter(|_| !key.options.held);
         let in_place = key.in_place;
         let geometry = Geometry { sizes, elem_bytes, in_place, segment_bytes, staged };
         let program = compile(plan, &geometry);
         let mut program = program.map_err(|failure| self.failure(failure))?;
         // As much as half of the caches is for the library's own slots, and for the user.
-        let fits = |cache_bytes: u64| program.user_bytes() <= cache_bytes / 2;
-        program.past_caches = !self.of_world.cache_bytes.is_none_or(fits);
-        let meets = do_meet(key, plan, how.segment_bytes, elem_bytes);
+        let fits = |llc_bytes: u64| program.user_bytes() <= llc_bytes / 2;
+        program.past_caches = !self.world.llc_bytes.is_none_or(fits);
+        let whole_messages = has_whole_messages(key, plan, data.segment_bytes, elem_bytes);
         // If no transfer is cut, the length of segments does not matter.
-        let segment_bytes = segment_bytes.filter(|_| !meets);
-        let how = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint);
-        Ok(self.called(program, call_number(key, &how, meets)))
+        let segment_bytes = segment_bytes.filter(|_| !whole_messages);
+        let settings = (&algorithm.name, *ports, segment_bytes, self.members.fingerprint);
+        Ok(self.with_signature(program, call_signature(key, &settings, whole_messages)))
     }
 
     /// Sets a program's call signature and numbers its ranks as those of the world.
-    fn called(&self, program: Program, call: u16) -> Program {
+    fn with_signature(&self, program: Program, call: u16) -> Program {
         let members = &self.members;
         let program = Program { call, ..program };
         if members.is_world() {
@@ -229,7 +228,7 @@ impl Inner {
                 .and_then(|schedule| schedule.expand())
                 .map_err(|error| refused(error.to_string()))?;
             if is_written && shape.n_ranks() <= MOST_PROVED {
-                proved(&expansion).map_err(|problem| Error::Schedule {
+                check_correct(&expansion).map_err(|problem| Error::Schedule {
                     rank: caller.rank,
                     collective,
                     problem: Box::new(problem),
@@ -237,14 +236,14 @@ impl Inner {
             }
             Ok::<_, Error>(expansion)
         };
-        let expansion = match &self.of_world.expansions {
+        let expansion = match &self.world.expansions {
             None => Arc::new(expand()?),
             Some(shared) => shared.get(self.members.fingerprint, &key, expand)?,
         };
         let plan = CheckedPlan::new(expansion.plan(hopbine_torus::Rank(caller.rank)));
         let plan = Arc::new(plan.map_err(|failure| self.failure(failure))?);
         let plans = &mut *lock(&programs.plans);
-        if plans.len() == KEPT_PLANS {
+        if plans.len() == PLAN_LIMIT {
             plans.remove(0);
         }
         plans.push((key, plan.clone()));
@@ -256,7 +255,7 @@ impl Inner {
 const MOST_PROVED: u32 = 1024;
 
 /// Whether all ranks' plans perform their collective.
-fn proved(flow: &dyn Flow) -> Result<(), ScheduleProblem> {
+fn check_correct(flow: &dyn Flow) -> Result<(), ScheduleProblem> {
     let violations = check(flow, Expect::default());
     let wrong = violations.first().map(|first| ScheduleProblem::Wrong(first.to_string()));
     wrong.map_or(Ok(()), Err)
@@ -264,7 +263,7 @@ fn proved(flow: &dyn Flow) -> Result<(), ScheduleProblem> {
 
 /// The sizes that a rank sends to others: by rank, the bytes of the block for it; at the end, the bytes of the
 /// longest.
-fn given(sizes: &Sizes) -> Box<[u64]> {
+fn send_sizes(sizes: &Sizes) -> Box<[u64]> {
     let Sizes::PerBlock { send, .. } = sizes else { return Box::default() };
     let longest = send.counts.iter().copied().max();
     send.counts.iter().copied().chain(longest).collect()
@@ -273,11 +272,11 @@ fn given(sizes: &Sizes) -> Box<[u64]> {
 /// The signature of a call ([`Tag::call`](crate::endpoint::Tag)): the same on ranks that make the same call, in
 /// place or not. It depends on the sizes that all ranks know.
 ///
-/// The upper byte is a hash of everything that determines the messages, and of the sizes unless `meets`. The lower
-/// byte depends on the whole call. It differs between calls with equal messages and sizes if their operators or
-/// types differ. Other different calls have the same signature once in 65,536, or once in 256 if their messages
+/// The upper byte is a hash of everything that determines the messages, and of the sizes unless `whole_messages`.
+/// The lower byte depends on the whole call. It differs between calls with equal messages and sizes if their operators
+/// or types differ. Other different calls have the same signature once in 65,536, or once in 256 if their messages
 /// match.
-fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
+fn call_signature(key: &Key, settings: &impl Hash, whole_messages: bool) -> u16 {
     let Key { collective, count, dtype, op, root, form, .. } = key;
     let mut sizes = DefaultHasher::new();
     if *form == Form::Regular {
@@ -287,8 +286,8 @@ fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
         key.all_counts().iter().for_each(|count| (count * unit).hash(&mut sizes));
     }
     let mut messages = DefaultHasher::new();
-    (collective, root, form, how).hash(&mut messages);
-    if !meets {
+    (collective, root, form, settings).hash(&mut messages);
+    if !whole_messages {
         (sizes.finish(), dtype.size_bytes()).hash(&mut messages);
     }
     let has_type = *form == Form::Regular || collective.is_reduction();
@@ -302,7 +301,7 @@ fn call_number(key: &Key, how: &impl Hash, meets: bool) -> u16 {
 
 /// Whether every transfer of this call is one message that is not empty. All such calls with the same plan have the
 /// same messages, whatever their sizes.
-fn do_meet(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool {
+fn has_whole_messages(key: &Key, plan: &Plan, segment_bytes: u64, elem_bytes: u64) -> bool {
     let n_lanes = plan.lanes.len() as u64;
     let bytes = key.count.saturating_mul(elem_bytes);
     let few = segment_bytes.min(MIN_SEPARATE_RUN_BYTES);

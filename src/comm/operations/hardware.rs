@@ -32,7 +32,7 @@ impl Communicator {
             Ok(small) => Ok(Some(small)),
             // The reason is formatted, which allocates, only if it is returned.
             Err(_) if self.options.hardware != Hardware::Always => Ok(None),
-            Err(reason) => Err(gates_refuse(call, &reason)),
+            Err(reason) => Err(not_served(call, &reason)),
         }
     }
 
@@ -45,7 +45,7 @@ impl Communicator {
         let Some(small) = self.gates_for(call)? else { return Ok(None) };
         match small.requests().filter(|requests| requests.starts(call)) {
             None if self.options.hardware == Hardware::Always => {
-                Err(gates_refuse(call, &"only blocking calls can use them"))
+                Err(not_served(call, &"only blocking calls can use them"))
             }
             requests => Ok(requests),
         }
@@ -53,19 +53,24 @@ impl Communicator {
 
     /// The hardware that performs a normalized call, or the reason why it does not.
     #[inline]
-    pub(crate) fn hardware_for(&self, call: &Call) -> Result<&dyn SmallCollectives, Passed<'_>> {
+    pub(crate) fn hardware_for(
+        &self,
+        call: &Call,
+    ) -> Result<&dyn SmallCollectives, NotByHardware<'_>> {
         let always = match self.options.hardware {
-            Hardware::Never => return Err(Passed::Unwanted),
-            Hardware::Auto if self.options.asks_for_a_plan() => return Err(Passed::Unwanted),
+            Hardware::Never => return Err(NotByHardware::Unwanted),
+            Hardware::Auto if self.options.requires_plan() => {
+                return Err(NotByHardware::Unwanted);
+            }
             Hardware::Auto if self.preferred().of(call.collective).is_some() => {
-                return Err(Passed::Unwanted);
+                return Err(NotByHardware::Unwanted);
             }
             Hardware::Auto => false,
             Hardware::Always => true,
         };
-        let any_rounding = always || self.options.gate_sum || self.inner.of_world.gate_sum;
-        let small = self.small_collectives().map_err(Passed::Absent)?;
-        small.serves(call, Terms { always, any_rounding }).map_err(Passed::Refused)?;
+        let any_rounding = always || self.options.gate_sum || self.inner.world.gate_sum;
+        let small = self.small_collectives().map_err(NotByHardware::Absent)?;
+        small.serves(call, Terms { always, any_rounding }).map_err(NotByHardware::Refused)?;
         Ok(small)
     }
 
@@ -75,14 +80,14 @@ impl Communicator {
     /// # Safety
     /// As [`call`](Communicator::call).
     #[inline]
-    pub(crate) unsafe fn by_hardware(
+    pub(crate) unsafe fn perform_by_hardware(
         &self,
         small: &dyn SmallCollectives,
         call: &Call,
     ) -> Result<bool, Error> {
-        let (engine, caller) = (&self.inner.of_world.engine, self.caller());
-        let _in_place = self.inner.in_place();
-        let mut waiter = self.inner.at_hardware();
+        let (engine, caller) = (&self.inner.world.engine, self.caller());
+        let _open = self.inner.keep_open();
+        let mut waiter = self.inner.hardware_waiter();
         // SAFETY: the caller's promise.
         let outcome = unsafe { small.perform(call, caller, &mut waiter) };
         match &outcome {
@@ -101,15 +106,15 @@ impl Inner {
     /// The lock that a call holds so that [`close`](Communicator::close) refuses no calls meanwhile. `None` on the
     /// world's communicator, where [`between_calls`](SmallCollectives::between_calls) ensures that.
     #[inline]
-    pub(super) fn in_place(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        let in_places = &self.of_world.in_places;
-        (!self.is_world()).then(|| in_places.read().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn keep_open(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        let close_lock = &self.world.close_lock;
+        (!self.is_world()).then(|| close_lock.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The [`Waiter`] of a call that is about to be made.
     #[inline]
-    pub(super) fn at_hardware(&self) -> AtHardware<'_> {
-        AtHardware {
+    pub(super) fn hardware_waiter(&self) -> HardwareWaiter<'_> {
+        HardwareWaiter {
             inner: self,
             next_operation: self.next_operation(),
             watch: None,
@@ -129,7 +134,7 @@ impl Inner {
 
 /// Why the hardware does not perform a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Passed<'a> {
+pub(crate) enum NotByHardware<'a> {
     /// The call or the environment asks for a plan.
     Unwanted,
     /// There is no hardware, for this reason.
@@ -137,18 +142,18 @@ pub(crate) enum Passed<'a> {
     Refused(Refusal),
 }
 
-impl fmt::Display for Passed<'_> {
+impl fmt::Display for NotByHardware<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Passed::Unwanted => f.write_str("a plan is asked for"),
-            Passed::Absent(reason) => f.write_str(reason),
-            Passed::Refused(refusal) => refusal.fmt(f),
+            NotByHardware::Unwanted => f.write_str("a plan is asked for"),
+            NotByHardware::Absent(reason) => f.write_str(reason),
+            NotByHardware::Refused(refusal) => refusal.fmt(f),
         }
     }
 }
 
 /// The [`Waiter`] of a call that the hardware performs.
-pub(super) struct AtHardware<'a> {
+pub(super) struct HardwareWaiter<'a> {
     inner: &'a Inner,
     next_operation: u32,
     /// Watches over a wait that is not short.
@@ -156,20 +161,20 @@ pub(super) struct AtHardware<'a> {
     gave_up: bool,
 }
 
-impl Waiter for AtHardware<'_> {
+impl Waiter for HardwareWaiter<'_> {
     fn may_start(&mut self) -> Result<u32, Error> {
-        self.inner.of_world.engine.check()?;
+        self.inner.world.engine.check()?;
         Ok(self.next_operation)
     }
 
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error> {
         let awaited = awaited.map(|rank| self.inner.world_rank(rank));
-        let watch = self.watch.get_or_insert_with(|| self.inner.of_world.engine.at_gates());
+        let watch = self.watch.get_or_insert_with(|| self.inner.world.engine.at_gates());
         watch.idle(awaited).inspect_err(|_| self.gave_up = true)
     }
 }
 
-pub(super) fn gates_refuse(call: &Call, reason: &dyn std::fmt::Display) -> Error {
+pub(super) fn not_served(call: &Call, reason: &dyn std::fmt::Display) -> Error {
     Error::NotServed {
         collective: call.collective,
         name: "barrier gates".to_owned(),

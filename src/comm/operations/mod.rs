@@ -2,10 +2,10 @@
 
 mod find;
 pub(crate) mod hardware;
-mod learning;
 mod recorded;
 mod run;
 pub(super) mod running;
 mod short_run;
+mod size_exchange;
 mod stages;
 pub(super) mod started;

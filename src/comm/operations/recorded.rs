@@ -35,14 +35,14 @@ impl Communicator {
     /// inlined.
     #[cold]
     #[inline(never)]
-    pub(super) fn recorded(
+    pub(super) fn trace_call(
         &self,
         tracer: &Tracer,
         call: &Call,
-        make: impl FnOnce() -> Result<(), Error>,
+        perform: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (start, operation) = (tracer.now(), self.inner.next_operation());
-        let outcome = make();
+        let outcome = perform();
         let context = self.inner.context();
         let options = std::ptr::from_ref(&*self.options).addr();
         let (collective, bytes) = (call.collective, call.bytes());
@@ -57,8 +57,8 @@ impl Communicator {
 impl Inner {
     /// The current time in ticks, if a timeline is recorded: the start of a call.
     #[inline]
-    pub(crate) fn begun(&self) -> Option<u64> {
-        self.of_world.engine.tracer().map(Tracer::now)
+    pub(crate) fn start_ticks(&self) -> Option<u64> {
+        self.world.engine.tracer().map(Tracer::now)
     }
 
     /// Records a call that was started at `start` and whose end its owner has seen; `first` is the context and the
@@ -72,7 +72,7 @@ impl Inner {
         first: (u64, u32),
         by: impl FnOnce() -> Result<Explanation, Error>,
     ) {
-        let Some(tracer) = self.of_world.engine.tracer() else { return };
+        let Some(tracer) = self.world.engine.tracer() else { return };
         let bytes = key.mean_count().saturating_mul(key.dtype.size_bytes() as u64);
         let options = std::ptr::from_ref(&*key.options).addr();
         let (collective, context) = (key.collective, first.0);

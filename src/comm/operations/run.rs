@@ -17,11 +17,11 @@ pub(crate) trait Run {
     /// Whether the call is known to be done. False if another stage may follow.
     fn has_ended(&self) -> bool;
 
-    /// True if the call is done or was not started. Makes some progress, on this call only unless `moves_on`.
+    /// True if the call is done or was not started. Makes some progress, on this call only unless `advances_others`.
     ///
     /// # Errors
     /// The failure of the call.
-    fn test(&mut self, moves_on: bool) -> Result<bool, Error>;
+    fn test(&mut self, advances_others: bool) -> Result<bool, Error>;
 
     /// Waits for the end; returns at once if the call was not started.
     ///

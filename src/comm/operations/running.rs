@@ -1,7 +1,7 @@
 //! Calls, and the operations that perform them.
 //!
-//! A call consists of one operation or, if ranks exchange sizes first ([`super::learning`]), of several, one after
-//! the other: its *stages*.
+//! A call consists of one operation or, if ranks exchange sizes first ([`super::size_exchange`]), of several, one
+//! after the other: its *stages*.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
-use crate::comm::programs::cache::Found;
+use crate::comm::programs::cache::CacheHit;
 use crate::comm::programs::key::Key;
-use crate::comm::programs::ready::{Compiled, Learning, Ready};
+use crate::comm::programs::ready::{Compiled, Ready, SizeExchange};
 use crate::comm::state::inner::Inner;
-use crate::comm::state::turns::Turn;
+use crate::comm::state::ticket_lock::Ticket;
 use crate::endpoint::Tag;
 use crate::engine::{Engine, Operation, OperationWatch, StartOrder, UserMemory};
 use crate::error::Error;
@@ -44,20 +44,20 @@ impl Communicator {
     #[inline]
     pub(crate) unsafe fn call_normalized(&self, call: &Call) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        self.make(call, || unsafe { self.perform(call) })
+        self.with_trace(call, || unsafe { self.perform(call) })
     }
 
-    /// Performs a normalized call by `make`, and records it if there is a timeline. Defined in this file, so that a
+    /// Performs a normalized call by `perform`, and records it if there is a timeline. Defined in this file, so that a
     /// call without a timeline passes through no further file.
     #[inline]
-    pub(crate) fn make(
+    pub(crate) fn with_trace(
         &self,
         call: &Call,
-        make: impl FnOnce() -> Result<(), Error>,
+        perform: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        match self.inner.of_world.engine.tracer() {
-            None => make(),
-            Some(tracer) => self.recorded(tracer, call, make),
+        match self.inner.world.engine.tracer() {
+            None => perform(),
+            Some(tracer) => self.trace_call(tracer, call, perform),
         }
     }
 
@@ -69,7 +69,7 @@ impl Communicator {
         let memory = call.check(self.caller())?;
         if let Some(small) = small
             // SAFETY: the caller's promise.
-            && unsafe { self.by_hardware(small, call) }?
+            && unsafe { self.perform_by_hardware(small, call) }?
         {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl Communicator {
         call: &Call,
         memory: [UserMemory; 2],
     ) -> Result<(), Error> {
-        self.inner.of_world.engine.check()?;
+        self.inner.world.engine.check()?;
         let prepared = Prepared::new(&*self.inner, self.inner.ready(call, &self.options)?);
         // SAFETY: the caller's promise.
         unsafe { prepared.run(memory, !self.options.register_anew) }
@@ -101,7 +101,7 @@ impl Communicator {
         options: &Arc<CallOptions>,
     ) -> Result<(Prepared, [UserMemory; 2]), Error> {
         let memory = call.check(self.caller())?;
-        self.inner.of_world.engine.check()?;
+        self.inner.world.engine.check()?;
         let ready = self.inner.ready(call, options)?;
         Ok((Prepared::new(self.inner.clone(), ready), memory))
     }
@@ -117,17 +117,17 @@ pub(crate) struct Prepared<H: Deref<Target = Inner> = Arc<Inner>> {
 
 /// The numbers of a call's operations: the context and the number of the first.
 #[derive(Clone, Copy)]
-pub(crate) struct Numbers((u64, u32));
+pub(crate) struct OperationNumbers((u64, u32));
 
-impl Numbers {
+impl OperationNumbers {
     pub(crate) fn of(self, stage: usize) -> (u64, u32) {
-        let Numbers((context, first)) = self;
+        let OperationNumbers((context, first)) = self;
         (context, (first + stage as u32) % Tag::OPERATIONS)
     }
 }
 
 /// Start order of a stage. Later stages start when the previous one is done, perhaps after later calls.
-pub(crate) fn order(stage: usize) -> StartOrder {
+pub(crate) fn start_order(stage: usize) -> StartOrder {
     if stage == 0 { StartOrder::Kept } else { StartOrder::Late }
 }
 
@@ -149,32 +149,32 @@ impl Inner {
     pub(crate) fn ready_for(&self, key: Key) -> Result<Box<Ready>, Error> {
         let cache = &self.members.programs;
         let compiled = match cache.find(&key) {
-            Some(Found::Idle(ready)) => return Ok(ready),
-            Some(Found::Program(compiled)) => compiled,
+            Some(CacheHit::Idle(ready)) => return Ok(ready),
+            Some(CacheHit::Program(compiled)) => compiled,
             // Compiles without the lock: other threads continue meanwhile, and may compile the same call.
             None => cache.insert(&key, self.compile(&key)?),
         };
-        let Compiled { program, reducer, then } = compiled;
+        let Compiled { program, reducer, after_sizes } = compiled;
         self.make_room(&program);
-        let operation = self.of_world.engine.prepare(program, reducer)?;
-        let learning = then.map(|then| Box::new(Learning::new(then)));
-        Ok(Box::new(Ready::new(key, operation, learning)))
+        let operation = self.world.engine.prepare(program, reducer)?;
+        let size_exchange = after_sizes.map(|after_sizes| Box::new(SizeExchange::new(after_sizes)));
+        Ok(Box::new(Ready::new(key, operation, size_exchange)))
     }
 
     /// The numbers of a call's operations: those it has, or new ones if its first operation is about to start, which
-    /// must happen before the turn is dropped. From then on other ranks rely on this one; before, the call can be
+    /// must happen before the ticket is dropped. From then on other ranks rely on this one; before, the call can be
     /// abandoned and repeated.
     #[inline]
     pub(crate) fn numbers(
         &self,
-        of_call: Option<Numbers>,
+        of_call: Option<OperationNumbers>,
         n_stages: u32,
-    ) -> (Option<Turn<'_>>, Numbers) {
+    ) -> (Option<Ticket<'_>>, OperationNumbers) {
         if let Some(numbers) = of_call {
             return (None, numbers);
         }
-        let (turn, numbers) = self.next_operations(n_stages);
-        (Some(turn), Numbers(numbers))
+        let (ticket, numbers) = self.next_operations(n_stages);
+        (Some(ticket), OperationNumbers(numbers))
     }
 }
 
@@ -187,7 +187,7 @@ impl Ready {
 
     #[cold]
     fn later_stage(&mut self, stage: usize) -> &mut Ready {
-        let next = self.learning.as_mut().and_then(|learning| learning.next());
+        let next = self.size_exchange.as_mut().and_then(|size_exchange| size_exchange.next());
         let Some(next) = next else { unreachable!("a stage is reached from the one before") };
         next.stage(stage - 1)
     }
@@ -195,7 +195,7 @@ impl Ready {
     /// The memory that the operation works on: the call's, unless the operation moves sizes only.
     #[inline]
     pub(crate) fn memory(&mut self, of_call: [UserMemory; 2]) -> [UserMemory; 2] {
-        self.learning.as_mut().map_or(of_call, |learning| learning.memory())
+        self.size_exchange.as_mut().map_or(of_call, |size_exchange| size_exchange.memory())
     }
 }
 
@@ -211,13 +211,13 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// As [`Engine::start`], until this returns.
     ///
     /// # Errors
-    /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::follow`].
+    /// As [`Engine::register`], [`Engine::start`], [`Engine::wait`] and [`Inner::prepare_next`].
     pub(crate) unsafe fn run(mut self, memory: [UserMemory; 2], keep: bool) -> Result<(), Error> {
         let n_stages = self.n_stages();
         let (mut numbers, mut stage) = (None, 0);
         loop {
-            let (inner, ready) = self.at(stage);
-            let (engine, memory) = (&inner.of_world.engine, ready.memory(memory));
+            let (inner, ready) = self.stage(stage);
+            let (engine, memory) = (&inner.world.engine, ready.memory(memory));
             let Ready { operation, keys, watch, .. } = &mut *ready;
             // SAFETY: the buffers stay valid until the keys have been released, here.
             let registered = unsafe { engine.register(operation, memory, keep, keys) };
@@ -228,20 +228,20 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
                 }
             })?;
             let outcome = {
-                let (turn, of_call) = inner.numbers(numbers, n_stages);
+                let (ticket, of_call) = inner.numbers(numbers, n_stages);
                 numbers = Some(of_call);
                 let id = of_call.of(stage);
-                let _under_way = UnderWay { engine, operation, id };
+                let _under_way = WaitGuard { engine, operation, id };
                 // SAFETY: the caller's promise; also if there is a panic, `_under_way` waits until the operation is
                 // done.
                 let started =
-                    unsafe { engine.start(operation, memory, keys, id, order(stage), true) };
-                drop(turn);
+                    unsafe { engine.start(operation, memory, keys, id, start_order(stage), true) };
+                drop(ticket);
                 started.and_then(|()| engine.wait(operation, id, watch))
             };
             engine.release(keys);
             outcome?;
-            if ready.learning.is_none() || !inner.follow(ready)? {
+            if ready.size_exchange.is_none() || !inner.prepare_next(ready)? {
                 return Ok(());
             }
             stage += 1;
@@ -250,7 +250,7 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
 
     /// The communicator, and the operation of a stage.
     #[inline]
-    pub(crate) fn at(&mut self, stage: usize) -> (&Inner, &mut Ready) {
+    pub(crate) fn stage(&mut self, stage: usize) -> (&Inner, &mut Ready) {
         let Some(ready) = self.ready.as_deref_mut() else { unreachable!("taken in drop only") };
         (&self.inner, ready.stage(stage))
     }
@@ -258,13 +258,13 @@ impl<H: Deref<Target = Inner>> Prepared<H> {
     /// The most operations that the call may consist of; the same on all ranks.
     #[inline]
     pub(crate) fn n_stages(&self) -> u32 {
-        let learning = self.ready.as_ref().and_then(|ready| ready.learning.as_deref());
-        learning.map_or(1, Learning::n_stages)
+        let size_exchange = self.ready.as_ref().and_then(|ready| ready.size_exchange.as_deref());
+        size_exchange.map_or(1, SizeExchange::n_stages)
     }
 
     /// Whether something has failed.
     pub(crate) fn has_failed(&self) -> bool {
-        self.inner.of_world.engine.has_failed()
+        self.inner.world.engine.has_failed()
     }
 }
 
@@ -277,13 +277,13 @@ impl<H: Deref<Target = Inner>> Drop for Prepared<H> {
 }
 
 /// An operation under way. Dropping it waits for the operation, also in a panic.
-struct UnderWay<'a> {
+struct WaitGuard<'a> {
     engine: &'a Engine,
     operation: &'a Arc<Operation>,
     id: (u64, u32),
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         // It is done, unless there was a panic.
         if !self.operation.is_done() {

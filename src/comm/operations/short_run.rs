@@ -8,20 +8,20 @@ use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
-use crate::comm::state::small::{Look, Requests, Start};
+use crate::comm::state::small::{CallStatus, Requests, StartStatus};
 use crate::engine::{Advance, OperationWatch};
 use crate::error::Error;
 use crate::timeline::Procedure;
 
 /// Number of unsuccessful tests after which a watchdog covers further ones.
-const FEW_TESTS: u32 = 16;
+const UNWATCHED_TESTS: u32 = 16;
 
 /// A call that is started, perhaps repeatedly.
 pub(crate) struct ShortRun {
     inner: Arc<Inner>,
     state: State,
     /// The call and its options, if it may be started again or a timeline is recorded.
-    kept: Option<Box<Kept>>,
+    kept: Option<Box<KeptCall>>,
     /// Unsuccessful tests so far; the watch over those beyond the first few; the rank that they have waited for.
     n_tests: u32,
     watch: Option<Box<OperationWatch>>,
@@ -38,7 +38,7 @@ enum State {
     Ended,
 }
 
-struct Kept {
+struct KeptCall {
     call: Call<'static>,
     options: Arc<CallOptions>,
     procedure: Procedure,
@@ -66,14 +66,14 @@ impl ShortRun {
         options: &Arc<CallOptions>,
     ) -> Result<Option<Self>, Error> {
         let call = call.without_blocks();
-        if inner.of_world.engine.tracer().is_some() {
-            let kept = Kept::new(call, options, Procedure::Nonblocking);
+        if inner.world.engine.tracer().is_some() {
+            let kept = KeptCall::new(call, options, Procedure::Nonblocking);
             let mut run = ShortRun::new(inner, Some(kept));
             run.start()?;
             return Ok(Some(run));
         }
         // SAFETY: the caller's promise.
-        let active = unsafe { begin(inner, &call) }?;
+        let active = unsafe { start_call(inner, &call) }?;
         let under_way =
             |number| ShortRun { state: State::UnderWay(number), ..ShortRun::new(inner, None) };
         Ok(active.map(under_way))
@@ -88,11 +88,11 @@ impl ShortRun {
         call: &Call,
         options: &Arc<CallOptions>,
     ) -> Self {
-        let kept = Kept::new(call.without_blocks(), options, Procedure::Persistent);
+        let kept = KeptCall::new(call.without_blocks(), options, Procedure::Persistent);
         ShortRun::new(inner, Some(kept))
     }
 
-    fn new(inner: &Arc<Inner>, kept: Option<Box<Kept>>) -> Self {
+    fn new(inner: &Arc<Inner>, kept: Option<Box<KeptCall>>) -> Self {
         ShortRun {
             inner: inner.clone(),
             state: State::Idle,
@@ -105,8 +105,8 @@ impl ShortRun {
 
     /// Watches over a test that has found the call waiting. Returns whether the call is over.
     #[cold]
-    fn tested(&mut self, number: u64, awaited: Option<Rank>) -> Result<bool, Error> {
-        let engine = &self.inner.of_world.engine;
+    fn watch_test(&mut self, number: u64, awaited: Option<Rank>) -> Result<bool, Error> {
+        let engine = &self.inner.world.engine;
         let watch = self.watch.get_or_insert_default();
         if awaited != self.awaited {
             // The call has received what it awaited before.
@@ -115,75 +115,77 @@ impl ShortRun {
         }
         match engine.tested(awaited, watch) {
             Ok(()) => Ok(false),
-            Err(error) => self.given_up(number, error).map(|()| true),
+            Err(error) => self.give_up(number, error).map(|()| true),
         }
     }
 
     #[cold]
     fn wait_long(&mut self, number: u64, mut awaited: Option<Rank>) -> Result<(), Error> {
         let inner = self.inner.clone();
-        let mut watch = inner.of_world.engine.at_gates();
+        let mut watch = inner.world.engine.at_gates();
         loop {
             if let Err(error) = watch.idle(awaited) {
-                return self.given_up(number, error);
+                return self.give_up(number, error);
             }
-            match self.look(number, true)? {
-                Wait::Over => return Ok(()),
+            match self.poll(number, true)? {
+                Wait::Ended => return Ok(()),
                 Wait::For(rank) => awaited = rank,
             }
         }
     }
 
     /// Gives up waiting, because of `error`, unless the call has ended meanwhile.
-    fn given_up(&mut self, number: u64, error: Error) -> Result<(), Error> {
+    fn give_up(&mut self, number: u64, error: Error) -> Result<(), Error> {
         let inner = self.inner.clone();
         loop {
-            match requests(&inner).look(number, false, inner.of_world.engine.has_failed()) {
-                Look::Waits(_) if inner.of_world.engine.has_failed() => {
+            match requests(&inner).poll(number, false, inner.world.engine.has_failed()) {
+                CallStatus::Waits(_) if inner.world.engine.has_failed() => {
                     // A blocking call of another thread is about to fail, too.
                     std::thread::yield_now();
                 }
-                Look::Waits(_) => inner.of_world.engine.fail(&error),
-                Look::Ended => return self.over(Ok(())),
-                Look::Failed(error) => return self.over(Err(error)),
-                Look::GivenUp => return self.over(Err(error)),
+                CallStatus::Waits(_) => inner.world.engine.fail(&error),
+                CallStatus::Ended => return self.note_end(Ok(())),
+                CallStatus::Failed(error) => return self.note_end(Err(error)),
+                CallStatus::GivenUp => return self.note_end(Err(error)),
             }
         }
     }
 
     /// Looks whether the call is over, and notes its end.
     #[inline]
-    fn look(&mut self, number: u64, patiently: bool) -> Result<Wait, Error> {
+    fn poll(&mut self, number: u64, spins: bool) -> Result<Wait, Error> {
         let inner = &*self.inner;
-        let engine = &inner.of_world.engine;
-        match requests(inner).look(number, patiently, engine.has_failed()) {
-            Look::Ended if self.kept.is_none() && self.watch.is_none() => {
+        let engine = &inner.world.engine;
+        match requests(inner).poll(number, spins, engine.has_failed()) {
+            CallStatus::Ended if self.kept.is_none() && self.watch.is_none() => {
                 self.state = State::Idle;
-                Ok(Wait::Over)
+                Ok(Wait::Ended)
             }
-            Look::Ended => self.over(Ok(Wait::Over)),
-            Look::Waits(member) => Ok(Wait::For(member.map(|member| inner.world_rank(member)))),
-            Look::Failed(error) => {
+            CallStatus::Ended => self.note_end(Ok(Wait::Ended)),
+            CallStatus::Waits(member) => {
+                Ok(Wait::For(member.map(|member| inner.world_rank(member))))
+            }
+            CallStatus::Failed(error) => {
                 // This rank has done its part, so no other rank waits for it.
                 if !engine.is_sparing() {
                     engine.fail(&error);
                 }
-                self.over(Err(error))
+                self.note_end(Err(error))
             }
-            Look::GivenUp => {
+            CallStatus::GivenUp => {
                 let reason = engine.failure().unwrap_or(Error::Closed);
-                self.over(Err(reason))
+                self.note_end(Err(reason))
             }
         }
     }
 
     /// Notes that the call's end has been seen.
     #[cold]
-    fn over<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+    fn note_end<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         (self.state, self.n_tests) = (State::Idle, 0);
         let inner = &*self.inner;
         if let Some(watch) = &mut self.watch {
-            inner.of_world.engine.end_watch(watch);
+            inner.world.engine.end_watch(watch);
         }
         if let Some(kept) = &mut self.kept
             && let Some((start, operation)) = kept.started.take()
@@ -203,9 +205,9 @@ impl Run for ShortRun {
         }
         let inner = &self.inner;
         let Some(kept) = &mut self.kept else { unreachable!("what is started again is kept") };
-        kept.started = inner.begun().map(|start| (start, inner.next_operation()));
+        kept.started = inner.start_ticks().map(|start| (start, inner.next_operation()));
         // SAFETY: the promise made to `repeated`, or to `start_once`.
-        let number = unsafe { begin(inner, &kept.call) }?;
+        let number = unsafe { start_call(inner, &kept.call) }?;
         self.state = number.map_or(State::Ended, State::UnderWay);
         Ok(())
     }
@@ -222,18 +224,20 @@ impl Run for ShortRun {
         }
     }
 
-    fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
+    fn test(&mut self, advances_others: bool) -> Result<bool, Error> {
         let number = match self.state {
             State::UnderWay(number) => number,
             State::Idle => return Ok(true),
-            State::Ended => return self.over(Ok(true)),
+            State::Ended => return self.note_end(Ok(true)),
         };
-        if moves_on && !self.has_ended() {
-            self.inner.of_world.engine.move_others_on();
+        if advances_others && !self.has_ended() {
+            self.inner.world.engine.move_others_on();
         }
-        match self.look(number, false)? {
-            Wait::Over => Ok(true),
-            Wait::For(awaited) if self.n_tests >= FEW_TESTS => self.tested(number, awaited),
+        match self.poll(number, false)? {
+            Wait::Ended => Ok(true),
+            Wait::For(awaited) if self.n_tests >= UNWATCHED_TESTS => {
+                self.watch_test(number, awaited)
+            }
             Wait::For(_) => {
                 self.n_tests += 1;
                 Ok(false)
@@ -246,10 +250,10 @@ impl Run for ShortRun {
         let number = match self.state {
             State::UnderWay(number) => number,
             State::Idle => return Ok(()),
-            State::Ended => return self.over(Ok(())),
+            State::Ended => return self.note_end(Ok(())),
         };
-        match self.look(number, true)? {
-            Wait::Over => Ok(()),
+        match self.poll(number, true)? {
+            Wait::Ended => Ok(()),
             Wait::For(awaited) => self.wait_long(number, awaited),
         }
     }
@@ -260,18 +264,18 @@ impl Run for ShortRun {
     }
 
     fn has_failed(&self) -> bool {
-        self.inner.of_world.engine.has_failed()
+        self.inner.world.engine.has_failed()
     }
 }
 
-impl Kept {
+impl KeptCall {
     fn new(call: Call<'static>, options: &Arc<CallOptions>, procedure: Procedure) -> Box<Self> {
-        Box::new(Kept { call, options: options.clone(), procedure, started: None })
+        Box::new(KeptCall { call, options: options.clone(), procedure, started: None })
     }
 }
 
 enum Wait {
-    Over,
+    Ended,
     /// The call waits for this rank of the world, if known.
     For(Option<Rank>),
 }
@@ -281,16 +285,16 @@ enum Wait {
 /// # Safety
 /// As [`Requests::start`].
 #[inline]
-unsafe fn begin(inner: &Arc<Inner>, call: &Call<'static>) -> Result<Option<u64>, Error> {
-    let _in_place = inner.in_place();
-    let mut waiter = inner.at_hardware();
+unsafe fn start_call(inner: &Arc<Inner>, call: &Call<'static>) -> Result<Option<u64>, Error> {
+    let _open = inner.keep_open();
+    let mut waiter = inner.hardware_waiter();
     // SAFETY: the caller's promise.
     match unsafe { requests(inner).start(call, &mut waiter) }? {
-        Start::Ended => Ok(None),
-        Start::UnderWay { number, hooks } => {
-            if hooks {
+        StartStatus::Ended => Ok(None),
+        StartStatus::UnderWay { number, needs_hook } => {
+            if needs_hook {
                 let hooked: Weak<Inner> = Arc::downgrade(inner);
-                inner.of_world.engine.advances(hooked as Weak<dyn Advance>);
+                inner.world.engine.advances(hooked as Weak<dyn Advance>);
             }
             Ok(Some(number))
         }

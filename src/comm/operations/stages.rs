@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::run::Run;
-use super::running::{Numbers, Prepared, order};
+use super::running::{OperationNumbers, Prepared, start_order};
 use crate::comm::programs::ready::Ready;
 use crate::comm::state::inner::Inner;
 use crate::engine::{Advance, Advanced, UserMemory};
@@ -13,9 +13,9 @@ use crate::timeline::Procedure;
 
 /// How long the buffers of a call are registered.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BufferUse {
+pub(crate) enum RegistrationLifetime {
     /// For one run; the wire may cache the registrations.
-    Kept,
+    Cached,
     /// For one run only.
     Once,
     /// For all runs, until the end.
@@ -26,9 +26,9 @@ pub(crate) enum BufferUse {
 pub(crate) struct Stages {
     prepared: Prepared,
     memory: [UserMemory; 2],
-    registration: BufferUse,
+    registration: RegistrationLifetime,
     /// Numbers of the operations, while the call is under way.
-    active: Option<Numbers>,
+    active: Option<OperationNumbers>,
     stage: usize,
     /// An error that occurred while another call of the rank advanced this one.
     failure: Option<Box<Error>>,
@@ -54,12 +54,12 @@ impl Stages {
     /// A call on this memory, not started.
     ///
     /// # Safety
-    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with [`BufferUse::Held`] the
-    /// memory must stay valid until the value has been dropped.
+    /// As [`Engine::start`](crate::engine::Engine::start), whenever it is under way; with
+    /// [`RegistrationLifetime::Held`] the memory must stay valid until the value has been dropped.
     pub(super) unsafe fn new(
         prepared: Prepared,
         memory: [UserMemory; 2],
-        registration: BufferUse,
+        registration: RegistrationLifetime,
     ) -> Self {
         let (active, failure, started) = Default::default();
         Stages { prepared, memory, registration, active, stage: 0, failure, started }
@@ -69,36 +69,37 @@ impl Stages {
         &self.prepared.inner
     }
 
-    pub(super) fn are_several(&self) -> bool {
+    pub(super) fn has_several_stages(&self) -> bool {
         self.prepared.n_stages() > 1
     }
 
     /// Registers the memory of the current stage, unless it is registered.
-    pub(super) fn hold(&mut self) -> Result<(), Error> {
-        let (inner, ready) = self.prepared.at(self.stage);
+    pub(super) fn register(&mut self) -> Result<(), Error> {
+        let (inner, ready) = self.prepared.stage(self.stage);
         if !ready.keys.is_released() {
             return Ok(());
         }
-        let (memory, keep) = (ready.memory(self.memory), self.registration == BufferUse::Kept);
+        let (memory, keep) =
+            (ready.memory(self.memory), self.registration == RegistrationLifetime::Cached);
         let Ready { operation, keys, .. } = ready;
         // SAFETY: the buffers stay valid until the operation is done or the value is dropped; the keys are released
         // before anybody learns of that.
-        unsafe { inner.of_world.engine.register(operation, memory, keep, keys) }
+        unsafe { inner.world.engine.register(operation, memory, keep, keys) }
     }
 
     /// Starts the current stage, whose memory is registered. Once the first stage is started, the call is under way.
-    fn begin(&mut self) -> Result<(), Error> {
+    fn start_stage(&mut self) -> Result<(), Error> {
         let (stage, n_stages) = (self.stage, self.prepared.n_stages());
-        let (inner, ready) = self.prepared.at(stage);
-        let (engine, memory) = (&inner.of_world.engine, ready.memory(self.memory));
+        let (inner, ready) = self.prepared.stage(stage);
+        let (engine, memory) = (&inner.world.engine, ready.memory(self.memory));
         let Ready { operation, keys, watch, .. } = ready;
         watch.begin();
-        let (turn, numbers) = inner.numbers(self.active, n_stages);
+        let (ticket, numbers) = inner.numbers(self.active, n_stages);
         // SAFETY: the promise made to `Stages::new`.
         let started = unsafe {
-            engine.start(operation, memory, keys, numbers.of(stage), order(stage), false)
+            engine.start(operation, memory, keys, numbers.of(stage), start_order(stage), false)
         };
-        drop(turn);
+        drop(ticket);
         if started.is_err() {
             engine.release(keys);
         } else {
@@ -108,52 +109,52 @@ impl Stages {
     }
 
     fn release(&mut self) {
-        let (inner, ready) = self.prepared.at(self.stage);
-        inner.of_world.engine.release(&mut ready.keys);
+        let (inner, ready) = self.prepared.stage(self.stage);
+        inner.world.engine.release(&mut ready.keys);
     }
 
     /// Waits for the current stage, and starts the next one. True if none follows.
-    fn pass(&mut self, numbers: Numbers) -> Result<bool, Error> {
-        let (stage, holds) = (self.stage, self.registration == BufferUse::Held);
-        let (inner, ready) = self.prepared.at(stage);
-        let engine = &inner.of_world.engine;
-        let outcome = match planted::is(Planted::StageEarly) && ready.learning.is_some() {
+    fn finish_stage(&mut self, numbers: OperationNumbers) -> Result<bool, Error> {
+        let (stage, holds) = (self.stage, self.registration == RegistrationLifetime::Held);
+        let (inner, ready) = self.prepared.stage(stage);
+        let engine = &inner.world.engine;
+        let outcome = match planted::is(Planted::StageEarly) && ready.size_exchange.is_some() {
             true => Ok(()),
             false => engine.wait(&ready.operation, numbers.of(stage), &mut ready.watch),
         };
-        if !holds || outcome.is_err() || ready.learning.is_some() {
+        if !holds || outcome.is_err() || ready.size_exchange.is_some() {
             // The buffers are the caller's again, so peers must not reach them any more.
             engine.release(&mut ready.keys);
         }
         outcome?;
-        if ready.learning.is_none() || !inner.follow(ready)? {
+        if ready.size_exchange.is_none() || !inner.prepare_next(ready)? {
             return Ok(true);
         }
         self.stage += 1;
-        let started = self.hold().and_then(|()| self.begin());
+        let started = self.register().and_then(|()| self.start_stage());
         // Other ranks have reached this stage and wait for this rank.
-        started.inspect_err(|error| self.prepared.inner.of_world.engine.fail(error))?;
+        started.inspect_err(|error| self.prepared.inner.world.engine.fail(error))?;
         Ok(false)
     }
 
     /// Starts every stage that is due, without waiting.
     fn advance(&mut self) {
         let Some(numbers) = self.active else { return };
-        while self.failure.is_none() && self.is_between() {
-            self.failure = self.pass(numbers).err().map(Box::new);
+        while self.failure.is_none() && self.is_next_due() {
+            self.failure = self.finish_stage(numbers).err().map(Box::new);
         }
     }
 
     /// Whether the current stage is done and another one follows.
-    fn is_between(&mut self) -> bool {
-        let (_, ready) = self.prepared.at(self.stage);
-        ready.learning.is_some() && ready.operation.is_done()
+    fn is_next_due(&mut self) -> bool {
+        let (_, ready) = self.prepared.stage(self.stage);
+        ready.size_exchange.is_some() && ready.operation.is_done()
     }
 
-    /// As [`pass`](Stages::pass); also notes the end of the call.
-    fn moved_on(&mut self, numbers: Numbers) -> Result<bool, Error> {
+    /// As [`finish_stage`](Stages::finish_stage); also notes the end of the call.
+    fn finish_and_note(&mut self, numbers: OperationNumbers) -> Result<bool, Error> {
         let failure = self.failure.take();
-        let outcome = failure.map_or_else(|| self.pass(numbers), |failure| Err(*failure));
+        let outcome = failure.map_or_else(|| self.finish_stage(numbers), |failure| Err(*failure));
         if !matches!(outcome, Ok(false)) {
             self.active = None;
             if let Some(start) = self.started.take() {
@@ -164,12 +165,12 @@ impl Stages {
     }
 
     #[cold]
-    fn record(&mut self, start: u64, numbers: Numbers) {
+    fn record(&mut self, start: u64, numbers: OperationNumbers) {
         let procedure = match self.registration {
-            BufferUse::Held => Procedure::Persistent,
+            RegistrationLifetime::Held => Procedure::Persistent,
             _ => Procedure::Nonblocking,
         };
-        let (inner, ready) = self.prepared.at(0);
+        let (inner, ready) = self.prepared.stage(0);
         let by = || inner.explained(&ready.key);
         inner.record_started(&ready.key, procedure, start, numbers.of(0), by);
     }
@@ -180,9 +181,9 @@ impl Run for Stages {
         if self.active.is_some() {
             return Err(Error::Active);
         }
-        self.started = self.prepared.inner.begun();
-        self.hold()?;
-        self.begin()
+        self.started = self.prepared.inner.start_ticks();
+        self.register()?;
+        self.start_stage()
     }
 
     fn is_active(&self) -> bool {
@@ -191,28 +192,28 @@ impl Run for Stages {
 
     fn has_ended(&self) -> bool {
         let ready = self.prepared.ready.as_ref();
-        ready.is_some_and(|ready| ready.learning.is_none() && ready.operation.is_done())
+        ready.is_some_and(|ready| ready.size_exchange.is_none() && ready.operation.is_done())
     }
 
     fn has_failed(&self) -> bool {
         self.prepared.has_failed()
     }
 
-    fn test(&mut self, moves_on: bool) -> Result<bool, Error> {
+    fn test(&mut self, advances_others: bool) -> Result<bool, Error> {
         let Some(numbers) = self.active else { return Ok(true) };
         loop {
             let id = numbers.of(self.stage);
-            let (inner, Ready { operation, watch, .. }) = self.prepared.at(self.stage);
-            let engine = &inner.of_world.engine;
+            let (inner, Ready { operation, watch, .. }) = self.prepared.stage(self.stage);
+            let engine = &inner.world.engine;
             if self.failure.is_none() {
-                if moves_on {
+                if advances_others {
                     engine.move_on(operation);
                 }
                 if !engine.look(operation, id, watch) {
                     return Ok(false);
                 }
             }
-            if self.moved_on(numbers)? {
+            if self.finish_and_note(numbers)? {
                 return Ok(true);
             }
         }
@@ -220,7 +221,7 @@ impl Run for Stages {
 
     fn wait(&mut self) -> Result<(), Error> {
         let Some(numbers) = self.active else { return Ok(()) };
-        while !self.moved_on(numbers)? {}
+        while !self.finish_and_note(numbers)? {}
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::run::Run;
 use super::running::Prepared;
 use super::short_run::ShortRun;
-use super::stages::{BufferUse, Stages};
+use super::stages::{RegistrationLifetime, Stages};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::comm::communicator::Communicator;
@@ -54,8 +54,8 @@ impl Communicator {
         memory: [UserMemory; 2],
     ) -> Result<Running, Error> {
         let registration = match self.options.register_anew {
-            false => BufferUse::Kept,
-            true => BufferUse::Once,
+            false => RegistrationLifetime::Cached,
+            true => RegistrationLifetime::Once,
         };
         // SAFETY: the caller's promise.
         let mut running = Running::by_plan(unsafe { Stages::new(prepared, memory, registration) });
@@ -72,7 +72,7 @@ impl Communicator {
         let call = &call.normalized(self.caller());
         if self.requests_for(call)?.is_some() {
             call.check(self.caller())?;
-            self.inner.of_world.engine.check()?;
+            self.inner.world.engine.check()?;
             // SAFETY: the caller's promise, and `check` as in `launch`.
             let run = unsafe { ShortRun::repeated(&self.inner, call, &self.options) };
             return Ok(Running::Short(run));
@@ -80,8 +80,8 @@ impl Communicator {
         let options = CallOptions { held: true, ..(*self.options).clone() };
         let (prepared, memory) = self.prepare(call, &Arc::new(options))?;
         // SAFETY: the caller's promise; `end` releases the keys while the buffers are still there.
-        let mut stages = unsafe { Stages::new(prepared, memory, BufferUse::Held) };
-        stages.hold()?;
+        let mut stages = unsafe { Stages::new(prepared, memory, RegistrationLifetime::Held) };
+        stages.register()?;
         Ok(Running::by_plan(stages))
     }
 }
@@ -101,13 +101,13 @@ pub(crate) enum Running {
 
 impl Running {
     fn by_plan(stages: Stages) -> Self {
-        if !stages.are_several() {
+        if !stages.has_several_stages() {
             return Running::One(stages);
         }
         let inner = stages.inner().clone();
         let stages = Arc::new(Mutex::new(stages));
         let advance: Arc<dyn Advance> = stages.clone();
-        inner.of_world.engine.advances(Arc::downgrade(&advance));
+        inner.world.engine.advances(Arc::downgrade(&advance));
         Running::Several(stages)
     }
 
@@ -123,7 +123,7 @@ impl Running {
     }
 
     #[inline]
-    fn see<R>(&self, ended: R, f: impl FnOnce(&dyn Run) -> R) -> R {
+    fn with_ref<R>(&self, ended: R, f: impl FnOnce(&dyn Run) -> R) -> R {
         match self {
             Running::Ended => ended,
             Running::Short(run) => f(run),
@@ -139,13 +139,13 @@ impl Running {
 
     /// As [`Run::is_active`].
     pub(crate) fn is_active(&self) -> bool {
-        self.see(false, |run| run.is_active())
+        self.with_ref(false, |run| run.is_active())
     }
 
     /// As [`Run::has_ended`].
     #[inline]
     pub(crate) fn has_ended(&self) -> bool {
-        self.see(true, |run| run.has_ended())
+        self.with_ref(true, |run| run.has_ended())
     }
 
     /// As [`Run::test`], with progress on other operations.
@@ -173,7 +173,7 @@ impl Running {
 
     /// As [`Run::has_failed`].
     pub(crate) fn has_failed(&self) -> bool {
-        self.see(false, |run| run.has_failed())
+        self.with_ref(false, |run| run.has_failed())
     }
 }
 

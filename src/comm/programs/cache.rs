@@ -10,23 +10,23 @@ use hopbine_torus::choose::Candidates;
 use hopbine_torus::registry::Algorithm;
 use rustc_hash::FxHashMap;
 
-use super::kept::{Idle, Kept};
+use super::idle_budget::{IdleBudget, IdleOperations};
 use super::key::{Key, PlanKey, amount};
-use super::ready::{Compiled, KEPT_PROGRAMS, Ready, is_worth_keeping};
+use super::ready::{Compiled, PROGRAM_LIMIT, Ready, is_worth_keeping};
 use crate::comm::call::Call;
 use crate::comm::call::options::CallOptions;
 use crate::engine::{CheckedPlan, Program};
 use crate::sync::lock;
 
 /// Plans that are kept, to be compiled for other amounts of data.
-pub(crate) const KEPT_PLANS: usize = 16;
+pub(crate) const PLAN_LIMIT: usize = 16;
 /// Programs found without a hash.
 const RECENT: usize = 8;
 
 /// The cache of a communicator and its duplicates.
 pub(crate) struct Cache {
     /// The idle operations of all communicators of the rank.
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) budget: Arc<IdleBudget>,
     programs: Mutex<Programs>,
     /// The plan used last is at the end.
     pub(crate) plans: Mutex<Vec<(PlanKey, Arc<CheckedPlan>)>>,
@@ -39,7 +39,7 @@ pub(crate) struct Cache {
 struct Programs {
     entries: Vec<Entry>,
     by_key: FxHashMap<Key, usize>,
-    /// By [`place`], the index of the entry used last.
+    /// By [`recent_slot`], the index of the entry used last.
     recent: [usize; RECENT],
 }
 
@@ -54,7 +54,7 @@ struct Entry {
 }
 
 /// The cached state of a call's program.
-pub(crate) enum Found {
+pub(crate) enum CacheHit {
     Idle(Box<Ready>),
     /// All operations of the program are under way.
     Program(Compiled),
@@ -64,7 +64,7 @@ impl Programs {
     /// The entry of a key, which becomes the one used last.
     fn entry(&mut self, key: &Key) -> Option<&mut Entry> {
         let at = *self.by_key.get(key)?;
-        self.recent[place(key.collective, key.count)] = at;
+        self.recent[recent_slot(key.collective, key.count)] = at;
         Some(&mut self.entries[at])
     }
 
@@ -86,7 +86,7 @@ impl Programs {
     /// Adds a program. If there are too many, it replaces the least recently used one, which is returned.
     fn add(&mut self, entry: Entry) -> Option<Entry> {
         let key = entry.key.clone();
-        let (at, gone) = if self.entries.len() < KEPT_PROGRAMS {
+        let (at, gone) = if self.entries.len() < PROGRAM_LIMIT {
             self.entries.push(entry);
             (self.entries.len() - 1, None)
         } else {
@@ -96,7 +96,7 @@ impl Programs {
             self.by_key.remove(&gone.key);
             (at, Some(gone))
         };
-        self.recent[place(key.collective, key.count)] = at;
+        self.recent[recent_slot(key.collective, key.count)] = at;
         self.by_key.insert(key, at);
         gone
     }
@@ -104,10 +104,10 @@ impl Programs {
 
 impl Cache {
     /// An empty cache, whose idle operations are part of the rank's budget.
-    pub(crate) fn new(kept: &Arc<Kept>) -> Arc<Self> {
+    pub(crate) fn new(budget: &Arc<IdleBudget>) -> Arc<Self> {
         let (programs, plans, algorithms) = Default::default();
-        let cache = Arc::new(Cache { kept: kept.clone(), programs, plans, algorithms });
-        kept.add(&(cache.clone() as Arc<dyn Idle>));
+        let cache = Arc::new(Cache { budget: budget.clone(), programs, plans, algorithms });
+        budget.add(&(cache.clone() as Arc<dyn IdleOperations>));
         cache
     }
 
@@ -133,17 +133,17 @@ impl Cache {
     #[inline]
     pub(crate) fn take(&self, call: &Call, options: &Arc<CallOptions>) -> Option<Box<Ready>> {
         let programs = &mut *lock(&self.programs);
-        let at = programs.recent[place(call.collective, amount(call).0)];
+        let at = programs.recent[recent_slot(call.collective, amount(call).0)];
         let entry = programs.entries.get_mut(at)?;
-        if entry.key.is_of(call, options) { entry.idle.pop() } else { None }
+        if entry.key.matches(call, options) { entry.idle.pop() } else { None }
     }
 
     /// An operation for a key, or its program.
-    pub(crate) fn find(&self, key: &Key) -> Option<Found> {
+    pub(crate) fn find(&self, key: &Key) -> Option<CacheHit> {
         let programs = &mut *lock(&self.programs);
         let entry = programs.entry(key)?;
-        let idle = entry.idle.pop().map(Found::Idle);
-        Some(idle.unwrap_or_else(|| Found::Program(entry.compiled.clone())))
+        let idle = entry.idle.pop().map(CacheHit::Idle);
+        Some(idle.unwrap_or_else(|| CacheHit::Program(entry.compiled.clone())))
     }
 
     /// Adds a program, unless another thread has added one for this key; returns the program of the table.
@@ -156,7 +156,7 @@ impl Cache {
             key: key.clone(),
             compiled: compiled.clone(),
             idle: Vec::new(),
-            last_used: self.kept.now(),
+            last_used: self.budget.now(),
         });
         drop(programs);
         // Dropping operations locks ports.
@@ -166,10 +166,10 @@ impl Cache {
 
     /// Keeps an idle operation for the next call, unless its program has gone or has enough idle operations.
     pub(crate) fn put(&self, mut ready: Box<Ready>) {
-        if let Some(learning) = &mut ready.learning {
-            learning.shrink();
+        if let Some(size_exchange) = &mut ready.size_exchange {
+            size_exchange.shrink();
         }
-        ready.last_used = self.kept.now();
+        ready.last_used = self.budget.now();
         let mut programs = lock(&self.programs);
         let program = ready.operation.program();
         if let Some(entry) = programs.entry_of(&mut ready.entry, program, &ready.key)
@@ -185,18 +185,18 @@ impl Cache {
     }
 }
 
-impl Idle for Cache {
-    fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
+impl IdleOperations for Cache {
+    fn retain(&self, keep: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>> {
         let mut gone = Vec::new();
         for entry in &mut lock(&self.programs).entries {
-            gone.extend(entry.idle.extract_if(.., |ready| !stays(ready)));
+            gone.extend(entry.idle.extract_if(.., |ready| !keep(ready)));
         }
         gone
     }
 }
 
 /// Slot of a call's program among those used last.
-fn place(collective: Collective, count: u64) -> usize {
+fn recent_slot(collective: Collective, count: u64) -> usize {
     // Counts and collectives that an application uses in turn mostly get different slots.
     let magnitude = u64::BITS - count.leading_zeros();
     (count as usize ^ magnitude as usize ^ (3 * collective as usize)) % RECENT

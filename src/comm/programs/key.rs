@@ -8,7 +8,7 @@ use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
 use crate::Rank;
-use crate::comm::call::blocks::{Blocks, Form, KeptBlocks};
+use crate::comm::call::blocks::{Blocks, Form, OwnedBlocks};
 use crate::comm::call::options::CallOptions;
 use crate::comm::call::{Call, Caller};
 use crate::engine::{BlockSizes, Known, Sizes};
@@ -27,8 +27,8 @@ pub(crate) struct Key {
     pub(crate) root: Rank,
     pub(crate) in_place: bool,
     pub(crate) form: Form,
-    pub(crate) send_blocks: Option<KeptBlocks>,
-    pub(crate) recv_blocks: Option<KeptBlocks>,
+    pub(crate) send_blocks: Option<OwnedBlocks>,
+    pub(crate) recv_blocks: Option<OwnedBlocks>,
     pub(crate) options: Arc<CallOptions>,
 }
 
@@ -63,7 +63,7 @@ impl Key {
         let &Call { collective, op, root, in_place, form, .. } = call;
         let (count, dtype) = amount(call);
         let [send_blocks, recv_blocks] =
-            [call.send_blocks, call.recv_blocks].map(|blocks| blocks.map(KeptBlocks::new));
+            [call.send_blocks, call.recv_blocks].map(|blocks| blocks.map(OwnedBlocks::new));
         let options = options.clone();
         let mut hasher = FxHasher::default();
         (collective, count, dtype, op, root, in_place, form).hash(&mut hasher);
@@ -85,7 +85,7 @@ impl Key {
 
     /// Whether this is the key of the call.
     #[inline]
-    pub(crate) fn is_of(&self, call: &Call, options: &Arc<CallOptions>) -> bool {
+    pub(crate) fn matches(&self, call: &Call, options: &Arc<CallOptions>) -> bool {
         (self.collective, self.op, self.root) == (call.collective, call.op, call.root)
             && (self.count, self.dtype) == amount(call)
             && (self.in_place, self.form) == (call.in_place, call.form)
@@ -94,8 +94,8 @@ impl Key {
     }
 
     fn has_blocks_of(&self, call: &Call<'_>) -> bool {
-        let are = |kept: &Option<KeptBlocks>, blocks: Option<Blocks<'_>>| match (kept, blocks) {
-            (Some(kept), Some(blocks)) => kept.are(blocks),
+        let are = |kept: &Option<OwnedBlocks>, blocks: Option<Blocks<'_>>| match (kept, blocks) {
+            (Some(kept), Some(blocks)) => kept.equals(blocks),
             (kept, blocks) => kept.is_none() && blocks.is_none(),
         };
         are(&self.send_blocks, call.send_blocks) && are(&self.recv_blocks, call.recv_blocks)
@@ -104,7 +104,7 @@ impl Key {
     /// The counts of the send blocks, else those of the receive blocks; empty without either.
     pub(crate) fn all_counts(&self) -> &[u64] {
         let blocks = self.send_blocks.as_ref().or(self.recv_blocks.as_ref());
-        blocks.map_or(&[], KeptBlocks::counts)
+        blocks.map_or(&[], OwnedBlocks::counts)
     }
 
     /// Elements of the vector, or of the average block.

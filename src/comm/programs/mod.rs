@@ -2,6 +2,6 @@
 
 pub(super) mod cache;
 pub(crate) mod expansions;
-pub(super) mod kept;
+pub(super) mod idle_budget;
 pub(super) mod key;
 pub(super) mod ready;

@@ -13,13 +13,13 @@ use crate::reduce::Reducer;
 
 /// Bytes of working and staging memory that idle operations of a rank keep. The operation used last is kept in any
 /// case.
-pub(crate) const KEPT_BYTES: u64 = 256 << 20;
+pub(crate) const IDLE_BYTES_LIMIT: u64 = 256 << 20;
 /// Programs that a communicator keeps for calls that may come again.
-pub(crate) const KEPT_PROGRAMS: usize = 128;
+pub(crate) const PROGRAM_LIMIT: usize = 128;
 /// Bytes kept for several operations of one program at once.
-const KEPT_BYTES_OF_ONE: u64 = KEPT_BYTES / 4;
+const PROGRAM_IDLE_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / 4;
 /// Bytes of working memory that the operation for the sizes learnt last may keep.
-const KEPT_BYTES_LEARNT: u64 = KEPT_BYTES / KEPT_PROGRAMS as u64;
+const LEARNT_BYTES_LIMIT: u64 = IDLE_BYTES_LIMIT / PROGRAM_LIMIT as u64;
 
 /// A program, and what its operations need.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub(crate) struct Compiled {
     pub(crate) program: Arc<Program>,
     pub(crate) reducer: Option<Reducer>,
     /// For a program that moves sizes: what follows.
-    pub(crate) then: Option<Arc<Then>>,
+    pub(crate) after_sizes: Option<Arc<AfterSizes>>,
 }
 
 /// An operation that is ready to run and not in use.
@@ -40,13 +40,13 @@ pub(crate) struct Ready {
     /// Watches over the run under way.
     pub(crate) watch: OperationWatch,
     /// For an operation that moves sizes: what it has learnt.
-    pub(crate) learning: Option<Box<Learning>>,
-    /// When it was used last ([`Kept::now`](super::kept::Kept::now)).
+    pub(crate) size_exchange: Option<Box<SizeExchange>>,
+    /// When it was used last ([`IdleBudget::now`](super::idle_budget::IdleBudget::now)).
     pub(crate) last_used: u64,
 }
 
 /// The algorithm, its settings and the plan that move the data of a call.
-pub(crate) struct How {
+pub(crate) struct DataPlan {
     pub(crate) algorithm: Algorithm,
     pub(crate) ports: u32,
     pub(crate) segment_bytes: u64,
@@ -54,45 +54,45 @@ pub(crate) struct How {
 }
 
 /// What follows when ranks have exchanged sizes.
-pub(crate) struct Then {
-    pub(crate) how: How,
+pub(crate) struct AfterSizes {
+    pub(crate) data: DataPlan,
     /// The plan whose messages carry the sizes.
-    pub(crate) sizes: Arc<Plan>,
+    pub(crate) size_plan: Arc<Plan>,
     /// The library chose the algorithm, and may choose another when it knows the sizes.
     pub(crate) is_chosen: bool,
     /// By rank, the bytes of the block for it; at the end, the bytes of the longest.
-    pub(crate) given: Box<[u64]>,
+    pub(crate) send_sizes: Box<[u64]>,
 }
 
 /// State of an exchange of sizes.
-pub(crate) struct Learning {
-    pub(crate) then: Arc<Then>,
-    given: Box<[u64]>,
+pub(crate) struct SizeExchange {
+    pub(crate) after_sizes: Arc<AfterSizes>,
+    send_sizes: Box<[u64]>,
     pub(crate) log: Box<[u64]>,
     /// The sizes learnt last, and the operation compiled for them.
     pub(crate) last: Option<(Learnt, Box<Ready>)>,
 }
 
-impl Then {
+impl AfterSizes {
     /// The most operations that a call consists of: all ranks reserve that many numbers.
     pub(crate) fn n_stages(&self) -> u32 {
         if self.is_chosen { 3 } else { 2 }
     }
 }
 
-impl Learning {
-    pub(crate) fn new(then: Arc<Then>) -> Self {
-        let log = vec![0; log_words(&then.sizes) as usize].into();
-        Learning { given: then.given.clone(), log, last: None, then }
+impl SizeExchange {
+    pub(crate) fn new(after_sizes: Arc<AfterSizes>) -> Self {
+        let log = vec![0; log_words(&after_sizes.size_plan) as usize].into();
+        SizeExchange { send_sizes: after_sizes.send_sizes.clone(), log, last: None, after_sizes }
     }
 
     pub(crate) fn n_stages(&self) -> u32 {
-        self.then.n_stages()
+        self.after_sizes.n_stages()
     }
 
     /// The memory of the operation that moves sizes.
     pub(crate) fn memory(&mut self) -> [UserMemory; 2] {
-        [&mut self.given, &mut self.log].map(|words| UserMemory {
+        [&mut self.send_sizes, &mut self.log].map(|words| UserMemory {
             ptr: words.as_mut_ptr().cast(),
             len: size_of_val::<[u64]>(words) as u64,
         })
@@ -106,7 +106,7 @@ impl Learning {
     /// Drops the operation learnt last if it has too much memory.
     pub(crate) fn shrink(&mut self) {
         let bytes = |ready: &Ready| ready.operation.program().memory_bytes();
-        self.last.take_if(|(_, ready)| bytes(ready) > KEPT_BYTES_LEARNT);
+        self.last.take_if(|(_, ready)| bytes(ready) > LEARNT_BYTES_LIMIT);
     }
 }
 
@@ -114,21 +114,22 @@ impl Ready {
     pub(crate) fn new(
         key: Key,
         operation: Arc<Operation>,
-        learning: Option<Box<Learning>>,
+        size_exchange: Option<Box<SizeExchange>>,
     ) -> Self {
         let (keys, watch) = Default::default();
-        Ready { key, entry: usize::MAX, operation, keys, watch, learning, last_used: 0 }
+        Ready { key, entry: usize::MAX, operation, keys, watch, size_exchange, last_used: 0 }
     }
 
     /// Bytes of working memory of this operation and of the one that follows.
-    pub(crate) fn kept_bytes(&self) -> u64 {
+    pub(crate) fn idle_bytes(&self) -> u64 {
         let own = self.operation.program().memory_bytes();
-        let learnt = self.learning.as_ref().and_then(|learning| learning.last.as_ref());
-        own + learnt.map_or(0, |(_, ready)| ready.kept_bytes())
+        let learnt =
+            self.size_exchange.as_ref().and_then(|size_exchange| size_exchange.last.as_ref());
+        own + learnt.map_or(0, |(_, ready)| ready.idle_bytes())
     }
 }
 
 /// Whether `n` idle operations of a program may keep their memory.
 pub(super) fn is_worth_keeping(program: &Program, n: u64) -> bool {
-    program.memory_bytes() * n <= KEPT_BYTES_OF_ONE
+    program.memory_bytes() * n <= PROGRAM_IDLE_BYTES_LIMIT
 }

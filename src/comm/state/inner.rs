@@ -3,22 +3,22 @@
 use std::sync::{Arc, OnceLock};
 
 use super::members::Members;
-use super::rank::RankOfWorld;
 use super::small::{Requests, SmallCollectives};
-use super::turns::{Turn, Turns};
+use super::ticket_lock::{Ticket, TicketLock};
+use super::world_state::WorldState;
 use crate::endpoint::Tag;
 use crate::engine::{Advance, Advanced};
 use crate::planted::{self, Planted};
 
 /// See the module documentation.
 pub(crate) struct Inner {
-    pub(crate) of_world: Arc<RankOfWorld>,
+    pub(crate) world: Arc<WorldState>,
     pub(crate) members: Arc<Members>,
     /// The hardware for small collectives, or why there is none; unset on the world's communicator.
     pub(crate) small: OnceLock<Result<Box<dyn SmallCollectives>, String>>,
     /// Distinguishes the communicator's messages from those of all others.
     context: u64,
-    operations: Turns,
+    operations: TicketLock,
 }
 
 impl Advance for Inner {
@@ -29,14 +29,14 @@ impl Advance for Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.of_world.give_context(self.context);
+        self.world.release_context(self.context);
     }
 }
 
 impl Inner {
-    pub(crate) fn new(of_world: Arc<RankOfWorld>, members: Arc<Members>, context: u64) -> Self {
+    pub(crate) fn new(world: Arc<WorldState>, members: Arc<Members>, context: u64) -> Self {
         let (small, operations) = Default::default();
-        Inner { of_world, members, small, context, operations }
+        Inner { world, members, small, context, operations }
     }
 
     /// Whether this is the world's first communicator.
@@ -47,7 +47,7 @@ impl Inner {
     /// The hardware for the communicator's small collectives, or why there is none.
     #[inline]
     pub(crate) fn small_collectives(&self) -> Result<&dyn SmallCollectives, &str> {
-        let small = self.small.get().unwrap_or(&self.of_world.small);
+        let small = self.small.get().unwrap_or(&self.world.small);
         small.as_deref().map_err(String::as_str)
     }
 
@@ -68,14 +68,14 @@ impl Inner {
     }
 
     /// Reserves the next `n` operations. Returns the context and the number of the first one, which must be started
-    /// before the turn is dropped: ranks must start operations in the same order, and so must the threads of a rank,
+    /// before the ticket is dropped: ranks must start operations in the same order, and so must the threads of a rank,
     /// since one thread may take its numbers before another and start later.
     #[inline]
-    pub(crate) fn next_operations(&self, n: u32) -> (Turn<'_>, (u64, u32)) {
+    pub(crate) fn next_operations(&self, n: u32) -> (Ticket<'_>, (u64, u32)) {
         // Numbers are used again after 2^24 operations, long after the first ones have left the wire.
-        let turn = self.operations.wait(n);
+        let ticket = self.operations.acquire(n);
         let modulus = if planted::is(Planted::NumbersWrap) { 16 } else { Tag::OPERATIONS };
-        let number = turn.first() % modulus;
-        (turn, (self.context, number))
+        let number = ticket.first() % modulus;
+        (ticket, (self.context, number))
     }
 }

@@ -9,7 +9,7 @@ use hopbine_torus::geometry::{Axis, AxisLink, RankMap, Shape, Vertex};
 
 use crate::comm::call::Caller;
 use crate::comm::programs::cache::Cache;
-use crate::comm::programs::kept::Kept;
+use crate::comm::programs::idle_budget::IdleBudget;
 use hopbine_torus::geometry::near_cubic;
 
 /// The ranks of a communicator on their torus, and the programs that have been compiled for them. Duplicates of the
@@ -45,11 +45,11 @@ impl Members {
         caller: Caller,
         ranks: Option<Box<[Rank]>>,
         segment_bytes: Option<u64>,
-        kept: &Arc<Kept>,
+        budget: &Arc<IdleBudget>,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&shape, &map).hash(&mut hasher);
-        let (fingerprint, programs) = (hasher.finish(), Cache::new(kept));
+        let (fingerprint, programs) = (hasher.finish(), Cache::new(budget));
         let features = Features::of(&shape);
         Members { shape, features, map, fingerprint, caller, ranks, segment_bytes, programs }
     }
@@ -57,11 +57,11 @@ impl Members {
     /// Some ranks of `self`, in this order, with the calling rank at `rank`. If they fill a box of the torus they
     /// keep its shape, in which a dimension wraps only if it is whole; otherwise they are laid out as near a cube as
     /// their number allows. A dimension in which they do not differ stays if `keeps` accepts it.
-    pub(crate) fn some(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn subset(&self, ranks: &[Rank], rank: Rank, keeps: impl Fn(usize) -> bool) -> Self {
         let caller = Caller { rank, n_ranks: ranks.len() as u32 };
-        let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_box(caller.n_ranks));
+        let place = self.sub_box(ranks, keeps).unwrap_or_else(|| near_cubic_box(caller.n_ranks));
         let ranks = ranks.iter().map(|&rank| self.world_rank(rank)).collect();
-        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.kept)
+        Members::new(place, caller, Some(ranks), self.segment_bytes, &self.programs.budget)
     }
 
     /// A member as a rank of the world.
@@ -119,7 +119,7 @@ impl Members {
     }
 }
 
-fn near_box(n_ranks: u32) -> (Shape, RankMap) {
+fn near_cubic_box(n_ranks: u32) -> (Shape, RankMap) {
     let shape = Shape::torus(&near_cubic(n_ranks)).expect("sizes whose product is a u32");
     (shape, RankMap::ColumnMajor)
 }

@@ -3,6 +3,6 @@
 
 pub(super) mod inner;
 pub(crate) mod members;
-pub(crate) mod rank;
 pub(crate) mod small;
-pub(super) mod turns;
+pub(super) mod ticket_lock;
+pub(crate) mod world_state;

@@ -39,7 +39,7 @@ pub enum GatesInfo {
 }
 
 /// Reads the statistics of a registration cache; `None` once the cache has been dropped.
-pub(crate) type CacheFigures = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
+pub(crate) type CacheStatsFn = Box<dyn Fn() -> Option<CacheStats> + Send + Sync>;
 
 /// The conditions on which the hardware may perform a call.
 #[derive(Clone, Copy, Debug)]
@@ -97,15 +97,19 @@ pub(crate) trait Requests {
     ///
     /// # Errors
     /// As [`Waiter::may_start`].
-    unsafe fn start(&self, call: &Call<'static>, waiter: &mut dyn Waiter) -> Result<Start, Error>;
+    unsafe fn start(
+        &self,
+        call: &Call<'static>,
+        waiter: &mut dyn Waiter,
+    ) -> Result<StartStatus, Error>;
 
     /// Whether the call with this number is known to have ended; makes no progress.
     fn has_ended(&self, number: u64) -> bool;
 
-    /// Advances all calls, and looks for the end of the call with this number: `patiently`, a few times. After a
+    /// Advances all calls, and looks for the end of the call with this number, a few times if `spins`. After a
     /// failure of the world it gives up calls that cannot end any more. After an end has been returned, the caller
     /// must not ask again.
-    fn look(&self, number: u64, patiently: bool, has_failed: bool) -> Look;
+    fn poll(&self, number: u64, spins: bool, has_failed: bool) -> CallStatus;
 
     /// Advances all calls, unless another thread does.
     fn advance(&self) -> Advanced;
@@ -113,19 +117,19 @@ pub(crate) trait Requests {
 
 /// The state of a call when it has been started.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Start {
+pub(crate) enum StartStatus {
     /// It has ended at once.
     Ended,
     UnderWay {
         number: u64,
         /// Whether [`advance`](Requests::advance) must be called from now on, in all waits and tests of the rank.
-        hooks: bool,
+        needs_hook: bool,
     },
 }
 
 /// The state of a started call.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum CallStatus {
     /// It has ended, and its buffers are the caller's.
     Ended,
     /// It has failed without failing the world: another rank has made another call.
@@ -152,17 +156,17 @@ pub(crate) trait Waiter {
     fn idle(&mut self, awaited: Option<usize>) -> Result<(), Error>;
 }
 
-/// Places for the small collectives of further communicators. Each rank has some, for communicators of which it is
+/// Slots for the small collectives of further communicators. Each rank has some, for communicators of which it is
 /// the first member.
-pub(crate) trait SmallPlaces: Send + Sync {
-    /// Takes a place for a communicator, in case this rank is its first member; `None` if none is
+pub(crate) trait SmallCollectivesPool: Send + Sync {
+    /// Takes a slot for a communicator, in case this rank is its first member; `None` if none is
     /// free.
     fn take(&self) -> Option<u32>;
 
-    /// Gives back a place that no communicator uses.
-    fn give_back(&self, place: u32);
+    /// Gives back a slot that no communicator uses.
+    fn give_back(&self, slot: u32);
 
-    /// Opens the small collectives of `members` in a place of their first member, or returns why there are none.
+    /// Opens the small collectives of `members` in a slot of their first member, or returns why there are none.
     /// Collective over the members: all get them, or none does. `allgather` gathers equally many words of each
     /// member.
     ///
@@ -170,7 +174,7 @@ pub(crate) trait SmallPlaces: Send + Sync {
     /// Those of `allgather`.
     fn open(
         &self,
-        place: u32,
+        slot: u32,
         members: &Members,
         allgather: Allgather<'_>,
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error>;

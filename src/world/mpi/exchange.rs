@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::endpoint::mpi::ffi;
 use hopbine_meet::{BootstrapError, Exchange, Records};
 
-use super::session::{Session, StartUpStep};
+use super::session::{Session, StartUpState};
 use crate::endpoint::mpi::check;
 use crate::error::WireError;
 
@@ -27,7 +27,7 @@ pub(super) struct MpiExchange {
 }
 
 /// Lowest bit of the word that has the length of a record: the record is the reason why its rank cannot start.
-const GAVE_UP: u64 = 1;
+const GAVE_UP_FLAG: u64 = 1;
 
 impl MpiExchange {
     /// Waits for the request that `start` makes. False if it takes too long: MPI may then still use the memory that
@@ -65,9 +65,9 @@ impl MpiExchange {
 
     /// Sends the reason why this rank cannot start; returns when all ranks know that some rank cannot.
     pub(super) fn give_up(&self, reason: &str) {
-        if self.session.step() == StartUpStep::In {
+        if self.session.state() == StartUpState::Running {
             // All ranks get the reason as an error, which is not needed here.
-            let _ = self.all(reason.as_bytes(), GAVE_UP);
+            let _ = self.gather_records(reason.as_bytes(), GAVE_UP_FLAG);
         }
     }
 
@@ -95,20 +95,20 @@ impl MpiExchange {
         })?;
         if !is_done {
             std::mem::forget((mine, all));
-            return Err(self.late("MPI_Iallgather"));
+            return Err(self.timed_out("MPI_Iallgather"));
         }
         Ok(all)
     }
 
     /// Gathers `mine` of all ranks; fails on all ranks if one of them gave the reason why it cannot start.
-    fn all(&self, mine: &[u8], mark: u64) -> Result<Records, WireError> {
+    fn gather_records(&self, mine: &[u8], flag: u64) -> Result<Records, WireError> {
         let comm = self.session.comm.0;
         let n_ranks = self.session.n_ranks as usize;
-        let own_len = (mine.len() as u64) << 1 | mark;
+        let own_len = (mine.len() as u64) << 1 | flag;
         let lens = self.gather(own_len.to_le_bytes().to_vec())?;
         let mut lens: Vec<u64> =
             lens.as_chunks::<8>().0.iter().map(|len| u64::from_le_bytes(*len)).collect();
-        let gave_up = lens.iter().position(|len| len & GAVE_UP != 0);
+        let gave_up = lens.iter().position(|len| len & GAVE_UP_FLAG != 0);
         lens.iter_mut().for_each(|len| *len >>= 1);
         let total: u64 = lens.iter().sum();
         if c_int::try_from(total).is_err() {
@@ -145,12 +145,12 @@ impl MpiExchange {
         })?;
         if !is_done {
             std::mem::forget((mine, all, counts, starts));
-            return Err(self.late("MPI_Iallgatherv"));
+            return Err(self.timed_out("MPI_Iallgatherv"));
         }
         let part = |(&start, &count): (&c_int, &c_int)| &all[start as usize..][..count as usize];
         let records: Records = starts.iter().zip(&counts).map(part).collect();
         let Some(rank) = gave_up else { return Ok(records) };
-        self.session.is_at(StartUpStep::GivenUp);
+        self.session.set_state(StartUpState::GivenUp);
         let reason = format!("rank {rank}: {}", String::from_utf8_lossy(&records[rank]));
         Err(WireError::new("joining a world", reason))
     }
@@ -158,37 +158,37 @@ impl MpiExchange {
     /// Sends every rank an empty message, and waits for one from every rank. Returns the ranks from which none has
     /// come.
     fn call_roll(&self) -> Result<Vec<usize>, WireError> {
-        let Session { library, roll, rank, n_ranks, .. } = &*self.session;
+        let Session { library, roll_call_comm, rank, n_ranks, .. } = &*self.session;
         let (mut awaited, mut sent) = (Vec::new(), Vec::new());
         let none = ffi::request_null();
         let (no_one, nothing) = (std::ptr::null_mut(), std::ptr::null());
         for peer in (0..*n_ranks).filter(|peer| peer != rank) {
             let _inside = library.enter()?;
-            let (mut heard, mut told, at) = (none, none, peer as c_int);
+            let (mut recv, mut send, at) = (none, none, peer as c_int);
             // SAFETY: messages without bytes; the requests are completed or freed below.
             unsafe {
                 let kind = ffi::uint8_t();
-                let code = ffi::PMPI_Irecv(no_one, 0, kind, at, 0, roll.0, &mut heard);
+                let code = ffi::PMPI_Irecv(no_one, 0, kind, at, 0, roll_call_comm.0, &mut recv);
                 check("MPI_Irecv", code)?;
-                let code = ffi::PMPI_Isend(nothing, 0, kind, at, 0, roll.0, &mut told);
+                let code = ffi::PMPI_Isend(nothing, 0, kind, at, 0, roll_call_comm.0, &mut send);
                 check("MPI_Isend", code)?;
             }
-            awaited.push((peer as usize, heard));
-            sent.push(told);
+            awaited.push((peer as usize, recv));
+            sent.push(send);
         }
         let began = Instant::now();
         while !awaited.is_empty() && began.elapsed() <= self.timeout {
             {
                 let _inside = library.enter()?;
                 let mut silent = Vec::new();
-                for (peer, mut heard) in awaited {
+                for (peer, mut recv) in awaited {
                     let mut is_done = 0;
                     // SAFETY: a request that was started.
                     let code =
-                        unsafe { ffi::PMPI_Test(&mut heard, &mut is_done, std::ptr::null_mut()) };
+                        unsafe { ffi::PMPI_Test(&mut recv, &mut is_done, std::ptr::null_mut()) };
                     check("MPI_Test", code)?;
                     if is_done == 0 {
-                        silent.push((peer, heard));
+                        silent.push((peer, recv));
                     }
                 }
                 awaited = silent;
@@ -196,7 +196,7 @@ impl MpiExchange {
             std::thread::sleep(NAP);
         }
         let _inside = library.enter()?;
-        for request in awaited.iter_mut().map(|(_, heard)| heard) {
+        for request in awaited.iter_mut().map(|(_, recv)| recv) {
             // SAFETY: a receive that only this function knows; it ends now, or when its message comes.
             unsafe {
                 check("MPI_Cancel", ffi::PMPI_Cancel(request))?;
@@ -210,8 +210,8 @@ impl MpiExchange {
         Ok(awaited.into_iter().map(|(peer, _)| peer).collect())
     }
 
-    fn late(&self, call: &'static str) -> WireError {
-        self.session.is_at(StartUpStep::Out);
+    fn timed_out(&self, call: &'static str) -> WireError {
+        self.session.set_state(StartUpState::TimedOut);
         WireError::new(
             call,
             format!(
@@ -237,7 +237,7 @@ impl Exchange for MpiExchange {
     }
 
     fn allgather(&mut self, mine: &[u8]) -> Result<Records, BootstrapError> {
-        self.all(mine, 0).map_err(|error| BootstrapError::Failed(Box::new(error)))
+        self.gather_records(mine, 0).map_err(|error| BootstrapError::Failed(Box::new(error)))
     }
 
     fn roll_call(&mut self) -> Result<Vec<usize>, BootstrapError> {

@@ -18,7 +18,7 @@ pub(super) use session::Session;
 use super::backend::{Backend, Layout, Opened};
 use super::config::{DEFAULT_TIMEOUT, Drive};
 use super::info::DeviceInfo;
-use super::near::beside;
+use super::node_memory::with_node_memory;
 use crate::endpoint::mpi::is_running;
 use crate::error::{Error, WireError};
 use exchange::MpiExchange;
@@ -129,11 +129,11 @@ impl Backend for Mpi {
             exchange.barrier().map_err(|error| WireError::new("joining a world", error))?;
         }
         let ports = self.0.endpoints(layout.n_ports)?;
-        let (endpoints, reading) = beside(layout, ports, exchange)?;
+        let (endpoints, reading) = with_node_memory(layout, ports, exchange)?;
         Ok(Opened {
             endpoints,
             small: Err("MPI has no barrier gates".to_owned()),
-            places: None,
+            small_pool: None,
             cache: None,
             reading,
         })

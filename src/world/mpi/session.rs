@@ -17,25 +17,25 @@ pub(in crate::world) struct Session {
     /// A duplicate of the program's communicator.
     pub(super) comm: Comm,
     /// Another duplicate, for roll calls.
-    pub(super) roll: Comm,
+    pub(super) roll_call_comm: Comm,
     pub(super) rank: Rank,
     pub(super) n_ranks: u32,
     /// All communicators that are to be freed at the end.
     comms: Mutex<Vec<Comm>>,
-    step: Mutex<StartUpStep>,
+    state: Mutex<StartUpState>,
     /// Whether hopbine has initialised MPI.
-    is_ours: bool,
+    owns_mpi: bool,
 }
 
 /// The state of the start-up, between all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StartUpStep {
+pub(super) enum StartUpState {
     /// All ranks make the same exchanges.
-    In,
+    Running,
     /// All ranks know that one of them cannot start, and make no further exchanges.
     GivenUp,
     /// Some ranks did not take part in time.
-    Out,
+    TimedOut,
 }
 
 impl Session {
@@ -46,7 +46,7 @@ impl Session {
     ///
     /// # Errors
     /// [`WireError`]; also if it is no intracommunicator.
-    pub(crate) unsafe fn over(comm: Comm, is_ours: bool) -> Result<Arc<Self>, WireError> {
+    pub(crate) unsafe fn over(comm: Comm, owns_mpi: bool) -> Result<Arc<Self>, WireError> {
         let library = Library::get()?;
         let inside = library.enter()?;
         // SAFETY: the caller's promise.
@@ -54,7 +54,7 @@ impl Session {
         // SAFETY: as above.
         let comm = unsafe { duplicate(comm) }?;
         // SAFETY: as above.
-        let roll = unsafe { duplicate(comm) }?;
+        let roll_call_comm = unsafe { duplicate(comm) }?;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a communicator of ours.
         unsafe {
@@ -62,9 +62,19 @@ impl Session {
             check("MPI_Comm_size", ffi::PMPI_Comm_size(comm.0, &mut size))?;
         }
         drop(inside);
-        let (comms, step) = (Mutex::new(vec![comm, roll]), Mutex::new(StartUpStep::In));
+        let (comms, state) =
+            (Mutex::new(vec![comm, roll_call_comm]), Mutex::new(StartUpState::Running));
         let (rank, n_ranks, library) = (rank as Rank, size as u32, Arc::new(library));
-        Ok(Arc::new(Session { library, comm, roll, rank, n_ranks, comms, step, is_ours }))
+        Ok(Arc::new(Session {
+            library,
+            comm,
+            roll_call_comm,
+            rank,
+            n_ranks,
+            comms,
+            state,
+            owns_mpi,
+        }))
     }
 
     /// Initialises MPI, with as many threads as it allows, and joins all ranks of the program.
@@ -145,7 +155,7 @@ impl Session {
     ///
     /// # Safety
     /// As [`members`](Session::members).
-    pub(crate) unsafe fn tell(&self, comm: Comm, mut word: u64) -> Result<u64, WireError> {
+    pub(crate) unsafe fn bcast_word(&self, comm: Comm, mut word: u64) -> Result<u64, WireError> {
         let _inside = self.library.enter()?;
         // SAFETY: the caller's promise; one word.
         let code =
@@ -154,17 +164,17 @@ impl Session {
         Ok(word)
     }
 
-    pub(super) fn step(&self) -> StartUpStep {
-        *lock(&self.step)
+    pub(super) fn state(&self) -> StartUpState {
+        *lock(&self.state)
     }
 
     /// Whether all ranks know that one of them cannot start.
     pub(in crate::world) fn has_given_up(&self) -> bool {
-        self.step() == StartUpStep::GivenUp
+        self.state() == StartUpState::GivenUp
     }
 
-    pub(super) fn is_at(&self, step: StartUpStep) {
-        *lock(&self.step) = step;
+    pub(super) fn set_state(&self, state: StartUpState) {
+        *lock(&self.state) = state;
     }
 
     pub(super) fn free(&self) -> Result<(), WireError> {
@@ -183,7 +193,7 @@ impl Session {
     /// [`WireError`].
     pub(in crate::world) fn end(&self) -> Result<(), WireError> {
         self.free()?;
-        if self.is_ours {
+        if self.owns_mpi {
             // SAFETY: as above.
             check("MPI_Finalize", unsafe { ffi::PMPI_Finalize() })?;
         }

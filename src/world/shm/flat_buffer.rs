@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use hopbine_torus::Collective;
 
-use super::queue::{Seen, StartedCalls};
+use super::started_calls::{StartedCalls, StartedStatus};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::members::Members;
 use crate::comm::state::small::{
-    Allgather, GatesInfo, Refusal, Requests, SmallCollectives, SmallPlaces, Terms, Waiter,
+    Allgather, GatesInfo, Refusal, Requests, SmallCollectives, SmallCollectivesPool, Terms, Waiter,
 };
 use crate::endpoint::shm::{Contribution, Entered, FlatBuffer, FlatBufferLease, FlatBuffers};
 use crate::error::{Blame, Error, Fault};
@@ -23,7 +23,7 @@ use crate::sync::lock;
 /// The most ranks of a flat buffer without groups. All ranks read all contributions, so plans are faster with more.
 pub(super) const MOST_RANKS: usize = 64;
 /// Number of looks for a contribution before the rank does other work, if every rank can have a core of its own.
-const LOOKS: u32 = 32;
+const SPINS: u32 = 32;
 /// The most bytes that a rank reads in a call; beyond that, messages of blocks move fewer bytes.
 pub(super) const MOST_READ: u64 = 128 * 1024;
 /// The longest contribution in bytes if all ranks contribute and all read all contributions. In a plan the ranks
@@ -33,7 +33,7 @@ pub(super) const MOST_SHARED: u64 = 32 * 1024;
 /// The flat buffer of a communicator.
 pub(super) struct SharedFlatBuffer {
     pub(super) flat: Mutex<Flat>,
-    pub(super) seen: Seen,
+    pub(super) status: StartedStatus,
     /// The lease of a flat buffer that is not the world's; `None` while being dropped.
     lease: Option<FlatBufferLease>,
     /// The members, as ranks of the world.
@@ -43,9 +43,9 @@ pub(super) struct SharedFlatBuffer {
     n_groups: usize,
     /// The most contributions that a rank reads in a call in groups; 0 if there are no groups.
     pub(super) read_in_groups: u64,
-    pub(super) looks: u32,
-    /// See [`pairs`](super::pairs).
-    pub(super) passed_by: AtomicU64,
+    pub(super) spins: u32,
+    /// See [`alltoall`](super::alltoall).
+    pub(super) calls_to_skip: AtomicU64,
 }
 
 /// This rank's view of the flat buffer, and its calls that have been started and have not ended.
@@ -55,7 +55,7 @@ pub(super) struct Flat {
 }
 
 /// What this rank reads of a contribution.
-pub(super) struct Read {
+pub(super) struct ReadPart {
     /// The contribution's bytes.
     pub(super) len: usize,
     /// The bytes of it that this rank reads.
@@ -74,14 +74,14 @@ impl SharedFlatBuffer {
         if n_ranks > MOST_RANKS && flat.n_groups() == 0 {
             return Err(too_many(n_ranks));
         }
-        Ok(SharedFlatBuffer::new(flat, None, (0..n_ranks as Rank).collect(), looks(n_ranks)))
+        Ok(SharedFlatBuffer::new(flat, None, (0..n_ranks as Rank).collect(), spins(n_ranks)))
     }
 
     fn new(
         flat: FlatBuffer,
         lease: Option<FlatBufferLease>,
         ranks: Box<[Rank]>,
-        looks: u32,
+        spins: u32,
     ) -> Self {
         let (n_ranks, capacity) = (flat.n_ranks() as u64, flat.capacity() as u64);
         let n_groups = flat.n_groups();
@@ -89,18 +89,18 @@ impl SharedFlatBuffer {
             (0..n_groups).map(|group| flat.ranks_of_group(group).len()).max().unwrap_or(0);
         let read_in_groups = (longest + n_groups) as u64;
         let flat = Mutex::new(Flat { buffer: flat, started: StartedCalls::default() });
-        let (seen, passed_by) = Default::default();
+        let (status, calls_to_skip) = Default::default();
         SharedFlatBuffer {
             flat,
-            seen,
+            status,
             lease,
             ranks,
             n_ranks,
             capacity,
             n_groups,
             read_in_groups,
-            looks,
-            passed_by,
+            spins,
+            calls_to_skip,
         }
     }
 
@@ -118,7 +118,7 @@ impl SharedFlatBuffer {
 
     /// Waits until this rank may contribute to the call.
     #[inline]
-    pub(super) fn has_place(
+    pub(super) fn wait_for_room(
         &self,
         flat: &mut Flat,
         call: Entered,
@@ -135,7 +135,7 @@ impl SharedFlatBuffer {
 
     /// Waits for the contribution of `len` bytes of a rank.
     #[inline]
-    pub(super) fn awaited(
+    pub(super) fn await_contribution(
         &self,
         flat: &mut Flat,
         call: Entered,
@@ -156,19 +156,19 @@ impl SharedFlatBuffer {
         waiter: &mut dyn Waiter,
         mut look: impl FnMut(&mut FlatBuffer) -> Contribution,
     ) -> Result<*const u8, Error> {
-        let mut looks = 0;
+        let mut spins = 0;
         loop {
             match look(&mut flat.buffer) {
                 Contribution::At(ptr) => return Ok(ptr),
-                Contribution::Other => return Err(self.elsewhere(rank, caller)),
-                Contribution::Missing if looks < self.looks => {
-                    looks += 1;
+                Contribution::Other => return Err(self.other_call(rank, caller)),
+                Contribution::Missing if spins < self.spins => {
+                    spins += 1;
                     std::hint::spin_loop();
                 }
                 Contribution::Missing => {
                     // The rank may itself wait for a call that was started here.
                     if !flat.started.is_empty() {
-                        self.move_on(flat);
+                        self.advance_calls(flat);
                     }
                     if let Err(error) = waiter.idle(Some(rank)) {
                         // A contribution may arrive during the diagnosis: then there is no failure.
@@ -200,7 +200,7 @@ impl SharedFlatBuffer {
 
     /// The error for a rank that has made another call.
     #[cold]
-    pub(super) fn elsewhere(&self, rank: usize, caller: Caller) -> Error {
+    pub(super) fn other_call(&self, rank: usize, caller: Caller) -> Error {
         let (rank, by) = (self.ranks[rank], self.ranks[caller.rank as usize]);
         let blame = Blame { rank, fault: Fault::Elsewhere, by };
         Error::Lost { rank: by, blame }
@@ -220,7 +220,7 @@ impl SharedFlatBuffer {
     pub(super) unsafe fn read(
         &self,
         (me, ranks): (usize, impl ExactSizeIterator<Item = usize>),
-        mut of: impl FnMut(usize) -> Read,
+        mut of: impl FnMut(usize) -> ReadPart,
         own: *const u8,
         (output, reducer): (*mut u8, Option<&Reducer>),
         mut find: impl FnMut((usize, usize)) -> Result<*const u8, Error>,
@@ -229,7 +229,7 @@ impl SharedFlatBuffer {
         // The first operand, until the second has arrived.
         let mut first: &[u8] = &[];
         for (index, rank) in ranks.enumerate() {
-            let Read { len, part, place } = of(rank);
+            let ReadPart { len, part, place } = of(rank);
             let there = if rank == me { own } else { find((rank, len))? };
             // SAFETY: the caller's promise: the part lies within the contribution, which stays until
             // this rank has read it, or is the user's and apart from the output.
@@ -284,36 +284,36 @@ fn too_many(n_ranks: usize) -> String {
 }
 
 /// Number of successive looks for a contribution, in a world of `n_ranks` ranks.
-fn looks(n_ranks: usize) -> u32 {
+fn spins(n_ranks: usize) -> u32 {
     let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if n_ranks <= n_cores { LOOKS } else { 0 }
+    if n_ranks <= n_cores { SPINS } else { 0 }
 }
 
 /// The flat buffers of further communicators.
-pub(super) struct Places {
+pub(super) struct FlatBufferPool {
     flats: Arc<FlatBuffers>,
-    looks: u32,
+    spins: u32,
 }
 
-impl Places {
+impl FlatBufferPool {
     /// The flat buffers of a world of `n_ranks` ranks.
     pub(super) fn new(flats: Arc<FlatBuffers>, n_ranks: usize) -> Self {
-        Places { flats, looks: looks(n_ranks) }
+        FlatBufferPool { flats, spins: spins(n_ranks) }
     }
 }
 
-impl SmallPlaces for Places {
+impl SmallCollectivesPool for FlatBufferPool {
     fn take(&self) -> Option<u32> {
         self.flats.take()
     }
 
-    fn give_back(&self, place: u32) {
-        self.flats.give_back(place);
+    fn give_back(&self, slot: u32) {
+        self.flats.give_back(slot);
     }
 
     fn open(
         &self,
-        place: u32,
+        slot: u32,
         members: &Members,
         _: Allgather<'_>,
     ) -> Result<Result<Box<dyn SmallCollectives>, String>, Error> {
@@ -322,14 +322,14 @@ impl SmallPlaces for Places {
             let rank = members.world_rank(members.caller.rank);
             Error::Wire { rank, port: 0, step: None, source }
         };
-        let Some((mut flat, lease)) = self.flats.open(place, &ranks, me).map_err(failed)? else {
+        let Some((mut flat, lease)) = self.flats.open(slot, &ranks, me).map_err(failed)? else {
             return Ok(Err("all are in use by other communicators".to_owned()));
         };
         if ranks.len() > MOST_RANKS {
             lease.end(&mut flat);
             return Ok(Err(too_many(ranks.len())));
         }
-        let flat = SharedFlatBuffer::new(flat, Some(lease), ranks.into(), self.looks);
+        let flat = SharedFlatBuffer::new(flat, Some(lease), ranks.into(), self.spins);
         Ok(Ok(Box::new(flat)))
     }
 }
@@ -373,7 +373,7 @@ impl SmallCollectives for SharedFlatBuffer {
                     self.perform_in_groups(call, caller, waiter)?
                 }
                 (Form::Regular, _) => self.perform_regular(call, caller, waiter)?,
-                (_, Collective::Alltoall) => return self.exchange_pairs(call, caller, waiter),
+                (_, Collective::Alltoall) => return self.perform_alltoallv(call, caller, waiter),
                 _ => self.perform_blocks(call, caller, waiter)?,
             }
         }

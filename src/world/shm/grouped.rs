@@ -3,7 +3,7 @@
 
 use hopbine_torus::Collective;
 
-use super::flat_buffer::{Flat, Read, SharedFlatBuffer};
+use super::flat_buffer::{Flat, ReadPart, SharedFlatBuffer};
 use super::regular::input;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::sync::lock;
 
 /// Number of looks for what a leader writes after which a rank checks that the leader makes the same call.
-const LOOKS_AT_CALL: u32 = 1024;
+const POLLS_PER_CHECK: u32 = 1024;
 
 impl SharedFlatBuffer {
     /// Whether a blocking call is performed in groups.
@@ -41,18 +41,18 @@ impl SharedFlatBuffer {
         let task = self.task(call, caller);
         let flat = &mut *lock(&self.flat);
         // SAFETY: the caller's promise.
-        let entered = unsafe { self.enter_and_give(flat, (call, caller), &task, waiter)? };
+        let entered = unsafe { self.enter_and_contribute(flat, (call, caller), &task, waiter)? };
         let reducer = task.reducer(call)?;
         let (reducer, me, (_, len)) = (reducer.as_ref(), caller.rank as usize, task.sources());
         let (group, n_groups) = (flat.buffer.own_group(), flat.buffer.n_groups());
         let ranks = flat.buffer.ranks_of_group(group).clone();
         let is_leader = ranks[0] == me;
-        let part = |_| Read { len, part: 0..len, place: 0 };
+        let part = |_| ReadPart { len, part: 0..len, place: 0 };
         let folded = flat.buffer.stage(entered, Stage::Group, group, len);
         if is_leader {
             let given = flat.buffer.own(entered, len);
             let own = if call.in_place { given } else { input(call, caller, len) };
-            let find = |found| self.awaited(flat, entered, found, caller, waiter);
+            let find = |found| self.await_contribution(flat, entered, found, caller, waiter);
             // SAFETY: every contribution has `len` bytes, and the leader's stage has room for as many; no rank reads
             // the stage before it is stamped.
             unsafe { self.read((me, ranks.iter().copied()), part, own, (folded, reducer), find)? };
@@ -99,13 +99,13 @@ impl SharedFlatBuffer {
         waiter: &mut dyn Waiter,
     ) -> Result<*const u8, Error> {
         let leader = flat.buffer.ranks_of_group(group)[0];
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         self.await_from(flat, leader, caller, waiter, |buffer| {
-            looks = looks.wrapping_add(1);
+            polls = polls.wrapping_add(1);
             match buffer.of_stage(call, stage, group, len) {
                 // Not at once: the leader contributes sooner if no other rank has fetched the line of its
                 // contribution.
-                Contribution::Missing if looks.is_multiple_of(LOOKS_AT_CALL) => {
+                Contribution::Missing if polls.is_multiple_of(POLLS_PER_CHECK) => {
                     match buffer.of(call, leader, len) {
                         Contribution::Other => Contribution::Other,
                         _ => Contribution::Missing,

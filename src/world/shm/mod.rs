@@ -1,11 +1,11 @@
 //! Shared memory as a backend: for ranks that are all on one host.
 
+mod alltoall;
 mod flat_buffer;
 mod grouped;
-mod pairs;
-mod queue;
 mod regular;
 mod started;
+mod started_calls;
 mod vectors;
 
 use hopbine_meet::Exchange;
@@ -16,14 +16,14 @@ use super::backend::{Backend, Layout, Opened};
 use super::cores::available_cores;
 use super::domains::{self, Domains};
 use super::info::DeviceInfo;
-use super::launcher::meeting;
-use crate::comm::state::small::{SmallCollectives, SmallPlaces};
+use super::launcher::meeting_error;
+use crate::comm::state::small::{SmallCollectives, SmallCollectivesPool};
 use crate::endpoint::{Endpoint, lost};
 use hopbine_meet::host;
 
 use crate::endpoint::shm::{ShmConfig, connect};
 use crate::error::{Error, WireError};
-use flat_buffer::{Places, SharedFlatBuffer};
+use flat_buffer::{FlatBufferPool, SharedFlatBuffer};
 use hopbine_meet::variables::{SHM_GROUP, SHM_READ, from_environment};
 
 /// See the module documentation.
@@ -71,7 +71,8 @@ impl Shm {
 /// [`Error::Meeting`].
 pub(super) fn is_one_host(exchange: &mut dyn Exchange) -> Result<bool, Error> {
     let rank = exchange.rank() as u32;
-    let all = exchange.allgather(&host().to_le_bytes()).map_err(|error| meeting(rank, &error))?;
+    let all =
+        exchange.allgather(&host().to_le_bytes()).map_err(|error| meeting_error(rank, &error))?;
     Ok(all.iter().all(|other| *other == all[0]))
 }
 
@@ -99,12 +100,13 @@ impl Backend for Shm {
             None => flat,
         };
         let endpoints = opened.endpoints.into_iter();
-        let places = opened.flats.map(|flats| Places::new(flats, n_ranks));
+        let small_pool = opened.flats.map(|flats| FlatBufferPool::new(flats, n_ranks));
         Ok(Opened {
             endpoints: endpoints.map(|endpoint| Box::new(endpoint) as Box<dyn Endpoint>).collect(),
             small: SharedFlatBuffer::of_world(flat)
                 .map(|flat| Box::new(flat) as Box<dyn SmallCollectives>),
-            places: places.map(|places| Box::new(places) as Box<dyn SmallPlaces>),
+            small_pool: small_pool
+                .map(|small_pool| Box::new(small_pool) as Box<dyn SmallCollectivesPool>),
             cache: None,
             reading: opened.reading,
         })

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hopbine_torus::Collective;
 
-use super::flat_buffer::{Flat, MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
+use super::flat_buffer::{Flat, MOST_READ, MOST_SHARED, ReadPart, SharedFlatBuffer, slice};
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
 use crate::endpoint::shm::{Entered, FlatBuffer, GROUP_BYTES};
@@ -21,7 +21,7 @@ pub(super) struct Task {
     /// The ranks whose contributions this one may read.
     from: Range<usize>,
     /// Whether this rank contributes.
-    pub(super) gives: bool,
+    pub(super) contributes: bool,
     /// Bytes of a contribution.
     len: usize,
     /// Offset in each contribution of the bytes that this rank reads.
@@ -38,7 +38,7 @@ pub(super) struct Task {
 impl SharedFlatBuffer {
     /// The longest contribution of a collective in bytes.
     #[inline]
-    fn most_given(&self, collective: Collective) -> u64 {
+    fn longest_contribution(&self, collective: Collective) -> u64 {
         match collective {
             Collective::Allreduce | Collective::Reduce if self.read_in_groups > 0 => {
                 GROUP_BYTES as u64
@@ -79,11 +79,13 @@ impl SharedFlatBuffer {
         // Both are in proportion to the bytes.
         let (given, read) = self.volume(call.collective, 1);
         // On the path of every call: a division would take a tenth of the time of a short one.
-        let most_given = self.most_given(call.collective);
-        if bytes.saturating_mul(given) <= most_given && bytes.saturating_mul(read) <= MOST_READ {
+        let longest_contribution = self.longest_contribution(call.collective);
+        if bytes.saturating_mul(given) <= longest_contribution
+            && bytes.saturating_mul(read) <= MOST_READ
+        {
             return Ok(());
         }
-        let most = (most_given / given.max(1)).min(MOST_READ / read.max(1));
+        let most = (longest_contribution / given.max(1)).min(MOST_READ / read.max(1));
         Err(Refusal::Count { most: most / size, count: call.count })
     }
 
@@ -95,7 +97,7 @@ impl SharedFlatBuffer {
         let (is_root, is_last) = (me == root, me + 1 == self.n_ranks as usize);
         let everybody = Task {
             from: 0..self.n_ranks as usize,
-            gives: true,
+            contributes: true,
             len: block,
             offset: 0,
             part: Some(block),
@@ -106,32 +108,35 @@ impl SharedFlatBuffer {
             Collective::Barrier => Task { len: 0, part: Some(0), ..everybody },
             Collective::Allreduce => Task { folds: true, ..everybody },
             // Only the last rank itself reads its contribution, and only in place.
-            Collective::Scan => {
-                Task { from: 0..me + 1, gives: !is_last || call.in_place, folds: true, ..everybody }
-            }
+            Collective::Scan => Task {
+                from: 0..me + 1,
+                contributes: !is_last || call.in_place,
+                folds: true,
+                ..everybody
+            },
             Collective::Exscan => Task {
                 from: 0..me,
-                gives: !is_last,
+                contributes: !is_last,
                 part: (me > 0).then_some(block),
                 folds: true,
                 ..everybody
             },
-            // A contribution has several blocks: see `give_pairs`.
+            // A contribution has several blocks: see `contribute_alltoall`.
             Collective::Alltoall => Task { len: 0, ..everybody },
             Collective::Reduce => Task { folds: true, part: is_root.then_some(block), ..everybody },
             Collective::Allgather => everybody,
             Collective::Gather => {
-                Task { gives: !is_root, part: is_root.then_some(block), ..everybody }
+                Task { contributes: !is_root, part: is_root.then_some(block), ..everybody }
             }
             Collective::Bcast => Task {
                 from: root..root + 1,
-                gives: is_root,
+                contributes: is_root,
                 part: (!is_root).then_some(block),
                 ..everybody
             },
             Collective::Scatter => Task {
                 from: root..root + 1,
-                gives: is_root,
+                contributes: is_root,
                 len: all,
                 offset: me * block,
                 part: (!is_root || !call.in_place).then_some(block),
@@ -162,13 +167,13 @@ impl SharedFlatBuffer {
         let task = self.task(call, caller);
         let flat = &mut *lock(&self.flat);
         // SAFETY: the caller's promise.
-        let entered = unsafe { self.enter_and_give(flat, (call, caller), &task, waiter)? };
+        let entered = unsafe { self.enter_and_contribute(flat, (call, caller), &task, waiter)? };
         // Made while the contributions of other ranks arrive.
         let reducer = task.reducer(call)?;
         let given = flat.buffer.own(entered, task.len);
-        let find = |found| self.awaited(flat, entered, found, caller, waiter);
+        let find = |found| self.await_contribution(flat, entered, found, caller, waiter);
         // SAFETY: the caller's promise.
-        unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) }
+        unsafe { self.read_result((call, caller), (&task, reducer.as_ref()), given, find) }
     }
 
     /// Enters a blocking call, and contributes to it if its task says so.
@@ -176,7 +181,7 @@ impl SharedFlatBuffer {
     /// # Safety
     /// The call's input must be valid.
     #[inline(always)]
-    pub(super) unsafe fn enter_and_give(
+    pub(super) unsafe fn enter_and_contribute(
         &self,
         flat: &mut Flat,
         (call, caller): (&Call, Caller),
@@ -184,10 +189,10 @@ impl SharedFlatBuffer {
         waiter: &mut dyn Waiter,
     ) -> Result<Entered, Error> {
         let entered = self.enter(flat, call, block_bytes(call), waiter)?;
-        if task.gives {
-            self.has_place(flat, entered, waiter)?;
+        if task.contributes {
+            self.wait_for_room(flat, entered, waiter)?;
             // SAFETY: the caller's promise, and the place is free.
-            unsafe { self.give(&mut flat.buffer, entered, (call, caller), task) };
+            unsafe { self.contribute(&mut flat.buffer, entered, (call, caller), task) };
         }
         Ok(entered)
     }
@@ -197,7 +202,7 @@ impl SharedFlatBuffer {
     /// # Safety
     /// The call's input must be valid, and the place be free.
     #[inline(always)]
-    pub(super) unsafe fn give(
+    pub(super) unsafe fn contribute(
         &self,
         flat: &mut FlatBuffer,
         entered: Entered,
@@ -206,7 +211,7 @@ impl SharedFlatBuffer {
     ) {
         if call.collective == Collective::Alltoall {
             // SAFETY: the caller's promise.
-            return unsafe { self.give_pairs(flat, entered, call) };
+            return unsafe { self.contribute_alltoall(flat, entered, call) };
         }
         // SAFETY: the caller's promise; a call without elements may have no buffer.
         let given = unsafe { slice(input(call, caller, task.len), task.len) };
@@ -224,7 +229,7 @@ impl SharedFlatBuffer {
     /// # Safety
     /// The call's buffers must be valid, and nobody else may use the output or change the input.
     #[inline(always)]
-    pub(super) unsafe fn take(
+    pub(super) unsafe fn read_result(
         &self,
         (call, caller): (&Call, Caller),
         (task, reducer): (&Task, Option<&Reducer>),
@@ -233,7 +238,7 @@ impl SharedFlatBuffer {
     ) -> Result<(), Error> {
         if call.collective == Collective::Alltoall {
             // SAFETY: the caller's promise.
-            return unsafe { self.take_pairs(call, caller.rank as usize, find) };
+            return unsafe { self.read_alltoall(call, caller.rank as usize, find) };
         }
         let &Task { ref from, len, offset, part, folds, .. } = task;
         let Some(part) = part else { return Ok(()) };
@@ -251,7 +256,7 @@ impl SharedFlatBuffer {
         }
         let of = |rank| {
             let read = if is_copied && rank == me { 0 } else { part };
-            Read { len, part: offset..offset + read, place: (rank - start) * part }
+            ReadPart { len, part: offset..offset + read, place: (rank - start) * part }
         };
         let own = if call.in_place { given } else { input };
         let output = (call.recv, reducer);

@@ -32,12 +32,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, TryLockError};
 
 use super::flat_buffer::{Flat, MOST_RANKS, MOST_READ, SharedFlatBuffer};
-use super::queue::{StartedCall, StartedCalls};
 use super::regular::block_bytes;
+use super::started_calls::{StartedCall, StartedCalls};
 use crate::Rank;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
-use crate::comm::state::small::{Look, Requests, Start, Waiter};
+use crate::comm::state::small::{CallStatus, Requests, StartStatus, Waiter};
 use crate::endpoint::shm::{Contribution, Entered, FlatBuffer};
 use crate::engine::Advanced;
 use crate::error::Error;
@@ -50,9 +50,9 @@ impl SharedFlatBuffer {
     /// The rank that is waited for.
     #[cold]
     pub(super) fn is_free_behind(&self, flat: &mut Flat, call: Entered) -> Result<(), usize> {
-        self.move_on(flat);
+        self.advance_calls(flat);
         let Flat { buffer, started } = flat;
-        if started.n_given < started.calls.len() {
+        if started.n_contributed < started.calls.len() {
             return Err(started.awaited);
         }
         let me = buffer.me();
@@ -60,10 +60,10 @@ impl SharedFlatBuffer {
     }
 
     /// Advances the started calls as far as possible.
-    pub(super) fn move_on(&self, flat: &mut Flat) {
-        while self.give_next(flat) | self.end_next(flat) {
+    pub(super) fn advance_calls(&self, flat: &mut Flat) {
+        while self.contribute_next(flat) | self.complete_next(flat) {
             // Relaxed: only a hint that there is something to look at.
-            self.seen.has_moved.store(true, Ordering::Relaxed);
+            self.status.has_moved.store(true, Ordering::Relaxed);
         }
     }
 
@@ -73,24 +73,24 @@ impl SharedFlatBuffer {
 
     /// Contributes to the first started call that has not contributed, if its place is free.
     #[inline]
-    fn give_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
-        let Some(next) = started.calls.get(started.n_given) else { return false };
-        if let Err(rank) = self.give_started(buffer, next) {
+    fn contribute_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
+        let Some(next) = started.calls.get(started.n_contributed) else { return false };
+        if let Err(rank) = self.contribute_started(buffer, next) {
             started.awaited = rank;
             return false;
         }
-        started.n_given += 1;
+        started.n_contributed += 1;
         true
     }
 
     /// Ends the first started call, if it has contributed and all contributions that it reads have arrived.
     #[inline]
-    fn end_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
-        if started.n_given == 0 {
+    fn complete_next(&self, Flat { buffer, started }: &mut Flat) -> bool {
+        if started.n_contributed == 0 {
             return false;
         }
         let Some(first) = started.calls.front_mut() else { return false };
-        let outcome = match self.end_started(buffer, first) {
+        let outcome = match self.complete_started(buffer, first) {
             Ok(outcome) => outcome,
             Err(rank) => {
                 started.awaited = rank;
@@ -99,20 +99,20 @@ impl SharedFlatBuffer {
         };
         let number = first.entered.number();
         started.calls.pop_front();
-        started.n_given -= 1;
+        started.n_contributed -= 1;
         let next = started.calls.front().map(|next| next.entered);
         buffer.has_read(next);
         if next.is_none() {
             // Relaxed: a thread that does not see it yet finds nothing to do.
-            self.seen.are_under_way.store(false, Ordering::Relaxed);
+            self.status.are_under_way.store(false, Ordering::Relaxed);
         }
         if let Err(error) = outcome {
             started.failures.push((number, error));
             // Relaxed: ordered by the next store.
-            self.seen.has_failures.store(true, Ordering::Relaxed);
+            self.status.has_failures.store(true, Ordering::Relaxed);
         }
         // Release: pairs with the Acquire in `has_ended`: the output has been written.
-        self.seen.ended.store(number + 1, Ordering::Release);
+        self.status.ended.store(number + 1, Ordering::Release);
         true
     }
 
@@ -121,14 +121,18 @@ impl SharedFlatBuffer {
     /// # Errors
     /// The rank that may still read what the place held before.
     #[inline]
-    fn give_started(&self, buffer: &mut FlatBuffer, started: &StartedCall) -> Result<(), usize> {
+    fn contribute_started(
+        &self,
+        buffer: &mut FlatBuffer,
+        started: &StartedCall,
+    ) -> Result<(), usize> {
         let &StartedCall { ref call, entered, .. } = started;
         let caller = self.caller(buffer);
         let task = self.task(call, caller);
-        if task.gives {
+        if task.contributes {
             buffer.is_free(entered)?;
             // SAFETY: the call is under way, so that its input is there, and the place is free.
-            unsafe { self.give(buffer, entered, (call, caller), &task) };
+            unsafe { self.contribute(buffer, entered, (call, caller), &task) };
         }
         Ok(())
     }
@@ -138,7 +142,7 @@ impl SharedFlatBuffer {
     /// # Errors
     /// The first rank that has not contributed.
     #[inline]
-    fn end_started(
+    fn complete_started(
         &self,
         buffer: &mut FlatBuffer,
         started: &mut StartedCall,
@@ -152,7 +156,7 @@ impl SharedFlatBuffer {
             if rank != buffer.me() {
                 match buffer.of(entered, rank, len) {
                     Contribution::At(_) => {}
-                    Contribution::Other => return Ok(Err(self.elsewhere(rank, caller))),
+                    Contribution::Other => return Ok(Err(self.other_call(rank, caller))),
                     Contribution::Missing => return Err(rank),
                 }
             }
@@ -165,10 +169,10 @@ impl SharedFlatBuffer {
         let find = |(rank, len)| match buffer.of(entered, rank, len) {
             Contribution::At(ptr) => Ok(ptr),
             // A contribution stays, unless another process overwrites memory that is not its own.
-            _ => Err(self.elsewhere(rank, caller)),
+            _ => Err(self.other_call(rank, caller)),
         };
         // SAFETY: the call is under way, so that its buffers are valid, and nobody else uses them.
-        Ok(unsafe { self.take((call, caller), (&task, reducer.as_ref()), given, find) })
+        Ok(unsafe { self.read_result((call, caller), (&task, reducer.as_ref()), given, find) })
     }
 
     /// Gives up the calls that have not ended; their buffers are not touched any more.
@@ -178,24 +182,24 @@ impl SharedFlatBuffer {
         let Some(first) = started.calls.front() else { return };
         started.given_up.get_or_insert(first.entered.number());
         started.calls.clear();
-        started.n_given = 0;
+        started.n_contributed = 0;
         buffer.has_read(None);
-        self.seen.are_under_way.store(false, Ordering::Relaxed);
-        self.seen.has_failures.store(true, Ordering::Relaxed);
-        // Release: as in `end_next`.
-        self.seen.ended.store(buffer.call() + 1, Ordering::Release);
+        self.status.are_under_way.store(false, Ordering::Relaxed);
+        self.status.has_failures.store(true, Ordering::Relaxed);
+        // Release: as in `complete_next`.
+        self.status.ended.store(buffer.call() + 1, Ordering::Release);
     }
 
     /// The outcome of a call that has ended.
     #[cold]
-    fn outcome(&self, flat: &mut Flat, number: u64) -> Look {
+    fn outcome(&self, flat: &mut Flat, number: u64) -> CallStatus {
         let StartedCalls { failures, given_up, .. } = &mut flat.started;
         if let Some(at) = failures.iter().position(|(of, _)| *of == number) {
-            return Look::Failed(failures.swap_remove(at).1);
+            return CallStatus::Failed(failures.swap_remove(at).1);
         }
         match given_up {
-            Some(first) if number >= *first => Look::GivenUp,
-            _ => Look::Ended,
+            Some(first) if number >= *first => CallStatus::GivenUp,
+            _ => CallStatus::Ended,
         }
     }
 
@@ -219,42 +223,46 @@ impl Requests for SharedFlatBuffer {
     }
 
     #[inline]
-    unsafe fn start(&self, call: &Call<'static>, waiter: &mut dyn Waiter) -> Result<Start, Error> {
+    unsafe fn start(
+        &self,
+        call: &Call<'static>,
+        waiter: &mut dyn Waiter,
+    ) -> Result<StartStatus, Error> {
         let flat = &mut *lock(&self.flat);
         let entered = self.enter(flat, call, block_bytes(call), waiter)?;
         flat.buffer.read_later();
         flat.started.calls.push_back(StartedCall { call: *call, entered, next: 0 });
-        self.move_on(flat);
+        self.advance_calls(flat);
         let started = &flat.started;
-        if started.is_empty() && !self.seen.has_failures.load(Ordering::Relaxed) {
-            return Ok(Start::Ended);
+        if started.is_empty() && !self.status.has_failures.load(Ordering::Relaxed) {
+            return Ok(StartStatus::Ended);
         }
         // SeqCst: as in `advance`.
-        self.seen.are_under_way.store(!started.is_empty(), Ordering::SeqCst);
-        let hooks = !started.is_empty() && !self.seen.is_hooked.swap(true, Ordering::SeqCst);
-        Ok(Start::UnderWay { number: entered.number(), hooks })
+        self.status.are_under_way.store(!started.is_empty(), Ordering::SeqCst);
+        let needs_hook = !started.is_empty() && !self.status.is_hooked.swap(true, Ordering::SeqCst);
+        Ok(StartStatus::UnderWay { number: entered.number(), needs_hook })
     }
 
     #[inline]
     fn has_ended(&self, number: u64) -> bool {
-        // Acquire: pairs with the Release in `end_next`.
-        self.seen.ended.load(Ordering::Acquire) > number
+        // Acquire: pairs with the Release in `complete_next`.
+        self.status.ended.load(Ordering::Acquire) > number
     }
 
     #[inline]
-    fn look(&self, number: u64, patiently: bool, has_failed: bool) -> Look {
+    fn poll(&self, number: u64, spins: bool, has_failed: bool) -> CallStatus {
         // Relaxed: ordered by `has_ended`.
-        if self.has_ended(number) && !self.seen.has_failures.load(Ordering::Relaxed) {
-            return Look::Ended;
+        if self.has_ended(number) && !self.status.has_failures.load(Ordering::Relaxed) {
+            return CallStatus::Ended;
         }
-        let Some(mut flat) = self.try_lock() else { return Look::Waits(None) };
-        let looks = if patiently { self.looks } else { 0 };
-        for n_looks in 0.. {
-            self.move_on(&mut flat);
+        let Some(mut flat) = self.try_lock() else { return CallStatus::Waits(None) };
+        let spins = if spins { self.spins } else { 0 };
+        for n_polls in 0.. {
+            self.advance_calls(&mut flat);
             if self.has_ended(number) {
                 return self.outcome(&mut flat, number);
             }
-            if n_looks == looks {
+            if n_polls == spins {
                 break;
             }
             std::hint::spin_loop();
@@ -263,27 +271,27 @@ impl Requests for SharedFlatBuffer {
             self.give_up(&mut flat);
             return self.outcome(&mut flat, number);
         }
-        Look::Waits(Some(flat.started.awaited))
+        CallStatus::Waits(Some(flat.started.awaited))
     }
 
     fn advance(&self) -> Advanced {
-        if self.seen.are_under_way.load(Ordering::Relaxed)
+        if self.status.are_under_way.load(Ordering::Relaxed)
             && let Some(mut flat) = self.try_lock()
         {
-            self.move_on(&mut flat);
+            self.advance_calls(&mut flat);
         }
-        if self.seen.has_moved.load(Ordering::Relaxed) {
-            self.seen.has_moved.store(false, Ordering::Relaxed);
+        if self.status.has_moved.load(Ordering::Relaxed) {
+            self.status.has_moved.store(false, Ordering::Relaxed);
             return Advanced::Moved;
         }
-        if self.seen.are_under_way.load(Ordering::Relaxed) {
+        if self.status.are_under_way.load(Ordering::Relaxed) {
             return Advanced::Waits;
         }
         // SeqCst: a thread that starts a call stores `are_under_way` and then sees that the hook is gone, or its
         // store is seen here. Not under the lock, which a blocking call may hold.
-        self.seen.is_hooked.store(false, Ordering::SeqCst);
-        let is_hooked_again = self.seen.are_under_way.load(Ordering::SeqCst)
-            && !self.seen.is_hooked.swap(true, Ordering::SeqCst);
+        self.status.is_hooked.store(false, Ordering::SeqCst);
+        let is_hooked_again = self.status.are_under_way.load(Ordering::SeqCst)
+            && !self.status.is_hooked.swap(true, Ordering::SeqCst);
         if is_hooked_again { Advanced::Waits } else { Advanced::Idle }
     }
 }

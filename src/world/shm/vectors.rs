@@ -6,8 +6,8 @@ use std::hash::Hasher;
 use hopbine_torus::Collective;
 use rustc_hash::FxHasher;
 
-use super::flat_buffer::{MOST_READ, MOST_SHARED, Read, SharedFlatBuffer, slice};
-use super::pairs::places;
+use super::alltoall::block_ranges;
+use super::flat_buffer::{MOST_READ, MOST_SHARED, ReadPart, SharedFlatBuffer, slice};
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
 use crate::comm::state::small::{Refusal, Waiter};
@@ -64,37 +64,37 @@ impl SharedFlatBuffer {
         let mut hasher = FxHasher::default();
         blocks.counts.iter().for_each(|&count| hasher.write_usize(bytes(count)));
         let entered = self.enter(flat, call, hasher.finish(), waiter)?;
-        self.has_place(flat, entered, waiter)?;
+        self.wait_for_room(flat, entered, waiter)?;
         let ranks = 0..flat.buffer.n_ranks();
         if reducer.is_some() {
             let input = if call.in_place { call.recv.cast_const() } else { call.send };
-            let pieces = places(&blocks).map(|(start, count)| {
+            let pieces = block_ranges(&blocks).map(|(start, count)| {
                 // SAFETY: the caller's promise: the input has all blocks.
                 unsafe { slice(input.wrapping_add(bytes(start)), bytes(count)) }
             });
             flat.buffer.contribute_pieces(entered, bytes(all), pieces);
             let (len, offset) = (bytes(all), bytes(before));
-            let of = |_| Read { len, part: offset..offset + own, place: 0 };
+            let of = |_| ReadPart { len, part: offset..offset + own, place: 0 };
             let given = flat.buffer.own(entered, len);
-            let find = |found| self.awaited(flat, entered, found, caller, waiter);
+            let find = |found| self.await_contribution(flat, entered, found, caller, waiter);
             // SAFETY: the own block lies within every contribution, and the output has room for it.
             let done =
                 unsafe { self.read((me, ranks), of, given, (call.recv, reducer.as_ref()), find) };
             return done;
         }
-        let start = places(&blocks).nth(me).map_or(0, |(start, _)| bytes(start));
+        let start = block_ranges(&blocks).nth(me).map_or(0, |(start, _)| bytes(start));
         let input =
             if call.in_place { call.recv.wrapping_add(start).cast_const() } else { call.send };
         // SAFETY: the caller's promise: the own block is there.
         flat.buffer.contribute(entered, unsafe { slice(input, own) });
-        let mut places = places(&blocks);
-        let find = |found| self.awaited(flat, entered, found, caller, waiter);
+        let mut block_ranges = block_ranges(&blocks);
+        let find = |found| self.await_contribution(flat, entered, found, caller, waiter);
         let of = |rank| {
-            let (start, count) = places.next().unwrap_or((0, 0));
+            let (start, count) = block_ranges.next().unwrap_or((0, 0));
             let (len, place) = (bytes(count), bytes(start));
             // In place the own block is already in its place.
             let part = if rank == me && call.in_place { 0 } else { len };
-            Read { len, part: 0..part, place }
+            ReadPart { len, part: 0..part, place }
         };
         // SAFETY: every rank contributes its block, and the output has room for it, apart from an input that is
         // not in place, by the caller's promise.

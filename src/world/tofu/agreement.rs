@@ -50,7 +50,7 @@ impl History {
 /// not, every rank gets another result, except once in 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Check {
-    given: [u64; MOST],
+    contribution: [u64; MOST],
     expected: [u64; MOST],
     len: usize,
 }
@@ -59,7 +59,7 @@ impl Check {
     /// The check of a reduction by `op` that leaves `room` words; empty if these are too few.
     pub(super) fn of(history: History, op: ReduceOp, n_ranks: u32, room: usize) -> Check {
         let hash = history.hash;
-        let (given, len) = match op {
+        let (contribution, len) = match op {
             // Each bit and its complement: if ranks differ, one of the two changes.
             ReduceOp::And | ReduceOp::Or => ([hash << 32 | (!hash & 0xffff_ffff), 0, 0, 0], 1),
             // The maximum of the hashes and that of their complements, which is their minimum.
@@ -69,16 +69,16 @@ impl Check {
             // Two ranks with the same other hash would not be detected.
             ReduceOp::Xor => ([0; MOST], 0),
         };
-        let mut expected = given;
+        let mut expected = contribution;
         if op == ReduceOp::Sum {
             expected[0] = hash.wrapping_mul(n_ranks.into());
         }
-        Check { given, expected, len: if len <= room { len } else { 0 } }
+        Check { contribution, expected, len: if len <= room { len } else { 0 } }
     }
 
     /// The words that go before the data.
-    pub(super) fn given(&self) -> &[u64] {
-        &self.given[..self.len]
+    pub(super) fn contribution(&self) -> &[u64] {
+        &self.contribution[..self.len]
     }
 
     /// Whether the result of these words shows that all ranks agree.
@@ -89,9 +89,9 @@ impl Check {
 
 /// The check of a sum of doubles: the double that is given to the gates, and its sum over `n_ranks`, at most 2^21,
 /// which is exact.
-pub(super) fn in_doubles(history: History, n_ranks: u32) -> (f64, f64) {
-    let given = (history.hash >> 32) as f64;
-    (given, given * f64::from(n_ranks))
+pub(super) fn check_doubles(history: History, n_ranks: u32) -> (f64, f64) {
+    let contribution = (history.hash >> 32) as f64;
+    (contribution, contribution * f64::from(n_ranks))
 }
 
 #[cfg(test)]
@@ -142,12 +142,12 @@ mod tests {
                 for n_others in [0, 1, n / 2, n - 1] {
                     let of = |rank| if rank < n_others { other } else { base };
                     let checks: Vec<_> = (0..n).map(|rank| Check::of(of(rank), op, n, 6)).collect();
-                    let given: Vec<_> = checks.iter().map(Check::given).collect();
-                    let back = combined(op, &given);
+                    let contribution: Vec<_> = checks.iter().map(Check::contribution).collect();
+                    let back = combined(op, &contribution);
                     let seen = checks.iter().filter(|check| !check.agrees(&back)).count();
                     assert_eq!(seen, if n_others == 0 { 0 } else { n as usize }, "{op:?}, {n}");
-                    let doubles: Vec<_> = (0..n).map(|rank| in_doubles(of(rank), n)).collect();
-                    let sum: f64 = doubles.iter().map(|(given, _)| given).sum();
+                    let doubles: Vec<_> = (0..n).map(|rank| check_doubles(of(rank), n)).collect();
+                    let sum: f64 = doubles.iter().map(|(contribution, _)| contribution).sum();
                     assert!(doubles.iter().all(|&(_, whole)| (whole == sum) == (n_others == 0)));
                 }
             }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_check_takes_the_room_that_is_left() {
-        let words = |op, room| Check::of(History::default(), op, 2, room).given().len();
+        let words = |op, room| Check::of(History::default(), op, 2, room).contribution().len();
         assert_eq!(OPS.map(|op| words(op, 4)), [1, 1, 2, 4, 1]);
         assert_eq!(OPS.map(|op| words(op, 1)), [1, 1, 0, 0, 1]);
         assert_eq!(words(ReduceOp::Xor, 5), 0);

@@ -13,9 +13,9 @@ use utofu::{Api, BarrierCaps, Tni};
 
 use super::agreement::History;
 use super::gates::Gates;
-use super::topology::{Arrangement, Wires};
+use super::topology::{Arrangement, GateConnections};
 use crate::comm::state::members::Members;
-use crate::comm::state::small::{Allgather, SmallCollectives, SmallPlaces};
+use crate::comm::state::small::{Allgather, SmallCollectives, SmallCollectivesPool};
 use crate::error::{Error, WireError};
 use crate::world::backend::Layout;
 
@@ -30,18 +30,22 @@ struct Chain {
     set: GateSet,
     caps: BarrierCaps,
     tni: Tni,
-    wires: Vec<Wires>,
+    connections: Vec<GateConnections>,
 }
 
 impl Chain {
     /// Takes gates on the first of `tnis` that has enough.
-    fn take(api: Api, tnis: impl Iterator<Item = Tni>, wires: Vec<Wires>) -> Result<Self, String> {
+    fn take(
+        api: Api,
+        tnis: impl Iterator<Item = Tni>,
+        connections: Vec<GateConnections>,
+    ) -> Result<Self, String> {
         let mut reason = "no TNI has barrier gates".to_owned();
         for tni in tnis {
             let caps = api.barrier_caps(tni).map_err(|error| error.to_string())?;
-            match GateSet::alloc(api, tni, wires.len()) {
-                Ok(set) => return Ok(Chain { set, caps, tni, wires }),
-                Err(error) => reason = format!("{} gates on TNI {tni}: {error}", wires.len()),
+            match GateSet::alloc(api, tni, connections.len()) {
+                Ok(set) => return Ok(Chain { set, caps, tni, connections }),
+                Err(error) => reason = format!("{} gates on TNI {tni}: {error}", connections.len()),
             }
         }
         Err(reason)
@@ -55,18 +59,18 @@ impl Chain {
     fn connect(&mut self, name_of: impl Fn(Vertex, usize) -> u64) -> Result<(), String> {
         let own = self.set.ids();
         let id_of = |(node, gate)| GateId(name_of(node, gate));
-        let link = |wires: &Wires| GateLink {
-            from_local: wires.from_local.map(|gate| own[gate]),
-            from_remote: wires.from_remote.map(id_of),
-            to_local: wires.to_local.map(|gate| own[gate]),
-            to_remote: wires.to_remote.map(id_of),
+        let link = |connections: &GateConnections| GateLink {
+            from_local: connections.from_local.map(|gate| own[gate]),
+            from_remote: connections.from_remote.map(id_of),
+            to_local: connections.to_local.map(|gate| own[gate]),
+            to_remote: connections.to_remote.map(id_of),
             path: None,
         };
-        let links: Vec<GateLink> = self.wires.iter().map(link).collect();
+        let links: Vec<GateLink> = self.connections.iter().map(link).collect();
         self.set.connect(&links).map_err(|error| error.to_string())
     }
 
-    fn gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
+    fn into_gates(self, arrangement: Arrangement, n_ranks: u32, next: Option<usize>) -> Gates {
         let Chain { set, caps, tni, .. } = self;
         Gates {
             chain: Mutex::new((set, History::default())),
@@ -80,7 +84,8 @@ impl Chain {
 }
 
 /// The gates of the world, or why there are none, and those for further communicators.
-pub(super) type Small = (Result<Box<dyn SmallCollectives>, String>, Option<Box<dyn SmallPlaces>>);
+pub(super) type OpenedGates =
+    (Result<Box<dyn SmallCollectives>, String>, Option<Box<dyn SmallCollectivesPool>>);
 
 /// Opens the gates of the world; collective over `exchange`.
 ///
@@ -90,10 +95,10 @@ pub(super) fn open(
     api: Api,
     exchange: &mut dyn Exchange,
     layout: &Layout<'_>,
-) -> Result<Small, WireError> {
+) -> Result<OpenedGates, WireError> {
     let small = of_world(api, exchange, layout)?;
-    let chains = small.is_ok().then_some(Chains { api, place: layout.place });
-    Ok((small.map(|gates| Box::new(gates) as _), chains.map(|chains| Box::new(chains) as _)))
+    let pool = small.is_ok().then_some(GatePool { api, place: layout.place });
+    Ok((small.map(|gates| Box::new(gates) as _), pool.map(|pool| Box::new(pool) as _)))
 }
 
 /// The gates of the world on this rank; collective over `exchange`. The ranks of a node use different TNIs. If some
@@ -108,12 +113,13 @@ fn of_world(
 ) -> Result<Result<Gates, String>, WireError> {
     let Layout { shape, map, place, .. } = *layout;
     let arrangement = Arrangement::of(shape);
-    let wires = wires(arrangement, (shape, map), exchange.rank() as u32);
+    let connections = connections(arrangement, (shape, map), exchange.rank() as u32);
     let tnis = api.barrier_tnis().map_err(|error| error.to_string());
-    let mut mine = tnis.and_then(|tnis| Chain::take(api, from(&tnis, place).take(1), wires));
-    let told = mine.as_ref().map(|chain| chain.names().flat_map(u64::to_le_bytes).collect());
-    let told: Result<Vec<u8>, _> = told.map_err(|reason: &String| reason.clone());
-    let all = match exchange.agree(told.as_deref().map_err(Clone::clone)).map_err(lost)? {
+    let mut mine =
+        tnis.and_then(|tnis| Chain::take(api, tnis_from(&tnis, place).take(1), connections));
+    let own_names = mine.as_ref().map(|chain| chain.names().flat_map(u64::to_le_bytes).collect());
+    let own_names: Result<Vec<u8>, _> = own_names.map_err(|reason: &String| reason.clone());
+    let all = match exchange.agree(own_names.as_deref().map_err(Clone::clone)).map_err(lost)? {
         Ok(all) => all,
         Err(refusal) => return Ok(Err(refusal.to_string())),
     };
@@ -128,17 +134,17 @@ fn of_world(
     if let Err(refusal) = exchange.agree(connected.map(|()| [].as_slice())).map_err(lost)? {
         return Ok(Err(refusal.to_string()));
     }
-    Ok(mine.map(|chain| chain.gates(arrangement, shape.n_ranks(), None)))
+    Ok(mine.map(|chain| chain.into_gates(arrangement, shape.n_ranks(), None)))
 }
 
 /// The gates that are left for further communicators.
-struct Chains {
+struct GatePool {
     api: Api,
     /// This rank's number among those of its node.
     place: usize,
 }
 
-impl SmallPlaces for Chains {
+impl SmallCollectivesPool for GatePool {
     fn take(&self) -> Option<u32> {
         // Each rank has its own gates: `open`, on all ranks, finds out whether there are enough.
         Some(0)
@@ -162,15 +168,16 @@ impl SmallPlaces for Chains {
         if n_ranks * most > MOST_NAMES {
             return Ok(Err(format!("{n_ranks} ranks are too many for gates")));
         }
-        let wires = wires(arrangement, (shape, map), caller.rank);
+        let connections = connections(arrangement, (shape, map), caller.rank);
         let tnis = self.api.barrier_tnis().map_err(|error| error.to_string());
-        let mut mine = tnis.and_then(|tnis| Chain::take(self.api, from(&tnis, self.place), wires));
+        let mut mine =
+            tnis.and_then(|tnis| Chain::take(self.api, tnis_from(&tnis, self.place), connections));
         let mut names = vec![NONE; most];
         let given = mine.iter().flat_map(Chain::names);
         names.iter_mut().zip(given).for_each(|(name, given)| *name = given);
         let all = allgather(&names)?;
         let without =
-            |told: &[u64], width| told.iter().step_by(width).position(|&told| told == NONE);
+            |words: &[u64], width| words.iter().step_by(width).position(|&words| words == NONE);
         if let Some(rank) = without(&all, most) {
             let own = in_brackets(mine.err());
             return Ok(Err(format!("rank {rank} of this communicator has no free gates{own}")));
@@ -186,7 +193,8 @@ impl SmallPlaces for Chains {
             return Ok(Err(format!("rank {rank} could not connect its gates{own}")));
         }
         let next = (caller.rank as usize + 1) % n_ranks;
-        Ok(mine.map(|chain| Box::new(chain.gates(arrangement, caller.n_ranks, Some(next))) as _))
+        Ok(mine
+            .map(|chain| Box::new(chain.into_gates(arrangement, caller.n_ranks, Some(next))) as _))
     }
 }
 
@@ -196,12 +204,16 @@ fn in_brackets(reason: Option<String>) -> String {
 }
 
 /// All TNIs, from this rank's own on.
-fn from(tnis: &[Tni], place: usize) -> impl Iterator<Item = Tni> {
+fn tnis_from(tnis: &[Tni], place: usize) -> impl Iterator<Item = Tni> {
     tnis.iter().copied().cycle().skip(place % tnis.len().max(1)).take(tnis.len())
 }
 
-fn wires(arrangement: Arrangement, (shape, map): (&Shape, &RankMap), rank: u32) -> Vec<Wires> {
-    arrangement.wires(shape, map.vertex_of(shape, hopbine_torus::Rank(rank)))
+fn connections(
+    arrangement: Arrangement,
+    (shape, map): (&Shape, &RankMap),
+    rank: u32,
+) -> Vec<GateConnections> {
+    arrangement.connections(shape, map.vertex_of(shape, hopbine_torus::Rank(rank)))
 }
 
 fn lost(error: BootstrapError) -> WireError {

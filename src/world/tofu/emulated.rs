@@ -11,7 +11,7 @@ use utofu_emu::{Entered, Job, JobError};
 
 use super::Tofu;
 #[cfg(feature = "sim")]
-use super::chains::{self, Small};
+use super::chains::{self, OpenedGates};
 use crate::error::{Error, WireError};
 use crate::memory::CacheConfig;
 use crate::world::EmulationConfig;
@@ -91,6 +91,6 @@ pub(in crate::world) fn of_environment(cache: CacheConfig) -> Result<Tofu, Strin
 pub(in crate::world) fn gates_under(
     exchange: &mut dyn Exchange,
     layout: &Layout<'_>,
-) -> Result<Small, WireError> {
+) -> Result<OpenedGates, WireError> {
     chains::open(Api::emulated(), exchange, layout)
 }

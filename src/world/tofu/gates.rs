@@ -12,7 +12,7 @@ use utofu::abi::{UTOFU_BARRIER_CAP_REDUCE_OP_BARRIER, UTOFU_BARRIER_CAP_REDUCE_O
 use utofu::handles::{GateError, GateSet, ReduceOp};
 use utofu::{BarrierCaps, Tni};
 
-use super::agreement::{Check, History, in_doubles};
+use super::agreement::{Check, History, check_doubles};
 use super::topology::Arrangement;
 use crate::comm::call::blocks::Form;
 use crate::comm::call::{Call, Caller};
@@ -115,7 +115,7 @@ impl SmallCollectives for Gates {
         // Gates that a panic has left busy report that themselves.
         let (set, history) = &mut *lock(&self.chain);
         waiter.may_start()?;
-        let mut under_way = CallAtGates { gates: self, set, call, caller, waiter };
+        let mut under_way = GateCall { gates: self, set, call, caller, waiter };
         // SAFETY: the caller's promise.
         let made = unsafe { under_way.perform(task, *history) };
         // After a mismatch all ranks begin a new history, since they may notice it at different calls.
@@ -125,7 +125,7 @@ impl SmallCollectives for Gates {
 }
 
 /// A call at the gates.
-struct CallAtGates<'a> {
+struct GateCall<'a> {
     gates: &'a Gates,
     set: &'a mut GateSet,
     call: &'a Call<'a>,
@@ -133,7 +133,7 @@ struct CallAtGates<'a> {
     waiter: &'a mut dyn Waiter,
 }
 
-impl CallAtGates<'_> {
+impl GateCall<'_> {
     /// Performs the call, and returns the history with it.
     ///
     /// # Safety
@@ -158,11 +158,11 @@ impl CallAtGates<'_> {
                 let room = gates.caps.max_uint64_reduction.min(MOST_WORDS) - n_words;
                 let with = history.after(call);
                 let check = Check::of(with, map.op(), gates.n_ranks, room);
-                let n_checked = check.given().len();
+                let n_checked = check.contribution().len();
                 let mut words = [0; MOST_WORDS];
                 let words = &mut words[..n_checked + n_words];
                 let (before, data) = words.split_at_mut(n_checked);
-                before.copy_from_slice(check.given());
+                before.copy_from_slice(check.contribution());
                 map.encode(input(), data);
                 self.reduce(map.op(), words)?;
                 let (before, data) = words.split_at(n_checked);
@@ -176,7 +176,7 @@ impl CallAtGates<'_> {
             Task::Doubles(sum) => {
                 let n_doubles = sum.n_doubles(call.count);
                 let with = history.after(call);
-                let (given, expected) = in_doubles(with, gates.n_ranks);
+                let (given, expected) = check_doubles(with, gates.n_ranks);
                 let has_room = n_doubles < gates.caps.max_double_reduction.min(MOST_DOUBLES);
                 let mut doubles = [given; MOST_DOUBLES];
                 let doubles = &mut doubles[..n_doubles + usize::from(has_room)];
@@ -207,7 +207,7 @@ impl CallAtGates<'_> {
     fn check(&mut self, history: History) -> Result<History, Error> {
         let check = Check::of(history, ReduceOp::Or, self.gates.n_ranks, 1);
         let mut word = [0];
-        word.copy_from_slice(check.given());
+        word.copy_from_slice(check.contribution());
         self.reduce(ReduceOp::Or, &mut word)?;
         if check.agrees(&word) { Ok(history.checked()) } else { Err(self.mismatch()) }
     }

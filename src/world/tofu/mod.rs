@@ -24,9 +24,9 @@ use hopbine_torus::choose::Wire;
 
 use super::backend::{Backend, Layout, Opened};
 use super::info::{Barrier, DeviceInfo, FreeQueues, Onesided};
-use super::near::beside;
+use super::node_memory::with_node_memory;
 use crate::comm::choice::tuning::Tuning;
-use crate::comm::state::small::CacheFigures;
+use crate::comm::state::small::CacheStatsFn;
 use crate::endpoint::Time;
 use crate::endpoint::utofu::{Registrar, connect};
 use crate::error::WireError;
@@ -86,13 +86,13 @@ impl Backend for Tofu {
             None => ((0..layout.n_ports).map(|_| Registrar::default()).collect(), None),
             Some(config) => {
                 let (registrars, view) = Registrar::with_cache(config, layout.n_ports);
-                (registrars, Some(Box::new(move || view.stats()) as CacheFigures))
+                (registrars, Some(Box::new(move || view.stats()) as CacheStatsFn))
             }
         };
         let ports = connect(self.api, exchange, layout.place, registrars, &Time::default())?;
-        let (endpoints, reading) = beside(layout, ports, exchange)?;
-        let (small, places) = chains::open(self.api, exchange, layout)?;
-        Ok(Opened { endpoints, small, places, cache, reading })
+        let (endpoints, reading) = with_node_memory(layout, ports, exchange)?;
+        let (small, small_pool) = chains::open(self.api, exchange, layout)?;
+        Ok(Opened { endpoints, small, small_pool, cache, reading })
     }
 
     fn describe(&self) -> DeviceInfo {

@@ -5,7 +5,7 @@ use hopbine_meet::Exchange;
 
 use super::Tofu;
 #[cfg(feature = "sim")]
-use super::chains::Small;
+use super::chains::OpenedGates;
 #[cfg(feature = "sim")]
 use crate::WireError;
 use crate::error::Error;
@@ -65,6 +65,6 @@ pub(in crate::world) fn of_environment(_: CacheConfig) -> Result<Tofu, String> {
 pub(in crate::world) fn gates_under(
     _: &mut dyn Exchange,
     _: &Layout<'_>,
-) -> Result<Small, WireError> {
+) -> Result<OpenedGates, WireError> {
     Ok((Err(WHY.to_owned()), None))
 }

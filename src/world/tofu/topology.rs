@@ -18,7 +18,7 @@ pub(super) type Gate = (Vertex, usize);
 
 /// The connections of one gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wires {
+pub(super) struct GateConnections {
     /// The gate of the same node that it waits for.
     pub(super) from_local: Option<usize>,
     /// The gate of another node that it waits for.
@@ -63,10 +63,14 @@ impl Arrangement {
     }
 
     /// The connections of a node's gates, in order.
-    pub(super) fn wires(self, shape: &Shape, node: Vertex) -> Vec<Wires> {
+    pub(super) fn connections(self, shape: &Shape, node: Vertex) -> Vec<GateConnections> {
         match self {
             _ if shape.n_ranks() == 1 => {
-                vec![Wires { from_local: Some(0), to_local: Some(0), ..Wires::default() }]
+                vec![GateConnections {
+                    from_local: Some(0),
+                    to_local: Some(0),
+                    ..GateConnections::default()
+                }]
             }
             Arrangement::Butterfly => butterfly(shape.n_ranks(), node),
             Arrangement::Tree => tree(shape, node),
@@ -74,18 +78,18 @@ impl Arrangement {
     }
 }
 
-fn butterfly(n_nodes: u32, node: Vertex) -> Vec<Wires> {
+fn butterfly(n_nodes: u32, node: Vertex) -> Vec<GateConnections> {
     let levels = n_nodes.trailing_zeros() as usize;
-    let wires = |level: usize| {
+    let connections = |level: usize| {
         let (before, next) = ((level + levels - 1) % levels, (level + 1) % levels);
-        Wires {
+        GateConnections {
             from_local: Some(before),
             from_remote: Some((Vertex(node.0 ^ 1 << before), before)),
             to_local: Some(next),
             to_remote: Some((Vertex(node.0 ^ 1 << level), next)),
         }
     };
-    (0..levels).map(wires).collect()
+    (0..levels).map(connections).collect()
 }
 
 /// The parent of a node; `None` for node 0.
@@ -114,7 +118,7 @@ fn children(shape: &Shape, node: Vertex) -> Vec<Vertex> {
     children
 }
 
-fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
+fn tree(shape: &Shape, node: Vertex) -> Vec<GateConnections> {
     let mine = children(shape, node);
     let k = mine.len();
     // The gates by which a node is connected with its parent, on the way up and on the way down.
@@ -136,13 +140,20 @@ fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
     let (takes, serves) = (above.map(|above| above.0), above.map(|above| above.1));
     if k == 0 {
         // A leaf first signals its parent, and ends when the parent signals it.
-        return vec![Wires { from_remote: serves, to_remote: takes, ..Wires::default() }];
+        return vec![GateConnections {
+            from_remote: serves,
+            to_remote: takes,
+            ..GateConnections::default()
+        }];
     }
     let is_root = above.is_none();
     let n_gates = if is_root { 2 * k } else { 2 * k + 1 };
     let last_down = if is_root && k == 1 { 1 } else { n_gates - 1 };
-    let mut wires =
-        vec![Wires { from_local: Some(last_down), to_local: Some(1), ..Wires::default() }];
+    let mut connections = vec![GateConnections {
+        from_local: Some(last_down),
+        to_local: Some(1),
+        ..GateConnections::default()
+    }];
     for gate in 1..n_gates {
         let turns = is_root && gate == k;
         let goes_up = gate <= k;
@@ -152,8 +163,8 @@ fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
             _ => mine[gate - k - 1],
         };
         let next = if gate == last_down { 0 } else { gate + 1 };
-        wires.push(if goes_up {
-            Wires {
+        connections.push(if goes_up {
+            GateConnections {
                 from_local: Some(gate - 1),
                 from_remote: Some((child, to_parent(child))),
                 to_local: (gate < k || turns).then_some(next),
@@ -165,7 +176,7 @@ fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
             }
         } else {
             let first = !is_root && gate == k + 1;
-            Wires {
+            GateConnections {
                 from_local: (!first).then_some(gate - 1),
                 from_remote: if first { serves } else { None },
                 to_local: Some(next),
@@ -173,7 +184,7 @@ fn tree(shape: &Shape, node: Vertex) -> Vec<Wires> {
             }
         });
     }
-    wires
+    connections
 }
 
 #[cfg(test)]
@@ -184,13 +195,13 @@ mod tests {
     /// result; panics if a node waits for ever.
     fn run(shape: &Shape, arrangement: Arrangement) -> Vec<u128> {
         let n = shape.n_ranks();
-        let all: Vec<Vec<Wires>> =
-            shape.vertices().map(|node| arrangement.wires(shape, node)).collect();
+        let all: Vec<Vec<GateConnections>> =
+            shape.vertices().map(|node| arrangement.connections(shape, node)).collect();
         // Pending signals: (to, from, value).
         let mut signals: Vec<(Gate, Gate, u128)> = Vec::new();
         let mut results = vec![None; n as usize];
         let send = |signals: &mut Vec<_>, from: Gate, value| {
-            let Wires { to_local, to_remote, .. } = all[from.0.index()][from.1];
+            let GateConnections { to_local, to_remote, .. } = all[from.0.index()][from.1];
             signals.extend(to_local.map(|gate| ((from.0, gate), from, value)));
             signals.extend(to_remote.map(|gate| (gate, from, value)));
         };
@@ -198,7 +209,7 @@ mod tests {
         let mut arrived: Vec<Vec<[Option<u128>; 2]>> =
             all.iter().map(|gates| vec![[None; 2]; gates.len()]).collect();
         while let Some((to, from, value)) = signals.pop() {
-            let Wires { from_local, from_remote, .. } = all[to.0.index()][to.1];
+            let GateConnections { from_local, from_remote, .. } = all[to.0.index()][to.1];
             let is_local = from.0 == to.0;
             if is_local {
                 assert_eq!(from_local, Some(from.1), "{to:?} is signalled by {from:?}");
@@ -230,13 +241,14 @@ mod tests {
             let shape: Shape = shape.parse().unwrap();
             let full = u128::MAX >> (128 - shape.n_ranks());
             assert_eq!(run(&shape, Arrangement::Tree), vec![full; shape.n_ranks() as usize]);
-            let n_gates = shape.vertices().map(|node| Arrangement::Tree.wires(&shape, node).len());
+            let n_gates =
+                shape.vertices().map(|node| Arrangement::Tree.connections(&shape, node).len());
             assert!(n_gates.max() <= Some(Arrangement::Tree.most_gates(&shape)), "{shape}");
         }
         for shape in ["1", "2", "4", "8x2", "4x4x4"] {
             let shape: Shape = shape.parse().unwrap();
             assert_eq!(Arrangement::of(&shape), Arrangement::Butterfly);
-            let n_gates = Arrangement::Butterfly.wires(&shape, Vertex(0)).len();
+            let n_gates = Arrangement::Butterfly.connections(&shape, Vertex(0)).len();
             assert_eq!(n_gates, Arrangement::Butterfly.most_gates(&shape));
             let full = u128::MAX >> (128 - shape.n_ranks());
             assert_eq!(run(&shape, Arrangement::Butterfly), vec![full; shape.n_ranks() as usize]);
@@ -255,7 +267,7 @@ mod tests {
             }
             assert_eq!(depth, shape.distance(Vertex(0), node));
             // notes.md: at most one start/end gate and 32 relay gates.
-            assert!(Arrangement::Tree.wires(&shape, node).len() <= 33);
+            assert!(Arrangement::Tree.connections(&shape, node).len() <= 33);
         }
     }
 }

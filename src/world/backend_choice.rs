@@ -29,7 +29,7 @@ pub(super) fn choose(
     match name {
         None | Some("auto") => {
             let reason = match Tofu::vendor(cache) {
-                Ok(device) => return Ok((registering(device, cache)?, Vec::new())),
+                Ok(device) => return Ok((checked_device(device, cache)?, Vec::new())),
                 Err(reason) => reason,
             };
             let mut tried = vec![("tofu".to_owned(), reason)];
@@ -42,16 +42,16 @@ pub(super) fn choose(
             Ok((Box::new(Shm::from_env()?), tried))
         }
         Some("tofu") => match Tofu::vendor(cache) {
-            Ok(device) => Ok((registering(device, cache)?, Vec::new())),
+            Ok(device) => Ok((checked_device(device, cache)?, Vec::new())),
             Err(reason) => Err(unusable("tofu", reason)),
         },
         Some("shm") => Ok((Box::new(Shm::from_env()?), Vec::new())),
         Some("emu") => {
             if let Some(session) = session {
-                same_ranks(session)?;
+                check_same_ranks(session)?;
             }
             let device = of_environment(cache).map_err(|reason| unusable("emu", reason))?;
-            Ok((registering(device, cache)?, Vec::new()))
+            Ok((checked_device(device, cache)?, Vec::new()))
         }
         Some("mpi") => match session {
             Some(session) => Ok((session.backend(), Vec::new())),
@@ -71,7 +71,7 @@ pub(super) fn choose(
 ///
 /// # Errors
 /// [`Error::Setting`] if memory would have to be trusted that the allocator may give back to the system.
-fn registering(device: Tofu, cache: CacheConfig) -> Result<Box<dyn Backend>, Error> {
+fn checked_device(device: Tofu, cache: CacheConfig) -> Result<Box<dyn Backend>, Error> {
     if cache.keep == KeepRule::Trust {
         let source = cache.keep.source();
         source
@@ -81,7 +81,7 @@ fn registering(device: Tofu, cache: CacheConfig) -> Result<Box<dyn Backend>, Err
 }
 
 /// Checks that MPI and the environment give this process the same rank: the emulated device uses the environment's.
-fn same_ranks(session: &Session) -> Result<(), Error> {
+fn check_same_ranks(session: &Session) -> Result<(), Error> {
     let (rank, size) = session.place();
     match Place::find(&from_environment) {
         Ok(place) if (place.rank, place.size) == (rank, size) => Ok(()),

@@ -8,7 +8,7 @@ use crate::endpoint::router::Router;
 use crate::endpoint::shm::{Reading, ShmConfig, connect};
 use crate::error::WireError;
 
-use super::backend::{Layout, Near};
+use super::backend::{Layout, NodeMemory};
 
 /// Combines the ports `far` with ports in the node's memory, if the layout asks for these. Also returns whether
 /// ranks of the node read each other's memory. Collective over `exchange`: all ranks have ports in memory, or none
@@ -16,12 +16,12 @@ use super::backend::{Layout, Near};
 ///
 /// # Errors
 /// [`WireError`]; the same on all ranks.
-pub(super) fn beside<F: Endpoint + 'static>(
+pub(super) fn with_node_memory<F: Endpoint + 'static>(
     layout: &Layout<'_>,
     far: Vec<F>,
     exchange: &mut dyn Exchange,
 ) -> Result<(Vec<Box<dyn Endpoint>>, Reading), WireError> {
-    let Some(Near { node, may_read }) = layout.near else {
+    let Some(NodeMemory { node, may_read }) = layout.node_memory else {
         let ports = far.into_iter().map(|far| Box::new(far) as Box<dyn Endpoint>);
         return Ok((ports.collect(), Reading::Unused));
     };

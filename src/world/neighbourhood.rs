@@ -1,23 +1,23 @@
-//! What a rank keeps of the cards of all ranks: where the nodes are, and which ranks are near.
+//! What a rank keeps of the start-up records of all ranks: where the nodes are, and which ranks are near.
 //!
-//! The cards of 158,976 ranks take most of the memory that start-up may use, so they are freed before the map is
-//! made and the device is opened.
+//! The start-up records of 158,976 ranks take most of the memory that start-up may use, so they are freed before the
+//! map is made and the device is opened.
 
 use hopbine_meet::Exchange;
 #[cfg(feature = "internals")]
 use hopbine_torus::geometry::RankMap;
 use hopbine_torus::geometry::Shape;
 
-use super::card::{Card, Cards, Common};
-use super::place::{Given, Placed, from_given, from_hosts, from_tofu};
+use super::placement::{Placement, TorusPlace, from_hosts, from_tofu, from_torus_places};
+use super::startup_record::{CommonSettings, StartupRecord, StartupRecords};
 #[cfg(feature = "internals")]
 use crate::comm::choice::tuning::Tuning;
 use crate::error::Error;
 
 /// How to distinguish nodes, and which sources may give their places.
-pub(super) struct Asked<'a> {
+pub(super) struct PlacementSources<'a> {
     /// The torus that Fujitsu MPI reports, with this rank's place in it, if the settings give no torus.
-    pub(super) logical: Option<&'a (Shape, Given)>,
+    pub(super) logical: Option<&'a (Shape, TorusPlace)>,
     /// The source of the torus otherwise.
     pub(super) source: Source,
     /// Ranks of a node by the settings, if no device reports which node a rank is on.
@@ -37,17 +37,17 @@ pub(super) enum Source {
 /// The number of ranks that share a property with this one, itself included, and the number of lower ranks among
 /// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct InCommon {
+pub(super) struct Sharing {
     pub(super) n: usize,
     pub(super) place: usize,
 }
 
 /// See the module documentation.
-pub(super) struct Around {
+pub(super) struct Neighbourhood {
     /// Ranks with the same coordinates.
-    pub(super) node: InCommon,
+    pub(super) node: Sharing,
     /// Ranks with the same cores.
-    pub(super) cores: InCommon,
+    pub(super) cores: Sharing,
     /// Ranks with the same coordinates and the same host.
     pub(super) ranks_per_node: u32,
     pub(super) n_hosts: u32,
@@ -58,60 +58,62 @@ pub(super) struct Around {
     /// Other ranks with the same node number and the same host.
     pub(super) neighbours: u32,
     /// Places of the ranks' nodes in the torus, if they are known.
-    pub(super) placed: Option<Placed>,
+    pub(super) placement: Option<Placement>,
     /// The host of each rank, if requested; else empty.
     pub(super) hosts: Vec<u64>,
 }
 
-impl Around {
-    /// Exchanges the cards; collective.
+impl Neighbourhood {
+    /// Exchanges the records; collective.
     ///
     /// # Errors
-    /// As [`Cards::of_all`].
-    pub(super) fn meet(
+    /// As [`StartupRecords::gather`].
+    pub(super) fn exchange(
         exchange: &mut dyn Exchange,
-        card: &Card,
-        common: Common<'_>,
-        asked: &Asked<'_>,
+        record: &StartupRecord,
+        common: CommonSettings<'_>,
+        sources: &PlacementSources<'_>,
     ) -> Result<Self, Error> {
         let me = exchange.rank();
-        let cards = Cards::of_all(exchange, card, common)?;
-        let ranks = || (0usize..).zip(cards.iter());
-        let share = |same: &dyn Fn(&Card) -> bool| {
-            let mut share = InCommon::default();
+        let records = StartupRecords::gather(exchange, record, common)?;
+        let ranks = || (0usize..).zip(records.iter());
+        let share = |same: &dyn Fn(&StartupRecord) -> bool| {
+            let mut share = Sharing::default();
             for (rank, _) in ranks().filter(|(_, other)| same(other)) {
                 share.n += 1;
                 share.place += usize::from(rank < me);
             }
             share
         };
-        let number_of = |rank: usize, card: &Card| match asked.per_node {
+        let number_of = |rank: usize, record: &StartupRecord| match sources.per_node {
             Some(per_node) => rank as u64 / u64::from(per_node),
-            None => of_coords(card.coords),
+            None => of_coords(record.coords),
         };
-        let node_number = number_of(me, card);
-        let is_on_node = |other: &Card| (other.coords, other.host) == (card.coords, card.host);
-        let is_near = |(rank, other): &(usize, Card)| {
-            (number_of(*rank, other), other.host) == (node_number, card.host)
+        let node_number = number_of(me, record);
+        let is_on_node =
+            |other: &StartupRecord| (other.coords, other.host) == (record.coords, record.host);
+        let is_near = |(rank, other): &(usize, StartupRecord)| {
+            (number_of(*rank, other), other.host) == (node_number, record.host)
         };
-        let hosts = || cards.iter().map(|card| card.host);
-        let given = |mine| from_given(mine, cards.iter().map(|card| card.given));
-        let otherwise = || match asked.source {
+        let hosts = || records.iter().map(|record| record.host);
+        let by_torus_place =
+            |mine| from_torus_places(mine, records.iter().map(|record| record.torus_place));
+        let otherwise = || match sources.source {
             Source::Settings => None,
-            Source::TofuCoordinates => from_tofu(cards.iter().map(|card| card.coords)),
+            Source::TofuCoordinates => from_tofu(records.iter().map(|record| record.coords)),
             Source::Hosts => from_hosts(&hosts().collect::<Vec<_>>()),
         };
-        Ok(Around {
-            node: share(&|other| other.coords == card.coords),
-            cores: share(&|other| other.cores == card.cores),
-            ranks_per_node: cards.iter().filter(is_on_node).count() as u32,
+        Ok(Neighbourhood {
+            node: share(&|other| other.coords == record.coords),
+            cores: share(&|other| other.cores == record.cores),
+            ranks_per_node: records.iter().filter(is_on_node).count() as u32,
             n_hosts: n_different(hosts()) as u32,
             node_number,
             several_on_a_node: n_different(ranks().map(|(rank, other)| number_of(rank, &other)))
-                < cards.iter().len(),
+                < records.iter().len(),
             neighbours: ranks().filter(is_near).count() as u32 - 1,
-            placed: asked.logical.and_then(given).or_else(otherwise),
-            hosts: if asked.hosts { hosts().collect() } else { Vec::new() },
+            placement: sources.logical.and_then(by_torus_place).or_else(otherwise),
+            hosts: if sources.hosts { hosts().collect() } else { Vec::new() },
         })
     }
 }
@@ -137,11 +139,11 @@ pub fn torus_of_nodes(
     coords: [u8; 6],
 ) -> Result<Option<(Shape, RankMap)>, Error> {
     let tuning = Tuning::tofu_d();
-    let common = Common { settings: "", table: tuning.table(), path: "" };
-    let card = Card::new(0, 0, coords, None, common);
+    let common = CommonSettings { settings: "", table: tuning.table(), path: "" };
+    let record = StartupRecord::new(0, 0, coords, None, common);
     let source = Source::TofuCoordinates;
-    let asked = Asked { logical: None, source, per_node: None, hosts: false };
-    let placed = Around::meet(exchange, &card, common, &asked)?.placed;
+    let sources = PlacementSources { logical: None, source, per_node: None, hosts: false };
+    let placement = Neighbourhood::exchange(exchange, &record, common, &sources)?.placement;
     let wrong = |reason| Error::Layout { rank: exchange.rank() as u32, reason };
-    placed.map(Placed::shape_and_map).transpose().map_err(wrong)
+    placement.map(Placement::shape_and_map).transpose().map_err(wrong)
 }

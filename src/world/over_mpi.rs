@@ -50,15 +50,15 @@ impl World {
         // SAFETY: the caller's promise.
         let ranks = unsafe { session.members(Comm(comm)) }.map_err(wire)?;
         let ranks = ranks.ok_or_else(|| refused("some of its ranks are not in this world"))?;
-        let mut told = Ok(());
+        let mut agreed = Ok(());
         let made = all.join(&ranks, |word| {
             // SAFETY: the caller's promise.
-            let answer = unsafe { session.tell(Comm(comm), word) };
+            let answer = unsafe { session.bcast_word(Comm(comm), word) };
             answer.unwrap_or_else(|error| {
-                told = Err(wire(error));
+                agreed = Err(wire(error));
                 0
             })
         });
-        told.and(made)
+        agreed.and(made)
     }
 }

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::flat_buffer::{MOST_RANKS, MOST_READ, Read, SharedFlatBuffer, slice};
+use super::flat_buffer::{MOST_RANKS, MOST_READ, ReadPart, SharedFlatBuffer, slice};
 use super::regular::block_bytes;
 use crate::comm::call::blocks::Blocks;
 use crate::comm::call::{Call, Caller};
@@ -18,21 +18,26 @@ use crate::error::Error;
 use crate::sync::lock;
 
 /// In place of the first size: the blocks are too long for the flat buffer.
-const TOO_MUCH: u32 = u32::MAX;
+const TOO_LONG: u32 = u32::MAX;
 /// Bytes of a size.
 const WORD: usize = size_of::<u32>();
 /// The most calls that skip the flat buffer before it is tried again.
-const MOST_PASSED: u64 = 64;
-/// Shift in `passed_by`: the upper half has the number of calls to skip after the next failure, the lower half that
-/// of the calls still to skip.
-const NEXT: u32 = 32;
+const MOST_SKIPPED: u64 = 64;
+/// Shift in `calls_to_skip`: the upper half has the number of calls to skip after the next failure, the lower half
+/// that of the calls still to skip.
+const NEXT_SKIP_SHIFT: u32 = 32;
 
 impl SharedFlatBuffer {
     /// Contributes to an alltoall of blocks of one size.
     ///
     /// # Safety
-    /// As [`give`](SharedFlatBuffer::give).
-    pub(super) unsafe fn give_pairs(&self, flat: &mut FlatBuffer, entered: Entered, call: &Call) {
+    /// As [`contribute`](SharedFlatBuffer::contribute).
+    pub(super) unsafe fn contribute_alltoall(
+        &self,
+        flat: &mut FlatBuffer,
+        entered: Entered,
+        call: &Call,
+    ) {
         let (block, input) = blocks_of(call);
         let (me, n) = (flat.me(), self.n_ranks as usize);
         let others = [(0, me), (me + 1, n - me - 1)].map(|(start, count)| {
@@ -45,8 +50,8 @@ impl SharedFlatBuffer {
     /// Reads what this rank receives in an alltoall of blocks of one size.
     ///
     /// # Safety
-    /// As [`take`](SharedFlatBuffer::take).
-    pub(super) unsafe fn take_pairs(
+    /// As [`read_result`](SharedFlatBuffer::read_result).
+    pub(super) unsafe fn read_alltoall(
         &self,
         call: &Call,
         me: usize,
@@ -60,7 +65,7 @@ impl SharedFlatBuffer {
             let before = if rank < me { me - 1 } else { me };
             let part = if rank == me && call.in_place { 0 } else { block };
             let start = before * block;
-            Read { len: (n - 1) * block, part: start..start + part, place: rank * block }
+            ReadPart { len: (n - 1) * block, part: start..start + part, place: rank * block }
         };
         // SAFETY: the block for this rank lies within every contribution and the input, and the output has room
         // for all, apart from an input that is not in place, by the caller's promise.
@@ -72,7 +77,7 @@ impl SharedFlatBuffer {
     ///
     /// # Safety
     /// As [`perform`](crate::comm::state::small::SmallCollectives::perform).
-    pub(super) unsafe fn exchange_pairs(
+    pub(super) unsafe fn perform_alltoallv(
         &self,
         call: &Call,
         caller: Caller,
@@ -88,13 +93,13 @@ impl SharedFlatBuffer {
         let (me, n) = (caller.rank as usize, self.n_ranks as usize);
         let flat = &mut *lock(&self.flat);
         // Relaxed: under the flat buffer's lock.
-        let passed_by = self.passed_by.load(Ordering::Relaxed);
-        if passed_by as u32 > 0 {
-            self.passed_by.store(passed_by - 1, Ordering::Relaxed);
+        let calls_to_skip = self.calls_to_skip.load(Ordering::Relaxed);
+        if calls_to_skip as u32 > 0 {
+            self.calls_to_skip.store(calls_to_skip - 1, Ordering::Relaxed);
             return Ok(false);
         }
         let entered = self.enter(flat, call, u64::MAX, waiter)?;
-        self.has_place(flat, entered, waiter)?;
+        self.wait_for_room(flat, entered, waiter)?;
         let others = |blocks: &Blocks<'_>| {
             let all = blocks.counts.iter().enumerate().filter(|(rank, _)| *rank != me);
             all.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count.saturating_mul(size)))
@@ -102,7 +107,7 @@ impl SharedFlatBuffer {
         let head = 2 * n * WORD;
         let mut words = [0u32; 2 * MOST_RANKS];
         if others(&send).saturating_add(head as u64) > self.capacity || others(&recv) > MOST_READ {
-            words[0] = TOO_MUCH;
+            words[0] = TOO_LONG;
             flat.buffer.contribute_pieces(entered, 0, std::iter::once(bytes_of(&words[..2 * n])));
         } else {
             for (word, count) in words.iter_mut().zip(send.counts.iter().chain(recv.counts)) {
@@ -111,7 +116,7 @@ impl SharedFlatBuffer {
             }
             words[me] = 0;
             words[n + me] = 0;
-            let blocks = places(&send).enumerate().filter(|(to, _)| *to != me);
+            let blocks = block_ranges(&send).enumerate().filter(|(to, _)| *to != me);
             let blocks = blocks.map(|(_, (start, count))| {
                 // SAFETY: the caller's promise: the block lies within the input.
                 unsafe {
@@ -125,24 +130,25 @@ impl SharedFlatBuffer {
             );
         }
         let mut found = [std::ptr::null::<u8>(); MOST_RANKS];
-        let mut is_too_much = false;
+        let mut is_too_long = false;
         for (rank, found) in found[..n].iter_mut().enumerate() {
-            *found = self.awaited(flat, entered, (rank, 0), caller, waiter)?;
+            *found = self.await_contribution(flat, entered, (rank, 0), caller, waiter)?;
             // SAFETY: every contribution begins with the words.
-            is_too_much |= unsafe { word(*found, 0) } == TOO_MUCH;
+            is_too_long |= unsafe { word(*found, 0) } == TOO_LONG;
         }
-        if is_too_much {
-            let next = (passed_by >> NEXT).max(1);
-            self.passed_by.store((2 * next).min(MOST_PASSED) << NEXT | next, Ordering::Relaxed);
+        if is_too_long {
+            let next = (calls_to_skip >> NEXT_SKIP_SHIFT).max(1);
+            self.calls_to_skip
+                .store((2 * next).min(MOST_SKIPPED) << NEXT_SKIP_SHIFT | next, Ordering::Relaxed);
             return Ok(false);
         }
-        self.passed_by.store(0, Ordering::Relaxed);
+        self.calls_to_skip.store(0, Ordering::Relaxed);
         // SAFETY: as above.
-        let said = |rank: usize, at: usize| u64::from(unsafe { word(found[rank], at) });
+        let sent_size = |rank: usize, at: usize| u64::from(unsafe { word(found[rank], at) });
         for rank in (0..n).filter(|&rank| rank != me) {
             let [given, taken] = [send.counts[rank] * size, recv.counts[rank] * size];
             for (from, to, sent, expected) in
-                [(rank, me, said(rank, me), taken), (me, rank, given, said(rank, n + me))]
+                [(rank, me, sent_size(rank, me), taken), (me, rank, given, sent_size(rank, n + me))]
             {
                 if sent != expected {
                     let (rank, peer) = (self.ranks[to], self.ranks[from]);
@@ -150,20 +156,20 @@ impl SharedFlatBuffer {
                 }
             }
         }
-        for (from, (start, count)) in places(&recv).enumerate() {
+        for (from, (start, count)) in block_ranges(&recv).enumerate() {
             let len = (count * size) as usize;
             if len == 0 || from == me && call.in_place {
                 continue;
             }
             let source = if from == me {
                 input.wrapping_add(
-                    (places(&send).nth(me).map_or(0, |(start, _)| start) * size) as usize,
+                    (block_ranges(&send).nth(me).map_or(0, |(start, _)| start) * size) as usize,
                 )
             } else {
-                let before = (0..me).map(|to| said(from, to) as usize).sum::<usize>();
+                let before = (0..me).map(|to| sent_size(from, to) as usize).sum::<usize>();
                 // The sender may have made another call with the same signature.
                 if (head + before + len) as u64 > self.capacity {
-                    return Err(self.elsewhere(from, caller));
+                    return Err(self.other_call(from, caller));
                 }
                 found[from].wrapping_add(head + before)
             };
@@ -186,7 +192,7 @@ fn blocks_of(call: &Call) -> (usize, *const u8) {
 }
 
 /// By rank, the start and the length of its block in elements.
-pub(super) fn places<'a>(blocks: &Blocks<'a>) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+pub(super) fn block_ranges<'a>(blocks: &Blocks<'a>) -> impl Iterator<Item = (u64, u64)> + use<'a> {
     let Blocks { counts, displacements } = *blocks;
     let mut next = 0;
     counts.iter().enumerate().map(move |(rank, &count)| {

@@ -12,7 +12,7 @@ use crate::error::Error;
 pub(super) struct StartedCalls {
     pub(super) calls: VecDeque<StartedCall>,
     /// Number of these calls that have contributed.
-    pub(super) n_given: usize,
+    pub(super) n_contributed: usize,
     /// The rank that the first of these calls waits for, by the last look.
     pub(super) awaited: usize,
     /// Numbers and errors of calls that have failed and whose owners have not asked yet.
@@ -23,7 +23,7 @@ pub(super) struct StartedCalls {
 
 /// The state of the started calls that can be read without the lock.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct StartedStatus {
     /// All calls before this number have ended; and whether some have failed.
     pub(super) ended: AtomicU64,
     pub(super) has_failures: AtomicBool,

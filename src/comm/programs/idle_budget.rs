@@ -4,32 +4,32 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::ready::{KEPT_BYTES, Ready};
+use super::ready::{IDLE_BYTES_LIMIT, Ready};
 use crate::engine::Engine;
 use crate::sync::lock;
 
 /// If the budget is exceeded, this part of it is freed in addition, since the search for operations to drop takes
 /// time.
-const GOING_PART: u64 = 8;
+const EVICTION_MARGIN: u64 = 8;
 
 /// Idle operations that a communicator keeps.
-pub(crate) trait Idle: Send + Sync {
-    /// Removes the operations that `stays` rejects, and returns them.
+pub(crate) trait IdleOperations: Send + Sync {
+    /// Removes the operations that `keep` rejects, and returns them.
     #[expect(clippy::vec_box, reason = "as they are kept")]
-    fn retain(&self, stays: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
+    fn retain(&self, keep: &mut dyn FnMut(&Ready) -> bool) -> Vec<Box<Ready>>;
 }
 
 /// The caches of all communicators of a rank.
 #[derive(Default)]
-pub(crate) struct Kept {
-    caches: Mutex<Vec<Weak<dyn Idle>>>,
+pub(crate) struct IdleBudget {
+    caches: Mutex<Vec<Weak<dyn IdleOperations>>>,
     /// Operations made so far: the clock of uses.
     clock: AtomicU64,
 }
 
-impl Kept {
+impl IdleBudget {
     /// Adds the cache of another communicator.
-    pub(crate) fn add(&self, cache: &Arc<dyn Idle>) {
+    pub(crate) fn add(&self, cache: &Arc<dyn IdleOperations>) {
         let caches = &mut *lock(&self.caches);
         caches.retain(|cache| cache.strong_count() > 0);
         caches.push(Arc::downgrade(cache));
@@ -45,20 +45,20 @@ impl Kept {
     /// Makes room for an operation of `bytes` bytes: drops the idle operations that exceed the budget with it.
     pub(crate) fn make_room(&self, engine: &Engine, bytes: u64) {
         self.clock.fetch_add(1, Ordering::Relaxed);
-        if engine.operation_bytes().saturating_add(bytes) > KEPT_BYTES {
-            self.let_go(KEPT_BYTES.saturating_sub(bytes));
+        if engine.operation_bytes().saturating_add(bytes) > IDLE_BYTES_LIMIT {
+            self.evict(IDLE_BYTES_LIMIT.saturating_sub(bytes));
         }
     }
 
     /// Drops idle operations until they have at most `most_bytes` bytes.
     #[cold]
-    fn let_go(&self, most_bytes: u64) {
-        let caches: Vec<Arc<dyn Idle>> =
+    fn evict(&self, most_bytes: u64) {
+        let caches: Vec<Arc<dyn IdleOperations>> =
             lock(&self.caches).iter().filter_map(Weak::upgrade).collect();
         let mut idle = Vec::new();
         for cache in &caches {
             cache.retain(&mut |ready: &Ready| {
-                idle.push((ready.last_used, ready.kept_bytes()));
+                idle.push((ready.last_used, ready.idle_bytes()));
                 true
             });
         }
@@ -67,7 +67,7 @@ impl Kept {
             return;
         }
         idle.sort_unstable();
-        let wanted = most_bytes - most_bytes / GOING_PART;
+        let wanted = most_bytes - most_bytes / EVICTION_MARGIN;
         let mut going = idle.into_iter().take_while(|(_, of_one)| {
             let goes = bytes > wanted;
             bytes -= if goes { *of_one } else { 0 };
@@ -100,7 +100,7 @@ mod tests {
     use crate::comm::call::Call;
     use crate::comm::call::options::CallOptions;
     use crate::comm::communicator::Communicator;
-    use crate::comm::programs::ready::KEPT_PROGRAMS;
+    use crate::comm::programs::ready::PROGRAM_LIMIT;
     use crate::engine::Operation;
     use crate::reduce::{Datatype, Op};
     use crate::world::{EmulationConfig, emulate};
@@ -124,20 +124,20 @@ mod tests {
         emulate(&EmulationConfig::new(Shape::torus(&[4]).unwrap()), |comm| {
             let part = || comm.split(Some(0), comm.rank().into()).unwrap().unwrap();
             let parts = [part(), part(), part()];
-            let engine = &comm.inner.of_world.engine;
+            let engine = &comm.inner.world.engine;
             let (first, often) = (touch(comm, COUNT), touch(comm, COUNT + 1));
             let each = engine.operation_bytes() / 2;
             assert!(each > COUNT / 4, "{each} bytes for each operation");
-            let n_kept = KEPT_BYTES / each;
+            let n_kept = IDLE_BYTES_LIMIT / each;
             for at in 0..2 * n_kept {
                 let part = &parts[at as usize % parts.len()];
                 let last = touch(part, COUNT + 2 + at);
                 assert!(last.upgrade().is_some());
                 assert!(often.ptr_eq(&touch(comm, COUNT + 1)), "what is used often has gone");
                 let bytes = engine.operation_bytes();
-                assert!(bytes <= KEPT_BYTES + each / 4 * n_kept, "{bytes} bytes after {at}");
+                assert!(bytes <= IDLE_BYTES_LIMIT + each / 4 * n_kept, "{bytes} bytes after {at}");
             }
-            assert!(engine.operation_bytes() > KEPT_BYTES / 2);
+            assert!(engine.operation_bytes() > IDLE_BYTES_LIMIT / 2);
             assert!(first.upgrade().is_none(), "what was not used for longest has stayed");
             drop(parts);
             assert!(engine.operation_bytes() <= 3 * each);
@@ -149,7 +149,7 @@ mod tests {
     fn of_too_many_programs_those_not_used_for_longest_go() {
         emulate(&EmulationConfig::new(Shape::torus(&[2]).unwrap()), |comm| {
             let (often, first) = (touch(comm, 1), touch(comm, 2));
-            for count in 3..2 * KEPT_PROGRAMS as u64 {
+            for count in 3..2 * PROGRAM_LIMIT as u64 {
                 assert!(touch(comm, count).upgrade().is_some());
                 assert!(often.ptr_eq(&touch(comm, 1)), "what is used often has gone at {count}");
             }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, RwLock};
 
-use super::small::{CacheFigures, SmallCollectives, SmallPlaces};
+use super::small::{CacheStatsFn, SmallCollectives, SmallCollectivesPool};
 use crate::Rank;
 use crate::comm::choice::preferred::Preferred;
 use crate::comm::choice::tuning::Tuning;
@@ -19,23 +19,23 @@ const SERIAL_BITS: u32 = 20;
 pub(crate) const MOST_RANKS: u64 = 1 << (Tag::CONTEXT_BITS - SERIAL_BITS);
 
 /// See the module documentation.
-pub(crate) struct RankOfWorld {
+pub(crate) struct WorldState {
     pub(crate) engine: Engine,
     /// The hardware for small collectives of the world's communicator, or why there is none.
     pub(crate) small: Result<Box<dyn SmallCollectives>, String>,
-    /// Places for small collectives of further communicators, if there are any.
-    pub(crate) places: Option<Box<dyn SmallPlaces>>,
-    /// Calls in such places hold it for reading. The end of the world, which refuses all further calls, holds it for
+    /// Slots for small collectives of further communicators, if there are any.
+    pub(crate) small_pool: Option<Box<dyn SmallCollectivesPool>>,
+    /// Calls in such slots hold it for reading. The end of the world, which refuses all further calls, holds it for
     /// writing.
-    pub(crate) in_places: RwLock<()>,
+    pub(crate) close_lock: RwLock<()>,
     /// The statistics of the registration cache, if there is one.
-    pub(crate) cache: Option<CacheFigures>,
+    pub(crate) cache: Option<CacheStatsFn>,
     /// The decision table for calls that name no algorithm.
     pub(crate) tuning: Tuning,
     /// Whether sums of floats may be rounded as barrier gates do.
     pub(crate) gate_sum: bool,
     /// Bytes of the last level of caches that this rank can expect for itself, if they are known.
-    pub(crate) cache_bytes: Option<u64>,
+    pub(crate) llc_bytes: Option<u64>,
     /// Algorithms that the user prefers to those of the table.
     pub(crate) preferred: Preferred,
     /// Expansions that ranks of this process share, if there are several.
@@ -49,29 +49,29 @@ struct Serials {
     used: HashSet<u32>,
 }
 
-impl RankOfWorld {
+impl WorldState {
     pub(crate) fn new(
         engine: Engine,
         tuning: Tuning,
         small: Result<Box<dyn SmallCollectives>, String>,
-        places: Option<Box<dyn SmallPlaces>>,
-        cache: Option<CacheFigures>,
+        small_pool: Option<Box<dyn SmallCollectivesPool>>,
+        cache: Option<CacheStatsFn>,
         preferred: Preferred,
     ) -> Self {
         // Rank 0's first communicator is the world's.
         let serials = Serials { next: 1, used: HashSet::from([0]) };
         let serials = Mutex::new(serials);
-        let in_places = RwLock::default();
+        let close_lock = RwLock::default();
         let (expansions, gate_sum) = (None, false);
-        RankOfWorld {
+        WorldState {
             engine,
             small,
-            places,
-            in_places,
+            small_pool,
+            close_lock,
             cache,
             tuning,
             gate_sum,
-            cache_bytes: None,
+            llc_bytes: None,
             preferred,
             expansions,
             serials,
@@ -79,18 +79,18 @@ impl RankOfWorld {
     }
 
     /// Sets the bytes of the last level of caches that this rank can expect for itself.
-    pub(crate) fn cache_bytes(self, cache_bytes: Option<u64>) -> Self {
-        RankOfWorld { cache_bytes, ..self }
+    pub(crate) fn llc_bytes(self, llc_bytes: Option<u64>) -> Self {
+        WorldState { llc_bytes, ..self }
     }
 
     /// Sets whether sums of floats may be rounded as barrier gates round them.
     pub(crate) fn gate_sum(self, gate_sum: bool) -> Self {
-        RankOfWorld { gate_sum, ..self }
+        WorldState { gate_sum, ..self }
     }
 
     /// Sets the expansions that this rank shares with others of its process.
     pub(crate) fn sharing(self, expansions: Arc<Expansions>) -> Self {
-        RankOfWorld { expansions: Some(expansions), ..self }
+        WorldState { expansions: Some(expansions), ..self }
     }
 
     /// A number for a communicator whose first member may be this rank; `None` if 2^20 exist. The caller must give
@@ -112,14 +112,14 @@ impl RankOfWorld {
     }
 
     /// Gives a number back.
-    pub(crate) fn give_serial(&self, serial: u32) {
+    pub(crate) fn release_serial(&self, serial: u32) {
         lock(&self.serials).used.remove(&serial);
     }
 
     /// Notes that the communicator with this context has ended on this rank.
-    pub(crate) fn give_context(&self, context: u64) {
+    pub(crate) fn release_context(&self, context: u64) {
         if context >> SERIAL_BITS == u64::from(self.engine.rank()) {
-            self.give_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
+            self.release_serial((context & ((1 << SERIAL_BITS) - 1)) as u32);
         }
     }
 }

@@ -22,7 +22,7 @@ use hopbine_torus::{Block, Collective, Position};
 
 use crate::Rank;
 use crate::comm::programs::key::Key;
-use crate::comm::programs::ready::{Ready, Then};
+use crate::comm::programs::ready::{AfterSizes, Ready};
 use crate::comm::state::inner::Inner;
 use crate::engine::{BlockSizes, Known, Learnt, Sizes, learnt, positions};
 use crate::error::Error;
@@ -32,30 +32,35 @@ impl Inner {
     ///
     /// # Errors
     /// [`Error::Disagree`], only on the two ranks that disagree; errors of compiling the program.
-    pub(crate) fn follow(&self, ready: &mut Ready) -> Result<bool, Error> {
-        let Some(learning) = &mut ready.learning else { return Ok(false) };
-        let Then { sizes, given, .. } = &*learning.then;
-        let own_longest = given.last().copied().unwrap_or(0);
-        let found = learnt(sizes, own_longest, &learning.log);
-        if learning.last.as_ref().is_none_or(|(last, _)| *last != found) {
+    pub(crate) fn prepare_next(&self, ready: &mut Ready) -> Result<bool, Error> {
+        let Some(size_exchange) = &mut ready.size_exchange else { return Ok(false) };
+        let AfterSizes { size_plan, send_sizes, .. } = &*size_exchange.after_sizes;
+        let own_longest = send_sizes.last().copied().unwrap_or(0);
+        let found = learnt(size_plan, own_longest, &size_exchange.log);
+        if size_exchange.last.as_ref().is_none_or(|(last, _)| *last != found) {
             // Frees the old operation's memory before the new one is allocated.
-            learning.last = None;
-            let next = self.next(&ready.key, &learning.then, found.clone());
+            size_exchange.last = None;
+            let next = self.prepare_data(&ready.key, &size_exchange.after_sizes, found.clone());
             // Other ranks have reached this stage and wait for this rank.
-            let next = next.inspect_err(|error| self.of_world.engine.fail(error))?;
-            learning.last = Some((found, next));
+            let next = next.inspect_err(|error| self.world.engine.fail(error))?;
+            size_exchange.last = Some((found, next));
         }
         Ok(true)
     }
 
-    fn next(&self, key: &Key, then: &Then, found: Learnt) -> Result<Box<Ready>, Error> {
+    fn prepare_data(
+        &self,
+        key: &Key,
+        after_sizes: &AfterSizes,
+        found: Learnt,
+    ) -> Result<Box<Ready>, Error> {
         let (mut sizes, elem_bytes) = key.sizes(self.members.caller)?;
         if key.collective == Collective::Alltoall {
-            let found = along(&then.sizes, &then.how.plan, found);
-            self.check_received(&then.how.plan, &sizes, &found)?;
-            if then.is_chosen
+            let found = reordered(&after_sizes.size_plan, &after_sizes.data.plan, found);
+            self.check_received(&after_sizes.data.plan, &sizes, &found)?;
+            if after_sizes.is_chosen
                 && let Choice { algorithm, ports, .. } = self.learnt_choice(found.longest)
-                && algorithm.name != then.how.algorithm.name
+                && algorithm.name != after_sizes.data.algorithm.name
             {
                 let mut key = key.clone();
                 let options = Arc::make_mut(&mut key.options);
@@ -67,13 +72,13 @@ impl Inner {
                 *known = Known::Learnt(Arc::new(found));
             }
         } else if let Sizes::PerBlock { send, recv, known } = &mut sizes {
-            self.take_told(&then.sizes, send, &found)?;
+            self.adopt_expected_sizes(&after_sizes.size_plan, send, &found)?;
             *recv = send.clone();
             *known = Known::Told;
         }
-        let program = self.data_program(key, &then.how, sizes, elem_bytes)?;
+        let program = self.data_program(key, &after_sizes.data, sizes, elem_bytes)?;
         self.make_room(&program);
-        let operation = self.of_world.engine.prepare(Arc::new(program), None)?;
+        let operation = self.world.engine.prepare(Arc::new(program), None)?;
         Ok(Box::new(Ready::new(key.clone(), operation, None)))
     }
 
@@ -96,7 +101,12 @@ impl Inner {
 
     /// Adopts the sizes that receivers expect, of this rank's blocks and of those that it forwards, and checks that
     /// they are the sizes that this rank sends.
-    fn take_told(&self, plan: &Plan, blocks: &mut BlockSizes, found: &Learnt) -> Result<(), Error> {
+    fn adopt_expected_sizes(
+        &self,
+        plan: &Plan,
+        blocks: &mut BlockSizes,
+        found: &Learnt,
+    ) -> Result<(), Error> {
         let (me, root) = (plan.rank.0, plan.root.0);
         let gives = |block: u32| if me == root { block != me } else { block == me };
         let mut counts = blocks.counts.to_vec();
@@ -129,7 +139,7 @@ impl Inner {
 
 /// Reorders what the messages of plan `from` have learnt into the order of plan `to`. In both plans every position
 /// of a rank receives the same blocks in the same order.
-fn along(from: &Plan, to: &Plan, found: Learnt) -> Learnt {
+fn reordered(from: &Plan, to: &Plan, found: Learnt) -> Learnt {
     let in_order = |((from, to), received): ((&Lane, &Lane), &[u64])| {
         let arriving = |lane: &'_ Lane| -> Vec<u32> {
             lane.steps.iter().flat_map(|step| positions(&step.recvs)).collect()

@@ -3,7 +3,7 @@
 use hopbine_meet::BootstrapError;
 
 use super::init::World;
-use super::launcher::meeting;
+use super::launcher::meeting_error;
 use crate::error::Error;
 
 impl World {
@@ -11,7 +11,7 @@ impl World {
     pub(super) fn joined_by_all(mut self) -> Result<World, Error> {
         let Some(session) = self.session.clone() else { return Ok(self) };
         let Err(error) = self.exchange.barrier() else { return Ok(self) };
-        let error = meeting(self.communicator().rank(), &error);
+        let error = meeting_error(self.communicator().rank(), &error);
         if let Some(comm) = self.comm.take() {
             comm.end();
             if !session.has_given_up() {
@@ -29,10 +29,10 @@ impl World {
     /// # Errors
     /// [`Error::Meeting`] if the rendezvous file, or MPI, cannot be used.
     pub fn missing(&mut self) -> Result<Vec<u32>, Error> {
-        self.exchange.set_timeout(self.about.timeout.saturating_mul(3));
+        self.exchange.set_timeout(self.facts.timeout.saturating_mul(3));
         let missing = self.exchange.roll_call();
-        self.exchange.set_timeout(self.about.timeout);
-        let missing = missing.map_err(|error| meeting(self.communicator().rank(), &error))?;
+        self.exchange.set_timeout(self.facts.timeout);
+        let missing = missing.map_err(|error| meeting_error(self.communicator().rank(), &error))?;
         Ok(missing.into_iter().map(|rank| rank as u32).collect())
     }
 
@@ -52,7 +52,7 @@ impl World {
             // Peers may write their last credits until all ranks are here.
             self.exchange.barrier().map_err(|error| match error {
                 BootstrapError::Missing { .. } => Error::Ending { reason: error.to_string() },
-                error => meeting(rank, &error),
+                error => meeting_error(rank, &error),
             })
         });
         comm.end();

@@ -13,13 +13,13 @@ use hopbine_torus::geometry::{Coord, RankMap, Shape, Vertex, near_cubic};
 
 /// Ranks on the nodes of a torus, equally many on each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct Placement {
     nodes: Shape,
     /// The node of each rank.
     node_of: Vec<Vertex>,
 }
 
-impl Placed {
+impl Placement {
     /// `None` if a rank has no node, or not all nodes have equally many ranks.
     fn new(nodes: Shape, of_ranks: impl ExactSizeIterator<Item = Option<Vertex>>) -> Option<Self> {
         let mut node_of = Vec::with_capacity(of_ranks.len());
@@ -30,7 +30,7 @@ impl Placed {
             node_of.push(node);
         }
         let is_even = ranks_on.iter().all(|&ranks| ranks == ranks_on[0]);
-        is_even.then_some(Placed { nodes, node_of })
+        is_even.then_some(Placement { nodes, node_of })
     }
 
     /// The shape of all ranks, and its rank map.
@@ -38,7 +38,7 @@ impl Placed {
     /// # Errors
     /// If the shape is too large.
     pub(super) fn shape_and_map(self) -> Result<(Shape, RankMap), String> {
-        let Placed { nodes, node_of: mut places } = self;
+        let Placement { nodes, node_of: mut places } = self;
         let per_node = places.len() as u32 / nodes.n_ranks();
         let mut ranks_on = vec![0; nodes.n_ranks() as usize];
         for place in &mut places {
@@ -54,7 +54,9 @@ impl Placed {
 
 /// Places the ranks by their Tofu coordinates, if these fill a box of whole units. (Fugaku allocates whole units to
 /// jobs. A box that wraps around the end of the machine is not recognised.)
-pub(super) fn from_tofu(coords: impl ExactSizeIterator<Item = [u8; 6]> + Clone) -> Option<Placed> {
+pub(super) fn from_tofu(
+    coords: impl ExactSizeIterator<Item = [u8; 6]> + Clone,
+) -> Option<Placement> {
     let mut first = coords.clone().next()?;
     let mut last = first;
     for at in coords.clone() {
@@ -70,7 +72,7 @@ pub(super) fn from_tofu(coords: impl ExactSizeIterator<Item = [u8; 6]> + Clone) 
         (0..3).for_each(|dim| at[dim] -= first[dim]);
         Some(nodes.vertex(tofu_box.fold(at)?))
     });
-    Placed::new(nodes.clone(), of_ranks)
+    Placement::new(nodes.clone(), of_ranks)
 }
 
 /// Logical coordinates, as Fujitsu MPI calls them: the sizes of a job's torus, and a node's place in it; both are 0
@@ -83,7 +85,7 @@ pub(super) struct Logical {
 
 /// A node's place in the job's torus, as ranks exchange it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct TorusPlace {
     /// A hash of the torus's sizes.
     pub(super) torus: u16,
     pub(super) node: Vertex,
@@ -91,29 +93,33 @@ pub(super) struct Given {
 
 impl Logical {
     /// The torus, and the node's place in it; `None` if the place is outside.
-    pub(super) fn given(&self) -> Option<(Shape, Given)> {
+    pub(super) fn torus_place(&self) -> Option<(Shape, TorusPlace)> {
         let Logical { sizes, at } = self;
         let n_dims = sizes.iter().take_while(|&&size| size > 0).count();
         let torus = Shape::torus(&sizes[..n_dims]).ok()?;
         let at = Coord::new(&at[..n_dims]);
         let number = fnv::of_bytes(sizes.iter().flat_map(|size| size.to_le_bytes()));
-        let given = || Given { torus: (number ^ number >> 32) as u16, node: torus.vertex(at) };
-        at.is_below(&sizes[..n_dims]).then(|| (torus.clone(), given()))
+        let place = || TorusPlace { torus: (number ^ number >> 32) as u16, node: torus.vertex(at) };
+        at.is_below(&sizes[..n_dims]).then(|| (torus.clone(), place()))
     }
 }
 
 /// Places the ranks by their nodes' places in the torus that one of them reports.
-pub(super) fn from_given(
-    (torus, mine): &(Shape, Given),
-    ranks: impl ExactSizeIterator<Item = Option<Given>>,
-) -> Option<Placed> {
-    let is_inside = |given: &Given| given.torus == mine.torus && given.node.0 < torus.n_ranks();
-    Placed::new(torus.clone(), ranks.map(|given| given.filter(is_inside).map(|given| given.node)))
+pub(super) fn from_torus_places(
+    (torus, mine): &(Shape, TorusPlace),
+    ranks: impl ExactSizeIterator<Item = Option<TorusPlace>>,
+) -> Option<Placement> {
+    let is_inside =
+        |place: &TorusPlace| place.torus == mine.torus && place.node.0 < torus.n_ranks();
+    Placement::new(
+        torus.clone(),
+        ranks.map(|place| place.filter(is_inside).map(|place| place.node)),
+    )
 }
 
 /// Places the ranks by their hosts, if there are several hosts with several ranks each: the hosts become nodes, in
 /// the order of their first ranks.
-pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placed> {
+pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placement> {
     let mut known = Vec::new();
     let mut numbers = HashMap::new();
     for host in hosts {
@@ -128,7 +134,7 @@ pub(super) fn from_hosts(hosts: &[u64]) -> Option<Placed> {
     // The first dimension varies fastest, as in the default rank map.
     let map = RankMap::default();
     let of_ranks = known.iter().map(|&node| Some(map.vertex_of(&nodes, Rank(node))));
-    Placed::new(nodes.clone(), of_ranks)
+    Placement::new(nodes.clone(), of_ranks)
 }
 
 /// A rank map that keeps the ranks of a host together. If all hosts have equally many ranks and boxes of that size
@@ -234,19 +240,20 @@ mod tests {
     fn logical_coordinates_become_their_torus() {
         // Two ranks on each node of 3x2, from the last node to the first.
         let at = |node: u32| [2 - node / 2, 1 - node % 2, 0];
-        let given = |at| Logical { sizes: [3, 2, 0], at }.given();
+        let given = |at| Logical { sizes: [3, 2, 0], at }.torus_place();
         let mine = given(at(0)).unwrap();
-        let mut ranks: Vec<Option<Given>> =
+        let mut ranks: Vec<Option<TorusPlace>> =
             (0..12).map(|rank| given(at(rank / 2)).map(|(_, given)| given)).collect();
-        let laid_out = |ranks: &[Option<Given>]| from_given(&mine, ranks.iter().copied());
+        let laid_out =
+            |ranks: &[Option<TorusPlace>]| from_torus_places(&mine, ranks.iter().copied());
         let (shape, map) = laid_out(&ranks).unwrap().shape_and_map().unwrap();
         assert_eq!((shape.n_ranks(), shape.sizes()[..2].to_vec()), (12, vec![3, 2]));
         assert_eq!(map.coord_of(&shape, Rank(0)).as_slice(), [2, 1, 0]);
         assert_eq!(map.coord_of(&shape, Rank(11)).as_slice(), [0, 0, 1]);
         assert_eq!(laid_out(&ranks[..11]), None);
         assert_eq!(given([3, 0, 0]), None);
-        let (_, elsewhere) = Logical { sizes: [2, 3, 0], at: [0; 3] }.given().unwrap();
-        for other in [None, Some(elsewhere), Some(Given { node: Vertex(6), ..mine.1 })] {
+        let (_, elsewhere) = Logical { sizes: [2, 3, 0], at: [0; 3] }.torus_place().unwrap();
+        for other in [None, Some(elsewhere), Some(TorusPlace { node: Vertex(6), ..mine.1 })] {
             ranks[3] = other;
             assert_eq!(laid_out(&ranks), None);
         }
