@@ -9,7 +9,7 @@ use crate::comm::call::options::CallOptions;
 use crate::comm::programs::key::Key;
 use crate::comm::state::inner::Inner;
 use crate::comm::state::small::{Look, Requests, Start};
-use crate::engine::{Advance, OperationWatch};
+use crate::engine::{OperationWatch, ProgressHook};
 use crate::error::Error;
 use crate::timeline::Procedure;
 
@@ -113,7 +113,7 @@ impl ShortRun {
             engine.end_watch(watch);
             self.awaited = awaited;
         }
-        match engine.tested(awaited, watch) {
+        match engine.note_test(awaited, watch) {
             Ok(()) => Ok(false),
             Err(error) => self.given_up(number, error).map(|()| true),
         }
@@ -122,7 +122,7 @@ impl ShortRun {
     #[cold]
     fn wait_long(&mut self, number: u64, mut awaited: Option<Rank>) -> Result<(), Error> {
         let inner = self.inner.clone();
-        let mut watch = inner.of_world.engine.at_gates();
+        let mut watch = inner.of_world.engine.watch_gates();
         loop {
             if let Err(error) = watch.idle(awaited) {
                 return self.given_up(number, error);
@@ -165,7 +165,7 @@ impl ShortRun {
             Look::Waits(member) => Ok(Wait::For(member.map(|member| inner.world_rank(member)))),
             Look::Failed(error) => {
                 // This rank has done its part, so no other rank waits for it.
-                if !engine.is_sparing() {
+                if !engine.allows_mismatch() {
                     engine.fail(&error);
                 }
                 self.over(Err(error))
@@ -229,7 +229,7 @@ impl Run for ShortRun {
             State::Ended => return self.over(Ok(true)),
         };
         if moves_on && !self.has_ended() {
-            self.inner.of_world.engine.move_others_on();
+            self.inner.of_world.engine.progress_once();
         }
         match self.look(number, false)? {
             Wait::Over => Ok(true),
@@ -290,7 +290,7 @@ unsafe fn begin(inner: &Arc<Inner>, call: &Call<'static>) -> Result<Option<u64>,
         Start::UnderWay { number, hooks } => {
             if hooks {
                 let hooked: Weak<Inner> = Arc::downgrade(inner);
-                inner.of_world.engine.advances(hooked as Weak<dyn Advance>);
+                inner.of_world.engine.add_hook(hooked as Weak<dyn ProgressHook>);
             }
             Ok(Some(number))
         }
